@@ -1,0 +1,28 @@
+/** Time, passed in: nothing else in this code asks the system what time it is, or waits. */
+export interface Clock {
+  /** Milliseconds since the epoch. May step; never used to judge a lease. */
+  wallMs(): number
+  /** Milliseconds from an arbitrary start. Never steps. */
+  monotonicMs(): number
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const abort = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      const timer = setTimeout(() => {
+        // Listeners left on a long-lived signal would add up.
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      }, ms)
+      signal?.addEventListener('abort', abort, { once: true })
+    }),
+}

@@ -1,0 +1,16 @@
+/**
+ * Places where a test may strike: `await failpoint('lab.create.pod.after-act')`. Here they do nothing; a module that
+ * only tests load fills them through `setFailpoint`, so no switch that breaks things lives in the product.
+ */
+export type Failpoint = (name: string) => void | Promise<void>
+
+let effect: Failpoint | undefined
+
+/** Called by the tests' module alone. */
+export function setFailpoint(next: Failpoint | undefined): void {
+  effect = next
+}
+
+export function failpoint(name: string): void | Promise<void> {
+  return effect?.(name)
+}
