@@ -1,0 +1,99 @@
+/**
+ * Names of a lab's objects, and the labels and annotations by which they are known again. Pure.
+ *
+ * The spec calls the namespace `nublado-<username>` and starts the names in it with `nb-<username>` (SQR-066, "Pod
+ * configuration"), but user names are freer than names in Kubernetes. Both use the user's *slug*: the user name itself
+ * where that is a DNS label, else readable text and a hash.
+ */
+import { createHash } from 'node:crypto'
+import { invalid } from '../errors.ts'
+
+export const labels = {
+  /** Which installation made an object; what bears another value is foreign. */
+  installation: 'skylab/installation',
+  /** The op that made it. */
+  op: 'skylab/op',
+  managedBy: 'app.kubernetes.io/managed-by',
+  component: 'app.kubernetes.io/component',
+  argoInstance: 'argocd.argoproj.io/instance',
+} as const
+
+export const annotations = {
+  /** The user's true name, which the slug may only resemble. */
+  user: 'skylab/user',
+  /** On the namespace: the view as JSON, from which the lab can be rebuilt. */
+  record: 'skylab/record',
+  argoCompareOptions: 'argocd.argoproj.io/compare-options',
+  argoSyncOptions: 'argocd.argoproj.io/sync-options',
+} as const
+
+/** Names of the objects of one lab. All but `namespace` stand inside it. */
+export interface LabNames {
+  readonly namespace: string
+  /** Of Pod, Service, NetworkPolicy and the Secret of files. */
+  readonly lab: string
+  /** Of the ConfigMap and the Secret of the environment. */
+  readonly env: string
+  /** Of the ConfigMap of user and group mappings. */
+  readonly nss: string
+}
+
+const maxLabelLength = 63
+const maxUsernameLength = 256
+const objectPrefix = 'nb-'
+const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+/** What `hashed` makes. A user name of this form must not stand for itself, or it could be another user's slug. */
+const slugForm = /--[0-9a-z]{19}$/
+const hashLength = 19
+
+/** Names for a user under a namespace prefix: the same always, and different for every user. */
+export function labNames(namespacePrefix: string, username: string): LabNames {
+  const slug = userSlug(namespacePrefix, username)
+  const lab = objectPrefix + slug
+  return { namespace: `${namespacePrefix}-${slug}`, lab, env: `${lab}-env`, nss: `${lab}-nss` }
+}
+
+function userSlug(namespacePrefix: string, username: string): string {
+  const room = maxLabelLength - Math.max(namespacePrefix.length + 1, objectPrefix.length)
+  const exact = username.length <= room && dnsLabel.test(username) && !slugForm.test(username)
+  return exact ? username : hashed(username, room)
+}
+
+function hashed(username: string, room: number): string {
+  const stem = username
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{Mn}+/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, room - hashLength - 2)
+    .replace(/-$/, '')
+  return `${stem || 'user'}--${hashOf(username)}`
+}
+
+/** 96 bits of SHA-256 in base 36: nobody finds two names that share them. */
+function hashOf(username: string): string {
+  const hex = createHash('sha256').update(username, 'utf8').digest('hex').slice(0, 24)
+  return BigInt(`0x${hex}`).toString(36).padStart(hashLength, '0')
+}
+
+/**
+ * Refuses user names that no lab can have: empty or over 256 characters, with control characters, `:` or `/`, and the
+ * two names that mean folders. They become a line of `/etc/passwd` and a folder.
+ * @throws {ApiError} 422 at `path`, `username`
+ */
+export function checkUsername(username: string): void {
+  const problem = usernameProblem(username)
+  if (problem) throw invalid(`The user name ${problem}`, 'path', 'username')
+}
+
+function usernameProblem(username: string): string | undefined {
+  if (username === '') return 'is empty'
+  if (username.length > maxUsernameLength) return `is longer than ${maxUsernameLength} characters`
+  // Half a surrogate pair has no form of its own in UTF-8: two such names would share one hash.
+  if (!username.isWellFormed()) return 'is not well-formed Unicode'
+  if (/[\p{Cc}\u2028\u2029]/u.test(username)) return 'contains a control character'
+  if (/[:/]/.test(username)) return 'contains ":" or "/"'
+  if (username === '.' || username === '..') return 'is the name of a folder'
+  return undefined
+}
