@@ -3,13 +3,31 @@
  * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
  */
 import { z } from 'zod'
+import { parseQuantity } from '../kube/quantity.ts'
 
 const seconds = (value: number) => z.number().positive().default(value)
 const ms = (value: number) => z.number().int().positive().default(value)
 
+/** A quantity of memory; given out in bytes. */
+const memory = z
+  .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })
+  .transform((value, context) => {
+    try {
+      const bytes = Math.round(parseQuantity(value))
+      if (bytes > 0) return bytes
+      context.addIssue('must be more than nothing')
+    } catch {
+      context.addIssue('not a Kubernetes quantity')
+    }
+    return z.NEVER
+  })
+  .describe('a Kubernetes quantity, such as 4Gi, or bytes')
+
+const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+
 const resources = z.strictObject({
   cpu: z.number().positive().describe('CPUs'),
-  memory: z.union([z.string(), z.number().positive()]).describe('a Kubernetes quantity, such as 4Gi, or bytes'),
+  memory,
 })
 
 const size = z.strictObject({
@@ -37,11 +55,20 @@ const api = z.strictObject({
   heartbeatSeconds: seconds(15).describe('a comment line on event streams that are silent'),
   writeTimeoutSeconds: seconds(10).describe('a reader that takes nothing for so long is cut'),
   maxStreamsPerUser: z.number().int().positive().default(20),
-  maxRequestsPerUser: z.number().int().positive().default(100).describe('in flight at once'),
+  maxRequestsPerUser: z
+    .number()
+    .int()
+    .positive()
+    .default(512)
+    .describe('in flight at once, per replica; a Hub is one user'),
 })
 
 const redis = z.strictObject({
-  url: z.string().default('redis://127.0.0.1:6379').describe('redis:// or rediss://'),
+  url: z
+    .string()
+    .regex(/^rediss?:\/\/[^\s]+$/, { error: 'not a redis:// or rediss:// address' })
+    .default('redis://127.0.0.1:6379')
+    .describe('redis:// or rediss://'),
   passwordFile: z.string().optional(),
   keyPrefix: z
     .string()
@@ -91,7 +118,7 @@ const lab = z.strictObject({
     .default('/')
     .describe('where the lab answers when the request’s env has no JUPYTERHUB_SERVICE_PREFIX'),
   defaultSize: z.string().default('small'),
-  sizes: z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), size).default({
+  sizes: z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), size).prefault({
     small: { limits: { cpu: 1, memory: '4Gi' } },
     medium: { limits: { cpu: 2, memory: '8Gi' } },
     large: { limits: { cpu: 4, memory: '16Gi' } },
@@ -118,10 +145,10 @@ const network = z.strictObject({
   proxySelector: z.record(z.string(), z.string()).default({ app: 'jupyterhub', component: 'proxy' }),
   hubSelector: z.record(z.string(), z.string()).default({ app: 'jupyterhub', component: 'hub' }),
   clusterRanges: z
-    .array(z.string())
+    .array(cidr)
     .default(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'])
     .describe('CIDRs of pods and services, where labs may not connect'),
-  egressRanges: z.array(z.string()).default([]).describe('CIDRs within those that labs may reach all the same'),
+  egressRanges: z.array(cidr).default([]).describe('CIDRs within those that labs may reach all the same'),
 })
 
 const times = z.strictObject({
@@ -149,7 +176,9 @@ const sealing = z.strictObject({
   keyFiles: z
     .array(z.string())
     .default([])
-    .describe('32 bytes in base64 each; the first seals, all open. Default: SKYLAB_SEALING_KEY in the environment'),
+    .describe(
+      '32 bytes in base64 each; the first seals, all open. SKYLAB_SEALING_KEY in the environment goes before them',
+    ),
 })
 
 export const configSchema = z.strictObject({

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadSettings } from './load.ts'
+import { ConfigError } from './problems.ts'
+
+const sealingKey = randomBytes(32).toString('base64')
+const tokens = 'tokens: [{token: ada-token, username: ada, scopes: [exec:notebook]}]\n'
+const minimal = 'identity: {static: {file: tokens.yaml}}\n'
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skylab-config-'))
+  await writeFile(join(folder, 'tokens.yaml'), tokens)
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+async function load(yaml: string, env: Record<string, string> = {}) {
+  await writeFile(join(folder, 'skylab.yaml'), yaml)
+  return loadSettings(join(folder, 'skylab.yaml'), { SKYLAB_SEALING_KEY: sealingKey, ...env })
+}
+
+async function problemsOf(yaml: string, env: Record<string, string> = {}): Promise<readonly string[]> {
+  const error = await load(yaml, env).catch(error => error)
+  expect(error).toBeInstanceOf(ConfigError)
+  return error.problems
+}
+
+describe('a file with nothing but what has no default', () => {
+  it('is filled in', async () => {
+    const { config, replica, sealingKeys, tokens } = await load(minimal)
+    expect(config.api).toMatchObject({ port: 8080, prefix: '/nublado/spawner/v1' })
+    expect(config.lab.sizes.small?.limits).toEqual({ cpu: 1, memory: 4 * 2 ** 30 })
+    expect(replica).toBe(hostname())
+    expect(sealingKeys).toEqual([Buffer.from(sealingKey, 'base64')])
+    expect(tokens).toMatchObject([{ username: 'ada', groups: [] }])
+  })
+
+  it('takes the port and the name of the replica from the environment', async () => {
+    const { config, replica } = await load(minimal, { SKYLAB_PORT: '9123', SKYLAB_REPLICA: 'skylab-2' })
+    expect([config.api.port, replica]).toEqual([9123, 'skylab-2'])
+  })
+})
+
+describe('YAML 1.1', () => {
+  it('is read as deployments write it', async () => {
+    const { config } = await load(`${minimal}lab: {terminationGraceSeconds: 010}`)
+    expect(config.lab.terminationGraceSeconds).toBe(8)
+  })
+
+  it('refuses a key that stands twice, by its name and line', async () => {
+    expect(await problemsOf(`${minimal}api:\n  port: 1\n  port: 2\n`)).toEqual([
+      'line 4, column 3: the key port stands twice',
+    ])
+  })
+
+  it('quotes nothing of a file that cannot be parsed', async () => {
+    const problems = await problemsOf(`${minimal}redis: {url: "redis://:hunter2@host" hunter3]\n`)
+    expect(problems.join()).toMatch(/line 2/)
+    expect(problems.join()).not.toMatch(/hunter/)
+  })
+
+  it('refuses aliases that multiply', async () => {
+    const bomb = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`)
+    expect(await problemsOf(`a0: &a0 x\n${bomb.join('\n')}`)).toEqual(['an alias of YAML that cannot be resolved'])
+  })
+})
+
+describe('problems', () => {
+  it('are told all at once, by key', async () => {
+    const yaml = `
+identity: {static: {file: tokens.yaml}}
+api: {port: many, prefix: nublado}
+lab:
+  sizes: {small: {limits: {cpu: 0, memory: 4Gb}}}
+  colour: blue
+redis: {url: "http://user:hunter2@host"}
+network: {clusterRanges: [10.0.0.0]}
+`
+    const problems = await problemsOf(yaml)
+    expect(problems.map(problem => problem.split(':')[0])).toEqual([
+      'api.port',
+      'api.prefix',
+      'redis.url',
+      'lab.sizes.small.limits.cpu',
+      'lab.sizes.small.limits.memory',
+      'lab.colour',
+      'network.clusterRanges.0',
+    ])
+    expect(problems.join()).not.toMatch(/hunter2/)
+  })
+
+  it.each([
+    ['lab.defaultSize', `${minimal}lab: {defaultSize: huge}`],
+    [
+      'lab.sizes.small.requests.cpu',
+      `${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 2, memory: 1Gi}}}}`,
+    ],
+    [
+      'lab.sizes.small.requests.memory',
+      `${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1, memory: 1025Mi}}}}`,
+    ],
+    ['engine.scanIntervalMs', `${minimal}engine: {scanIntervalMs: 10001}`],
+    ['redis.commandTimeoutMs', `${minimal}redis: {commandTimeoutMs: 3334}`],
+    ['redis.passwordFile', `${minimal}redis: {passwordFile: nowhere}`],
+    ['kubernetes.kubeconfig', `${minimal}kubernetes: {kubeconfig: nowhere}`],
+    ['sealing.keyFiles.0', `${minimal}sealing: {keyFiles: [nowhere]}`],
+    ['identity.static.file', 'api: {}'],
+    ['identity.static.file', 'identity: {static: {file: nowhere}}'],
+  ])('of %s alone are named', async (key, yaml) => {
+    const problems = await problemsOf(yaml)
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
+  })
+
+  it.each([
+    ['SKYLAB_PORT', { SKYLAB_PORT: '70000' }],
+    ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: randomBytes(31).toString('base64') }],
+    ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: `!${sealingKey}` }],
+    ['sealing.keyFiles', { SKYLAB_SEALING_KEY: '' }],
+  ])('of %s in the environment are named', async (key, env) => {
+    const problems = await problemsOf(minimal, env)
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
+  })
+
+  it('of the file of tokens are told with their place, and no token', async () => {
+    await writeFile(join(folder, 'tokens.yaml'), 'tokens: [{token: hunter2, username: ada, scopes: exec:notebook}]')
+    const problems = await problemsOf(minimal)
+    expect(problems).toEqual(['identity.static.file: tokens.0.scopes: expected array, received string'])
+  })
+
+  it('of a file that is not there are told', async () => {
+    await expect(loadSettings(join(folder, 'nowhere.yaml'), {})).rejects.toThrow(/cannot be read \(ENOENT\)/)
+  })
+})
+
+it('reads key files beside the key of the environment, which seals', async () => {
+  const older = randomBytes(32)
+  await writeFile(join(folder, 'older.key'), `${older.toString('base64')}\n`)
+  const { sealingKeys } = await load(`${minimal}sealing: {keyFiles: [older.key]}`)
+  expect(sealingKeys).toEqual([Buffer.from(sealingKey, 'base64'), older])
+})
+
+it('reads the password of Redis without the newline at its end', async () => {
+  await writeFile(join(folder, 'password'), 'hunter2\n')
+  expect(await load(`${minimal}redis: {passwordFile: password}`)).toMatchObject({ redisPassword: 'hunter2' })
+})
+
+it('warns of a size that bots are promised', async () => {
+  const { warnings } = await load(`${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}}}}`)
+  expect(warnings).toHaveLength(2)
+})

@@ -1,0 +1,144 @@
+/** From a file and the environment to what the process starts with. */
+import { access, constants, readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
+import { configWarnings, crossProblems } from './checks.ts'
+import { ConfigError, schemaProblems } from './problems.ts'
+import { type Config, configSchema } from './schema.ts'
+import { parseYaml } from './yaml.ts'
+
+const keyBytes = 32
+
+/** The configuration, and what the environment and the files that it names add to it. Secrets are here alone. */
+export interface Settings {
+  readonly config: Config
+  /** Name of this replica: SKYLAB_REPLICA, or the host's name. */
+  readonly replica: string
+  /** 32 bytes each. The first seals, all open. */
+  readonly sealingKeys: readonly Buffer[]
+  readonly redisPassword?: string
+  /** What the file of the `static` identity provider holds. */
+  readonly tokens: readonly TokenRecord[]
+  /** What an operator should be told although it is permitted. */
+  readonly warnings: readonly string[]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads and checks the configuration and every file that it names; paths in it are relative to its own folder.
+ * The environment overrides: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
+ * @throws {ConfigError} with all problems found
+ */
+export async function loadSettings(file: string, env: Environment): Promise<Settings> {
+  const config = await readConfig(file)
+  const problems = crossProblems(config)
+  const reader = new FileReader(dirname(resolve(file)), problems)
+  const port = portFrom(env, problems)
+  const sealingKeys = await readSealingKeys(config, env, reader, problems)
+  const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
+  const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
+  const tokens = await readTokens(config, reader, problems)
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  return {
+    config: {
+      ...config,
+      api: { ...config.api, port: port ?? config.api.port },
+      kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
+    },
+    replica: env.SKYLAB_REPLICA || hostname(),
+    sealingKeys,
+    ...(redisPassword !== undefined && { redisPassword }),
+    tokens,
+    warnings: configWarnings(config),
+  }
+}
+
+async function readConfig(file: string): Promise<Config> {
+  const text = await readFile(file, 'utf8').catch(error => {
+    throw new ConfigError(file, [`cannot be read (${error.code})`])
+  })
+  const yaml = parseYaml(text)
+  if ('problems' in yaml) throw new ConfigError(file, yaml.problems)
+  const parsed = configSchema.safeParse(yaml.value ?? {})
+  if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
+  return parsed.data
+}
+
+/** Reads files that keys of the configuration name; a file that cannot be read is one more problem. */
+class FileReader {
+  readonly #folder: string
+  readonly #problems: string[]
+
+  constructor(folder: string, problems: string[]) {
+    this.#folder = folder
+    this.#problems = problems
+  }
+
+  /** The text of a file, or undefined when none is named or it cannot be read. */
+  async text(key: string, path: string | undefined): Promise<string | undefined> {
+    if (path === undefined) return undefined
+    return this.#attempt(key, path, full => readFile(full, 'utf8'))
+  }
+
+  /** As `text`, without the newline that editors leave at the end. */
+  async secret(key: string, path: string | undefined): Promise<string | undefined> {
+    const text = (await this.text(key, path))?.replace(/\r?\n$/, '')
+    if (text === '') this.#problems.push(`${key}: the file is empty`)
+    return text
+  }
+
+  /** The full path of a file that is read later, by others. */
+  async present(key: string, path: string | undefined): Promise<string | undefined> {
+    if (path === undefined) return undefined
+    return this.#attempt(key, path, full => access(full, constants.R_OK).then(() => full))
+  }
+
+  async #attempt(key: string, path: string, read: (full: string) => Promise<string>): Promise<string | undefined> {
+    try {
+      return await read(resolve(this.#folder, path))
+    } catch (error) {
+      this.#problems.push(`${key}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`)
+      return undefined
+    }
+  }
+}
+
+function portFrom(env: Environment, problems: string[]): number | undefined {
+  if (!env.SKYLAB_PORT) return undefined
+  if (/^\d{1,5}$/.test(env.SKYLAB_PORT) && Number(env.SKYLAB_PORT) <= 65_535) return Number(env.SKYLAB_PORT)
+  problems.push('SKYLAB_PORT: not a port')
+  return undefined
+}
+
+async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {
+  const keys: Buffer[] = []
+  const take = (name: string, base64: string | undefined) => {
+    if (base64 === undefined) return
+    const key = Buffer.from(base64, 'base64')
+    // Buffer passes over what is no base64, so the way back is compared too.
+    if (key.length === keyBytes && key.toString('base64') === base64.trim()) keys.push(key)
+    else problems.push(`${name}: not ${keyBytes} bytes in base64`)
+  }
+  take('SKYLAB_SEALING_KEY', env.SKYLAB_SEALING_KEY || undefined)
+  for (const [index, path] of config.sealing.keyFiles.entries()) {
+    const name = `sealing.keyFiles.${index}`
+    take(name, await reader.text(name, path))
+  }
+  if (!env.SKYLAB_SEALING_KEY && config.sealing.keyFiles.length === 0) {
+    problems.push('sealing.keyFiles: no sealing key, here or in SKYLAB_SEALING_KEY')
+  }
+  return keys
+}
+
+async function readTokens(config: Config, reader: FileReader, problems: string[]): Promise<readonly TokenRecord[]> {
+  const file = config.identity.static?.file
+  if (file === undefined) problems.push('identity.static.file: is required by the provider static')
+  const text = await reader.text('identity.static.file', file)
+  if (text === undefined) return []
+  const parsed = parseTokens(text)
+  if ('tokens' in parsed) return parsed.tokens
+  problems.push(...parsed.problems.map(problem => `identity.static.file: ${problem}`))
+  return []
+}

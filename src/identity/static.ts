@@ -1,0 +1,35 @@
+/** Identities from a file of tokens. */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Identity } from '../domain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type IdentityProvider, unauthorized } from './provider.ts'
+import type { TokenRecord } from './tokens.ts'
+
+const bearer = /^Bearer +([\x21-\x7e]+)$/i
+
+/**
+ * The provider `static`. It tells the log that it is no place for real users: tokens stand in a file, in the clear,
+ * and nobody can revoke one without a restart.
+ */
+export function createStaticIdentity(tokens: readonly TokenRecord[], log: Logger): IdentityProvider {
+  log.warn({ tokens: tokens.length }, 'identity provider static is for demos and tests, never for real users')
+  // Both sides are hashed under a key of this process: how long a look-up took tells nothing about a token.
+  const key = randomBytes(32)
+  const hash = (token: string) => createHmac('sha256', key).update(token).digest('base64')
+  const known = new Map(tokens.map(record => [hash(record.token), identityOf(record)]))
+
+  return {
+    async identify(headers) {
+      const presented = bearer.exec(headers.get('authorization') ?? '')?.[1]
+      const identity = presented === undefined ? undefined : known.get(hash(presented))
+      if (identity === undefined) throw unauthorized()
+      return identity
+    },
+  }
+}
+
+function identityOf({ quota, ...record }: TokenRecord): Identity {
+  if (quota === undefined) return record
+  const { memory, ...rest } = quota
+  return { ...record, quota: { ...rest, ...(memory !== undefined && { memoryBytes: memory }) } }
+}

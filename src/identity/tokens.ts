@@ -1,0 +1,70 @@
+/** The file of the `static` identity provider: tokens, and whom each one stands for. For demos and tests. */
+import { stringify } from 'yaml'
+import { z } from 'zod'
+import { schemaProblems } from '../config/problems.ts'
+import { parseYaml } from '../config/yaml.ts'
+import { parseQuantity } from '../kube/quantity.ts'
+
+const gibibyte = 2 ** 30
+const posixId = z.number().int().min(0).max(4_294_967_294)
+
+/** SQR-066 takes quotas from Gafaelfawr, whose memory is in GiB; a Kubernetes quantity says its unit itself. */
+const quotaMemory = z
+  .union([z.number().positive(), z.string()], { error: 'neither a number of GiB nor a Kubernetes quantity' })
+  .transform((value, context) => {
+    try {
+      return Math.round(typeof value === 'number' ? value * gibibyte : parseQuantity(value))
+    } catch {
+      context.addIssue('not a Kubernetes quantity')
+      return z.NEVER
+    }
+  })
+
+const quota = z.strictObject({
+  cpu: z.number().positive().exactOptional(),
+  memory: quotaMemory.exactOptional(),
+  spawn: z.boolean().default(true),
+})
+
+const tokenRecord = z.strictObject({
+  token: z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable, without spaces' }),
+  username: z.string().min(1),
+  scopes: z.array(z.string()),
+  uid: posixId.exactOptional(),
+  gid: posixId.exactOptional(),
+  groups: z.array(z.strictObject({ name: z.string().min(1), id: posixId.exactOptional() })).default([]),
+  quota: quota.exactOptional(),
+})
+
+const tokensSchema = z.strictObject({ tokens: z.array(tokenRecord) })
+
+/** What is written to the file. `quota.memory` is a number of GiB or a Kubernetes quantity. */
+export type StaticTokens = z.input<typeof tokensSchema>
+
+/** One token of the file, checked. `quota.memory` is in bytes. */
+export type TokenRecord = z.output<typeof tokenRecord>
+
+/** @returns the tokens, or the problems; a problem names a token by its place in the file, never by its value */
+export function parseTokens(text: string): { tokens: readonly TokenRecord[] } | { problems: string[] } {
+  const yaml = parseYaml(text)
+  if ('problems' in yaml) return yaml
+  const parsed = tokensSchema.safeParse(yaml.value)
+  if (!parsed.success) return { problems: schemaProblems(parsed.error) }
+  const problems = repeatProblems(parsed.data.tokens)
+  return problems.length > 0 ? { problems } : { tokens: parsed.data.tokens }
+}
+
+/** The text of a file that `parseTokens` reads. */
+export function formatTokens(tokens: StaticTokens): string {
+  return stringify(tokens, { version: '1.1' })
+}
+
+function repeatProblems(tokens: readonly TokenRecord[]): string[] {
+  const places = new Map<string, number>()
+  return tokens.flatMap(({ token }, index) => {
+    const first = places.get(token)
+    if (first !== undefined) return [`tokens.${index}.token: is that of tokens.${first} too`]
+    places.set(token, index)
+    return []
+  })
+}

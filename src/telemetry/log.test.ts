@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest'
+import { createLogger } from './log.ts'
+
+function capture() {
+  const lines: string[] = []
+  const log = createLogger({ level: 'info', replica: 'r1', destination: { write: line => void lines.push(line) } })
+  return { log, line: () => JSON.parse(lines.at(-1)!), text: () => lines.join('') }
+}
+
+it('writes one object a line, with the replica and the level by name', () => {
+  const { log, line } = capture()
+  log.child({ user: 'ada', op: 7 }).info({ step: 'pod' }, 'step done')
+  expect(line()).toMatchObject({ level: 'info', replica: 'r1', user: 'ada', op: 7, step: 'pod', msg: 'step done' })
+})
+
+it('hides secrets down to the third level, in lines and in children', () => {
+  const { log, text } = capture()
+  const secrets = { token: 'hunter2', authorization: 'hunter2', Authorization: 'hunter2', env: { A: 'hunter2' } }
+  log.info(secrets, 'x')
+  log.info({ a: secrets }, 'x')
+  log.info({ a: { b: secrets } }, 'x')
+  log.child(secrets).info('x')
+  log.info({ headers: { 'x-auth-request-token': 'hunter2' }, plan: 'hunter2' }, 'x')
+  expect(text()).not.toMatch(/hunter2/)
+})
+
+it('writes of an error what it says, not what it carries', () => {
+  const { log, line, text } = capture()
+  const cause = Object.assign(new Error('ECONNRESET while reading'), { code: 'ECONNRESET' })
+  log.error({ err: Object.assign(new Error('no answer', { cause }), { command: { args: ['hunter2'] } }) }, 'failed')
+  expect(line().err).toMatchObject({ message: 'no answer', cause: { code: 'ECONNRESET' } })
+  expect(text()).not.toMatch(/hunter2/)
+})

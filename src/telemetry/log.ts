@@ -1,0 +1,60 @@
+/** Structured logs: one JSON object a line, a constant message and fields. No secret is among them. */
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type { Logger }
+
+/** Fields that hold secrets, wherever they stand down to the third level. */
+const secretFields = ['token', 'authorization', 'Authorization', 'x-auth-request-token', 'env', 'plan', 'password']
+const redacted = secretFields.flatMap(name => ['', '*', '*.*'].map(parent => `${parent}["${name}"]`))
+
+export interface LogOptions {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  /** Name of this replica, on every line. */
+  readonly replica: string
+  /** Default: standard output. */
+  readonly destination?: DestinationStream
+}
+
+/** The logger of a process. Rooms take children of it with their own fields (`user`, `op`, `step`). */
+export function createLogger({ level, replica, destination }: LogOptions): Logger {
+  return pino(
+    {
+      level,
+      base: { replica },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+      redact: { paths: redacted, censor: '***' },
+      serializers: { err: describeError },
+    },
+    destination ?? pino.destination({ dest: 1, sync: true }),
+  )
+}
+
+/** A logger that says nothing, for those who must have one. */
+export function silentLogger(): Logger {
+  return pino({ level: 'silent' })
+}
+
+interface ErrorDescription {
+  readonly type: string
+  readonly message: string
+  readonly code?: unknown
+  readonly stack?: string
+  readonly cause?: ErrorDescription
+}
+
+/**
+ * What is logged of an error. Its other properties are left out: errors of clients carry the command or the request
+ * that failed, with everything in it.
+ */
+function describeError(error: unknown): ErrorDescription {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
+  const { code } = error as NodeJS.ErrnoException
+  return {
+    type: error.name,
+    message: error.message,
+    ...(code !== undefined && { code }),
+    ...(error.stack !== undefined && { stack: error.stack }),
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  }
+}
