@@ -1,0 +1,111 @@
+/**
+ * The bell: one capped stream by which every replica hears what changed, read by one blocking call. Its entries are
+ * numbered without gaps; a gap (it was trimmed) or a fall (Redis lost it) means: look at everything again.
+ */
+import type { Clock } from '../clock.ts'
+import type { Connection } from './connection.ts'
+import { pairs } from './records.ts'
+
+export type Ring =
+  | {
+      /** `compared`: the data of this Redis were compared; it concerns every user. */
+      readonly what: 'accepted' | 'events' | 'ended' | 'released' | 'compared'
+      readonly user: string
+      readonly op: number
+    }
+  | { readonly what: 'missed' }
+
+type Entry = [id: string, fields: string[]]
+
+const number = (id: string) => Number(id.split('-')[0])
+
+export class Bell {
+  readonly #connection: Connection
+  readonly #key: string
+  readonly #clock: Clock
+  readonly #listeners = new Set<(ring: Ring) => void>()
+  readonly #blockMs: number
+  #last = 0
+  #epoch: string | undefined
+  #closed = false
+
+  constructor(connection: Connection, key: string, clock: Clock, blockMs = 1000) {
+    this.#connection = connection
+    this.#key = key
+    this.#clock = clock
+    this.#blockMs = blockMs
+  }
+
+  on(listener: (ring: Ring) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Listens until `close`. What was rung before it began is reported as missed. */
+  async listen(): Promise<void> {
+    let positioned = false
+    while (!this.#closed) {
+      try {
+        if (!positioned) {
+          await this.#position()
+          positioned = true
+          this.#tell({ what: 'missed' })
+        }
+        await this.#hear()
+      } catch {
+        // The connection is gone: what is rung until it is back is found by position, or as a fall.
+        if (!this.#closed) await this.#clock.sleep(200)
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  async #hear(): Promise<void> {
+    const id = `${this.#last}-1`
+    const redis = this.#connection.listening
+    const answer = (await redis.xread('COUNT', 500, 'BLOCK', this.#blockMs, 'STREAMS', this.#key, id)) as
+      | [string, Entry[]][]
+      | null
+    const entries = (answer?.[0]?.[1] ?? []).map(([id, flat]) => ({ n: number(id), fields: pairs(flat) }))
+    const [first] = entries
+    // A blocking read is never woken by lower ids, which follow when Redis was emptied.
+    if (!first && !(await this.#fell())) return
+    if (
+      !first ||
+      first.n !== this.#last + 1 ||
+      first.fields.get('epoch') !== (this.#epoch ?? first.fields.get('epoch'))
+    ) {
+      await this.#position()
+      return this.#tell({ what: 'missed' })
+    }
+    this.#epoch = first.fields.get('epoch')
+    this.#last = entries.at(-1)!.n
+    for (const { fields } of entries) {
+      const what = fields.get('what') as Exclude<Ring['what'], 'missed'>
+      this.#tell({ what, user: fields.get('user') ?? '', op: Number(fields.get('op')) })
+    }
+  }
+
+  async #fell(): Promise<boolean> {
+    const newest = await this.#newest()
+    return (newest?.n ?? 0) < this.#last
+  }
+
+  async #position(): Promise<void> {
+    const newest = await this.#newest()
+    this.#last = newest?.n ?? 0
+    this.#epoch = newest?.epoch
+  }
+
+  async #newest(): Promise<{ n: number; epoch: string | undefined } | undefined> {
+    const [entry] = await this.#connection.listening.xrevrange(this.#key, '+', '-', 'COUNT', 1)
+    return entry && { n: number(entry[0]), epoch: pairs(entry[1]).get('epoch') }
+  }
+
+  #tell(ring: Ring): void {
+    for (const listener of this.#listeners) listener(ring)
+  }
+}

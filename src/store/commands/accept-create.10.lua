@@ -1,0 +1,47 @@
+-- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
+-- Sent again with the same nonce, it answers as before.
+-- @include time events draw generation
+-- KEYS: generation last record events waiting bell index tombstone nonce idempotency
+-- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs
+-- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'}
+local generation, last, record, events, waiting, bell, index, tombstone, nonce, idempotency = unpack(KEYS)
+local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms = unpack(ARGV)
+
+if not compared(generation, identity) then
+  return { 'comparing' }
+end
+local before = redis.call('GET', nonce)
+if before then
+  return { 'accepted', before }
+end
+if hash ~= '' then
+  local first_answer = redis.call('GET', idempotency)
+  if first_answer then
+    local op, of = string.match(first_answer, '^(%d+) (.*)$')
+    return of == hash and { 'accepted', op } or { 'mismatch' }
+  end
+end
+local standing = redis.call('HMGET', record, 'status', 'op')
+if standing[1] and standing[1] ~= 'failed' then
+  return { 'exists' }
+end
+
+local gone = redis.call('GET', tombstone)
+local op = draw(last, standing[2], gone)
+local now = now_ms()
+-- Streams of operations long over go; those of the last minutes stay, for who still follows one.
+redis.call('XTRIM', events, 'MINID', whole(math.min(now - keep_ms, tonumber(standing[2] or gone or op))))
+redis.call('PERSIST', events)
+redis.call('DEL', record, tombstone)
+local seq = append(events, op, 0, first)
+redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'active', '1', 'nonce', nonce_value,
+  'token', '', 'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0, 'pod', '0',
+  'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view)
+redis.call('ZADD', waiting, op, user)
+redis.call('ZADD', index, 1, user)
+redis.call('SET', nonce, op, 'PX', nonce_ms)
+if hash ~= '' then
+  redis.call('SET', idempotency, op .. ' ' .. hash, 'PX', idempotency_ms)
+end
+ring(bell, user, op, 'accepted')
+return { 'accepted', op }

@@ -1,0 +1,35 @@
+-- Accepts the deletion of a lab: of a running or failed one; of one being created, whose operation it supersedes in the
+-- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
+-- @include time events draw generation deletion
+-- KEYS: generation last record events waiting bell index nonce
+-- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp
+--   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
+-- returns: {'accepted', op} | {'joined', op} | {'none'} | {'comparing'}
+local generation, last, record, events, waiting, bell, index, nonce = unpack(KEYS)
+local identity, user, timeout, first, superseded, nonce_ms, only_if = unpack(ARGV)
+
+if not compared(generation, identity) then
+  return { 'comparing' }
+end
+local before = redis.call('GET', nonce)
+if before then
+  return { 'accepted', before }
+end
+local status, old, seq, active = unpack(redis.call('HMGET', record, 'status', 'op', 'seq', 'active'))
+if not status then
+  return { 'none' }
+end
+if status == 'terminating' then
+  return { 'joined', old }
+end
+if only_if ~= '' and (only_if ~= old or active == '1') then
+  return { 'none' }
+end
+if active == '1' then
+  append(events, old, tonumber(seq), superseded)
+  ring(bell, user, old, 'ended')
+end
+local op = draw(last, old)
+start_deletion({ record = record, events = events, waiting = waiting, bell = bell, index = index }, user, op, timeout, first)
+redis.call('SET', nonce, op, 'PX', nonce_ms)
+return { 'accepted', op }

@@ -1,0 +1,41 @@
+-- Claims an operation for who holds the user's lease: writes its token into the record, from where on every script of
+-- the owner is known by it. An operation that was found in a Redis just restarted waits until former owners stopped.
+-- Sent again with the same token, it answers as before and counts nothing twice.
+-- @include time generation
+-- KEYS: generation record waiting owned lease hold
+-- ARGV: identity user token ttlMs
+-- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}
+local generation, record, waiting, owned, lease, hold = unpack(KEYS)
+local identity, user, token, ttl = unpack(ARGV)
+
+if not compared(generation, identity) then
+  return { 'comparing' }
+end
+if redis.call('GET', lease) ~= token then
+  return { 'refused' }
+end
+local op, active, acting, holder = unpack(redis.call('HMGET', record, 'op', 'active', 'acting', 'token'))
+if active ~= '1' then
+  redis.call('ZREM', waiting, user)
+  redis.call('ZREM', owned, user)
+  return { 'idle' }
+end
+if tonumber(op) <= tonumber(redis.call('GET', hold) or 0) then
+  return { 'refused' }
+end
+if holder ~= token then
+  redis.call('HSET', record, 'token', token)
+  redis.call('HINCRBY', record, 'claims', 1)
+  -- Only an act may have killed the owner before; whoever waited for the cluster did no harm.
+  if acting == '1' then
+    redis.call('HINCRBY', record, 'attempts', 1)
+  end
+end
+redis.call('ZREM', waiting, user)
+redis.call('ZADD', owned, math.max(now_ms() + ttl, tonumber(redis.call('ZSCORE', owned, user) or 0) + 1), user)
+local answer = { 'claimed', whole(tonumber(redis.call('HGET', record, 'deadline')) - now_ms()),
+  redis.call('HGET', generation, 'found') or '0' }
+for _, part in ipairs(redis.call('HGETALL', record)) do
+  answer[#answer + 1] = part
+end
+return answer

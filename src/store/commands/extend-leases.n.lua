@@ -1,0 +1,22 @@
+-- Extends a batch of leases, each only while its holder is the current owner of the operation. The score in `owned` is
+-- the lease's end and its beat: it rises with every extension, whatever the clock does, so an observer who sees it stand
+-- still knows that nobody extends.
+-- @include time
+-- KEYS: owned, then for each lease: lease record
+-- ARGV: ttlMs, then for each lease: user token op
+-- returns: for each lease 1 (extended) or 0 (lost)
+local ttl = tonumber(ARGV[1])
+local answer = {}
+for i = 1, (#KEYS - 1) / 2 do
+  local lease, record = KEYS[2 * i], KEYS[2 * i + 1]
+  local user, token, op = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+  local current = redis.call('HMGET', record, 'op', 'token')
+  if redis.call('GET', lease) == token and current[1] == op and current[2] == token then
+    redis.call('PEXPIRE', lease, ttl)
+    redis.call('ZADD', KEYS[1], math.max(now_ms() + ttl, tonumber(redis.call('ZSCORE', KEYS[1], user) or 0) + 1), user)
+    answer[i] = 1
+  else
+    answer[i] = 0
+  end
+end
+return answer

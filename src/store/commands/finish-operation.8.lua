@@ -1,0 +1,35 @@
+-- Ends an operation: final status, last events, index, tombstone and release of the lease are one. Sent again by the same
+-- owner, it answers as before.
+-- @include time events owner
+-- KEYS: record events waiting owned lease tombstone bell index
+-- ARGV: user op token seq events outcome fields tombstoneMs
+--   outcome: 'running' | 'failed' | 'gone'
+-- returns: 1 or 0 (fenced)
+local record, events, waiting, owned, lease, tombstone, bell, index = unpack(KEYS)
+local user, op, token, seq, list, outcome, fields, tombstone_ms = unpack(ARGV)
+
+if fenced(record, op, token) then
+  local ended = redis.call('HMGET', record, 'op', 'endedBy')
+  local same = ended[1] == op and ended[2] == token
+  return (same or (not ended[1] and redis.call('GET', tombstone) == op)) and 1 or 0
+end
+append(events, op, tonumber(seq), list)
+redis.call('ZREM', waiting, user)
+redis.call('ZREM', owned, user)
+if redis.call('GET', lease) == token then
+  redis.call('DEL', lease)
+end
+if outcome == 'gone' then
+  redis.call('DEL', record)
+  redis.call('ZREM', index, user)
+  redis.call('SET', tombstone, op, 'PX', tombstone_ms)
+  redis.call('PEXPIRE', events, tombstone_ms)
+else
+  redis.call('HDEL', record, 'plan', 'failing')
+  set_fields(record, fields)
+  redis.call('HSET', record, 'status', outcome, 'active', '0', 'token', '', 'endedBy', token,
+    'seq', tonumber(seq) + #cjson.decode(list), 'failedAt', outcome == 'failed' and whole(now_ms()) or '')
+  redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
+end
+ring(bell, user, op, 'ended')
+return 1

@@ -1,0 +1,10 @@
+-- Redis' own clock in milliseconds. Op numbers and deadlines come from it, never the end of a lease alone.
+local function now_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- Whole numbers beyond 2^31 would otherwise be written in scientific notation.
+local function whole(n)
+  return string.format('%.0f', n)
+end

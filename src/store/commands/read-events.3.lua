@@ -1,0 +1,26 @@
+-- Reads an operation's events after a place: of the current operation, or of the last one of a lab that is gone, where op
+-- is ''. Whether the operation has ended is told by the record, so that nobody waits at a stream that will not go on.
+-- @include generation
+-- KEYS: generation record events
+-- ARGV: identity op afterSeq
+-- returns: {'comparing'} | {'none'} (no such stream) | {'events', op, ended (1 or 0), last seq, entries}
+if not compared(KEYS[1], ARGV[1]) then
+  return { 'comparing' }
+end
+local op, after = ARGV[2], tonumber(ARGV[3])
+local current, active = unpack(redis.call('HMGET', KEYS[2], 'op', 'active'))
+if op == '' then
+  local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+  op = current or (newest and string.match(newest[1], '^%d+')) or ''
+end
+local newest = op ~= '' and redis.call('XREVRANGE', KEYS[3], op, op .. '-0', 'COUNT', 1)[1]
+if not newest then
+  return { 'none' }
+end
+local seq = tonumber(string.match(newest[1], '%d+$'))
+-- A place beyond the end is one in a stream that was lost and begun anew: from its start.
+if after > seq then
+  after = 0
+end
+local ended = (current == op and active == '1') and 0 or 1
+return { 'events', op, ended, seq, redis.call('XRANGE', KEYS[3], op .. '-' .. (after + 1), op) }

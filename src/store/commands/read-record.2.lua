@@ -1,0 +1,4 @@
+-- Reads a record and its tombstone as they are, for a compare or a second judgement, which must not wait for a compare.
+-- KEYS: record tombstone
+-- returns: {{field, value, …}, tombstone or false}
+return { redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2]) }

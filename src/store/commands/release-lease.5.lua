@@ -1,0 +1,25 @@
+-- Lets a lease go before its operation ended: at a hand-over the operation waits for the next owner at once; one that was
+-- superseded meanwhile leaves the way to its successor. Attempts do not count hand-overs.
+-- @include time events
+-- KEYS: record waiting owned lease bell
+-- ARGV: user op token
+-- returns: 1 (let go) or 0 (was not held)
+local record, waiting, owned, lease, bell = unpack(KEYS)
+local user, op, token = unpack(ARGV)
+local held = redis.call('GET', lease) == token
+if held then
+  redis.call('DEL', lease)
+  redis.call('ZREM', owned, user)
+end
+local current, holder, active, acting, attempts = unpack(redis.call('HMGET', record, 'op', 'token', 'active', 'acting', 'attempts'))
+if active == '1' and current == op and holder == token then
+  redis.call('HSET', record, 'token', '')
+  if acting == '1' and tonumber(attempts) > 0 then
+    redis.call('HINCRBY', record, 'attempts', -1)
+  end
+  redis.call('ZADD', waiting, op, user)
+end
+if current then
+  ring(bell, user, current, 'released')
+end
+return held and 1 or 0

@@ -1,0 +1,50 @@
+-- Settles one user in a compare: what the cluster shows wins over the record that was read, unless either moved on.
+-- @include time events draw deletion owner
+-- KEYS: mark record events waiting owned bell index last tombstone
+-- ARGV: mark user expected outcome op highest fields events lostEvents timeoutMs
+--   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
+--   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)
+--   lostEvents: for the stream of an operation that is overruled
+-- returns: {'settled', op} | {'moved'} | {'unmarked'}
+local mark, record, events, waiting, owned, bell, index, last, tombstone = unpack(KEYS)
+local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout = unpack(ARGV)
+
+if redis.call('GET', mark) ~= mark_value then
+  return { 'unmarked' }
+end
+local read = redis.call('HMGET', record, 'op', 'status', 'active', 'token', 'podUid', 'seq')
+local parts = {}
+for i = 1, 5 do
+  parts[i] = read[i] or '-'
+end
+parts[6] = redis.call('GET', tombstone) or '-'
+if table.concat(parts, ' ') ~= expected then
+  return { 'moved' }
+end
+
+if read[3] == '1' then
+  append(events, read[1], tonumber(read[6]), lost)
+  ring(bell, user, read[1], 'ended')
+end
+if outcome == 'delete' then
+  set_fields(record, fields)
+  local deletion = draw(last, read[1], op, highest)
+  start_deletion({ record = record, events = events, waiting = waiting, bell = bell, index = index }, user, deletion, timeout, list)
+  return { 'settled', deletion }
+end
+-- An id below the stream's last one would be refused: what stands there belongs to a past that was lost.
+local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
+if newest and tonumber(string.match(newest[1], '^%d+')) >= tonumber(op) then
+  redis.call('DEL', events)
+end
+redis.call('DEL', record, tombstone)
+redis.call('PERSIST', events)
+set_fields(record, fields)
+local seq = append(events, op, 0, list)
+redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', outcome, 'active', '0', 'token', '', 'seq', seq,
+  'claims', 0, 'attempts', 0, 'acting', '0', 'failedAt', outcome == 'failed' and whole(now_ms()) or '')
+redis.call('ZREM', waiting, user)
+redis.call('ZREM', owned, user)
+redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
+ring(bell, user, op, 'ended')
+return { 'settled', op }

@@ -1,0 +1,127 @@
+/** What a compare writes, and what a watch may write between operations. */
+import type { Connection } from './connection.ts'
+import type { Keys } from './keys.ts'
+import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
+
+export interface Mark {
+  /** What `settle` and `end` present. */
+  readonly value: string
+  readonly identity: string
+  /** The data of this Redis were not compared yet. */
+  readonly needed: boolean
+  /** The last op found. */
+  readonly foundOp: number
+}
+
+/** A user's record and tombstone as they were read, with what a settle compares them by. */
+export interface Standing {
+  readonly record: LabRecord | null
+  readonly tombstone: number
+  readonly fingerprint: string
+}
+
+export interface Settlement {
+  readonly user: string
+  readonly standing: Standing
+  /** `running` and `failed` are restored under `op`; `delete` is a deletion under a new one. */
+  readonly outcome: 'running' | 'failed' | 'delete'
+  readonly op: number
+  /** The highest op in the cluster. */
+  readonly highestOp: number
+  readonly fields: RecordFields
+  readonly events: readonly NewEvent[]
+  /** For the stream of an operation that this overrules. */
+  readonly lost: readonly NewEvent[]
+  readonly timeoutMs: number
+}
+
+export interface PodWord {
+  readonly user: string
+  readonly podUid: string
+  readonly outcome: 'failed' | 'ended' | 'restarted'
+  /** How often it was restarted; `gone` with a failure whose pod is no more. */
+  readonly detail: string | number
+  readonly events: readonly NewEvent[]
+  readonly timeoutMs: number
+}
+
+/** Longer than any compare takes; one that takes longer begins again. */
+const markMs = 120_000
+
+export class CompareStore {
+  readonly #connection: Connection
+  readonly #keys: Keys
+
+  constructor(connection: Connection, keys: Keys) {
+    this.#connection = connection
+    this.#keys = keys
+  }
+
+  /** Leaves the mark. `holdMs`: how long former owners may still act on what was found. */
+  async begin(nonce: string, holdMs: number): Promise<Mark> {
+    const k = this.#keys
+    const identity = await this.#connection.refreshIdentity()
+    const keys = [k.generation, k.mark, k.last, k.hold]
+    const [needed, found] = (await this.#connection.run('begin-compare', keys, [identity, nonce, markMs, holdMs])) as [
+      number,
+      string,
+    ]
+    return { value: `${nonce} ${identity}`, identity, needed: needed === 1, foundOp: Number(found) }
+  }
+
+  /** All users with a record. */
+  async users(): Promise<string[]> {
+    return this.#connection.read('zrange', redis => redis.zrange(this.#keys.index, '0', '-1'))
+  }
+
+  async standing(user: string): Promise<Standing> {
+    const keys = [this.#keys.record(user), this.#keys.tombstone(user)]
+    const [flat, tombstone] = (await this.#connection.run('read-record', keys, [])) as [string[], string | null]
+    const record = parseRecord(flat, user)
+    const parts = record
+      ? [record.op, record.status, record.active ? 1 : 0, record.token, record.podUid ?? '-']
+      : ['-', '-', '-', '-', '-']
+    return { record, tombstone: Number(tombstone ?? 0), fingerprint: [...parts, tombstone ?? '-'].join(' ') }
+  }
+
+  async settle(mark: Mark, settlement: Settlement): Promise<'settled' | 'moved' | 'unmarked'> {
+    const k = this.#keys
+    const { user } = settlement
+    const [answer] = (await this.#connection.run(
+      'settle-lab',
+      [k.mark, k.record(user), k.events(user), k.waiting, k.owned, k.bell, k.index, k.last, k.tombstone(user)],
+      [
+        mark.value,
+        user,
+        settlement.standing.fingerprint,
+        settlement.outcome,
+        settlement.op,
+        settlement.highestOp,
+        encodeFields(settlement.fields),
+        encodeEvents(settlement.events),
+        encodeEvents(settlement.lost),
+        settlement.timeoutMs,
+      ],
+    )) as ['settled' | 'moved' | 'unmarked']
+    return answer
+  }
+
+  /** Writes the generation: from here on what Redis holds is believed. @returns false when the mark is gone */
+  async end(mark: Mark, highestOp: number): Promise<boolean> {
+    const k = this.#keys
+    const args = [mark.identity, mark.value, highestOp, mark.foundOp]
+    return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell], args)) === 1
+  }
+
+  /** @returns whether it was written: a lab that runs, no operation, this very pod */
+  async tellPod(word: PodWord): Promise<boolean> {
+    const k = this.#keys
+    const { user } = word
+    const [answer] = (await this.#connection.run(
+      'settle-pod',
+      [k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting],
+      [user, word.podUid, word.outcome, encodeEvents(word.events), word.detail, word.timeoutMs],
+    )) as [string]
+    return answer === 'written'
+  }
+}

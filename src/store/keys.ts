@@ -1,0 +1,65 @@
+/**
+ * Names of all keys. Those of one installation share a hash tag, so one script covers record, stream, index and bell,
+ * also on a Redis Cluster.
+ *
+ * | key | type | expires | what |
+ * |---|---|---|---|
+ * | last | string | never | the last op given out |
+ * | generation | hash | never | identity of the Redis whose data were compared, and the last op found in it |
+ * | mark | string | yes | the compare in progress |
+ * | hold | string | yes | operations up to this op are not claimed yet |
+ * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
+ * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
+ * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
+ * | bell | stream | a day after the last ring | tells every replica what changed |
+ * | lab:USER | hash | with the lab | the record |
+ * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
+ * | tombstone:USER | string | yes | op of the last deletion that ended |
+ * | lease:USER | string | yes | token of the owner |
+ * | nonce:NONCE | string | yes | the op that an acceptance drew, for a request sent again |
+ * | idempotency:USER:HASH | string | yes | op and body's hash of an accepted create |
+ */
+export class Keys {
+  readonly last: string
+  readonly generation: string
+  readonly mark: string
+  readonly hold: string
+  readonly waiting: string
+  readonly owned: string
+  readonly index: string
+  readonly bell: string
+  readonly compareLease: string
+  readonly #tag: string
+
+  constructor(prefix: string) {
+    this.#tag = `{${prefix}}:`
+    this.last = `${this.#tag}last`
+    this.generation = `${this.#tag}generation`
+    this.mark = `${this.#tag}mark`
+    this.hold = `${this.#tag}hold`
+    this.waiting = `${this.#tag}waiting`
+    this.owned = `${this.#tag}owned`
+    this.index = `${this.#tag}index`
+    this.bell = `${this.#tag}bell`
+    this.compareLease = `${this.#tag}lease-of-compare`
+  }
+
+  record(user: string): string {
+    return `${this.#tag}lab:${user}`
+  }
+  events(user: string): string {
+    return `${this.#tag}events:${user}`
+  }
+  tombstone(user: string): string {
+    return `${this.#tag}tombstone:${user}`
+  }
+  lease(user: string): string {
+    return `${this.#tag}lease:${user}`
+  }
+  nonce(nonce: string): string {
+    return `${this.#tag}nonce:${nonce}`
+  }
+  idempotency(user: string, hash: string): string {
+    return `${this.#tag}idempotency:${user}:${hash}`
+  }
+}

@@ -1,0 +1,168 @@
+/** What any replica asks of Redis without owning anything: to accept, and to read. */
+import { createHash } from 'node:crypto'
+import type { LabEvent, LabView } from '../domain.ts'
+import { unavailable } from '../errors.ts'
+import type { Connection } from './connection.ts'
+import type { Keys } from './keys.ts'
+import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
+
+/** Milliseconds; from the configuration. */
+export interface Retention {
+  readonly tombstoneMs: number
+  readonly idempotencyMs: number
+  /** How long streams of ended operations stay beside a newer one. */
+  readonly eventsMs: number
+}
+
+/** How long an acceptance is remembered for a request sent again by the transport. */
+const nonceMs = 60_000
+
+export interface Creation {
+  readonly user: string
+  readonly nonce: string
+  readonly timeoutMs: number
+  readonly sealedPlan: string
+  readonly view: LabView
+  readonly events: readonly NewEvent[]
+  readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
+}
+
+export interface Deletion {
+  readonly user: string
+  readonly nonce: string
+  readonly timeoutMs: number
+  readonly events: readonly NewEvent[]
+  /** For the stream of a creation that this supersedes. */
+  readonly superseded: readonly NewEvent[]
+  /** For a deletion that nobody asked for: only while this op is the record's, with no operation running. */
+  readonly onlyIfOp?: number
+}
+
+export type Accepted = { readonly answer: 'accepted' | 'joined'; readonly op: number }
+
+export type EventsRead =
+  | { readonly found: false }
+  | {
+      readonly found: true
+      readonly op: number
+      readonly ended: boolean
+      readonly lastSeq: number
+      readonly events: readonly LabEvent[]
+    }
+
+type Answer = [string, ...unknown[]]
+
+export class LabStore {
+  readonly #connection: Connection
+  readonly #keys: Keys
+  readonly #retention: Retention
+  /** Called whenever an answer says that the data must first be compared. */
+  onComparing: () => void = () => {}
+
+  constructor(connection: Connection, keys: Keys, retention: Retention) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#retention = retention
+  }
+
+  /** The one write that begins a creation. `mismatch`: the idempotency key was used with another body. */
+  async acceptCreate(creation: Creation): Promise<Accepted | { readonly answer: 'exists' | 'mismatch' }> {
+    const { user, nonce, idempotency } = creation
+    const k = this.#keys
+    const [answer, op] = await this.#ask(
+      'accept-create',
+      [k.last, k.record(user), k.events(user), k.waiting, k.bell, k.index, k.tombstone(user), k.nonce(nonce)].concat(
+        idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce),
+      ),
+      [
+        user,
+        nonce,
+        creation.timeoutMs,
+        creation.sealedPlan,
+        JSON.stringify(creation.view),
+        encodeEvents(creation.events),
+        idempotency?.bodyHash ?? '',
+        this.#retention.idempotencyMs,
+        nonceMs,
+        this.#retention.eventsMs,
+      ],
+    )
+    if (answer === 'exists' || answer === 'mismatch') return { answer }
+    return { answer: 'accepted', op: Number(op) }
+  }
+
+  /** Whether a create with this key was accepted before: with this body, with another, or not at all. */
+  async repeated(user: string, key: string, bodyHash: string): Promise<'same' | 'other' | 'new'> {
+    const first = await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(user, key)))
+    if (first === null) return 'new'
+    return first.split(' ')[1] === bodyHash ? 'same' : 'other'
+  }
+
+  /** The one write that begins a deletion; null when there is no lab, or not the one meant. */
+  async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
+    const { user, nonce } = deletion
+    const k = this.#keys
+    const [answer, op] = await this.#ask(
+      'accept-delete',
+      [k.last, k.record(user), k.events(user), k.waiting, k.bell, k.index, k.nonce(nonce)],
+      [
+        user,
+        deletion.timeoutMs,
+        encodeEvents(deletion.events),
+        encodeEvents(deletion.superseded),
+        nonceMs,
+        deletion.onlyIfOp ?? '',
+      ],
+    )
+    return answer === 'none' ? null : { answer: answer as Accepted['answer'], op: Number(op) }
+  }
+
+  async lab(user: string): Promise<{ record: LabRecord; events: LabEvent[] } | null> {
+    const k = this.#keys
+    const [answer, flat, entries] = await this.#ask('read-lab', [k.record(user), k.events(user)], [])
+    const record = answer === 'lab' ? parseRecord(flat as string[], user) : null
+    return record && { record, events: parseEvents(entries as [string, string[]][]) }
+  }
+
+  /** Users whose lab is running, sorted. */
+  async running(): Promise<string[]> {
+    const [, users] = await this.#ask('list-running', [this.#keys.index], [])
+    // Redis sorts by bytes; a client sorts by characters, and they differ outside the basic plane.
+    return (users as string[]).sort()
+  }
+
+  /** Events of an operation after a place; without `op` those of the current or last one. */
+  async events(user: string, op: number | undefined, afterSeq: number): Promise<EventsRead> {
+    const k = this.#keys
+    const answer = await this.#ask('read-events', [k.record(user), k.events(user)], [op ?? '', afterSeq])
+    if (answer[0] === 'none') return { found: false }
+    const [, read, ended, lastSeq, entries] = answer
+    return {
+      found: true,
+      op: Number(read),
+      ended: ended === 1,
+      lastSeq: Number(lastSeq),
+      events: parseEvents(entries as [string, string[]][]),
+    }
+  }
+
+  /** Whether the data of this Redis were compared with the cluster, without waiting for it. */
+  async compared(): Promise<boolean> {
+    const identity = await this.#connection.identity()
+    const stored = await this.#connection.read('hget', redis => redis.hget(this.#keys.generation, 'identity'))
+    return identity === stored
+  }
+
+  /** A command that answers only where the data were compared. */
+  async #ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
+    const identity = await this.#connection.identity()
+    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], [identity, ...args])) as Answer
+    if (answer[0] !== 'comparing') return answer
+    this.onComparing()
+    throw unavailable('the records are being compared with the cluster')
+  }
+
+  #idempotencyKey(user: string, key: string): string {
+    return this.#keys.idempotency(user, createHash('sha256').update(key).digest('hex').slice(0, 32))
+  }
+}

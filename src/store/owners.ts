@@ -1,0 +1,140 @@
+/** What an owner asks of Redis, and who looks for something to own. Every write is known by (op, token). */
+import { Fenced } from '../errors.ts'
+import type { Connection } from './connection.ts'
+import type { Keys } from './keys.ts'
+import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
+
+/** Who is writing: the operation, and the lease's value. */
+export interface Ownership {
+  readonly user: string
+  readonly op: number
+  readonly token: string
+}
+
+export interface Claim {
+  readonly record: LabRecord
+  /** Until the operation's deadline, by Redis' clock; negative when it has passed. */
+  readonly remainingMs: number
+  /** The last op that was found when Redis' data were last compared: records up to it may be old ones. */
+  readonly foundOp: number
+}
+
+export interface Look {
+  /** Redis' clock */
+  readonly nowMs: number
+  /** Users whose operation nobody owns, oldest op first. */
+  readonly waiting: readonly { readonly user: string; readonly op: number }[]
+  /** Users whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
+  readonly owned: readonly { readonly user: string; readonly beat: number }[]
+}
+
+export type Outcome = 'running' | 'failed' | 'gone'
+
+export class OwnerStore {
+  readonly #connection: Connection
+  readonly #keys: Keys
+  readonly #tombstoneMs: number
+  onComparing: () => void = () => {}
+
+  constructor(connection: Connection, keys: Keys, tombstoneMs: number) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#tombstoneMs = tombstoneMs
+  }
+
+  /** What there is to own; null while comparing. */
+  async look(limit: number): Promise<Look | null> {
+    const k = this.#keys
+    const answer = (await this.#connection.run(
+      'look-operations',
+      [k.generation, k.waiting, k.owned],
+      [await this.#connection.identity(), limit],
+    )) as [string, string[], string[]]
+    if (answer[0] === 'comparing') return this.#comparing()
+    const scored = (flat: string[]) =>
+      Array.from({ length: flat.length / 2 }, (_, i) => ({ user: flat[2 * i]!, score: Number(flat[2 * i + 1]) }))
+    return {
+      nowMs: Number(answer[0]),
+      waiting: scored(answer[1]).map(({ user, score }) => ({ user, op: score })),
+      owned: scored(answer[2]).map(({ user, score }) => ({ user, beat: score })),
+    }
+  }
+
+  /** Makes the holder of the lease the owner; null when there is nothing (yet) to own. */
+  async claim(user: string, token: string, ttlMs: number): Promise<Claim | null> {
+    const k = this.#keys
+    const [answer, remaining, found, ...flat] = (await this.#connection.run(
+      'claim-operation',
+      [k.generation, k.record(user), k.waiting, k.owned, k.lease(user), k.hold],
+      [await this.#connection.identity(), user, token, ttlMs],
+    )) as string[]
+    if (answer === 'comparing') return this.#comparing()
+    const record = answer === 'claimed' ? parseRecord(flat, user) : null
+    return record && { record, remainingMs: Number(remaining), foundOp: Number(found) }
+  }
+
+  /** Extends leases in one call. @returns for each whether it is still held */
+  async extend(held: readonly Ownership[], ttlMs: number): Promise<boolean[]> {
+    const keys = held.flatMap(({ user }) => [this.#keys.lease(user), this.#keys.record(user)])
+    const args = held.flatMap(({ user, token, op }) => [user, token, op])
+    const answer = await this.#connection.run('extend-leases', [this.#keys.owned, ...keys], [ttlMs, ...args])
+    return (answer as number[]).map(extended => extended === 1)
+  }
+
+  /** Frees a lease whose beat stood still. @returns false when it moved after all */
+  async free(user: string, beat: number): Promise<boolean> {
+    return (await this.#connection.run('free-lease', [this.#keys.owned, this.#keys.lease(user)], [user, beat])) === 1
+  }
+
+  /**
+   * Records what a step did. `seq` is that of the last event before these.
+   * @throws {Fenced} no longer the owner
+   */
+  async commit(by: Ownership, seq: number, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
+    const k = this.#keys
+    await this.#fenced(
+      'commit-step',
+      [k.record(by.user), k.events(by.user), k.bell],
+      [by.user, by.op, by.token, seq, encodeEvents(events), encodeFields(fields)],
+    )
+  }
+
+  /**
+   * Ends the operation and gives the lease back.
+   * @throws {Fenced} no longer the owner
+   */
+  async finish(
+    by: Ownership,
+    seq: number,
+    events: readonly NewEvent[],
+    outcome: Outcome,
+    fields: RecordFields,
+  ): Promise<void> {
+    const k = this.#keys
+    const { user } = by
+    await this.#fenced(
+      'finish-operation',
+      [k.record(user), k.events(user), k.waiting, k.owned, k.lease(user), k.tombstone(user), k.bell, k.index],
+      [user, by.op, by.token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs],
+    )
+  }
+
+  /** Lets go before the end: who owns next goes on where this one stopped. */
+  async release(by: Ownership): Promise<void> {
+    const k = this.#keys
+    await this.#connection.run(
+      'release-lease',
+      [k.record(by.user), k.waiting, k.owned, k.lease(by.user), k.bell],
+      [by.user, by.op, by.token],
+    )
+  }
+
+  async #fenced(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<void> {
+    if ((await this.#connection.run(name, keys, args)) !== 1) throw new Fenced(`${name}: the operation has moved on`)
+  }
+
+  #comparing(): null {
+    this.onComparing()
+    return null
+  }
+}

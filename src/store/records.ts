@@ -1,0 +1,118 @@
+/** Records as Redis holds them: flat hashes of strings, read into types. */
+import type { LabEvent, LabStatus, LabView, OperationKind } from '../domain.ts'
+
+/** A user's lab and its latest operation. Times are Redis' clock, in milliseconds. */
+export interface LabRecord {
+  readonly op: number
+  readonly kind: OperationKind
+  readonly status: LabStatus
+  /** The operation has not ended. */
+  readonly active: boolean
+  readonly nonce: string
+  readonly token: string
+  readonly claims: number
+  readonly attempts: number
+  /** The name of the next step; '' is the first. */
+  readonly step: string
+  readonly seq: number
+  readonly progress: number
+  readonly acceptedAtMs: number
+  readonly failedAtMs: number
+  readonly view: LabView
+  readonly sealedPlan: string | undefined
+  readonly namespaceUid: string | undefined
+  readonly podUid: string | undefined
+  readonly podPresent: boolean
+  /** Set once a creation is to end failed, before anything it made is destroyed: the reason. */
+  readonly failing: string | undefined
+}
+
+const blank: LabView = {
+  username: '',
+  options: {},
+  env: {},
+  uid: 0,
+  gid: 0,
+  groups: [],
+  quotas: { limits: { cpu: 0, memory: 0 }, requests: { cpu: 0, memory: 0 } },
+  internalUrl: '',
+}
+
+/** A view from JSON that somebody else may have changed; what cannot be read leaves a blank for that user. */
+export function parseView(json: string | undefined, username: string): LabView {
+  try {
+    return { ...blank, ...(json ? (JSON.parse(json) as Partial<LabView>) : {}), username }
+  } catch {
+    return { ...blank, username }
+  }
+}
+
+/** Pairs as Redis gives them: [name, value, name, value, …]. */
+export function pairs(flat: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i]!, flat[i + 1]!)
+  return fields
+}
+
+/** @returns null for an empty hash, which is no record */
+export function parseRecord(flat: readonly string[], user: string): LabRecord | null {
+  const fields = pairs(flat)
+  if (!fields.has('op')) return null
+  const text = (name: string) => fields.get(name) || undefined
+  const number = (name: string) => Number(fields.get(name) ?? 0)
+  return {
+    op: number('op'),
+    kind: fields.get('kind') as OperationKind,
+    status: fields.get('status') as LabStatus,
+    active: fields.get('active') === '1',
+    nonce: fields.get('nonce') ?? '',
+    token: fields.get('token') ?? '',
+    claims: number('claims'),
+    attempts: number('attempts'),
+    step: fields.get('step') ?? '',
+    seq: number('seq'),
+    progress: number('progress'),
+    acceptedAtMs: number('acceptedAt'),
+    failedAtMs: number('failedAt'),
+    view: parseView(fields.get('view'), user),
+    sealedPlan: text('plan'),
+    namespaceUid: text('nsUid'),
+    podUid: text('podUid'),
+    podPresent: fields.get('pod') === '1',
+    failing: text('failing'),
+  }
+}
+
+/** What an owner or a compare may set of a record. */
+export interface RecordFields {
+  readonly step?: string
+  readonly acting?: boolean
+  readonly attempts?: number
+  readonly progress?: number
+  readonly namespaceUid?: string
+  readonly podUid?: string
+  readonly podPresent?: boolean
+  readonly failing?: string
+  readonly view?: LabView
+}
+
+const names = { namespaceUid: 'nsUid', podPresent: 'pod' } as Record<string, string>
+
+/** The flat JSON list that commands take. */
+export function encodeFields(fields: RecordFields): string {
+  const encode = (value: unknown) =>
+    typeof value === 'boolean' ? (value ? '1' : '0') : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return JSON.stringify(Object.entries(fields).flatMap(([name, value]) => [names[name] ?? name, encode(value)]))
+}
+
+export type NewEvent = readonly [type: LabEvent['event'], data: string]
+
+export const encodeEvents = (events: readonly NewEvent[]) => JSON.stringify(events)
+
+/** Entries of a stream: [[id, [field, value, …]], …]. */
+export function parseEvents(entries: readonly [string, string[]][]): LabEvent[] {
+  return entries.map(([id, flat]) => {
+    const fields = pairs(flat)
+    return { id, event: fields.get('event') as LabEvent['event'], data: fields.get('data') ?? '' }
+  })
+}

@@ -1,0 +1,57 @@
+/**
+ * The Lua commands. Each is one file named `verb-noun.<number of keys>.lua` (`n` where the caller says), opened by what it
+ * guarantees, its KEYS, ARGV and returns. `-- @include a b` puts the functions of `include/` before it.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+
+const folder = new URL('commands/', import.meta.url)
+
+interface Command {
+  readonly name: string
+  /** undefined: the first argument tells */
+  readonly keys: number | undefined
+  readonly lua: string
+}
+
+const read = (file: string) => readFileSync(new URL(file, folder), 'utf8')
+
+function load(file: string): Command {
+  const [, name, keys] = /^([a-z-]+)\.(\d+|n)\.lua$/.exec(file) ?? []
+  if (name === undefined) throw new Error(`not the name of a command: ${file}`)
+  const source = read(file)
+  const includes = /^-- @include (.+)$/m.exec(source)?.[1]?.split(' ') ?? []
+  const lua = [...includes.map(include => read(`include/${include}.lua`)), source].join('\n')
+  return { name, keys: keys === 'n' ? undefined : Number(keys), lua }
+}
+
+const commands = new Map(
+  readdirSync(folder)
+    .filter(file => file.endsWith('.lua'))
+    .map(load)
+    .map(command => [command.name, command]),
+)
+
+/** Makes every command known to a connection; it sends hashes, and the source where Redis has forgotten it. */
+export function defineCommands(redis: Redis): void {
+  for (const { name, keys, lua } of commands.values()) {
+    redis.defineCommand(name, keys === undefined ? { lua } : { lua, numberOfKeys: keys })
+  }
+}
+
+/** Calls a command on a connection that knows it. */
+export function callCommand(
+  redis: Redis,
+  name: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  const command = commands.get(name)
+  if (!command) throw new Error(`no such command: ${name}`)
+  if (command.keys !== undefined && command.keys !== keys.length) {
+    throw new Error(`${name} takes ${command.keys} keys, not ${keys.length}`)
+  }
+  const call = (redis as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[name]
+  const count = command.keys === undefined ? [keys.length] : []
+  return call!.call(redis, ...count, ...keys, ...args)
+}

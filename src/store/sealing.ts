@@ -1,0 +1,45 @@
+/** Sealing of plans: who reads Redis learns no token. AES-256-GCM, bound to the user and to the acceptance it came with. */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { NeedsSomeone } from '../errors.ts'
+
+interface Key {
+  readonly id: string
+  readonly bytes: Buffer
+}
+
+export class Sealer {
+  readonly #keys: readonly Key[]
+
+  /** The first key seals, all of them open: so keys are rotated. Each has 32 bytes. */
+  constructor(keys: readonly Buffer[]) {
+    if (keys.length === 0) throw new NeedsSomeone('no sealing key')
+    this.#keys = keys.map(bytes => ({ bytes, id: createHash('sha256').update(bytes).digest('hex').slice(0, 12) }))
+  }
+
+  /** Seals `text` for one user and one acceptance, which alone it opens for. */
+  seal(text: string, user: string, nonce: string): string {
+    const { id, bytes } = this.#keys[0]!
+    const iv = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(bound(user, nonce))
+    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+    return ['v1', id, ...[iv, cipher.getAuthTag(), sealed].map(part => part.toString('base64url'))].join('.')
+  }
+
+  /** @throws {NeedsSomeone} no key of ours opens it, or it was sealed for another */
+  open(sealed: string, user: string, nonce: string): string {
+    const [version, id, iv, tag, text] = sealed.split('.')
+    const key = this.#keys.find(candidate => candidate.id === id)
+    if (version !== 'v1' || !key)
+      throw new NeedsSomeone('the plan was sealed with a key that this replica does not have')
+    try {
+      const part = (encoded: string | undefined) => Buffer.from(encoded ?? '', 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', key.bytes, part(iv), { authTagLength: 16 })
+      decipher.setAAD(bound(user, nonce)).setAuthTag(part(tag))
+      return decipher.update(part(text), undefined, 'utf8') + decipher.final('utf8')
+    } catch (cause) {
+      throw new NeedsSomeone('the plan does not open: it was changed, or sealed for another operation', { cause })
+    }
+  }
+}
+
+const bound = (user: string, nonce: string) => Buffer.from(`${user}\n${nonce}`, 'utf8')
