@@ -55,7 +55,10 @@ export async function main(args: readonly string[], { env, serve, out, err }: In
   }
 }
 
-type Command = { readonly kind: 'help' | 'version' } | { readonly kind: 'serve' | 'check'; readonly config: string }
+type Command =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'serve' | 'check'; readonly config: string }
 
 /** @returns undefined for what the usage does not name */
 function parseCommand(args: readonly string[]): Command | undefined {

@@ -74,6 +74,7 @@ describe('the file of tokens', () => {
       'tokens.0.quota.memory: not a Kubernetes quantity',
       'tokens: [{token: t, username: u, scopes: [], quota: {memory: 8GB}}]',
     ],
+    ['tokens.0.username: The user name contains ":" or "/"', 'tokens: [{token: t, username: "a:b", scopes: []}]'],
     [
       'tokens.1.token: is that of tokens.0 too',
       'tokens: [{token: t, username: u, scopes: []}, {token: t, username: v, scopes: []}]',

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { schemaProblems } from '../config/problems.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { parseQuantity } from '../kube/quantity.ts'
+import { checkUsername } from '../labs/names.ts'
 
 const gibibyte = 2 ** 30
 const posixId = z.number().int().min(0).max(4_294_967_294)
@@ -26,9 +27,17 @@ const quota = z.strictObject({
   spawn: z.boolean().default(true),
 })
 
+const username = z.string().check(context => {
+  try {
+    checkUsername(context.value)
+  } catch (error) {
+    context.issues.push({ code: 'custom', input: context.value, message: (error as Error).message })
+  }
+})
+
 const tokenRecord = z.strictObject({
   token: z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable, without spaces' }),
-  username: z.string().min(1),
+  username,
   scopes: z.array(z.string()),
   uid: posixId.exactOptional(),
   gid: posixId.exactOptional(),
