@@ -55,6 +55,13 @@ export interface PodFacts {
   readonly node: string | undefined
   /** The condition PodScheduled is False: the scheduler's own words. */
   readonly unschedulable: string | undefined
+  /**
+   * Whether the pod was ever Ready, now or earlier; absent when its conditions do not tell. A container that crashed has
+   * `started` false again, so this alone tells a lab that ran from one that never came up.
+   */
+  readonly everReady?: boolean
+  /** Its node has gone silent: what stands here may be long past. */
+  readonly unheard?: boolean
   readonly initContainers: readonly ContainerFacts[]
   readonly containers: readonly ContainerFacts[]
 }

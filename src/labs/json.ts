@@ -1,0 +1,28 @@
+/** Reading JSON that others wrote, without trust: what is missing or of another type reads as nothing. Pure. */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function asObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+}
+
+export function asObjects(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(asObject) : []
+}
+
+export function asText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function asOptionalText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function asNumber(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+}
+
+/** @returns milliseconds since the epoch; 0 for what is no time */
+export function asTimeMs(value: unknown): number {
+  return Date.parse(asText(value)) || 0
+}

@@ -1,0 +1,153 @@
+/** From Kubernetes' objects to the facts that we keep of them. Pure. */
+import type { KubeObject } from '../domain.ts'
+import type { ContainerFacts, NamespaceFacts, PodEventFacts, PodFacts, TerminationFacts } from './facts.ts'
+import type { JsonObject } from './json.ts'
+import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from './json.ts'
+import { annotations, labels } from './names.ts'
+
+/** Conditions of a namespace that stand in the way of its deletion while they are true. */
+const obstacleConditions = new Set([
+  'NamespaceDeletionDiscoveryFailure',
+  'NamespaceDeletionGroupVersionParsingFailure',
+  'NamespaceDeletionContentFailure',
+  'NamespaceContentRemaining',
+  'NamespaceFinalizersRemaining',
+])
+
+const phases: readonly string[] = ['Pending', 'Running', 'Succeeded', 'Failed'] satisfies PodFacts['phase'][]
+
+/** A kubelet marks a pod not Ready in the moment that it gives it its start time; both are told in whole seconds. */
+const startToleranceMs = 1000
+
+/** Facts of a Namespace. */
+export function projectNamespace(object: KubeObject): NamespaceFacts {
+  const { metadata } = object
+  const status = asObject(object.status)
+  const terminating = metadata.deletionTimestamp !== undefined || status.phase === 'Terminating'
+  return {
+    name: metadata.name,
+    uid: asText(metadata.uid),
+    installation: metadata.labels?.[labels.installation],
+    op: opOf(object),
+    user: metadata.annotations?.[annotations.user],
+    record: metadata.annotations?.[annotations.record],
+    terminating,
+    obstacles: terminating ? obstaclesOf(metadata, status) : [],
+  }
+}
+
+function obstaclesOf(metadata: JsonObject, status: JsonObject): string[] {
+  const told = asObjects(status.conditions)
+    .filter(condition => condition.status === 'True' && obstacleConditions.has(asText(condition.type)))
+    .map(condition => asText(condition.message) || asText(condition.type))
+  const finalizers = Array.isArray(metadata.finalizers) ? metadata.finalizers.map(String) : []
+  return [...told, ...finalizers.map(name => `The namespace has the finalizer ${name}`)]
+}
+
+/** Facts of a Pod. */
+export function projectPod(object: KubeObject): PodFacts {
+  const { metadata } = object
+  const status = asObject(object.status)
+  const conditions = new Map(asObjects(status.conditions).map(entry => [asText(entry.type), entry]))
+  const containers = asObjects(status.containerStatuses).map(projectContainer)
+  const disruption = conditions.get('DisruptionTarget')
+  const why = status.reason || disruption?.status !== 'True' ? status : disruption
+  const deleting = metadata.deletionTimestamp !== undefined
+  const everReady = wasEverReady(conditions.get('Ready'), status)
+  return {
+    name: metadata.name,
+    namespace: asText(metadata.namespace),
+    uid: asText(metadata.uid),
+    installation: metadata.labels?.[labels.installation],
+    op: opOf(object),
+    ownerUid: metadata.ownerReferences?.find(owner => owner.kind === 'Namespace' && owner.apiVersion === 'v1')?.uid,
+    phase: phaseOf(status.phase),
+    reason: asText(why.reason),
+    message: asText(why.message),
+    deleting,
+    node: asOptionalText(asObject(object.spec).nodeName),
+    unschedulable: unschedulableOf(conditions.get('PodScheduled')),
+    ...(everReady !== undefined && { everReady }),
+    unheard: !deleting && isUnheard(conditions.get('Ready'), status, containers),
+    initContainers: asObjects(status.initContainerStatuses).map(projectContainer),
+    containers,
+  }
+}
+
+/** A pod without status is one that nobody has looked at yet. */
+function phaseOf(phase: unknown): PodFacts['phase'] {
+  if (phase === undefined || phase === '') return 'Pending'
+  return phases.includes(asText(phase)) ? (phase as PodFacts['phase']) : 'Unknown'
+}
+
+function unschedulableOf(scheduled: JsonObject | undefined): string | undefined {
+  if (scheduled?.status !== 'False') return undefined
+  return asText(scheduled.message) || asText(scheduled.reason) || 'The scheduler found no node'
+}
+
+/** A pod that is not Ready, and whose condition changed after it was taken up by its node, was Ready in between. */
+function wasEverReady(ready: JsonObject | undefined, status: JsonObject): boolean | undefined {
+  if (ready?.status === 'True') return true
+  const changedMs = asTimeMs(ready?.lastTransitionTime)
+  const startedMs = asTimeMs(status.startTime)
+  if (changedMs === 0 || startedMs === 0) return undefined
+  return changedMs > startedMs + startToleranceMs
+}
+
+/**
+ * Of a node that went silent the node controller knows only to take the pod's readiness: the containers are said to be
+ * ready still, as the kubelet last told. The kubelet itself never writes the two at odds.
+ */
+function isUnheard(ready: JsonObject | undefined, status: JsonObject, containers: readonly ContainerFacts[]): boolean {
+  if (status.phase === 'Unknown' || status.reason === 'NodeLost') return true
+  const silenced = ready?.status === 'False' || ready?.status === 'Unknown'
+  return silenced && containers.length > 0 && containers.every(container => container.ready)
+}
+
+function projectContainer(status: JsonObject): ContainerFacts {
+  const state = asObject(status.state)
+  const waiting = asObject(state.waiting)
+  return {
+    name: asText(status.name),
+    started: status.started === true,
+    ready: status.ready === true,
+    restartCount: asNumber(status.restartCount),
+    waiting: state.waiting ? { reason: asText(waiting.reason), message: asText(waiting.message) } : undefined,
+    running: state.running !== undefined,
+    terminated: terminationOf(state.terminated),
+    lastTerminated: terminationOf(asObject(status.lastState).terminated),
+  }
+}
+
+function terminationOf(value: unknown): TerminationFacts | undefined {
+  if (!value) return undefined
+  const terminated = asObject(value)
+  return {
+    exitCode: asNumber(terminated.exitCode),
+    reason: asText(terminated.reason),
+    message: asText(terminated.message),
+    finishedAtMs: asTimeMs(terminated.finishedAt),
+  }
+}
+
+/** Facts of an Event of the core API that is about a pod. */
+export function projectPodEvent(object: KubeObject): PodEventFacts {
+  const involved = asObject(object.involvedObject)
+  const series = asObject(object.series)
+  return {
+    uid: asText(object.metadata.uid),
+    namespace: asText(object.metadata.namespace),
+    pod: asText(involved.name),
+    podUid: asText(involved.uid),
+    warning: object.type === 'Warning',
+    reason: asText(object.reason),
+    message: asText(object.message),
+    count: asNumber(series.count) || asNumber(object.count) || 1,
+  }
+}
+
+function opOf(object: KubeObject): number | undefined {
+  const text = object.metadata.labels?.[labels.op] ?? ''
+  const op = Number(text)
+  return /^[1-9][0-9]*$/.test(text) && Number.isSafeInteger(op) ? op : undefined
+}

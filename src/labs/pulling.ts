@@ -1,0 +1,63 @@
+/** Why an image could not be pulled, read from what kubelets and container runtimes write. Pure. */
+import type { StartVerdict } from './facts.ts'
+import { cleanWords } from './words.ts'
+
+/** Container states in which an image is missing. Their message may be silent about the cause. */
+export const pullReasons = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'ImageInspectError',
+  'RegistryUnavailable',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'SignatureValidationFailed',
+])
+
+/** Reasons that need no message to be final. */
+const finalReasons: Readonly<Record<string, string>> = {
+  InvalidImageName: 'its name is not valid',
+  ErrImageNeverPull: 'it is not on the node, and pulling it is not allowed',
+  SignatureValidationFailed: 'its signature is not valid',
+}
+
+/**
+ * Answers that another try will not change. The text is anchored to how runtimes end or introduce them: an image may be
+ * called "denied", and a registry in trouble may mention what was not found.
+ */
+const finalCauses: readonly [RegExp, string][] = [
+  [/no match for platform/i, 'it does not exist for the kind of machine that labs run on'],
+  [/invalid reference format|couldn'?t parse image (name|reference)/i, 'its name is not valid'],
+  [
+    /manifest[ _]unknown|name[ _]unknown|manifest for \S+ not found|code = NotFound|: not found("|\.|,|\s*$)|: 404 not found/i,
+    'it does not exist',
+  ],
+  [
+    /: 40[13] (unauthorized|forbidden)|\bunauthorized: |unauthorized\s*$|access denied|(?<!permission )\bdenied: |(: |is )denied\b|authorization failed|insufficient_scope|authentication required/i,
+    'the registry denies access to it',
+  ],
+]
+
+/** What surely passes, or is of the network: it outweighs the rest of the message. */
+const passingCause =
+  /i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|no such host|no route to host|network is unreachable|temporary failure|toomanyrequests|too many requests|: 5\d\d [a-z]|unexpected EOF/i
+
+/** The verdict on a container that waits because of its image. `cause` is the fullest message there is. */
+export function judgePull(reason: string, cause: string): StartVerdict {
+  const why = finalReasons[reason] ?? finalCauseOf(cause)
+  if (why) return { kind: 'doomed', message: quoting(`The image cannot be pulled: ${why}`, cause) }
+  return { kind: 'troubled', cause: 'registry', message: quoting('The image could not be pulled yet', cause) }
+}
+
+/** Whether a message says why, or only that the kubelet waits before it tries again. */
+export function tellsCause(message: string): boolean {
+  return message !== '' && !/^Back-off pulling image "[^"]*"\.?$/.test(message)
+}
+
+function finalCauseOf(cause: string): string | undefined {
+  if (passingCause.test(cause)) return undefined
+  return finalCauses.find(([form]) => form.test(cause))?.[1]
+}
+
+function quoting(words: string, cause: string): string {
+  return cause ? `${words} (${cleanWords(cause)})` : words
+}

@@ -1,0 +1,52 @@
+/** What the cluster says, made fit for users: no secrets, no noise, of bounded length. Pure. */
+
+const maxLength = 1000
+const maxSearched = 8192
+const lastLines = 5
+
+/**
+ * Each takes a secret out of text that others wrote: pull errors quote signed addresses, servers print their tokens.
+ * Repetitions are bounded, since users can write what is searched here.
+ */
+const secretForms: readonly [RegExp, string][] = [
+  [/(:\/\/)[^\s/?#"'@]*@/g, '$1***@'],
+  [/(https?:\/\/[^\s"'<>?]*\?)[^\s"'<>]*/gi, '$1***'],
+  [/\b(bearer|basic)\s{1,3}[\w.~+/=-]{16,}/gi, '$1 ***'],
+  [/((?:password|passwd|passphrase)[\w-]{0,40}["']?\s{0,3}[=:]\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
+  [/((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}=\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
+  // After a colon stands a cause as often as a value: "token: unexpected status".
+  [
+    /((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}:\s{0,3}["']?)(?=\S*\d)[^\s"',;&]{8,}/gi,
+    '$1***',
+  ],
+  [/\bgt-[\w-]{10,}\.[\w-]{10,}/g, '***'],
+  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
+  // Anything long and opaque may be a token; digests of images are not.
+  [/(?<!\w|sha256:)(?=\w*\d)(?=\w*[A-Za-z])\w{32,}/g, '***'],
+]
+
+/** One line of text from the cluster, for a user to read. */
+export function cleanWords(text: string): string {
+  return bounded(withoutSecrets(text.slice(0, maxSearched)).replace(/\s+/g, ' ').trim())
+}
+
+/** The end of a container's output, for a user to read. */
+export function cleanLastLines(text: string): string {
+  const lines = withoutSecrets(text.slice(-maxSearched))
+    .split(/\r?\n/)
+    .map(line => line.replace(/[\p{Cc}]+/gu, ' ').trimEnd())
+    .filter(line => line.trim() !== '')
+  return boundedEnd(lines.slice(-lastLines).join('\n'))
+}
+
+function withoutSecrets(text: string): string {
+  return secretForms.reduce((cleaned, [form, replacement]) => cleaned.replace(form, replacement), text)
+}
+
+function bounded(text: string): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`
+}
+
+function boundedEnd(text: string): string {
+  return text.length <= maxLength ? text : `…${text.slice(-maxLength)}`
+}
