@@ -1,0 +1,207 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiClient, waitUntil } from './api-client.ts'
+import { type Credentials, makeCredentials } from './credentials.ts'
+import { freePort } from './ports.ts'
+import { isRunning, type ProcessSpec, readRecord, signalProcess, startProcess, stopProcess } from './process.ts'
+import type { Tools } from './setup.ts'
+
+export const serviceCidr = '10.96.0.0/16'
+
+export interface ControlPlaneOptions {
+  stateDir: string
+  tools: Tools
+  /** Where the API server listens: loopback, or the real node's address, which pods can reach too. */
+  address: string
+  /** Whether the API server lists itself as an endpoint for pods. Loopback would be refused as one. */
+  reachableByPods: boolean
+  audit: boolean
+  signal?: AbortSignal | undefined
+}
+
+/** What tests do to an API server. */
+export interface ApiServerControl {
+  /** Ends it without a farewell (a polite end waits for every watch, 10 s and more). */
+  kill(): Promise<void>
+  /** Starts it again after `kill`, on the same port; resolves when it is ready. */
+  start(): Promise<void>
+  restart(): Promise<void>
+  /** Halts it: connections stay open and nothing answers. */
+  pause(): void
+  resume(): void
+}
+
+export interface ControlPlane {
+  credentials: Credentials
+  client: ApiClient
+  apiServer: ApiServerControl
+  auditLog: string | null
+}
+
+/** The end of a program's log, for errors. */
+export function logTail(stateDir: string, name: string): string {
+  try {
+    return readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .slice(-15)
+      .join('\n')
+  } catch {
+    return ''
+  }
+}
+
+/** Throws, with the end of its log, when a started program has ended. */
+export function assertRunning(stateDir: string, name: string): void {
+  const id = readRecord(stateDir, name)
+  if (!id || !isRunning(id)) throw new Error(`${name} has ended:\n${logTail(stateDir, name)}`)
+}
+
+export async function startEtcd(options: Pick<ControlPlaneOptions, 'stateDir' | 'tools' | 'signal'>): Promise<string> {
+  const { stateDir, tools, signal } = options
+  const [url, peerUrl] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`]
+  const flags = {
+    name: 'box',
+    'data-dir': join(stateDir, 'etcd'),
+    'listen-client-urls': url,
+    'advertise-client-urls': url,
+    'listen-peer-urls': peerUrl,
+    'initial-advertise-peer-urls': peerUrl,
+    'initial-cluster': `box=${peerUrl}`,
+    'log-level': 'warn',
+    // Nothing here outlives the run: what a power cut would do to it is of no interest.
+    'unsafe-no-fsync': 'true',
+  }
+  await startProcess({ name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), stateDir })
+  await waitUntil(async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) })).ok, {
+    what: 'etcd',
+    limitMs: 30_000,
+    signal,
+    check: () => assertRunning(stateDir, 'etcd'),
+  })
+  return url
+}
+
+const toFlags = (flags: Record<string, string>) => Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
+
+function apiServerSpec(
+  options: ControlPlaneOptions,
+  port: number,
+  etcdUrl: string,
+  auditLog: string | null,
+): ProcessSpec {
+  const { stateDir, tools, address } = options
+  const pki = (file: string) => join(stateDir, 'pki', file)
+  const flags: Record<string, string> = {
+    'etcd-servers': etcdUrl,
+    'bind-address': address,
+    'secure-port': String(port),
+    'service-cluster-ip-range': serviceCidr,
+    'client-ca-file': pki('ca.crt'),
+    'tls-cert-file': pki('api.crt'),
+    'tls-private-key-file': pki('api.key'),
+    'kubelet-client-certificate': pki('kubelet-client.crt'),
+    'kubelet-client-key': pki('kubelet-client.key'),
+    'kubelet-preferred-address-types': 'InternalIP',
+    'service-account-issuer': 'https://kubernetes.default.svc.cluster.local',
+    'service-account-key-file': pki('accounts.key'),
+    'service-account-signing-key-file': pki('accounts.key'),
+    'token-auth-file': pki('tokens.csv'),
+    'authorization-mode': 'Node,RBAC',
+    'enable-admission-plugins': 'NodeRestriction',
+    'allow-privileged': 'true',
+    profiling: 'false',
+  }
+  if (!options.reachableByPods) flags['endpoint-reconciler-type'] = 'none'
+  if (auditLog) Object.assign(flags, auditFlags(stateDir, auditLog))
+  return { name: 'kube-apiserver', command: tools.program('kube-apiserver'), args: toFlags(flags), stateDir }
+}
+
+/** Blocking: a request's line is in the file before its answer is out. In batches it would be up to 30 s late. */
+function auditFlags(stateDir: string, auditLog: string): Record<string, string> {
+  const policyFile = join(stateDir, 'etc', 'audit.json')
+  const policy = {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived'],
+    rules: [{ level: 'Metadata' }],
+  }
+  writeFileSync(policyFile, JSON.stringify(policy))
+  return { 'audit-policy-file': policyFile, 'audit-log-path': auditLog, 'audit-log-mode': 'blocking' }
+}
+
+function controlApiServer(
+  spec: ProcessSpec,
+  client: ApiClient,
+): ApiServerControl & { start(signal?: AbortSignal): Promise<void> } {
+  const { stateDir, name } = spec
+  const kill = () => stopProcess(stateDir, name, 0)
+  const start = async (signal?: AbortSignal) => {
+    await startProcess(spec)
+    await waitUntil(async () => (await client.request('GET', '/readyz')).status === 200, {
+      what: name,
+      limitMs: 90_000,
+      signal,
+      check: () => assertRunning(stateDir, name),
+    })
+  }
+  return {
+    kill,
+    start,
+    restart: async () => {
+      await kill()
+      await start()
+    },
+    pause: () => void signalProcess(stateDir, name, 'SIGSTOP'),
+    resume: () => void signalProcess(stateDir, name, 'SIGCONT'),
+  }
+}
+
+async function startControllers(options: ControlPlaneOptions, credentials: Credentials): Promise<void> {
+  const { stateDir, tools } = options
+  const common = {
+    'kube-api-qps': '500',
+    'kube-api-burst': '1000',
+    'leader-elect': 'false',
+    'bind-address': '127.0.0.1',
+    profiling: 'false',
+  }
+  const start = async (name: string, flags: Record<string, string>) => {
+    const args = toFlags({ ...common, 'secure-port': String(await freePort()), ...flags })
+    await startProcess({ name, command: tools.program(name), args, stateDir })
+  }
+  await start('kube-controller-manager', {
+    kubeconfig: credentials.kubeconfig('controller-manager'),
+    'use-service-account-credentials': 'true',
+    'service-account-private-key-file': join(stateDir, 'pki', 'accounts.key'),
+    'root-ca-file': join(stateDir, 'pki', 'ca.crt'),
+    // Deleted namespaces are emptied ten at a time by default, and each takes 5 s of mere waiting.
+    'concurrent-namespace-syncs': '20',
+  })
+  await start('kube-scheduler', { kubeconfig: credentials.kubeconfig('scheduler') })
+}
+
+/** Starts etcd, API server, controller manager and scheduler; resolves when pods can be made. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { stateDir, tools, address, signal } = options
+  const port = await freePort()
+  const url = `https://${address}:${port}`
+  const [etcdUrl, credentials] = await Promise.all([
+    startEtcd(options),
+    makeCredentials(stateDir, tools, { address, url }, signal),
+  ])
+  const client = new ApiClient(url, credentials.adminToken, credentials.ca)
+  const auditLog = options.audit ? join(stateDir, 'log', 'audit.json') : null
+  const apiServer = controlApiServer(apiServerSpec(options, port, etcdUrl, auditLog), client)
+  await apiServer.start(signal)
+  await startControllers(options, credentials)
+  // Without its service account no pod of a namespace is admitted: the controller manager is at work.
+  const account = '/api/v1/namespaces/default/serviceaccounts/default'
+  await waitUntil(async () => (await client.request('GET', account)).status === 200, {
+    what: 'kube-controller-manager',
+    limitMs: 60_000,
+    signal,
+    check: () => assertRunning(stateDir, 'kube-controller-manager'),
+  })
+  return { credentials, client, apiServer, auditLog }
+}

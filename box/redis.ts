@@ -1,0 +1,96 @@
+import { mkdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { waitUntil } from './api-client.ts'
+import { findProgram } from './command.ts'
+import { assertRunning } from './control-plane.ts'
+import { freePort } from './ports.ts'
+import { type ProcessSpec, signalProcess, startProcess, stopProcess } from './process.ts'
+
+export interface RedisOptions {
+  /** The folder of an open run. */
+  stateDir: string
+  /** Whether data outlive a restart (append-only file). Default false. */
+  aof?: boolean
+  port?: number
+  signal?: AbortSignal
+}
+
+export interface Redis {
+  readonly url: string
+  readonly port: number
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>
+  /** Starts it again after `kill` or `stop`; without `aof` it is then empty. Resolves when it answers. */
+  start(): Promise<void>
+  /** `kill`, then `start`. */
+  restart(): Promise<void>
+  /** Halts it: connections stay open and nothing answers. */
+  pause(): void
+  resume(): void
+  stop(): Promise<void>
+}
+
+/** Starts Redis on loopback; resolves when it answers. */
+export async function startRedis(options: RedisOptions): Promise<Redis> {
+  const { stateDir, signal } = options
+  const port = options.port ?? (await freePort())
+  const name = `redis-${port}`
+  const spec = redisSpec(name, port, options)
+  const start = async () => {
+    await startProcess(spec)
+    await waitUntil(() => answersPing(port), {
+      what: name,
+      limitMs: 20_000,
+      signal,
+      check: () => assertRunning(stateDir, name),
+    })
+  }
+  const kill = () => stopProcess(stateDir, name, 0)
+  await start()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill,
+    start,
+    restart: async () => {
+      await kill()
+      await start()
+    },
+    pause: () => void signalProcess(stateDir, name, 'SIGSTOP'),
+    resume: () => void signalProcess(stateDir, name, 'SIGCONT'),
+    stop: () => stopProcess(stateDir, name, 5000),
+  }
+}
+
+function redisSpec(name: string, port: number, { stateDir, aof }: RedisOptions): ProcessSpec {
+  const command = findProgram('redis-server')
+  if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
+  const folder = join(stateDir, name)
+  mkdirSync(folder, { recursive: true })
+  const settings = {
+    bind: '127.0.0.1',
+    port: String(port),
+    dir: folder,
+    save: '',
+    appendonly: aof ? 'yes' : 'no',
+    'maxmemory-policy': 'noeviction',
+  }
+  const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
+  return { name, command, args, stateDir }
+}
+
+/** Whether it answers a PING; while it loads its file it does not. */
+function answersPing(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.setTimeout(1000, () => socket.destroy())
+    socket.once('connect', () => socket.write('PING\r\n'))
+    socket.once('data', (answer: Buffer) => {
+      resolve(answer.toString().startsWith('+PONG'))
+      socket.destroy()
+    })
+    socket.on('error', () => socket.destroy())
+    socket.once('close', () => resolve(false))
+  })
+}

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs'
+import { findProgram } from './command.ts'
+import { type DebianPart, debianFile, debianProgram, installPackages } from './debian.ts'
+import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
+import type { Progress } from './progress.ts'
+
+/** What a command uses; set-up brings what it names and nothing else. */
+export type Need = 'redis' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image'
+
+const debianParts: Record<Need, DebianPart[]> = {
+  redis: [debianProgram('redis-server')],
+  balancer: [debianProgram('haproxy')],
+  kubectl: [],
+  cluster: [debianProgram('openssl')],
+  node: [
+    debianProgram('containerd'),
+    debianProgram('runc'),
+    debianFile('containernetworking-plugins', '/usr/lib/cni/bridge'),
+    debianProgram('docker-registry'),
+    debianProgram('catatonit'),
+    debianProgram('nftables', 'nft'),
+    debianProgram('iptables'),
+    debianProgram('iproute2', 'ip'),
+    debianProgram('kmod', 'modprobe'),
+    debianProgram('procps', 'sysctl'),
+  ],
+  image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
+}
+
+const goParts: Record<Need, GoProgram[]> = {
+  redis: [],
+  balancer: [],
+  kubectl: ['kubectl'],
+  cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],
+  node: ['kubelet', 'kube-proxy'],
+  image: [],
+}
+
+/** The programs that set-up has made sure of. */
+export interface Tools {
+  /** A program's path. Throws for one that no need named. */
+  program(name: string): string
+}
+
+/** Thrown where packages are missing and cannot be installed; the message names all of them. */
+export class MissingPackagesError extends Error {
+  readonly packages: string[]
+
+  constructor(packages: string[], reason: string) {
+    super(
+      `These Debian packages are missing, and ${reason}: ${packages.join(' ')}\n  apt-get install ${packages.join(' ')}`,
+    )
+    this.name = 'MissingPackagesError'
+    this.packages = packages
+  }
+}
+
+const present = <T>(items: T[]): T[] => [...new Set(items)]
+
+/** The packages that the needs call for and that are not there. Python's venv only where Go must come from PyPI. */
+async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<string[]> {
+  const parts = needs.flatMap(need => debianParts[need])
+  if (!goPrograms.every(isBuilt) && !(await machineHasGo())) {
+    parts.push(debianProgram('python3'), { name: 'python3-venv', isPresent: hasVenv })
+  }
+  return present(parts.filter(part => !part.isPresent()).map(part => part.name))
+}
+
+function hasVenv(): boolean {
+  const python = findProgram('python3')
+  // Debian's own Python comes without ensurepip until python3-venv is there; others bring it.
+  return python !== null && (python !== '/usr/bin/python3' || existsSync('/usr/share/doc/python3-venv'))
+}
+
+/**
+ * Brings what the needs name: Debian's packages (as root), and programs built from Go modules into the cache.
+ * What is there already costs a look. Throws MissingPackagesError where packages cannot be installed.
+ */
+export async function setup(needs: Need[], progress: Progress, signal?: AbortSignal): Promise<Tools> {
+  const goPrograms = present(needs.flatMap(need => goParts[need]))
+  const packages = await missingPackages(needs, goPrograms)
+  if (packages.length > 0) {
+    if (process.getuid?.() !== 0) throw new MissingPackagesError(packages, 'only root can install them')
+    if (!findProgram('apt-get')) throw new MissingPackagesError(packages, 'there is no apt-get here')
+    await installPackages(packages, progress, signal)
+  }
+  await buildPrograms(goPrograms, progress, signal)
+  return {
+    program(name) {
+      const path = goPrograms.includes(name as GoProgram) ? builtProgram(name as GoProgram) : findProgram(name)
+      if (!path) throw new Error(`no program ${name}: set-up was not asked for it`)
+      return path
+    },
+  }
+}

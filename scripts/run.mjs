@@ -1,0 +1,157 @@
+#!/usr/bin/env node
+// Runs a TypeScript program of this checkout with the Node that the checkout brings along:
+//
+//   node scripts/run.mjs FILE.ts [ARGUMENT…]
+//
+// This file alone must run under the machine's own Node, 18 or later; all else may rely on Node 24.
+// It installs the npm packages where they are missing or not those of package-lock.json. What it has
+// to say goes to stderr: stdout belongs to the program.
+import { spawn } from 'node:child_process'
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const installLock = join(root, '.artefacts', 'install.lock')
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+const say = text => process.stderr.write(`${text}\n`)
+const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
+
+/** The JSON in a file, null where there is no such file. */
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+/** Whether node_modules holds what package-lock.json asks for, by npm's own list of what it installed. */
+export function isInstalled(folder) {
+  const wanted = readJson(join(folder, 'package-lock.json'))?.packages ?? {}
+  const present = readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages
+  if (!present || !existsSync(join(folder, 'node_modules', '.bin', 'node'))) return false
+  const differs = path =>
+    present[path]?.version !== wanted[path]?.version || present[path]?.integrity !== wanted[path]?.integrity
+  const absentByChoice = path =>
+    !present[path] && (wanted[path].optional || wanted[path].devOptional || wanted[path].link)
+  return (
+    Object.keys(wanted).every(path => path === '' || absentByChoice(path) || !differs(path)) &&
+    Object.keys(present).every(path => !differs(path))
+  )
+}
+
+/** When a process began, in ticks since the boot: with the pid, its identity. Null when it has ended. */
+function startTimeOf(pid) {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return fields[0] === 'Z' ? null : fields[19]
+  } catch {
+    return null
+  }
+}
+
+function readLock() {
+  try {
+    return readFileSync(installLock, 'utf8')
+  } catch {
+    return null
+  }
+}
+
+/** Takes the lock where nobody alive has it. A link appears with its content or not at all. */
+function tryLock() {
+  const mine = `${installLock}.${process.pid}`
+  mkdirSync(dirname(installLock), { recursive: true })
+  writeFileSync(mine, `${process.pid} ${startTimeOf(process.pid)}`)
+  try {
+    linkSync(mine, installLock)
+    return true
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+    return false
+  } finally {
+    rmSync(mine, { force: true })
+  }
+}
+
+/** Moves a dead holder's lock out of the way. Two may try at once: who moved a living one's puts it back. */
+function clearDeadLock() {
+  const [pid, startTime] = (readLock() ?? '').split(' ')
+  if (!pid || (startTimeOf(pid) ?? 'ended') === startTime) return
+  const moved = `${installLock}.dead.${process.pid}`
+  try {
+    renameSync(installLock, moved)
+    if (readFileSync(moved, 'utf8') !== `${pid} ${startTime}`) linkSync(moved, installLock)
+    rmSync(moved)
+  } catch (error) {
+    if (error.code !== 'ENOENT' && error.code !== 'EEXIST') throw error
+  }
+}
+
+async function installPackages() {
+  for (let tries = 0; !tryLock(); tries++) {
+    if (tries === 0) say('npm packages: another run installs them, waiting')
+    clearDeadLock()
+    await sleep(200)
+  }
+  try {
+    if (isInstalled(root)) return
+    const begun = performance.now()
+    say('npm packages: npm ci …')
+    // npm's stdout is put on our stderr: it would stand before the program's own output.
+    const code = await ended(spawn('npm', ['ci', '--no-progress'], { cwd: root, stdio: ['ignore', 2, 2] }))
+    if (code !== 0) throw new Error(`npm ci ended with exit code ${code}`)
+    say(`npm packages: installed in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  } finally {
+    rmSync(installLock, { force: true })
+  }
+}
+
+/** A child's exit code; killed by a signal, 128 plus its number, as a shell has it. */
+function ended(child) {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]))
+  })
+}
+
+/**
+ * Runs the program and hands signals on. The channel between the two tells the program when this process was
+ * killed (scripts/orphan.mjs); npm's death is seen by another parent, for npm cannot tell when it is killed either.
+ */
+async function runProgram(file, programArguments) {
+  const node = join(root, 'node_modules', '.bin', 'node')
+  const watcher = pathToFileURL(join(root, 'scripts', 'orphan.mjs')).href
+  const child = spawn(node, ['--import', watcher, file, ...programArguments], { stdio: [0, 1, 2, 'ipc'] })
+  for (const signal of stopSignals) process.on(signal, () => child.kill(signal))
+  const parent = process.ppid
+  if (process.env.npm_lifecycle_event) {
+    setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 1000).unref()
+  }
+  return ended(child)
+}
+
+async function main() {
+  const [file, ...programArguments] = process.argv.slice(2)
+  if (!file) {
+    say('usage: node scripts/run.mjs FILE.ts [ARGUMENT…]')
+    return 2
+  }
+  if (!isInstalled(root)) await installPackages()
+  return runProgram(file, programArguments)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  main().then(
+    code => process.exit(code),
+    error => {
+      say(error.message)
+      process.exit(1)
+    },
+  )
+}
