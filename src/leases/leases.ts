@@ -1,0 +1,181 @@
+/**
+ * Leases: who owns a user's operation. redlock decides who gets one; from then on the owner's own monotonic clock decides
+ * when it must stop, counted from before each extension was sent, so that no step of a wall clock and no late reply can
+ * make it trust a lease that is over. That a stale owner's writes are refused is the store's business (op and token).
+ */
+import type { Redis } from 'ioredis'
+import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
+import type { Clock } from '../clock.ts'
+import { Fenced, RetryLater } from '../errors.ts'
+import type { OwnerStore, Ownership } from '../store/owners.ts'
+
+/** A lease that is held, until its signal is aborted or it is let go. */
+export interface Lease extends Ownership {
+  /** Aborted with `Fenced` when the lease is lost. */
+  readonly signal: AbortSignal
+  /** @throws {Fenced} when it is over by our own clock, although no timer has come to say so yet */
+  check(): void
+}
+
+export interface LeasesOptions {
+  readonly redis: Redis
+  readonly store: OwnerStore
+  readonly keyOf: (user: string) => string
+  readonly clock: Clock
+  readonly ttlMs: number
+  readonly onOutcome?: (outcome: 'won' | 'lost') => void
+}
+
+/** Parts of the TTL: when to extend, and when to stop where no extension succeeded. */
+const extendEvery = 0.2
+const selfStopAfter = 0.66
+/** Leases extended by one command. */
+const batchSize = 100
+
+class HeldLease implements Lease {
+  readonly user: string
+  readonly op: number
+  readonly token: string
+  readonly #clock: Clock
+  readonly #controller = new AbortController()
+  validUntilMs: number
+
+  constructor(ownership: Ownership, clock: Clock, validUntilMs: number) {
+    this.user = ownership.user
+    this.op = ownership.op
+    this.token = ownership.token
+    this.#clock = clock
+    this.validUntilMs = validUntilMs
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  check(): void {
+    if (this.#clock.monotonicMs() >= this.validUntilMs) this.lose('it could not be extended in time')
+    this.signal.throwIfAborted()
+  }
+
+  lose(why: string): void {
+    this.#controller.abort(new Fenced(`the lease is lost: ${why}`))
+  }
+}
+
+export class Leases {
+  readonly #options: LeasesOptions
+  readonly #redlock: Redlock
+  readonly #held = new Map<string, HeldLease>()
+  #closed = false
+  #wake = new AbortController()
+  #running: Promise<void> | undefined
+  #extending: Promise<void> | undefined
+
+  constructor(options: LeasesOptions) {
+    this.#options = options
+    this.#redlock = new Redlock([options.redis], { retryCount: 0, driftFactor: 0, automaticExtensionThreshold: 0 })
+    // It reports every refusal as an error too; a refusal is an answer here.
+    this.#redlock.on('error', () => {})
+  }
+
+  /** How many are held. */
+  get size(): number {
+    return this.#held.size
+  }
+
+  /**
+   * Tries once to take a user's lease.
+   * @returns its token, with the moment on our clock from which it counts; null when another holds it
+   */
+  async acquire(user: string): Promise<{ token: string; sinceMs: number } | null> {
+    const sinceMs = this.#options.clock.monotonicMs()
+    try {
+      const lock = await this.#redlock.acquire([this.#options.keyOf(user)], this.#options.ttlMs)
+      return { token: lock.value, sinceMs }
+    } catch (error) {
+      if (error instanceof ResourceLockedError || error instanceof ExecutionError) return null
+      throw new RetryLater('Redis does not answer', undefined, { cause: error })
+    }
+  }
+
+  /** Keeps a lease whose operation was claimed, by extending it, until it is lost or dropped. */
+  keep(ownership: Ownership, sinceMs: number): Lease {
+    const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
+    this.#held.set(ownership.user, lease)
+    this.#options.onOutcome?.('won')
+    this.#running ??= this.#extendForever()
+    this.#wake.abort()
+    return lease
+  }
+
+  /** Extends no longer. The store's own scripts give the lease back. */
+  drop(lease: Lease): void {
+    if (this.#held.get(lease.user) === lease) this.#held.delete(lease.user)
+  }
+
+  /** Says of an operation that another one has taken its place; a hint, the store would refuse its writes anyway. */
+  superseded(user: string, op: number): void {
+    const lease = this.#held.get(user)
+    if (lease && lease.op < op) this.#lose(lease, 'the operation was superseded')
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#wake.abort()
+    await this.#running
+    await this.#extending
+  }
+
+  /** One loop for all leases. It never waits for an extension, which may hang while a lease comes to its end. */
+  async #extendForever(): Promise<void> {
+    const { clock, ttlMs } = this.#options
+    let extendAtMs = clock.monotonicMs() + ttlMs * extendEvery
+    while (!this.#closed) {
+      const ends = [...this.#held.values()].map(lease => lease.validUntilMs)
+      await this.#pause(Math.min(extendAtMs, ...ends) - clock.monotonicMs())
+      this.#stopOverdue()
+      if (clock.monotonicMs() < extendAtMs) continue
+      extendAtMs = clock.monotonicMs() + ttlMs * extendEvery
+      this.#extending ??= this.#extendAll().finally(() => {
+        this.#extending = undefined
+      })
+    }
+  }
+
+  /** Sleeps, but no longer than until a lease is added, whose end may come first. */
+  async #pause(ms: number): Promise<void> {
+    this.#wake = new AbortController()
+    if (ms > 0) await this.#options.clock.sleep(ms, this.#wake.signal).catch(() => {})
+  }
+
+  #stopOverdue(): void {
+    const now = this.#options.clock.monotonicMs()
+    for (const lease of this.#held.values()) {
+      if (lease.validUntilMs <= now) this.#lose(lease, 'it could not be extended in time')
+    }
+  }
+
+  async #extendAll(): Promise<void> {
+    const leases = [...this.#held.values()]
+    for (let i = 0; i < leases.length; i += batchSize) {
+      await this.#extend(leases.slice(i, i + batchSize))
+    }
+  }
+
+  async #extend(leases: readonly HeldLease[]): Promise<void> {
+    const sentMs = this.#options.clock.monotonicMs()
+    const extended = await this.#options.store.extend(leases, this.#options.ttlMs).catch(() => null)
+    extended?.forEach((held, i) => {
+      const lease = leases[i]!
+      if (held) lease.validUntilMs = sentMs + this.#options.ttlMs * selfStopAfter
+      else this.#lose(lease, 'another owns the operation')
+    })
+  }
+
+  #lose(lease: HeldLease, why: string): void {
+    if (this.#held.get(lease.user) !== lease) return
+    this.#held.delete(lease.user)
+    this.#options.onOutcome?.('lost')
+    lease.lose(why)
+  }
+}

@@ -1,0 +1,18 @@
+/** redlock's own declarations are not among its `exports`, so NodeNext does not find them. Only what is used here. */
+declare module 'redlock' {
+  export interface Lock {
+    readonly value: string
+  }
+  export interface Settings {
+    readonly driftFactor: number
+    readonly retryCount: number
+    readonly automaticExtensionThreshold: number
+  }
+  export class ExecutionError extends Error {}
+  export class ResourceLockedError extends Error {}
+  export default class Redlock {
+    constructor(clients: Iterable<import('ioredis').Redis>, settings?: Partial<Settings>)
+    acquire(resources: string[], durationMs: number): Promise<Lock>
+    on(event: 'error', listener: (error: Error) => void): this
+  }
+}
