@@ -1,0 +1,221 @@
+/**
+ * The Kubernetes API as this program uses it: raw JSON, nothing dropped that a model would not know, every delete bound
+ * to a UID, absence believed only when the API server itself says so.
+ */
+import type { KubeObject } from '../domain.ts'
+import { RetryLater } from '../errors.ts'
+import { isExpired, isNotFound, KubeError } from './errors.ts'
+import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
+import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
+
+export { isAlreadyExists, isExpired, isNotFound, KubeError } from './errors.ts'
+export type { ObjectRef } from './kinds.ts'
+export type { Log } from './log.ts'
+export type { CallOptions, OnRequest, RequestOptions } from './requester.ts'
+export type KubeClientOptions = RequesterOptions
+
+/** An object of which only this very one may be deleted. */
+export interface ObjectIdentity extends ObjectRef {
+  readonly uid: string
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Default: the object's own. */
+  readonly graceSeconds?: number | undefined
+  /** What happens to its dependents. Default: the kind's own. */
+  readonly propagation?: 'Background' | 'Foreground' | undefined
+}
+
+/**
+ * - `accepted`: it is being deleted, or was at once;
+ * - `gone`: the server says that there is none of that name;
+ * - `other`: the one of that name has another UID, and was not touched.
+ */
+export type DeleteOutcome = 'accepted' | 'gone' | 'other'
+
+export interface ListScope {
+  /** Default: all namespaces. */
+  readonly namespace?: string | undefined
+  readonly labelSelector?: string | undefined
+  readonly fieldSelector?: string | undefined
+}
+
+export interface ListOptions extends ListScope {
+  readonly signal?: AbortSignal | undefined
+  readonly agent?: string | undefined
+}
+
+export interface ListPage {
+  readonly items: readonly KubeObject[]
+  /** The state of the cluster that the whole list shows; a watch can start from it. */
+  readonly resourceVersion: string
+  /** A list begins here. Not only once: one that expired on the way begins anew, and earlier pages are void. */
+  readonly first: boolean
+}
+
+export interface WatchOptions extends ListScope {
+  readonly resourceVersion: string
+  /** The server ends the watch after this time. */
+  readonly timeoutSeconds: number
+  readonly signal: AbortSignal
+}
+
+const pageSize = 500
+
+export class KubeClient {
+  readonly #requester: Requester
+
+  constructor(options: KubeClientOptions) {
+    this.#requester = new Requester(options)
+  }
+
+  /**
+   * Creates an object and returns it as the server keeps it. After a lost reply it is sent again, so `AlreadyExists`
+   * (see `isAlreadyExists`) may mean our own: read, and decide.
+   * @throws {KubeError} when refused
+   * @throws {RetryLater} when the server does not answer for now
+   */
+  async create(object: KubeObject, options: CallOptions = {}): Promise<KubeObject> {
+    const path = creationPath(object.apiVersion, object.kind, object.metadata.namespace)
+    return (await this.request('POST', path, object, options)) as KubeObject
+  }
+
+  /**
+   * Reads an object from the API server; null when the server says that there is none.
+   * @throws {KubeError} when refused
+   * @throws {RetryLater} when the server does not answer for now
+   */
+  async get(ref: ObjectRef, options: CallOptions = {}): Promise<KubeObject | null> {
+    try {
+      return (await this.request('GET', objectPath(ref), undefined, options)) as KubeObject
+    } catch (error) {
+      if (isNotFound(error)) return null
+      throw error
+    }
+  }
+
+  /**
+   * Deletes this very object, by its UID.
+   * @throws {KubeError} when refused
+   * @throws {RetryLater} when the server does not answer for now, or something else stands in the way for now
+   */
+  async delete(ref: ObjectIdentity, options: DeleteOptions = {}): Promise<DeleteOutcome> {
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid: ref.uid },
+      gracePeriodSeconds: options.graceSeconds,
+      propagationPolicy: options.propagation,
+    }
+    try {
+      await this.request('DELETE', objectPath(ref), body, options)
+      return 'accepted'
+    } catch (error) {
+      if (isNotFound(error)) return 'gone'
+      if (error instanceof KubeError && error.status === 409) return await this.#afterConflict(ref, error, options)
+      throw error
+    }
+  }
+
+  /** A conflict is mostly another UID, but a server may also say so of what is being deleted: the object tells. */
+  async #afterConflict(ref: ObjectIdentity, conflict: KubeError, options: CallOptions): Promise<DeleteOutcome> {
+    const object = await this.get(ref, { signal: options.signal, agent: options.agent })
+    if (!object) return 'gone'
+    if (object.metadata.uid !== ref.uid) return 'other'
+    if (object.metadata.deletionTimestamp) return 'accepted'
+    throw new RetryLater(conflict.message, conflict.retryAfterMs, { cause: conflict })
+  }
+
+  /**
+   * Everything in the scope, as the API server knows it now, never from an older cache.
+   * @throws {KubeError} when refused; 410 when even the whole list expired
+   * @throws {RetryLater} when the server does not answer for now
+   */
+  async list(apiVersion: string, kind: string, options: ListOptions = {}): Promise<KubeObject[]> {
+    let objects: KubeObject[] = []
+    for await (const page of this.pages(apiVersion, kind, options)) {
+      if (page.first) objects = []
+      objects.push(...page.items)
+    }
+    return objects
+  }
+
+  /**
+   * The same page by page, so that not all need be held at once. A list that expires on the way is read anew in one
+   * piece, which cannot expire.
+   * @throws as `list`
+   */
+  async *pages(apiVersion: string, kind: string, options: ListOptions = {}): AsyncGenerator<ListPage, void, undefined> {
+    try {
+      yield* this.#pagesOf(apiVersion, kind, options, pageSize)
+    } catch (error) {
+      if (!isExpired(error)) throw error
+      yield* this.#pagesOf(apiVersion, kind, options, undefined)
+    }
+  }
+
+  async *#pagesOf(
+    apiVersion: string,
+    kind: string,
+    options: ListOptions,
+    limit: number | undefined,
+  ): AsyncGenerator<ListPage, void, undefined> {
+    for (let token: string | undefined, first = true; first || token; first = false) {
+      const list = await this.#listOnce(apiVersion, kind, options, limit, token)
+      const items = (list.items ?? []).map(item => ({ ...item, apiVersion, kind }))
+      yield { items, resourceVersion: list.metadata.resourceVersion, first }
+      token = list.metadata.continue
+    }
+  }
+
+  async #listOnce(
+    apiVersion: string,
+    kind: string,
+    { namespace, labelSelector, fieldSelector, signal, agent }: ListOptions,
+    limit: number | undefined,
+    token: string | undefined,
+  ): Promise<ListBody> {
+    const query = { labelSelector, fieldSelector, limit, continue: token }
+    const path = collectionPath(apiVersion, kind, namespace)
+    return (await this.request('GET', path, undefined, { query, signal, agent, verb: 'list' })) as ListBody
+  }
+
+  /**
+   * Opens a watch with bookmarks: lines of JSON, as bytes. One attempt; the signal ends it.
+   * @throws {KubeError} when refused, and whatever the connection failed with
+   */
+  watch(apiVersion: string, kind: string, options: WatchOptions): Promise<AsyncIterable<Uint8Array>> {
+    const { namespace, labelSelector, fieldSelector, resourceVersion, timeoutSeconds, signal } = options
+    const scope = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds }
+    const query = { watch: true, allowWatchBookmarks: true, ...scope }
+    return this.#requester.stream(collectionPath(apiVersion, kind, namespace), { query, signal, verb: 'watch' })
+  }
+
+  /**
+   * Any request: the answer's JSON. Tried again on 401, 429, 5xx and lost connections, within bounds.
+   * @throws {KubeError} when refused
+   * @throws {RetryLater} when the server does not answer for now
+   */
+  request(method: Method, path: string, body?: unknown, options: RequestOptions = {}): Promise<unknown> {
+    return this.#requester.request(method, path, body, options)
+  }
+
+  /**
+   * Resolves when no write sent under this `agent` is under way any more: to be awaited after the signal of an operation
+   * was aborted and before its lease is given up. Each write has its deadline (`requestTimeoutSeconds`), none is begun
+   * after its signal's abort, so it takes no longer than that. Never rejects.
+   */
+  settled(agent: string): Promise<void> {
+    return this.#requester.settled(agent)
+  }
+
+  /** Cuts every connection; for the end of the process. */
+  close(): Promise<void> {
+    return this.#requester.close()
+  }
+}
+
+interface ListBody {
+  readonly items: readonly KubeObject[] | null
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string }
+}

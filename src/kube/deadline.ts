@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.ts'
+
+/** A signal that fires after a time, or with another signal. To be released, else it stays in the other's listeners. */
+export class Deadline {
+  readonly #controller = new AbortController()
+  readonly #timer = new AbortController()
+  readonly #parent: AbortSignal | undefined
+  readonly #follow = () => this.#controller.abort(this.#parent?.reason)
+
+  constructor(clock: Clock, ms: number, parent?: AbortSignal) {
+    this.#parent = parent
+    if (parent?.aborted) this.#follow()
+    else parent?.addEventListener('abort', this.#follow, { once: true })
+    clock.sleep(ms, this.#timer.signal).then(
+      () => this.#controller.abort(new Error(`no answer within ${ms} ms`)),
+      () => {},
+    )
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The time no longer counts; the other signal still does. */
+  stopTimer(): void {
+    this.#timer.abort()
+  }
+
+  release(): void {
+    this.stopTimer()
+    this.#parent?.removeEventListener('abort', this.#follow)
+  }
+}
+
+/** The promise's outcome, or the signal's reason if it is aborted first; what the promise brings later is dropped. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,72 @@
+/** What the API server answers when it refuses. */
+
+/** A refusal by the API server that trying again as it is would not change: 403, 404, 409, 422 and the like. */
+export class KubeError extends Error {
+  override readonly name = 'KubeError'
+  /** HTTP status */
+  readonly status: number
+  /** Machine-readable cause, such as `AlreadyExists`; empty when the answer was no Status object. */
+  readonly reason: string
+  /** How long the server asked to wait, if it did. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
+    super(message)
+    this.status = status
+    this.reason = reason
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Whether a create met an object of the same name. */
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 409 && error.reason === 'AlreadyExists'
+}
+
+/**
+ * Whether the API server itself says that the object is not there. A bare 404, as a proxy in between or a server that
+ * is still starting gives, says nothing about the object.
+ */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 404 && error.reason === 'NotFound'
+}
+
+/** Whether a list or a watch asked for a state that the server no longer has. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 410
+}
+
+interface StatusObject {
+  readonly kind?: unknown
+  readonly code?: unknown
+  readonly reason?: unknown
+  readonly message?: unknown
+  readonly details?: { readonly retryAfterSeconds?: unknown } | null
+}
+
+/** A refusal as an error, from the answer's status, its Retry-After header (seconds) and its body. */
+export function kubeError(status: number, body: unknown, retryAfter?: string): KubeError {
+  const object = typeof body === 'object' && body !== null ? (body as StatusObject) : {}
+  const isStatus = object.kind === 'Status'
+  const reason = isStatus && typeof object.reason === 'string' ? object.reason : ''
+  const said = isStatus && typeof object.message === 'string' ? object.message : ''
+  const message = said || `the API server answered ${status}${typeof body === 'string' ? excerpt(body) : ''}`
+  return new KubeError(status, reason, message, retryAfterMs(retryAfter, object.details?.retryAfterSeconds))
+}
+
+/** The error inside a watch event of type ERROR, whose object is a Status. */
+export function watchError(object: unknown): KubeError {
+  const code = (object as StatusObject | null)?.code
+  return kubeError(typeof code === 'number' ? code : 500, object)
+}
+
+/** The header counts before the body. Dates, which the API server never sends, are taken for nothing said. */
+function retryAfterMs(header: string | undefined, fromBody: unknown): number | undefined {
+  if (header !== undefined && /^\d{1,9}$/.test(header.trim())) return Number(header) * 1000
+  return typeof fromBody === 'number' && fromBody > 0 ? fromBody * 1000 : undefined
+}
+
+function excerpt(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim().slice(0, 200)
+  return line ? `: ${line}` : ''
+}

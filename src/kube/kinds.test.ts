@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest'
+import { collectionPath, creationPath, objectPath } from './kinds.ts'
+
+describe('paths', () => {
+  test('a core kind in a namespace', () => {
+    expect(objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: 'nublado-ada', name: 'nb-ada' })).toBe(
+      '/api/v1/namespaces/nublado-ada/pods/nb-ada',
+    )
+  })
+
+  test('a kind of a group, and one of the whole cluster', () => {
+    expect(collectionPath('networking.k8s.io/v1', 'NetworkPolicy', 'a')).toBe(
+      '/apis/networking.k8s.io/v1/namespaces/a/networkpolicies',
+    )
+    expect(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: 'a' })).toBe('/api/v1/namespaces/a')
+    expect(collectionPath('v1', 'Pod')).toBe('/api/v1/pods')
+  })
+
+  test('a name cannot lead elsewhere', () => {
+    expect(objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: '../x', name: 'a/b?c' })).toBe(
+      '/api/v1/namespaces/..%2Fx/pods/a%2Fb%3Fc',
+    )
+  })
+
+  test('what would address something else is refused', () => {
+    expect(() => objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: '' })).toThrow('without a name')
+    expect(() => objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: '..', name: 'a' })).toThrow('".." is no name')
+    expect(() => creationPath('v1', 'Pod')).toThrow('a Pod needs a namespace')
+    expect(() => creationPath('v1', 'Pod', '')).toThrow('a Pod needs a namespace')
+    expect(() => collectionPath('v1', 'Namespace', 'a')).toThrow('stands in no namespace')
+    expect(() => collectionPath('v1', 'Gadget')).toThrow('no path is known for v1 Gadget')
+  })
+})

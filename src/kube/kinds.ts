@@ -1,0 +1,71 @@
+/** Where the API server keeps each kind that is used here. A table, so that no request goes into discovery. */
+
+/** Names one object. `namespace` is absent for kinds that stand in none. */
+export interface ObjectRef {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace?: string
+  readonly name: string
+}
+
+interface KindPlace {
+  readonly plural: string
+  readonly namespaced: boolean
+}
+
+const kinds: Readonly<Record<string, KindPlace>> = {
+  'v1/Namespace': { plural: 'namespaces', namespaced: false },
+  'v1/Node': { plural: 'nodes', namespaced: false },
+  'v1/ConfigMap': { plural: 'configmaps', namespaced: true },
+  'v1/Secret': { plural: 'secrets', namespaced: true },
+  'v1/Service': { plural: 'services', namespaced: true },
+  'v1/ServiceAccount': { plural: 'serviceaccounts', namespaced: true },
+  'v1/Pod': { plural: 'pods', namespaced: true },
+  'v1/ResourceQuota': { plural: 'resourcequotas', namespaced: true },
+  'v1/Event': { plural: 'events', namespaced: true },
+  'apps/v1/DaemonSet': { plural: 'daemonsets', namespaced: true },
+  'networking.k8s.io/v1/NetworkPolicy': { plural: 'networkpolicies', namespaced: true },
+  'authorization.k8s.io/v1/SelfSubjectAccessReview': { plural: 'selfsubjectaccessreviews', namespaced: false },
+}
+
+/**
+ * The path of a kind's collection: of one namespace, or of the whole cluster when none is given.
+ * @throws {Error} when the kind is not in the table, or stands in no namespace though one is given
+ */
+export function collectionPath(apiVersion: string, kind: string, namespace?: string): string {
+  const place = placeOf(apiVersion, kind)
+  if (namespace !== undefined && !place.namespaced) throw new Error(`a ${kind} stands in no namespace`)
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  return namespace === undefined
+    ? `${root}/${place.plural}`
+    : `${root}/namespaces/${segment(namespace)}/${place.plural}`
+}
+
+/**
+ * The path under which an object is created.
+ * @throws {Error} as `collectionPath`, and when the namespace is missing
+ */
+export function creationPath(apiVersion: string, kind: string, namespace?: string): string {
+  if (placeOf(apiVersion, kind).namespaced && !namespace) throw new Error(`a ${kind} needs a namespace`)
+  return collectionPath(apiVersion, kind, namespace)
+}
+
+/**
+ * The path of one object.
+ * @throws {Error} as `creationPath`, and when the name is empty: that path would be the whole collection's
+ */
+export function objectPath(ref: ObjectRef): string {
+  if (!ref.name) throw new Error(`a ${ref.kind} without a name`)
+  return `${creationPath(ref.apiVersion, ref.kind, ref.namespace)}/${segment(ref.name)}`
+}
+
+function segment(name: string): string {
+  if (name === '.' || name === '..') throw new Error(`"${name}" is no name`)
+  return encodeURIComponent(name)
+}
+
+function placeOf(apiVersion: string, kind: string): KindPlace {
+  const place = kinds[`${apiVersion}/${kind}`]
+  if (!place) throw new Error(`no path is known for ${apiVersion} ${kind}: add it to the table of kinds`)
+  return place
+}

@@ -1,0 +1,259 @@
+/** One request to the API server and what it takes to get an answer: credentials, deadline, bound, retries. */
+import type { Clock } from '../clock.ts'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { type Backoff, backoffMs } from './backoff.ts'
+import { CredentialSource, type Credentials } from './credentials.ts'
+import { Deadline, unlessAborted } from './deadline.ts'
+import { KubeError, kubeError } from './errors.ts'
+import type { Log } from './log.ts'
+import { Slots } from './slots.ts'
+import { Transport } from './transport.ts'
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+export interface CallOptions {
+  /**
+   * Ends the await at once, with the signal's reason. A read is cut off; a write that is on the wire goes on to its
+   * answer or its deadline (see `settled`), one that is not is never sent.
+   */
+  readonly signal?: AbortSignal | undefined
+  /** Appended to the User-Agent, such as `op=… claim=…`; writes are tracked by it. */
+  readonly agent?: string | undefined
+  /** The server does everything but keep it. */
+  readonly dryRun?: boolean | undefined
+}
+
+export interface RequestOptions extends CallOptions {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  /** What the request counts as in metrics. Default: from the method. */
+  readonly verb?: string
+}
+
+/** Told of every attempt; `code` is the HTTP status, or `error` when none came. */
+export type OnRequest = (verb: string, code: string, seconds: number) => void
+
+export interface RequesterOptions {
+  readonly kubernetes: {
+    readonly kubeconfig?: string | undefined
+    readonly context?: string | undefined
+    readonly requestTimeoutSeconds: number
+    readonly maxInFlight: number
+  }
+  /** Of this program. */
+  readonly version: string
+  /** Name of this replica. */
+  readonly replica: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly onRequest?: OnRequest | undefined
+}
+
+/** Attempts at one request before the caller is told to come back; with these waits, 3 s of refusals. */
+const maxAttempts = 5
+const backoff: Backoff = { baseMs: 200, capMs: 5_000 }
+/** Who is asked to wait longer than this hands the wait on, instead of sitting in it. */
+const maxWaitMs = 15_000
+
+const verbs: Readonly<Record<Method, string>> = { GET: 'get', POST: 'create', DELETE: 'delete' }
+
+interface Call {
+  readonly method: Method
+  readonly path: string
+  readonly body: string | undefined
+  readonly verb: string
+  readonly signal: AbortSignal | undefined
+  readonly agent: string
+}
+
+export class Requester {
+  readonly #options: RequesterOptions
+  readonly #timeoutMs: number
+  readonly #credentials: CredentialSource
+  readonly #transport: Transport
+  readonly #slots: Slots
+  readonly #writes = new Map<string, Set<Promise<unknown>>>()
+
+  constructor(options: RequesterOptions) {
+    const { kubernetes, clock, log } = options
+    this.#options = options
+    this.#timeoutMs = kubernetes.requestTimeoutSeconds * 1000
+    this.#credentials = new CredentialSource({ ...kubernetes, clock, log })
+    this.#transport = new Transport(this.#timeoutMs)
+    this.#slots = new Slots(kubernetes.maxInFlight)
+  }
+
+  /**
+   * The answer's JSON. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a growing wait.
+   * @throws {KubeError} what trying again would not change
+   * @throws {RetryLater} when the attempts are used up, or the server asks for a long wait
+   */
+  async request(method: Method, path: string, body?: unknown, options: RequestOptions = {}): Promise<unknown> {
+    const call: Call = {
+      method,
+      path: withQuery(path, { ...options.query, dryRun: options.dryRun ? 'All' : undefined }),
+      body: body === undefined ? undefined : JSON.stringify(body),
+      verb: options.verb ?? verbs[method],
+      signal: options.signal,
+      agent: options.agent ?? '',
+    }
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#attempt(call)
+      } catch (error) {
+        if (call.signal?.aborted) throw call.signal.reason
+        await this.#waitToRetry(call, error, failures)
+      }
+    }
+  }
+
+  /**
+   * Opens a stream: the body as it comes, once the server has answered with success. Takes no slot and is tried once.
+   * The signal ends it, and with it the iteration, by its reason.
+   * @throws {KubeError} for any other answer
+   */
+  async stream(path: string, options: RequestOptions & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
+    const { query = {}, verb = 'watch', signal, agent = '' } = options
+    const call: Call = { method: 'GET', path: withQuery(path, query), body: undefined, verb, signal, agent }
+    const deadline = new Deadline(this.#options.clock, this.#timeoutMs, signal)
+    try {
+      const response = await this.#measured(call, deadline, undefined)
+      deadline.stopTimer()
+      response.body.once('close', () => deadline.release())
+      return response.body
+    } catch (error) {
+      deadline.release()
+      throw error
+    }
+  }
+
+  /** Resolves when no write of this agent is under way, which takes a request's deadline at most. Never rejects. */
+  async settled(agent: string): Promise<void> {
+    for (let writes = this.#writes.get(agent); writes?.size; writes = this.#writes.get(agent)) {
+      await Promise.allSettled(writes)
+    }
+  }
+
+  /** Cuts every connection. */
+  close(): Promise<void> {
+    return this.#transport.close()
+  }
+
+  async #attempt(call: Call): Promise<unknown> {
+    await this.#slots.take(call.signal)
+    const exchange = this.#exchange(call).finally(() => this.#slots.give())
+    if (call.method !== 'GET') this.#track(call.agent, exchange)
+    return await unlessAborted(exchange, call.signal)
+  }
+
+  /** Ends by its deadline, however the network hangs, so that a slot always comes back. */
+  async #exchange(call: Call): Promise<unknown> {
+    const write = call.method !== 'GET'
+    const deadline = new Deadline(this.#options.clock, this.#timeoutMs, write ? undefined : call.signal)
+    const answer = async () => {
+      const response = await this.#measured(call, deadline, write ? call.signal : undefined)
+      return JSON.parse(await response.body.text()) as unknown
+    }
+    try {
+      return await unlessAborted(answer(), deadline.signal)
+    } finally {
+      deadline.release()
+    }
+  }
+
+  async #measured(call: Call, deadline: Deadline, startSignal: AbortSignal | undefined) {
+    const { clock, onRequest } = this.#options
+    const beganMs = clock.monotonicMs()
+    let code = 'error'
+    const report = () => onRequest?.(call.verb, code, (clock.monotonicMs() - beganMs) / 1000)
+    try {
+      const response = await unlessAborted(this.#send(call, deadline.signal, startSignal), deadline.signal)
+      code = String(response.statusCode)
+      if (response.statusCode >= 400) throw await refusal(response)
+      return response
+    } finally {
+      report()
+    }
+  }
+
+  async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined) {
+    const credentials = await this.#credentials.current()
+    startSignal?.throwIfAborted()
+    try {
+      const { method, path, body } = call
+      const headers = this.#headers(credentials, call)
+      const response = await this.#transport.send(credentials, { method, path, body, headers, signal, startSignal })
+      if (response.statusCode === 401) this.#credentials.refuse(credentials)
+      return response
+    } catch (error) {
+      if (isTrustFailure(error)) this.#credentials.refuse(credentials)
+      throw error
+    }
+  }
+
+  #headers(credentials: Credentials, call: Call): Record<string, string> {
+    const { version, replica } = this.#options
+    const agent = `skylab/${version} replica=${replica} ${call.agent}`.trimEnd()
+    const type = call.body === undefined ? {} : { 'Content-Type': 'application/json' }
+    return { ...credentials.headers, 'User-Agent': agent, Accept: 'application/json', ...type }
+  }
+
+  /** Returns when the next attempt is due; throws what the caller shall see instead of one. */
+  async #waitToRetry(call: Call, error: unknown, failures: number): Promise<void> {
+    if (!isPassing(error)) throw error
+    const askedMs = error instanceof KubeError ? error.retryAfterMs : undefined
+    const reason = error instanceof Error ? error.message : String(error)
+    const waitMs = (askedMs ?? 0) + backoffMs(failures, backoff)
+    if (failures >= maxAttempts || waitMs > maxWaitMs) {
+      throw new RetryLater(`Kubernetes does not answer for now: ${reason}`, askedMs, { cause: error })
+    }
+    this.#options.log.debug(
+      { verb: call.verb, path: call.path, failures, waitMs, reason },
+      'kubernetes request retried',
+    )
+    await this.#options.clock.sleep(waitMs, call.signal)
+  }
+
+  #track(agent: string, write: Promise<unknown>): void {
+    const writes = this.#writes.get(agent) ?? new Set()
+    this.#writes.set(agent, writes.add(write))
+    const forget = () => {
+      writes.delete(write)
+      if (writes.size === 0) this.#writes.delete(agent)
+    }
+    write.then(forget, forget)
+  }
+}
+
+async function refusal(response: Awaited<ReturnType<Transport['send']>>): Promise<KubeError> {
+  const text = await response.body.text()
+  const retryAfter = response.headers['retry-after']
+  return kubeError(response.statusCode, parsed(text), Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Whether another attempt may fare better: everything but a plain refusal, and but credentials that never were. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return !(error instanceof NeedsSomeone)
+  return error.status === 401 || error.status === 429 || error.status >= 500
+}
+
+/** A certificate that is not believed, on either side: the CA may have been exchanged. */
+function isTrustFailure(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /CERT|^ERR_(TLS|SSL)|^UNABLE_TO/.test(code)
+}
+
+function withQuery(path: string, query: NonNullable<RequestOptions['query']>): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.append(name, String(value))
+  }
+  return parameters.size === 0 ? path : `${path}?${parameters}`
+}
