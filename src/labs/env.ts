@@ -1,0 +1,89 @@
+/** The environment of a lab: three layers, merged, then parted into what anyone may read and what is secret. Pure. */
+import type { Config } from '../config/schema.ts'
+import type { LabOptions, Quotas, ResolvedImage } from '../domain.ts'
+import { invalid } from '../errors.ts'
+
+export type Env = Readonly<Record<string, string>>
+
+/** What the environment is made of. */
+export interface EnvSources {
+  readonly lab: Pick<Config['lab'], 'env' | 'secretPatterns' | 'servicePrefix'>
+  /** As the request gave it. */
+  readonly env: Env
+  readonly options: LabOptions
+  readonly quotas: Quotas
+  readonly image: ResolvedImage
+}
+
+/** The environment as a lab gets it. */
+export interface LabEnv {
+  /** For the ConfigMap. */
+  readonly plain: Env
+  /** For the Secret of the same name. */
+  readonly secret: Env
+  /** Path under which the lab answers; begins and ends with a slash. */
+  readonly servicePrefix: string
+}
+
+/** Where every lab listens, on all addresses of its pod. */
+export const labPort = 8888
+
+const prefixVariable = 'JUPYTERHUB_SERVICE_PREFIX'
+const mask = '***'
+/** Visible ASCII, and nothing that would end a path. */
+const pathForm = /^\/[!-"$->@-~]*$/
+const urlWithUser = /:\/\/[^\s/?#]*@/
+
+/**
+ * The environment of a lab. The controller's settings override the request's, the configuration's override both
+ * (SQR-066, "Environment").
+ * @throws {ApiError} 422 when the service prefix is no path
+ */
+export function labEnv(sources: EnvSources): LabEnv {
+  const given = { [prefixVariable]: sources.lab.servicePrefix, ...sources.env, ...sources.lab.env }
+  const servicePrefix = checkPrefix(given[prefixVariable])
+  const env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env }
+  const names = Object.keys(env).sort()
+  const isSecret = secretTest(sources.lab.secretPatterns)
+  const part = (wanted: boolean) =>
+    Object.fromEntries(names.filter(name => isSecret(name, env[name]!) === wanted).map(name => [name, env[name]!]))
+  return { plain: part(false), secret: part(true), servicePrefix }
+}
+
+/** An environment for the eyes of its user: names all, secret values masked. */
+export function maskedEnv(env: Env, secretPatterns: readonly string[]): Env {
+  const isSecret = secretTest(secretPatterns)
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]))
+}
+
+/** The Hub's single-user server reads its address from the service URL, whatever the Hub believes it to be. */
+function controllerEnv({ options, quotas, image }: EnvSources, servicePrefix: string): Env {
+  const { limits, requests } = quotas
+  return {
+    JUPYTERHUB_SERVICE_URL: `http://0.0.0.0:${labPort}${servicePrefix}`,
+    MEM_LIMIT: String(limits.memory),
+    MEM_GUARANTEE: String(requests.memory),
+    CPU_LIMIT: String(limits.cpu),
+    CPU_GUARANTEE: String(requests.cpu),
+    ...(image.digest !== null && { IMAGE_DIGEST: image.digest }),
+    IMAGE_DESCRIPTION: image.description,
+    ...(options.enable_debug && { DEBUG: 'TRUE' }),
+    ...(options.reset_user_env && { RESET_USER_ENV: 'TRUE' }),
+  }
+}
+
+function checkPrefix(path: string): string {
+  if (!pathForm.test(path)) throw invalid('is no path that begins with a slash', 'body', 'env', prefixVariable)
+  return path.endsWith('/') ? path : `${path}/`
+}
+
+/** Secret is what has a secret's name, or is an address with user information in it. */
+function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
+  const forms = patterns.map(globForm)
+  return (name, value) => forms.some(form => form.test(name)) || urlWithUser.test(value)
+}
+
+function globForm(pattern: string): RegExp {
+  const parts = pattern.split('*').map(part => RegExp.escape(part))
+  return new RegExp(`^${parts.join('.*')}$`, 'is')
+}

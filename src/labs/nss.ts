@@ -1,0 +1,98 @@
+/** The files that give a lab's numbers their names: `/etc/passwd` and `/etc/group` (SQR-066). Pure. */
+import type { Group } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+
+/** Two files, whole lines each. */
+export interface NssFiles {
+  readonly passwd: string
+  readonly group: string
+}
+
+/** Whom the files are for. */
+export interface NssUser {
+  readonly username: string
+  readonly uid: number
+  readonly gid: number
+  /** Groups without GID are left out. */
+  readonly groups: readonly Group[]
+  /** Absolute path. */
+  readonly home: string
+}
+
+/**
+ * Names of what is found in most containers. Few, because a name in here is one that no user and no group may have.
+ */
+export const baseNss: NssFiles = {
+  passwd: [
+    'root:x:0:0:root:/root:/bin/bash',
+    'daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin',
+    'bin:x:2:2:bin:/bin:/usr/sbin/nologin',
+    'sys:x:3:3:sys:/dev:/usr/sbin/nologin',
+    'mail:x:8:8:mail:/var/mail:/usr/sbin/nologin',
+    'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+    '',
+  ].join('\n'),
+  group: [
+    'root:x:0:',
+    'daemon:x:1:',
+    'bin:x:2:',
+    'sys:x:3:',
+    'tty:x:5:',
+    'disk:x:6:',
+    'mail:x:8:',
+    'shadow:x:42:',
+    'utmp:x:43:',
+    'nogroup:x:65534:',
+    '',
+  ].join('\n'),
+}
+
+const shell = '/bin/bash'
+
+/**
+ * The base files with a line for the user and for each group that has a GID. The user is a member of all of these but
+ * the primary one, which the user's own line in `passwd` says already.
+ * @throws {ApiError} 403 when a name would break a line, or is one of the base's
+ */
+export function nssFiles(base: NssFiles, user: NssUser): NssFiles {
+  const { username, uid, gid, home } = user
+  checkName('user name', username, base.passwd)
+  return {
+    passwd: `${base.passwd}${username}:x:${uid}:${gid}::${home}:${shell}\n`,
+    group: base.group + groupLines(user, base.group).join(''),
+  }
+}
+
+function groupLines({ username, gid, groups }: NssUser, base: string): string[] {
+  const lines = new Map<string, string>()
+  for (const { name, id } of groups) {
+    if (id === undefined) continue
+    checkName('group', name, base)
+    lines.set(`${name}:${id}`, `${name}:x:${id}:${id === gid ? '' : username}\n`)
+  }
+  // A primary group that nobody named is the user's own.
+  if (!groups.some(group => group.id === gid)) {
+    checkName('group', username, base)
+    lines.set(`${username}:${gid}`, `${username}:x:${gid}:\n`)
+  }
+  return [...lines.values()]
+}
+
+function checkName(kind: string, name: string, base: string): void {
+  const problem = breaksLine(name) ? 'cannot be written' : isTaken(name, base) ? 'is taken' : undefined
+  if (!problem) return
+  const where = kind === 'group' ? '/etc/group' : '/etc/passwd'
+  throw new ApiError(403, {
+    msg: `The ${kind} ${JSON.stringify(name)} ${problem} in ${where}, so you cannot have a lab`,
+    type: 'forbidden',
+  })
+}
+
+/** Fields end at a colon, members at a comma; a line may not begin as a comment or as an entry of NIS does. */
+function breaksLine(name: string): boolean {
+  return name === '' || name !== name.trim() || /[:,\p{Cc}\u2028\u2029]|^[-+#]/u.test(name)
+}
+
+function isTaken(name: string, base: string): boolean {
+  return base.split('\n').some(line => line.startsWith(`${name}:`))
+}
