@@ -1,0 +1,84 @@
+/** The balancer in front of the replicas: round robin without stickiness, so that any of them answers any request. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { waitUntil } from './api-client.ts'
+import { assertRunning } from './control-plane.ts'
+import { freePort } from './ports.ts'
+import { startProcess, stopProcess } from './process.ts'
+
+/** Where the replicas listen, all on loopback. */
+export interface BalancerPlan {
+  readonly port: number
+  readonly replicaPorts: readonly number[]
+}
+
+export interface Balancer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/**
+ * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
+ * again, since a POST may have been carried out. Event streams pass unbuffered.
+ */
+export function balancerConfig({ port, replicaPorts }: BalancerPlan): string {
+  const servers = replicaPorts.map((replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica}`)
+  return `global
+  # A huge limit of the machine's would be taken as the number of connections to reserve memory for.
+  fd-hard-limit 20000
+
+defaults
+  mode http
+  balance roundrobin
+  retry-on conn-failure
+  retries 2
+  option redispatch 1
+  option http-no-delay
+  timeout connect 1s
+  timeout http-request 10s
+  timeout http-keep-alive 75s
+  # The longest silence on an event stream, above the 15 s between a replica's comment lines.
+  timeout client 90s
+  timeout server 90s
+
+listen replicas
+  bind 127.0.0.1:${port}
+  option forwardfor
+  # Ready, not merely alive: a replica that drains gets nothing new, while its open streams go on.
+  option httpchk GET /readyz
+  default-server check inter 500ms fall 2 rise 1
+${servers.join('\n')}
+`
+}
+
+const name = 'balancer'
+
+/**
+ * Starts haproxy on a free port; resolves when it takes connections. It answers 503 while no replica is ready.
+ * Fails with haproxy's own words.
+ */
+export async function startBalancer(options: {
+  readonly stateDir: string
+  /** Path of haproxy. */
+  readonly program: string
+  readonly replicaPorts: readonly number[]
+}): Promise<Balancer> {
+  const { stateDir, program, replicaPorts } = options
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const file = join(stateDir, 'haproxy.cfg')
+  await writeFile(file, balancerConfig({ port, replicaPorts }))
+  await startProcess({ name, command: program, args: ['-db', '-f', file], stateDir })
+  await waitUntil(() => answers(url), {
+    what: name,
+    limitMs: 10_000,
+    check: () => assertRunning(stateDir, name),
+  })
+  return { url, stop: () => stopProcess(stateDir, name, 2000) }
+}
+
+/** Any answer will do, 503 too; a refused connection rejects. */
+async function answers(url: string): Promise<boolean> {
+  await (await fetch(`${url}/readyz`)).body?.cancel()
+  return true
+}

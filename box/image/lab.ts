@@ -1,0 +1,78 @@
+/** The image that labs of the demo run: a real JupyterLab, made from Debian and PyPI alone, kept from run to run. */
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { run } from '../command.ts'
+import { withLock } from '../lock.ts'
+import { cacheFolder } from '../paths.ts'
+import type { Progress } from '../progress.ts'
+import { type ImageConfig, writeLayout } from './layout.ts'
+import { bootstrap, installPython, prune, SUITE, VENV } from './rootfs.ts'
+
+const requirements = fileURLToPath(new URL('requirements.txt', import.meta.url))
+/** With `config` the image's key: after a change to any of them the image is made anew. */
+const recipe = ['requirements.txt', 'layout.ts', 'rootfs.ts']
+
+/** No user of its own: each lab brings its UID, its home and its /etc/passwd. */
+const config: ImageConfig = {
+  User: '65534:65534',
+  WorkingDir: '/',
+  ExposedPorts: { '8888/tcp': {} },
+  Env: [`PATH=${VENV}/bin:/usr/local/bin:/usr/bin:/bin`, 'LANG=C.UTF-8'],
+  Cmd: ['jupyterhub-singleuser'],
+}
+
+/** The folder of the image as an OCI layout; built when this version of it is not in the cache. */
+export async function labImage(progress: Progress, signal?: AbortSignal): Promise<string> {
+  const folder = join(cacheFolder(), 'images')
+  const key = await imageKey()
+  const layout = join(folder, `lab-${key}`)
+  if (existsSync(layout)) return layout
+  await mkdir(folder, { recursive: true })
+  const onWait = () => progress.say('Waiting for another run that builds the JupyterLab image')
+  await withLock(`image ${layout}`, () => buildOnce(folder, key, layout, progress, signal), { signal, onWait })
+  return layout
+}
+
+/** What a killed build left is replaced. */
+async function buildOnce(folder: string, key: string, layout: string, progress: Progress, signal?: AbortSignal) {
+  if (existsSync(layout)) return
+  const rootfs = join(folder, `build-${key}`)
+  await rm(rootfs, { recursive: true, force: true })
+  try {
+    const mirror = await debianMirror()
+    await progress.part(`JupyterLab image: Debian ${SUITE}`, () => bootstrap({ rootfs, mirror, signal }))
+    await progress.part('JupyterLab image: Python packages', () => installPython({ rootfs, requirements, signal }))
+    await progress.part('JupyterLab image: layer', async () => {
+      await prune(rootfs)
+      await writeLayout({ rootfs, out: layout, name: 'lab', config, compression: 'gzip' })
+    })
+  } finally {
+    await rm(rootfs, { recursive: true, force: true })
+  }
+}
+
+/** The image's version: a digest of its recipe. */
+export async function imageKey(): Promise<string> {
+  const hash = createHash('sha256').update(process.arch + JSON.stringify(config))
+  for (const name of recipe) hash.update(await readFile(new URL(name, import.meta.url)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** The Debian archive that this machine's apt uses. */
+async function debianMirror(): Promise<string> {
+  const fields = ['--format', '$(CODENAME) $(REPO_URI)', 'Created-By: Packages', 'Label: Debian']
+  return chooseMirror(await run('apt-get', ['indextargets', ...fields]))
+}
+
+/** Prefers the address that serves our suite, else takes any: an archive has all suites. Lines are `suite address`. */
+export function chooseMirror(lines: string): string {
+  const targets = lines.split('\n').map(line => line.split(' '))
+  const chosen =
+    targets.find(([suite, address]) => suite === SUITE && address) ?? targets.find(([, address]) => address)
+  if (!chosen?.[1]) throw new Error('apt knows no Debian archive: the JupyterLab image needs one (see apt-get update)')
+  return chosen[1]
+}

@@ -1,0 +1,130 @@
+/** Replicas of the controller: real `skylab serve` processes, started again when they die, as a Deployment would. */
+import { fileURLToPath } from 'node:url'
+import { type Clock, systemClock } from '../src/clock.ts'
+import { waitUntil } from './api-client.ts'
+import { logTail } from './control-plane.ts'
+import { freePort } from './ports.ts'
+import { type StartedProcess, startProcess, stopProcess } from './process.ts'
+import { aborted } from './program.ts'
+
+const checkout = fileURLToPath(new URL('..', import.meta.url))
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+/** How long a Deployment's node waits before it starts a container again. */
+const restartDelayMs = 2000
+const readyLimitMs = 60_000
+/** Above the replicas' own limit for ending (`times.drainSeconds`). */
+const stopGraceMs = 30_000
+
+export interface ReplicaOptions {
+  readonly stateDir: string
+  /** The file that `skylab serve` is given. */
+  readonly configFile: string
+  /** Name of the process, its log and, by SKYLAB_REPLICA, of the replica. */
+  readonly name: string
+  /** Default: a free one. */
+  readonly port?: number | undefined
+  /** Added to the replica's environment. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** Whether one that ends is started again after 2 s. Default true. */
+  readonly restart?: boolean | undefined
+  /** Options of Node itself, before the program. */
+  readonly nodeArgs?: readonly string[] | undefined
+  /** Told of an unasked end and of the new start. */
+  readonly say?: ((words: string) => void) | undefined
+  readonly clock?: Clock | undefined
+}
+
+/** One replica on loopback. It has the same port and name in all its lives. */
+export class Replica {
+  readonly name: string
+  readonly port: number
+  readonly url: string
+  readonly #options: ReplicaOptions
+  readonly #clock: Clock
+  readonly #stopping = new AbortController()
+  #process: StartedProcess | undefined
+  #supervision: Promise<void> = Promise.resolve()
+  #everReady = false
+  #endedUnready = false
+
+  private constructor(options: ReplicaOptions, port: number) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.name = options.name
+    this.port = port
+    this.url = `http://127.0.0.1:${port}`
+  }
+
+  /** Starts a replica, and does not wait until it is ready. */
+  static async start(options: ReplicaOptions): Promise<Replica> {
+    const replica = new Replica(options, options.port ?? (await freePort()))
+    await replica.#start()
+    replica.#supervision = replica.#supervise()
+    return replica
+  }
+
+  /** Of its present life, or of the last one. */
+  get pid(): number {
+    return this.#process!.pid
+  }
+
+  /** Resolves with the exit code, or with the signal's name, when its present life ends. */
+  get ended(): Promise<number | NodeJS.Signals> {
+    return this.#process!.ended
+  }
+
+  /** Waits for `/readyz` to say 200. Fails, with the end of its log, where it ends before it was ever ready. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    const check = () => {
+      if (this.#endedUnready) throw new Error(`${this.name} has ended:\n${logTail(this.#options.stateDir, this.name)}`)
+    }
+    await waitUntil(() => isReady(this.url), { what: this.name, limitMs: readyLimitMs, signal, check })
+    this.#everReady = true
+  }
+
+  /** Sends a signal to its present life: SIGKILL for a crash, SIGSTOP for a machine that hangs. */
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
+    process.kill(this.pid, signal)
+  }
+
+  /** Ends it for good: with SIGTERM, and after the grace with SIGKILL. */
+  async stop(graceMs = stopGraceMs): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    await this.#supervision
+    await stopProcess(this.#options.stateDir, this.name, graceMs)
+  }
+
+  async #start(): Promise<void> {
+    const { stateDir, name, configFile, env, nodeArgs = [] } = this.#options
+    this.#process = await startProcess({
+      name,
+      command: process.execPath,
+      args: [...nodeArgs, main, 'serve', '--config', configFile],
+      cwd: checkout,
+      env: { ...env, SKYLAB_PORT: String(this.port), SKYLAB_REPLICA: name },
+      stateDir,
+    })
+  }
+
+  async #supervise(): Promise<void> {
+    const stopping = this.#stopping.signal
+    const stopped = aborted(stopping)
+    for (;;) {
+      const how = await Promise.race([this.ended, stopped])
+      if (stopping.aborted) return
+      this.#endedUnready = !this.#everReady
+      if (this.#options.restart === false) return
+      this.#options.say?.(`${this.name} has ended (${how}); it is started again in ${restartDelayMs / 1000} s`)
+      await this.#clock.sleep(restartDelayMs, stopping).catch(() => {})
+      if (stopping.aborted) return
+      await this.#start()
+    }
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/readyz`)
+  await response.body?.cancel()
+  return response.status === 200
+}
