@@ -26,6 +26,11 @@ export class Deadline {
     this.#timer.abort()
   }
 
+  /** Fires now. */
+  abort(reason: Error): void {
+    this.#controller.abort(reason)
+  }
+
   release(): void {
     this.stopTimer()
     this.#parent?.removeEventListener('abort', this.#follow)

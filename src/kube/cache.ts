@@ -1,0 +1,70 @@
+/** What a watch has told, projected, by namespace and name. Cluster-scoped objects stand under no namespace. */
+
+/** One object's place: `namespace/name`, or `name` alone where there is no namespace. */
+export function keyOf(namespace: string | undefined, name: string): string {
+  return namespace ? `${namespace}/${name}` : name
+}
+
+export interface Entry<T> {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly value: T
+}
+
+export class ProjectionCache<T> {
+  readonly #namespaces = new Map<string, Map<string, Entry<T>>>()
+  readonly #keepPerNamespace: number
+  #size = 0
+
+  /** At most so many are kept of each namespace; those longest without change go first. */
+  constructor(keepPerNamespace: number = Number.POSITIVE_INFINITY) {
+    this.#keepPerNamespace = keepPerNamespace
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: string): Entry<T> | undefined {
+    const { namespace, name } = split(key)
+    return this.#namespaces.get(namespace)?.get(name)
+  }
+
+  put(key: string, entry: Entry<T>): void {
+    const { namespace, name } = split(key)
+    const entries = this.#namespaces.get(namespace) ?? new Map<string, Entry<T>>()
+    this.#namespaces.set(namespace, entries)
+    // Set anew, so that the order of a namespace's entries is that of their changes.
+    if (!entries.delete(name)) this.#size += 1
+    entries.set(name, entry)
+    if (entries.size > this.#keepPerNamespace) this.delete(keyOf(namespace, entries.keys().next().value!))
+  }
+
+  delete(key: string): void {
+    const { namespace, name } = split(key)
+    const entries = this.#namespaces.get(namespace)
+    if (!entries?.delete(name)) return
+    this.#size -= 1
+    if (entries.size === 0) this.#namespaces.delete(namespace)
+  }
+
+  *keys(): Generator<string, void, undefined> {
+    for (const [namespace, entries] of this.#namespaces) {
+      for (const name of entries.keys()) yield keyOf(namespace, name)
+    }
+  }
+
+  *values(): Generator<T, void, undefined> {
+    for (const namespace of this.#namespaces.keys()) yield* this.valuesOf(namespace)
+  }
+
+  /** Of one namespace, the one longest without change first. */
+  *valuesOf(namespace: string): Generator<T, void, undefined> {
+    for (const entry of this.#namespaces.get(namespace)?.values() ?? []) yield entry.value
+  }
+}
+
+function split(key: string): { namespace: string; name: string } {
+  const slash = key.indexOf('/')
+  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+}

@@ -1,0 +1,292 @@
+/**
+ * A picture of one kind of object, held true by a list and then a watch. It may lag, and it may miss the steps between
+ * two states, never the last state. An object that is missing in it is not known to be gone: see `Change`.
+ *
+ * A round: list in pages (only at first, after 410, and on the slow resync) → watch with bookmarks → when the stream
+ * ends, for whatever reason, wait a growing time and go on from the last resource version.
+ */
+import type { Clock } from '../clock.ts'
+import type { KubeObject } from '../domain.ts'
+import { backoffMs } from './backoff.ts'
+import { keyOf } from './cache.ts'
+import type { KubeClient, ListScope } from './client.ts'
+import { Deadline, unlessAborted } from './deadline.ts'
+import { KubeError, watchError } from './errors.ts'
+import { lines } from './lines.ts'
+import { type ChangeListener, Picture, type PictureOptions } from './picture.ts'
+
+export type { Change, ChangeListener } from './picture.ts'
+
+export interface ReflectorTimes {
+  /** The server ends a watch after this; the client a little later by itself. */
+  readonly watchTimeoutMs: number
+  /** A watch that says nothing for so long, bookmarks included, is taken for dead. */
+  readonly silenceMs: number
+  /** Everything is listed again about so often, against events that were lost without a trace. */
+  readonly resyncMs: number
+  /** At least, between the beginnings of two lists. */
+  readonly relistGapMs: number
+  /** First and longest wait between rounds. */
+  readonly pauseMs: number
+  readonly pauseCapMs: number
+}
+
+const defaultTimes: ReflectorTimes = {
+  watchTimeoutMs: 300_000,
+  // Bookmarks come about once a minute.
+  silenceMs: 90_000,
+  resyncMs: 1_800_000,
+  relistGapMs: 2_000,
+  pauseMs: 250,
+  pauseCapMs: 5_000,
+}
+
+/** Allowed to the server beyond the time-out that it was given. */
+const timeoutMarginMs = 10_000
+/** A watch that lived so long did no wrong by ending. */
+const healthyLifeMs = 10_000
+
+export interface ReflectorOptions<T> extends ListScope, PictureOptions<T> {
+  readonly client: Pick<KubeClient, 'pages' | 'watch'>
+  readonly apiVersion: string
+  readonly clock: Clock
+  /** Called after every complete list. */
+  readonly onSync?: () => void
+  readonly times?: Partial<ReflectorTimes>
+}
+
+/** Counts since the start. */
+export interface ReflectorStats {
+  readonly lists: number
+  /** Watches that the server opened. */
+  readonly watches: number
+  /** Events of a type that is not known, or without an object. */
+  readonly ignored: number
+  /** Listeners that threw, and objects that could not be projected. */
+  readonly errors: number
+}
+
+interface WatchEvent {
+  readonly type: string
+  readonly object?: KubeObject
+}
+
+export class Reflector<T> {
+  readonly #options: ReflectorOptions<T>
+  readonly #times: ReflectorTimes
+  readonly #picture: Picture<T>
+  readonly #stopping = new AbortController()
+  readonly #firstList = Promise.withResolvers<void>()
+  readonly #stats = { lists: 0, watches: 0, ignored: 0 }
+  #running: Promise<void> | undefined
+  #synced = false
+  /** Where the next watch begins; undefined when a list must come first. */
+  #resourceVersion: string | undefined
+  #listBeganMs = Number.NEGATIVE_INFINITY
+  #resyncAtMs = 0
+  #heardAtMs: number
+  /** Rounds in a row that brought nothing. */
+  #failures = 0
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options
+    this.#times = { ...defaultTimes, ...options.times }
+    this.#picture = new Picture(options)
+    this.#heardAtMs = this.#nowMs()
+  }
+
+  /** Begins to list and watch, until `stop`, which is for good. */
+  start(): void {
+    this.#running ??= this.#run(this.#stopping.signal)
+  }
+
+  /** Ends the watch, and returns when nothing runs any more. What was learnt stays readable. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the reflector was stopped'))
+    await this.#running
+  }
+
+  /** Whether a complete list was ever had. */
+  synced(): boolean {
+    return this.#synced
+  }
+
+  /** Resolves after the first complete list; rejects with the signal's reason when that comes first. */
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return unlessAborted(this.#firstList.promise, signal)
+  }
+
+  /** By `namespace/name`, or by name where there is no namespace. */
+  get(key: string): T | undefined {
+    return this.#picture.cache.get(key)?.value
+  }
+
+  values(): Iterable<T> {
+    return this.#picture.cache.values()
+  }
+
+  /** Those of one namespace, the latest to change last. */
+  byNamespace(namespace: string): Iterable<T> {
+    return this.#picture.cache.valuesOf(namespace)
+  }
+
+  get size(): number {
+    return this.#picture.cache.size
+  }
+
+  /**
+   * Calls the listener with every change from now on, after the picture has it. What a listener throws is logged and
+   * reaches nobody else.
+   * @returns a function that ends it
+   */
+  on(listener: ChangeListener<T>): () => void {
+    return this.#picture.on(listener)
+  }
+
+  /** Since the API server last spoke of this kind: an event, a bookmark, a page of a list, a watch that was opened. */
+  lastWordAgeMs(): number {
+    return this.#nowMs() - this.#heardAtMs
+  }
+
+  stats(): ReflectorStats {
+    return { ...this.#stats, errors: this.#picture.errors }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const cause = await this.#round(signal).catch((error: unknown) => error)
+      if (!signal.aborted) await this.#pause(cause, signal)
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    this.#failures += 1
+    if (this.#resourceVersion === undefined || this.#nowMs() >= this.#resyncAtMs) await this.#list(signal)
+    try {
+      await this.#watch(this.#resourceVersion!, signal)
+    } catch (error) {
+      if (isAboutVersion(error)) this.#resourceVersion = undefined
+      throw error
+    }
+  }
+
+  async #pause(cause: unknown, signal: AbortSignal): Promise<void> {
+    const { kind, clock, log } = this.#options
+    const reason = cause instanceof Error ? cause.message : 'the server ended it'
+    const askedMs = cause instanceof KubeError ? (cause.retryAfterMs ?? 0) : 0
+    const pauseMs = askedMs + backoffMs(this.#failures, { baseMs: this.#times.pauseMs, capMs: this.#times.pauseCapMs })
+    if (this.#failures > 1) log.warn({ kind, reason, failures: this.#failures }, 'watch failed again')
+    else log.debug({ kind, reason }, 'watch ended')
+    await clock.sleep(pauseMs, signal).catch(() => {})
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, apiVersion, kind, clock, onSync } = this.#options
+    const earlyMs = this.#listBeganMs + this.#times.relistGapMs - this.#nowMs()
+    if (earlyMs > 0) await clock.sleep(earlyMs, signal)
+    this.#listBeganMs = this.#nowMs()
+    const listed = new Set<string>()
+    let resourceVersion: string | undefined
+    for await (const page of client.pages(apiVersion, kind, { ...this.#scope(), signal })) {
+      if (page.first) listed.clear()
+      for (const object of page.items) {
+        this.#picture.put(object)
+        listed.add(keyOf(object.metadata.namespace, object.metadata.name))
+      }
+      resourceVersion = page.resourceVersion
+      this.#heard()
+    }
+    this.#picture.keepOnly(listed)
+    this.#resourceVersion = resourceVersion
+    // Spread, so that replicas that started together do not list together.
+    this.#resyncAtMs = this.#nowMs() + this.#times.resyncMs * (0.9 + Math.random() / 5)
+    this.#stats.lists += 1
+    this.#synced = true
+    this.#firstList.resolve()
+    onSync?.()
+  }
+
+  async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const { client, apiVersion, kind, clock } = this.#options
+    const beganMs = this.#nowMs()
+    const timeoutSeconds = Math.ceil(this.#times.watchTimeoutMs / 1000)
+    const deadline = new Deadline(clock, this.#times.watchTimeoutMs + timeoutMarginMs, signal)
+    const options = { ...this.#scope(), resourceVersion, timeoutSeconds, signal: deadline.signal }
+    try {
+      const stream = await client.watch(apiVersion, kind, options)
+      this.#stats.watches += 1
+      this.#heard()
+      this.#endSilence(deadline).catch(() => {})
+      for await (const line of lines(stream)) this.#receive(line)
+    } finally {
+      deadline.release()
+      deadline.abort(new Error('the watch is over'))
+      if (this.#nowMs() - beganMs >= healthyLifeMs) this.#failures = 0
+    }
+  }
+
+  /** One sleeper for a whole watch, however many events come. */
+  async #endSilence(watch: Deadline): Promise<void> {
+    for (;;) {
+      const restMs = this.#heardAtMs + this.#times.silenceMs - this.#nowMs()
+      if (restMs <= 0) return watch.abort(new Error(`nothing was heard for ${this.#times.silenceMs} ms`))
+      await this.#options.clock.sleep(restMs, watch.signal)
+    }
+  }
+
+  /** Takes one line; one that cannot be read ends the watch, and the next one brings the event again. */
+  #receive(line: string): void {
+    const { type, object } = JSON.parse(line) as WatchEvent
+    this.#heard()
+    if (type === 'ERROR') {
+      this.#resourceVersion = undefined
+      throw watchError(object)
+    }
+    const resourceVersion = object?.metadata?.resourceVersion
+    if (typeof resourceVersion !== 'string' || !this.#apply(type, object!)) {
+      this.#stats.ignored += 1
+      return
+    }
+    this.#resourceVersion = resourceVersion
+    this.#failures = 0
+  }
+
+  /** @returns false for a type that is not known */
+  #apply(type: string, object: KubeObject): boolean {
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+        this.#picture.put(object)
+        return true
+      case 'DELETED':
+        this.#picture.remove(object)
+        return true
+      case 'BOOKMARK':
+        return true
+      default:
+        return false
+    }
+  }
+
+  #scope(): ListScope {
+    const { namespace, labelSelector, fieldSelector } = this.#options
+    return { namespace, labelSelector, fieldSelector }
+  }
+
+  #heard(): void {
+    this.#heardAtMs = this.#nowMs()
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs()
+  }
+}
+
+/**
+ * Whether a watch was refused for what it asked: a resource version too old, or one that makes no sense to a server
+ * whose data went back. Lost connections, busy servers and missing rights say nothing against it.
+ */
+function isAboutVersion(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false
+  return error.status >= 400 && error.status < 500 && ![401, 403, 429].includes(error.status)
+}

@@ -1,0 +1,131 @@
+/**
+ * The three watches of a replica: our namespaces, our pods, and events of pods. Whoever waits for something in the
+ * cluster is told "look again" and reads here; what is missing here is asked of the API server before it is believed.
+ */
+import type { Clock } from '../clock.ts'
+import type { NamespaceFacts, PodEventFacts, PodFacts } from '../labs/facts.ts'
+import { labels } from '../labs/names.ts'
+import { projectNamespace, projectPod, projectPodEvent } from '../labs/project.ts'
+import type { KubeClient } from './client.ts'
+import type { Log } from './log.ts'
+import { Reflector, type ReflectorStats, type ReflectorTimes } from './reflector.ts'
+
+export interface WatchesOptions {
+  readonly client: Pick<KubeClient, 'pages' | 'watch'>
+  /** Only what bears this installation's label is seen. */
+  readonly installation: string
+  /** Events are kept of namespaces whose names begin with this and a dash; they bear no label. */
+  readonly namespacePrefix: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly times?: Partial<ReflectorTimes>
+}
+
+/** Of a namespace, and it has one pod: enough to tell what befell it, and a bound for one that crashes for hours. */
+const eventsPerNamespace = 50
+
+type WatchName = 'namespaces' | 'pods' | 'podEvents'
+
+export class Watches {
+  readonly namespaces: Reflector<NamespaceFacts>
+  readonly pods: Reflector<PodFacts>
+  /**
+   * Events leave with the DELETED that the cluster sends for each when their namespace goes or their hour is over.
+   */
+  readonly podEvents: Reflector<PodEventFacts>
+  readonly #log: Log
+  readonly #ofNamespace = new Map<string, Set<() => void>>()
+  readonly #ofAny = new Set<(namespace: string) => void>()
+
+  constructor({ installation, namespacePrefix, ...common }: WatchesOptions) {
+    const labelSelector = `${labels.installation}=${installation}`
+    this.#log = common.log
+    const ours = { ...common, apiVersion: 'v1', labelSelector }
+    this.namespaces = new Reflector({ ...ours, kind: 'Namespace', project: projectNamespace })
+    this.pods = new Reflector({ ...ours, kind: 'Pod', project: projectPod })
+    this.podEvents = new Reflector({
+      ...common,
+      apiVersion: 'v1',
+      kind: 'Event',
+      fieldSelector: 'involvedObject.kind=Pod',
+      keepPerNamespace: eventsPerNamespace,
+      project: object =>
+        object.metadata.namespace?.startsWith(`${namespacePrefix}-`) ? projectPodEvent(object) : undefined,
+    })
+    this.namespaces.on(({ value }) => this.#tell(value.name))
+    this.pods.on(({ value }) => this.#tell(value.namespace))
+    this.podEvents.on(({ value }) => this.#tell(value.namespace))
+  }
+
+  start(): void {
+    for (const reflector of this.#all()) reflector.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all().map(reflector => reflector.stop()))
+  }
+
+  /** Whether each has once shown everything. A watch that is broken later heals by itself; see `lastWordAgeMs`. */
+  ready(): boolean {
+    return this.#all().every(reflector => reflector.synced())
+  }
+
+  /** Resolves when `ready`; rejects with the signal's reason when that comes first. */
+  async whenReady(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#all().map(reflector => reflector.whenSynced(signal)))
+  }
+
+  /** Milliseconds since the API server last spoke, for each watch. More than two minutes means that it is broken. */
+  lastWordAgeMs(): Record<WatchName, number> {
+    return this.#each(reflector => reflector.lastWordAgeMs())
+  }
+
+  stats(): Record<WatchName, ReflectorStats> {
+    return this.#each(reflector => reflector.stats())
+  }
+
+  /**
+   * Calls the listener whenever something about this namespace has changed: itself, its pods, its pods' events.
+   * It says "look again", not what. What a listener throws is logged and reaches nobody else.
+   * @returns a function that ends it
+   */
+  onNamespace(namespace: string, listener: () => void): () => void {
+    const listeners = this.#ofNamespace.get(namespace) ?? new Set()
+    this.#ofNamespace.set(namespace, listeners)
+    // Wrapped, so that one who listens twice is told twice, and leaves once at a time.
+    const own = () => listener()
+    listeners.add(own)
+    return () => {
+      listeners.delete(own)
+      if (listeners.size === 0 && this.#ofNamespace.get(namespace) === listeners) this.#ofNamespace.delete(namespace)
+    }
+  }
+
+  /** As `onNamespace`, for every namespace. */
+  onAny(listener: (namespace: string) => void): () => void {
+    this.#ofAny.add(listener)
+    return () => this.#ofAny.delete(listener)
+  }
+
+  #tell(namespace: string): void {
+    for (const listener of [...(this.#ofNamespace.get(namespace) ?? [])]) this.#call(listener, namespace)
+    for (const listener of [...this.#ofAny]) this.#call(() => listener(namespace), namespace)
+  }
+
+  #call(listener: () => void, namespace: string): void {
+    try {
+      listener()
+    } catch (err) {
+      this.#log.error({ namespace, err }, 'listener of a namespace failed')
+    }
+  }
+
+  #all(): Reflector<unknown>[] {
+    return [this.namespaces, this.pods, this.podEvents] as Reflector<unknown>[]
+  }
+
+  #each<R>(read: (reflector: Reflector<unknown>) => R): Record<WatchName, R> {
+    const [namespaces, pods, podEvents] = this.#all().map(read)
+    return { namespaces: namespaces!, pods: pods!, podEvents: podEvents! }
+  }
+}
