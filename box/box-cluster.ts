@@ -1,29 +1,36 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Cluster, type ClusterOptions, clusterBasics } from './cluster.ts'
+import { together } from './command.ts'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
 import { createKubectl } from './kubectl.ts'
 import { startKwok } from './kwok.ts'
-import { claimRealNode, type RealNode, whyNoRealNode } from './node-support.ts'
+import type { Lock } from './lock.ts'
+import { startNode } from './node.ts'
+import { claimRealNode } from './node-claim.ts'
+import { nodeIp } from './node-network.ts'
+import { startRuntime } from './node-runtime.ts'
 import { clusterFolder, takeDown } from './teardown.ts'
 
 /** A cluster of our own programs: the control plane, KWOK's nodes, and where it can be had a real node. */
 export async function startBox(options: ClusterOptions): Promise<Cluster> {
   const stateDir = clusterFolder(options.stateDir)
   for (const folder of ['etc', 'log', 'pids']) mkdirSync(join(stateDir, folder), { recursive: true })
-  const realNode = await chooseRealNode(options, stateDir)
+  let nodeLock: Lock | null = null
   let stopped: Promise<void> | undefined
   const stop = async () => {
     for (const line of await takeDown(stateDir)) options.progress.say(`  the machine differs from before: ${line}`)
-    await realNode?.release()
+    await nodeLock?.release()
   }
   const stopOnce = () => {
     stopped ??= stop()
     return stopped
   }
   try {
-    const name = realNode ? 'cluster with a real node' : 'cluster'
-    const parts = await options.progress.part(name, () => startParts(options, stateDir, realNode))
+    nodeLock = await chooseRealNode(options, stateDir)
+    const hasNode = nodeLock !== null
+    const name = hasNode ? 'cluster with a real node' : 'cluster'
+    const parts = await options.progress.part(name, () => startParts(options, stateDir, hasNode))
     return describe(options, stateDir, parts, stopOnce)
   } catch (error) {
     await stopOnce()
@@ -31,15 +38,11 @@ export async function startBox(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-async function chooseRealNode(options: ClusterOptions, stateDir: string): Promise<RealNode | null> {
+async function chooseRealNode(options: ClusterOptions, stateDir: string): Promise<Lock | null> {
   if (options.realNode === 'never') return null
-  const reason = whyNoRealNode()
-  const node = reason === null ? await claimRealNode(stateDir) : null
-  if (!node) {
-    const why = reason ?? "another run has the machine's one real node"
-    options.progress.say(`No real node: ${why}. Pods go to nodes of KWOK, which only pretend to run them.`)
-  }
-  return node
+  const { lock, reason } = await claimRealNode(stateDir)
+  if (reason) options.progress.say(`No real node: ${reason}. Pods go to nodes of KWOK, which only pretend to run them.`)
+  return lock
 }
 
 interface Parts {
@@ -47,20 +50,17 @@ interface Parts {
   registry: string | null
 }
 
-async function startParts(options: ClusterOptions, stateDir: string, realNode: RealNode | null): Promise<Parts> {
+async function startParts(options: ClusterOptions, stateDir: string, hasNode: boolean): Promise<Parts> {
   const { tools, signal, audit } = options
-  const runtime = await realNode?.prepare(tools, signal)
-  const plane = await startControlPlane({
-    stateDir,
-    tools,
-    address: realNode?.address ?? '127.0.0.1',
-    reachableByPods: realNode !== null,
-    audit,
-    signal,
-  })
+  const runtime = hasNode ? await startRuntime(stateDir, tools, signal) : null
+  const address = hasNode ? nodeIp : '127.0.0.1'
+  const [plane] = await together(
+    startControlPlane({ stateDir, tools, address, reachableByPods: hasNode, audit, signal }),
+    runtime?.ready,
+  )
   const { client, credentials } = plane
   const kwok = { stateDir, tools, client, kubeconfig: credentials.kubeconfig('kwok'), count: options.kwok, signal }
-  await Promise.all([options.kwok > 0 && startKwok(kwok), runtime?.join(plane)])
+  await together(options.kwok > 0 && startKwok(kwok), hasNode && startNode({ stateDir, tools, plane, signal }))
   return { plane, registry: runtime?.registry ?? null }
 }
 

@@ -25,7 +25,7 @@ export class CommandError extends Error {
 }
 
 /** Debian keeps administration programs where an ordinary user's PATH does not look. */
-const searchPath = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']
+export const searchPath = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']
 
 /** The path of an installed program, null without one. */
 export function findProgram(name: string): string | null {
@@ -74,4 +74,10 @@ export async function attempt(command: string, args: string[], options: CommandO
     options.signal?.throwIfAborted()
     return null
   }
+}
+
+/** Waits for all of them, and only then throws what one of them threw: nothing goes on behind the caller's back. */
+export async function together<T extends readonly unknown[]>(...work: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work)
+  return Promise.all(work)
 }

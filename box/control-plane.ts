@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, waitUntil } from './api-client.ts'
+import { together } from './command.ts'
 import { type Credentials, makeCredentials } from './credentials.ts'
 import { freePort } from './ports.ts'
 import { isRunning, type ProcessSpec, readRecord, signalProcess, startProcess, stopProcess } from './process.ts'
@@ -186,10 +187,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const { stateDir, tools, address, signal } = options
   const port = await freePort()
   const url = `https://${address}:${port}`
-  const [etcdUrl, credentials] = await Promise.all([
+  const [etcdUrl, credentials] = await together(
     startEtcd(options),
     makeCredentials(stateDir, tools, { address, url }, signal),
-  ])
+  )
   const client = new ApiClient(url, credentials.adminToken, credentials.ca)
   const auditLog = options.audit ? join(stateDir, 'log', 'audit.json') : null
   const apiServer = controlApiServer(apiServerSpec(options, port, etcdUrl, auditLog), client)

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ApiClient, waitUntil } from './api-client.ts'
+import { together } from './command.ts'
 import { assertRunning } from './control-plane.ts'
 import { freePort } from './ports.ts'
 import { startProcess } from './process.ts'
@@ -214,7 +215,7 @@ export async function startKwok({ stateDir, tools, client, kubeconfig, count, si
     env: { KWOK_WORKDIR: join(stateDir, 'kwok') },
     stateDir,
   })
-  await Promise.all(Array.from({ length: count }, (_, index) => createNode(client, `kwok-${index + 1}`)))
+  await together(...Array.from({ length: count }, (_, index) => createNode(client, `kwok-${index + 1}`)))
   await waitUntil(async () => (await readyNodes(client, 'type=kwok')) === count, {
     what: 'KWOK nodes',
     limitMs: 60_000,

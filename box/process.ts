@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { systemClock } from '../src/clock.ts'
+import { searchPath } from './command.ts'
 
 /** Every process of a run, and all that those start, carry it in their environment; its value is the state folder. */
 export const marker = 'SKYLAB_BOX'
@@ -69,7 +70,6 @@ export function readRecord(stateDir: string, name: string): ProcessId | null {
 }
 
 function writeRecord(stateDir: string, name: string, id: ProcessId): void {
-  mkdirSync(join(stateDir, 'pids'), { recursive: true })
   writeFileSync(recordFile(stateDir, name), `${id.pid} ${id.startTime}\n`)
 }
 
@@ -85,11 +85,12 @@ export function recordedNames(stateDir: string): string[] {
 /** Starts a program in a session of its own, so that a Ctrl-C at the terminal is ours alone to act upon. */
 export async function startProcess(spec: ProcessSpec): Promise<StartedProcess> {
   const logFile = spec.logFile ?? join(spec.stateDir, 'log', `${spec.name}.log`)
-  mkdirSync(join(spec.stateDir, 'log'), { recursive: true })
+  // Not recursive: where the run's folder has been taken away, nothing may be started any more.
+  for (const folder of ['log', 'pids']) makeFolder(join(spec.stateDir, folder))
   const log = openSync(logFile, 'a')
   const child = spawn(spec.command, spec.args, {
     cwd: spec.cwd ?? spec.stateDir,
-    env: { PATH: process.env.PATH, HOME: spec.stateDir, ...spec.env, [marker]: spec.stateDir },
+    env: { PATH: searchPath.join(delimiter), HOME: spec.stateDir, ...spec.env, [marker]: spec.stateDir },
     detached: true,
     stdio: ['ignore', log, log],
   })
@@ -103,6 +104,10 @@ export async function startProcess(spec: ProcessSpec): Promise<StartedProcess> {
   const id = { pid: child.pid!, startTime: startTimeOf(child.pid!) ?? 'ended' }
   writeRecord(spec.stateDir, spec.name, id)
   return { ...id, name: spec.name, logFile, ended }
+}
+
+function makeFolder(path: string): void {
+  if (!existsSync(path)) mkdirSync(path)
 }
 
 function endOf(child: ChildProcess): Promise<number | NodeJS.Signals> {

@@ -1,7 +1,9 @@
+import { lockRealNode } from './node-claim.ts'
+import { readNodeRecord } from './node-record.ts'
 import { makeStateFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
 import { forgetRun, registerRun, sweepRuns } from './runs.ts'
-import { takeDown } from './teardown.ts'
+import { clusterFolder, takeDown } from './teardown.ts'
 
 /** Room that a real node with an image of JupyterLab takes. */
 const neededBytes = 2 * 1024 ** 3
@@ -15,9 +17,7 @@ export interface Run {
 
 /** Opens a run, after taking down what scripts that were killed have left. */
 export async function openRun(progress: Progress): Promise<Run> {
-  await sweepRuns(stateDir =>
-    progress.part('clean up after a run that was killed', () => takeDownAndTell(stateDir, progress)),
-  )
+  await sweepRuns(stateDir => sweepRun(stateDir, progress))
   const stateDir = makeStateFolder(neededBytes)
   registerRun(stateDir)
   let closed: Promise<void> | undefined
@@ -31,6 +31,19 @@ export async function openRun(progress: Progress): Promise<Run> {
       closed ??= close()
       return closed
     },
+  }
+}
+
+/** Takes down a killed script's run; false when that has to wait, for the machine's real node is another's by now. */
+async function sweepRun(stateDir: string, progress: Progress): Promise<boolean> {
+  const hasNode = readNodeRecord(clusterFolder(stateDir)) !== null
+  const lock = hasNode ? await lockRealNode() : null
+  if (hasNode && !lock) return false
+  try {
+    await progress.part('clean up after a run that was killed', () => takeDownAndTell(stateDir, progress))
+    return true
+  } finally {
+    await lock?.release()
   }
 }
 

@@ -68,17 +68,19 @@ export function isAbandoned(record: RunRecord): boolean {
 }
 
 /**
- * Takes down, one after another, what scripts that were killed have left. `takeDown` gets the state folder; its
- * run is struck out when it resolves.
+ * Takes down, one after another, what scripts that were killed have left. `takeDown` gets the state folder; the run is
+ * struck out when it resolves with true.
  */
-export async function sweepRuns(takeDown: (stateDir: string) => Promise<void>, folder = runsFolder()): Promise<void> {
+export async function sweepRuns(
+  takeDown: (stateDir: string) => Promise<boolean>,
+  folder = runsFolder(),
+): Promise<void> {
   if (!listRuns(folder).some(isAbandoned)) return
   await withLock(`sweep ${folder}`, async () => {
     for (const record of listRuns(folder).filter(isAbandoned)) {
       // After a reboot the recorded pids are those of strangers.
       if (record.bootId !== bootId()) rmSync(join(record.stateDir, 'pids'), { recursive: true, force: true })
-      await takeDown(record.stateDir)
-      forgetRun(record.stateDir, folder)
+      if (await takeDown(record.stateDir)) forgetRun(record.stateDir, folder)
     }
   })
 }

@@ -1,0 +1,58 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { attempt } from './command.ts'
+import { type Lock, tryLock } from './lock.ts'
+import { isInPods, sysctlFile } from './machine.ts'
+import { setUpNetwork } from './node-network.ts'
+import { bridge, forgetMachine, readNodeRecord, recordMachine } from './node-record.ts'
+import { tearDownNode } from './node-teardown.ts'
+
+/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, without which there are neither bridges nor mounts. */
+const neededCapabilities = [12n, 21n]
+
+/** There can be one real node to a machine: who sets it up or tears it down holds this. Null when somebody does. */
+export const lockRealNode = (): Promise<Lock | null> => tryLock('real node')
+
+/** Why no real node can run on this machine, in words; null when it can. Only looks. */
+export function whyNoRealNode(): string | null {
+  if (process.platform !== 'linux') return 'it needs Linux'
+  if (process.getuid?.() !== 0) return 'it needs root'
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
+  if (neededCapabilities.some(bit => ((capabilities >> bit) & 1n) === 0n)) {
+    return 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
+  }
+  // Containers of the node are told by their cgroup, and everything here would look like one.
+  if (isInPods(readFileSync('/proc/self/cgroup', 'utf8'))) return 'this is itself a pod'
+  return null
+}
+
+export type NodeClaim = { lock: Lock; reason?: never } | { lock: null; reason: string }
+
+/**
+ * Takes the machine's one real node for this run, and sets its network up; else says why not. The lock is to be
+ * released after the teardown.
+ */
+export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
+  const reason = whyNoRealNode()
+  if (reason) return { lock: null, reason }
+  const lock = await lockRealNode()
+  if (!lock) return { lock: null, reason: 'another run has it, and there can be one to a machine' }
+  const refuse = async (why: string): Promise<NodeClaim> => {
+    await lock.release()
+    return { lock: null, reason: why }
+  }
+  if (existsSync(`/sys/class/net/${bridge}`)) return refuse(`the network device ${bridge} is somebody else's`)
+  if (await attempt('nft', ['list', 'table', 'ip', 'kube-proxy'])) return refuse('another kube-proxy is at work here')
+  await attempt('modprobe', ['br_netfilter'])
+  if (!existsSync(sysctlFile('net.bridge.bridge-nf-call-iptables'))) return refuse('the kernel lacks br_netfilter')
+  await recordMachine(stateDir)
+  try {
+    await setUpNetwork()
+    return { lock }
+  } catch (error) {
+    // At once, not at the end of this run: by then the node may be another's.
+    await tearDownNode(stateDir, readNodeRecord(stateDir)!)
+    forgetMachine(stateDir)
+    return refuse(`no network for pods: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../src/clock.ts'
+import { attempt } from './command.ts'
+import { fixedFolders, listMachine, machineDifferences, mountPoints, podProcesses, sysctlFile } from './machine.ts'
+import { tearDownNetwork } from './node-network.ts'
+import type { NodeRecord } from './node-record.ts'
+import { killAll, startTimeOf } from './process.ts'
+
+/**
+ * Takes away what a real node leaves on the machine once all that was started for it has ended: what runs in pods,
+ * mounts, network, cgroups, sysctls and folders with fixed names. There is no polite way beside it, in which kubelet and
+ * containerd would help: what works after a crash works always. Resolves with what differs from before.
+ */
+export async function tearDownNode(stateDir: string, record: NodeRecord): Promise<string[]> {
+  await killAll(podProcesses().map(pid => ({ pid, startTime: startTimeOf(pid) ?? 'ended' })))
+  await unmountUnder(stateDir)
+  await tearDownNetwork(record.machine)
+  await removePodCgroups()
+  for (const [name, value] of Object.entries(record.sysctls)) writeFileSync(sysctlFile(name), value)
+  removeFixedFolders(stateDir, record)
+  return machineDifferences(record.machine, await listMachine({ processes: false }))
+}
+
+/** Root file systems, shared memory, volumes, network namespaces, and the kubelet's root, which it mounts onto itself. */
+async function unmountUnder(folder: string): Promise<void> {
+  // What was mounted last lies innermost, or on top.
+  const points = mountPoints()
+    .filter(path => path.startsWith(`${folder}/`))
+    .reverse()
+  for (const point of points) {
+    if ((await attempt('umount', [point])) === null) await attempt('umount', ['--lazy', point])
+  }
+}
+
+const cgroupTriesMax = 50
+const cgroupRetryMs = 100
+
+/** The kernel removes only empty groups, and a process that was killed stays in its own for a moment. */
+async function removePodCgroups(): Promise<void> {
+  const root = '/sys/fs/cgroup'
+  const groups = [root, ...readdirSync(root).map(name => join(root, name))].map(path => join(path, 'kubepods'))
+  for (let tries = 0; tries < cgroupTriesMax; tries++) {
+    for (const group of groups) removeTree(group)
+    if (!groups.some(existsSync)) return
+    await systemClock.sleep(cgroupRetryMs)
+  }
+}
+
+/** Removes folders, innermost first, without what is in them: a cgroup's files go with it. */
+function removeTree(folder: string): void {
+  if (!existsSync(folder)) return
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name))
+  }
+  removeIfEmpty(folder)
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Not empty, or not there.
+  }
+}
+
+const list = (folder: string) => (existsSync(folder) ? readdirSync(folder).map(name => join(folder, name)) : [])
+
+function removeFixedFolders(stateDir: string, { machine }: NodeRecord): void {
+  const wasThere = (path: string) => machine.includes(`folder     ${path}`)
+  for (const path of list('/var/log/containers')) {
+    if (pointsInto(path, stateDir)) rmSync(path)
+  }
+  const sockets = readFileSync('/proc/net/unix', 'utf8')
+  for (const path of list('/run/containerd/s')) {
+    if (!sockets.includes(path)) rmSync(path)
+  }
+  const ours = ['/var/lib/kubelet/device-plugins', '/var/lib/cni/results', '/var/log/containers', '/var/log/pods']
+  for (const path of ours.filter(folder => !wasThere(folder))) rmSync(path, { recursive: true, force: true })
+  const frames = ['/run/containerd/s', ...fixedFolders]
+  for (const path of frames.filter(folder => !wasThere(folder))) removeIfEmpty(path)
+}
+
+function pointsInto(path: string, folder: string): boolean {
+  try {
+    return readlinkSync(path).startsWith(`${folder}/`)
+  } catch {
+    return false
+  }
+}

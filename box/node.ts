@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { waitUntil } from './api-client.ts'
+import { together } from './command.ts'
+import { assertRunning, type ControlPlane } from './control-plane.ts'
+import { nodeName } from './credentials.ts'
+import { readyNodes } from './kwok.ts'
+import { nodeIp, podCidr } from './node-network.ts'
+import { containerdSocket } from './node-runtime.ts'
+import { freePort } from './ports.ts'
+import { startProcess } from './process.ts'
+import type { Tools } from './setup.ts'
+
+interface KubeletPorts {
+  port: number
+  healthPort: number
+}
+
+function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address: nodeIp,
+    port,
+    readOnlyPort: 0,
+    healthzBindAddress: '127.0.0.1',
+    healthzPort: healthPort,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: join(stateDir, 'pki', 'ca.crt') },
+    },
+    authorization: { mode: 'Webhook' },
+    containerRuntimeEndpoint: `unix://${containerdSocket(stateDir)}`,
+    podLogsDir: join(stateDir, 'log', 'pods'),
+    volumePluginDir: join(stateDir, 'kubelet', 'volume-plugins'),
+    resolvConf: join(stateDir, 'etc', 'resolv.conf'),
+    clusterDomain: 'cluster.local',
+    serializeImagePulls: false,
+    maxPods: 240,
+    // A machine may have cgroup v1, no systemd, swap, and no CAP_SYS_RESOURCE: none of them shall keep the kubelet away.
+    failCgroupV1: false,
+    cgroupDriver: 'cgroupfs',
+    failSwapOn: false,
+    enforceNodeAllocatable: [],
+    oomScoreAdj: 0,
+    // Its disk may be nearly full; and the pause image could not be pulled again if it were collected.
+    evictionHard: {
+      'memory.available': '64Mi',
+      'nodefs.available': '1%',
+      'nodefs.inodesFree': '1%',
+      'imagefs.available': '1%',
+    },
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    // Hint chains of iptables, which nobody needs and somebody would have to remove.
+    makeIPTablesUtilChains: false,
+  }
+}
+
+function proxyConfig(kubeconfig: string, healthPort: number, metricsPort: number): object {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    mode: 'nftables',
+    hostnameOverride: nodeName,
+    clientConnection: { kubeconfig },
+    clusterCIDR: podCidr,
+    nodePortAddresses: [`${nodeIp}/32`],
+    healthzBindAddress: `127.0.0.1:${healthPort}`,
+    metricsBindAddress: `127.0.0.1:${metricsPort}`,
+    // The default lets a new service wait for up to 1 s.
+    nftables: { minSyncPeriod: '100ms', syncPeriod: '30s' },
+    // Zero leaves the machine's connection tracking as it is.
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+  }
+}
+
+export interface NodeOptions {
+  stateDir: string
+  tools: Tools
+  plane: ControlPlane
+  signal?: AbortSignal | undefined
+}
+
+/** Starts kubelet and kube-proxy on a runtime that is ready; resolves when the node is Ready and services are routed. */
+export async function startNode(options: NodeOptions): Promise<void> {
+  mkdirSync(join(options.stateDir, 'kubelet'), { recursive: true })
+  // Names are not resolved: an empty file keeps the machine's own servers out of pods.
+  writeFileSync(join(options.stateDir, 'etc', 'resolv.conf'), '')
+  await together(startKubelet(options), startProxy(options))
+}
+
+async function startKubelet({ stateDir, tools, plane, signal }: NodeOptions): Promise<void> {
+  const config = join(stateDir, 'etc', 'kubelet.yaml')
+  const ports = { port: await freePort(), healthPort: await freePort() }
+  writeFileSync(config, JSON.stringify(kubeletConfig(stateDir, ports)))
+  const args = [
+    `--config=${config}`,
+    `--kubeconfig=${plane.credentials.kubeconfig('node')}`,
+    `--root-dir=${join(stateDir, 'kubelet')}`,
+    `--cert-dir=${join(stateDir, 'kubelet', 'pki')}`,
+    `--hostname-override=${nodeName}`,
+    `--node-ip=${nodeIp}`,
+  ]
+  await startProcess({ name: 'kubelet', command: tools.program('kubelet'), args, stateDir })
+  await waitUntil(async () => (await readyNodes(plane.client, `kubernetes.io/hostname=${nodeName},type!=kwok`)) === 1, {
+    what: 'kubelet',
+    limitMs: 90_000,
+    signal,
+    check: () => assertRunning(stateDir, 'kubelet'),
+  })
+}
+
+async function startProxy({ stateDir, tools, plane, signal }: NodeOptions): Promise<void> {
+  const config = join(stateDir, 'etc', 'kube-proxy.yaml')
+  const healthPort = await freePort()
+  const settings = proxyConfig(plane.credentials.kubeconfig('kube-proxy'), healthPort, await freePort())
+  writeFileSync(config, JSON.stringify(settings))
+  const args = [`--config=${config}`]
+  await startProcess({ name: 'kube-proxy', command: tools.program('kube-proxy'), args, stateDir })
+  const url = `http://127.0.0.1:${healthPort}/healthz`
+  await waitUntil(async () => (await fetch(url, { signal: AbortSignal.timeout(1000) })).ok, {
+    what: 'kube-proxy',
+    limitMs: 60_000,
+    signal,
+    check: () => assertRunning(stateDir, 'kube-proxy'),
+  })
+}
