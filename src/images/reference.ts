@@ -1,0 +1,76 @@
+/** Which image a request asks for: options to a tag or a digest of the configured repository. Pure. */
+import type { Config } from '../config/schema.ts'
+import type { LabOptions } from '../domain.ts'
+import { invalid } from '../errors.ts'
+
+export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'recommendedTag'>
+
+/** An image of the configured repository; it has a tag or a digest, or both. */
+export interface ImageRequest {
+  readonly tag?: string
+  readonly digest?: string
+  /** The option that named it, for what is wrong with it later. */
+  readonly option: keyof LabOptions
+}
+
+/** What the radio buttons of a form say instead of an image, when the menu is to be asked. */
+export const fromMenu = 'use_image_from_dropdown'
+
+/** The registry of Docker Hub goes by all of these names. */
+const dockerHub = ['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io']
+
+const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+export const digestForm = /^sha256:[0-9a-f]{64}$/
+const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$/s
+
+/**
+ * The image that options ask for: `image_tag` before `image_type` before what a form gives (SQR-066, "Labs for bot
+ * users").
+ * @throws {ApiError} 422 when there is none, or one that labs may not be made of
+ */
+export function requestedImage(images: ImageSettings, options: LabOptions): ImageRequest {
+  if (options.image_tag !== undefined) return { tag: checkTag(options.image_tag, 'image_tag'), option: 'image_tag' }
+  if (options.image_type !== undefined) return imageOfType(images, options.image_type)
+  const { image_list: list, image_dropdown: menu } = options
+  if (list !== undefined && list !== fromMenu) return parseImage(images, list, 'image_list')
+  if (menu !== undefined) return parseImage(images, menu, 'image_dropdown')
+  throw invalid('One of image_type, image_tag, image_list and image_dropdown is needed', 'body', 'options')
+}
+
+function imageOfType(images: ImageSettings, type: string): ImageRequest {
+  if (type === 'recommended') return { tag: images.recommendedTag, option: 'image_type' }
+  const known = ['latest-release', 'latest-weekly', 'latest-daily'].includes(type)
+  const words = known ? 'Images of this type are not known yet' : `There is no type ${JSON.stringify(type)} of images`
+  throw refused('image_type', words)
+}
+
+/**
+ * An image by its reference, with or without registry, tag and digest.
+ * @throws {ApiError} 422 when it is none, or not in the configured repository
+ */
+function parseImage(images: ImageSettings, text: string, option: keyof LabOptions): ImageRequest {
+  const { name = '', tag, digest } = referenceForm.exec(text)?.groups ?? {}
+  if (!isOurs(images, name)) throw refused(option, `Only images of ${images.docker.repository} can be chosen`)
+  if (tag === undefined && digest === undefined) throw refused(option, 'The image has neither tag nor digest')
+  if (digest !== undefined && !digestForm.test(digest)) throw refused(option, 'The digest is not valid')
+  return {
+    ...(tag !== undefined && { tag: checkTag(tag, option) }),
+    ...(digest !== undefined && { digest }),
+    option,
+  }
+}
+
+function isOurs({ registry, docker }: ImageSettings, name: string): boolean {
+  const registries = dockerHub.includes(registry) ? dockerHub : [registry]
+  return name === docker.repository || registries.some(host => name === `${host}/${docker.repository}`)
+}
+
+function checkTag(tag: string, option: keyof LabOptions): string {
+  if (!tagForm.test(tag)) throw refused(option, `${JSON.stringify(tag)} is not a plain tag`)
+  return tag
+}
+
+/** 422 that names the option. */
+export function refused(option: keyof LabOptions, words: string) {
+  return invalid(words, 'body', 'options', option)
+}
