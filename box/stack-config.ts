@@ -54,10 +54,10 @@ export const labCommand = [
 ]
 
 /** Sends labs to KWOK's nodes, which nothing else comes to. */
-const kwokPlacement = {
+const kwokPlacement: ConfigInput['lab'] = {
   nodeSelector: { type: 'kwok' },
   tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' }],
-} as const
+}
 
 export interface ConfigPlan {
   readonly redisUrl: string

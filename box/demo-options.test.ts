@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { parseOptions, UsageError } from './demo-options.ts'
+
+describe('parseOptions', () => {
+  it('has three replicas, three users, a lab and a real node by default', () => {
+    expect(parseOptions([])).toEqual({
+      once: false,
+      json: false,
+      replicas: 3,
+      users: 3,
+      keepLab: false,
+      lab: true,
+      cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
+    })
+  })
+
+  it('takes every option that the usage names', () => {
+    const line = '--once --json --replicas 5 --users 200 --keep-lab --kwok 7 --kubeconfig f --context c'
+    expect(parseOptions(line.split(' '))).toEqual({
+      once: true,
+      json: true,
+      replicas: 5,
+      users: 200,
+      keepLab: true,
+      lab: true,
+      cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
+    })
+    expect(parseOptions(['--no-lab']).lab).toBe(false)
+  })
+
+  it.each([
+    [['--replicas', '0'], /--replicas: a number/],
+    [['--users', 'many'], /--users: a number/],
+    [['--kwok', '1.5'], /--kwok: a number/],
+    [['--nonsense'], /--nonsense/],
+    [['word'], /word/],
+  ])('refuses %s in words', (args, words) => {
+    expect(() => parseOptions(args)).toThrow(UsageError)
+    expect(() => parseOptions(args)).toThrow(words)
+  })
+})

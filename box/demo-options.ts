@@ -1,0 +1,70 @@
+/** The command line of the demo. */
+import { parseArgs } from 'node:util'
+import type { ClusterChoice } from './cluster.ts'
+
+export const usage = `usage: npm run demo -- [OPTIONS]
+
+  --once              delete the lab again, check that nothing of it is left, and end
+  --json              print one line of JSON on stdout once all is up (with --once: at the end)
+  --replicas N        replicas of the controller (default 3)
+  --users N           users with tokens, at least ada, grace and admin (default 3)
+  --keep-lab          leave the lab when the demo ends
+  --no-lab            start the stack only
+  --kwok N            send labs to N nodes of KWOK, which only pretend to run them; no image is built
+  --kubeconfig FILE   use this cluster instead of one in a box
+  --context NAME      use this context of the kubeconfig
+`
+
+export interface DemoOptions {
+  readonly once: boolean
+  readonly json: boolean
+  readonly replicas: number
+  readonly users: number
+  readonly keepLab: boolean
+  readonly lab: boolean
+  /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
+  readonly cluster: Omit<ClusterChoice, 'audit'>
+}
+
+/** Thrown for a command line that is not understood; the message says what is wrong with it. */
+export class UsageError extends Error {}
+
+/** @throws {UsageError} */
+export function parseOptions(args: readonly string[]): DemoOptions {
+  const values = parse(args)
+  const kwok = values.kwok === undefined ? undefined : count('kwok', values.kwok)
+  return {
+    once: values.once,
+    json: values.json,
+    replicas: count('replicas', values.replicas),
+    users: count('users', values.users),
+    keepLab: values['keep-lab'],
+    lab: !values['no-lab'],
+    cluster: {
+      kubeconfig: values.kubeconfig,
+      context: values.context,
+      realNode: kwok === undefined ? 'auto' : 'never',
+      kwok: kwok ?? 1,
+    },
+  }
+}
+
+function parse(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  const number = { type: 'string', default: '3' } as const
+  const text = { type: 'string' } as const
+  const options = {
+    ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag },
+    ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
+  }
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function count(name: string, text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw new UsageError(`--${name}: a number from 1 to 9999, not ${text}`)
+}

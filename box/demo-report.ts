@@ -1,0 +1,80 @@
+/** What the demo prints once all is up. */
+import type { DemoLab } from './demo-lab.ts'
+import type { Stack } from './stack.ts'
+
+/** Seconds that the parts took; null for a part that was not done. */
+export interface DemoSeconds {
+  readonly setup: number
+  readonly spawn: number | null
+  readonly delete: number | null
+}
+
+/** The one JSON object of `--json`. */
+export interface DemoReport {
+  readonly url: string
+  /** An administrator's, for looking. */
+  readonly kubeconfig: string
+  readonly redis: string
+  readonly replicas: readonly { readonly pid: number; readonly url: string }[]
+  readonly users: Readonly<Record<string, { readonly token: string }>>
+  /** What the demo asked for. */
+  readonly options: Readonly<Record<string, string>> | null
+  readonly lab: DemoLab | null
+  readonly seconds: DemoSeconds
+}
+
+export type ReportSource = Pick<Stack, 'url'> & {
+  readonly cluster: Pick<Stack['cluster'], 'kubeconfig'>
+  readonly redis: Pick<Stack['redis'], 'url'>
+  readonly replicas: readonly { readonly pid: number; readonly url: string }[]
+  readonly users: Readonly<Record<string, { readonly token: string }>>
+}
+
+export function makeReport(stack: ReportSource, what: Pick<DemoReport, 'options' | 'lab' | 'seconds'>): DemoReport {
+  return {
+    url: stack.url,
+    kubeconfig: stack.cluster.kubeconfig,
+    redis: stack.redis.url,
+    replicas: stack.replicas.map(({ pid, url }) => ({ pid, url })),
+    users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
+    ...what,
+  }
+}
+
+/** Seconds with two decimals, as figures are reported. */
+export const roundSeconds = (ms: number): number => Math.round(ms / 10) / 100
+
+/** Where things are and what to try, for a person. */
+export function formatGuide(report: DemoReport, kubectl: string): string {
+  const { url, lab, users, replicas, kubeconfig, redis } = report
+  const api = `${url}/nublado/spawner/v1`
+  const as = (name: string) => `-H 'Authorization: Bearer ${users[name]?.token}'`
+  const json = `-H 'Content-Type: application/json' -d '{"options": {"image_type": "recommended", "size": "small"}}'`
+  const first = replicas[0]
+  return `
+The lab of ada     ${formatLab(lab)}
+The API            ${api}
+Replicas           ${replicas.map(replica => `${replica.url} (pid ${replica.pid})`).join('\n                   ')}
+Redis              ${redis}
+Kubernetes         export KUBECONFIG=${kubeconfig}
+
+Look:
+  curl -s ${as('ada')} ${api}/user-status
+  curl -sN ${as('ada')} ${api}/labs/ada/events
+  curl -s ${as('admin')} ${api}/labs
+  curl -s ${first?.url}/metrics
+  ${kubectl} --kubeconfig ${kubeconfig} get pods -A
+Another lab, and its end:
+  curl -si ${as('grace')} ${json} ${api}/labs/grace/create
+  curl -sN ${as('grace')} ${api}/labs/grace/events
+  curl -si -X DELETE ${as('admin')} ${api}/labs/grace
+Kill a replica and watch, best while a lab starts: the others go on, and it comes back after 2 s:
+  kill -9 ${first?.pid}
+`
+}
+
+function formatLab(lab: DemoLab | null): string {
+  if (!lab) return 'none was asked for'
+  const answer = lab.http === null ? 'only pretended, so nothing answers there' : `its /api answers ${lab.http}`
+  return `${lab.status} at ${lab.internal_url} (${answer})`
+}

@@ -1,0 +1,133 @@
+// From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
+import { systemClock } from '../src/clock.ts'
+import { labNames } from '../src/labs/names.ts'
+import { EventBar } from './demo-bar.ts'
+import { LabClient } from './demo-client.ts'
+import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from './demo-lab.ts'
+import { type DemoOptions, parseOptions, UsageError, usage } from './demo-options.ts'
+import { type DemoReport, formatGuide, makeReport, roundSeconds } from './demo-report.ts'
+import { createKubectl } from './kubectl.ts'
+import { aborted, runProgram } from './program.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { openRun } from './run.ts'
+import type { Tools } from './setup.ts'
+import { type Stack, setupStack, startStack } from './stack.ts'
+
+const username = 'ada'
+const asked = { image_type: 'recommended', size: 'small' }
+/** The defaults of the configuration, which the demo does not change. */
+const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
+const usageCode = 2
+
+interface Context {
+  readonly options: DemoOptions
+  readonly progress: Progress
+  readonly signal: AbortSignal
+  readonly tools: Tools
+  readonly stack: Stack
+}
+
+async function demo(options: DemoOptions, signal: AbortSignal): Promise<number> {
+  const progress = createProgress()
+  const begunMs = systemClock.monotonicMs()
+  const tools = await setupStack({ ...options.cluster, audit: false }, progress, signal)
+  const run = await openRun(progress)
+  let report: DemoReport | undefined
+  try {
+    const { stateDir } = run
+    const stack = await startStack({ ...options, ...options.cluster, stateDir, tools, progress, signal })
+    try {
+      const setup = roundSeconds(systemClock.monotonicMs() - begunMs)
+      report = await show({ options, progress, signal, tools, stack }, setup)
+    } finally {
+      await Promise.all(stack.replicas.map(replica => replica.stop(0)))
+    }
+  } finally {
+    await progress.part('take down', () => run.close())
+  }
+  if (options.once && options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
+  return 0
+}
+
+/** What there is to see, between the set-up and the take-down. */
+async function show(context: Context, setup: number): Promise<DemoReport> {
+  const { options, progress, stack, signal, tools } = context
+  const spawned = options.lab ? await spawn(context) : null
+  const report = makeReport(stack, {
+    options: spawned && asked,
+    lab: spawned?.lab ?? null,
+    seconds: { setup, spawn: spawned?.seconds ?? null, delete: null },
+  })
+  progress.summary()
+  if (!options.once) {
+    if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
+    say(options, formatGuide(report, tools.program('kubectl')))
+    progress.say('Ctrl-C ends it all.')
+    await aborted(signal)
+  }
+  if (!spawned || options.keepLab || !wouldStay(context)) return report
+  return { ...report, seconds: { ...report.seconds, delete: await remove(context) } }
+}
+
+/** A cluster in a box takes its labs away with it; one of yours would keep them. */
+const wouldStay = ({ options, stack }: Context) => options.once || stack.cluster.provider === 'yours'
+
+function labDemo({ options, stack, tools }: Context, signal?: AbortSignal): LabDemo {
+  const bar = new EventBar(options.json ? process.stderr : process.stdout)
+  const client = (name: string) => new LabClient({ url: stack.url, token: stack.users[name]!.token, signal })
+  return {
+    username,
+    client: client(username),
+    admin: client('admin'),
+    kubectl: createKubectl(tools, stack.cluster.kubeconfig, stack.cluster.stateDir),
+    show: event => bar.show(event),
+  }
+}
+
+async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number }> {
+  const { options, stack, signal } = context
+  const demo = labDemo(context, signal)
+  say(options, `A lab for ${username}:\n`)
+  const begunMs = systemClock.monotonicMs()
+  const { status, internal_url } = await spawnLab(demo, asked)
+  const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
+  const reachable = !stack.labsOnKwok && stack.cluster.provider !== 'yours' && internal_url !== null
+  const http = reachable ? await askLab(demo.kubectl, internal_url, signal) : null
+  say(options, `The lab is ${status} at ${internal_url}, after ${seconds} s; its /api answers ${http ?? 'nothing'}.\n`)
+  return { lab: { status, internal_url, http }, seconds }
+}
+
+/** Deletes the lab and looks for what is left of it; the seconds of the deletion. */
+async function remove(context: Context): Promise<number> {
+  const { options, stack, signal } = context
+  // After Ctrl-C there is still this to do.
+  const demo = labDemo(context, options.once ? signal : undefined)
+  say(options, `The lab of ${username} is deleted:\n`)
+  const begunMs = systemClock.monotonicMs()
+  await deleteLab(demo)
+  const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
+  const { namespace } = labNames(defaults.namespacePrefix, username)
+  const left = await findTraces(demo, { redisUrl: stack.redis.url, keyPrefix: defaults.keyPrefix, namespace })
+  if (left.length > 0) throw new Error(`The deletion is complete, but there is still:\n  ${left.join('\n  ')}`)
+  say(options, `Deleted after ${seconds} s: no namespace, no answer but 404, no lasting key in Redis.\n`)
+  return seconds
+}
+
+/** With --json stdout belongs to the one line of it. */
+function say({ json }: DemoOptions, text: string): void {
+  ;(json ? process.stderr : process.stdout).write(text)
+}
+
+await runProgram(async signal => {
+  if (process.argv.includes('--help')) {
+    process.stdout.write(usage)
+    return 0
+  }
+  try {
+    return await demo(parseOptions(process.argv.slice(2)), signal)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`${error.message}\n\n${usage}`)
+    return usageCode
+  }
+})

@@ -1,0 +1,103 @@
+/** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
+import { readFile } from 'node:fs/promises'
+import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
+import { type Balancer, startBalancer } from './haproxy.ts'
+import { labImage } from './image/lab.ts'
+import type { Progress } from './progress.ts'
+import { type Redis, startRedis } from './redis.ts'
+import { type Need, setup, type Tools } from './setup.ts'
+import { type ConfigInput, type DemoUsers, makeUsers, stackConfig, writeConfig } from './stack-config.ts'
+import { provideImage } from './stack-image.ts'
+import { Replica } from './stack-replicas.ts'
+
+const rbacFile = new URL('../k8s/rbac.yaml', import.meta.url)
+/** Where k8s/rbac.yaml puts the controller's ServiceAccount. */
+const account = { namespace: 'skylab', name: 'skylab' }
+
+export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
+  readonly replicas: number
+  /** How many users with tokens; at least three are made. */
+  readonly users: number
+  /** The folder of an open run. */
+  readonly stateDir: string
+  readonly tools: Tools
+  readonly progress: Progress
+  readonly audit?: boolean
+  /** Changes to the configuration, block by block. */
+  readonly overrides?: ConfigInput
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Stack {
+  /** The balancer's. */
+  readonly url: string
+  readonly redis: Redis
+  readonly cluster: Cluster
+  readonly balancer: Balancer
+  readonly replicas: readonly Replica[]
+  readonly users: DemoUsers
+  /** Whether labs go to nodes of KWOK, which only pretend to run them. */
+  readonly labsOnKwok: boolean
+  /** Ends all of it, the cluster last. */
+  stop(): Promise<void>
+}
+
+/** Brings programs and packages for a stack; on a machine that can have a real node the labs' image too, beside that. */
+export async function setupStack(choice: ClusterChoice, progress: Progress, signal?: AbortSignal): Promise<Tools> {
+  const needs: Need[] = [...clusterNeeds(choice), 'redis', 'balancer', 'kubectl']
+  if (!needs.includes('node')) return setup(needs, progress, signal)
+  // Compiling takes the processors, and the image mostly the network: side by side they are done sooner.
+  await setup(['image'], progress, signal)
+  const [tools] = await Promise.all([setup(needs, progress, signal), labImage(progress, signal)])
+  return tools
+}
+
+/** Starts a stack; resolves when every replica is ready. What `signal` or a failure breaks off ends with the run. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { stateDir, progress, signal } = options
+  const [redis, cluster] = await Promise.all([
+    progress.part('Redis', () => startRedis({ stateDir, ...(signal && { signal }) })),
+    startCluster({ ...options, audit: options.audit ?? false }),
+  ])
+  const labsOnKwok = !cluster.realNode || options.realNode === 'never'
+  const [images, kubeconfig] = await Promise.all([
+    provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
+    progress.part('rights in the cluster', () => grantRights(cluster)),
+  ])
+  const users = makeUsers(options.users)
+  const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
+  const configFile = await writeConfig(stateDir, stackConfig(plan), users)
+  const replicas = await startReplicas(configFile, options)
+  try {
+    const balancer = await progress.part('replicas and balancer', () => startFront(replicas, options))
+    const stop = async () => {
+      await balancer.stop()
+      await Promise.all(replicas.map(replica => replica.stop()))
+      await Promise.all([redis.stop(), cluster.stop()])
+    }
+    return { url: balancer.url, redis, cluster, balancer, replicas, users, labsOnKwok, stop }
+  } catch (error) {
+    // Or they would be started again and again while the run is being closed.
+    await Promise.all(replicas.map(replica => replica.stop(0)))
+    throw error
+  }
+}
+
+async function startFront(replicas: readonly Replica[], { stateDir, tools, signal }: StackOptions): Promise<Balancer> {
+  const replicaPorts = replicas.map(replica => replica.port)
+  const starting = startBalancer({ stateDir, program: tools.program('haproxy'), replicaPorts })
+  await Promise.all([starting, ...replicas.map(replica => replica.ready(signal))])
+  return starting
+}
+
+/** Applies what an operator applies; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
+export async function grantRights(cluster: Cluster): Promise<string> {
+  await cluster.apply(await readFile(rbacFile, 'utf8'))
+  return cluster.tokenKubeconfig(account.namespace, account.name)
+}
+
+function startReplicas(configFile: string, { replicas, stateDir, progress }: StackOptions): Promise<Replica[]> {
+  const say = (words: string) => progress.say(words)
+  const names = Array.from({ length: replicas }, (_, index) => `replica-${index + 1}`)
+  return Promise.all(names.map(name => Replica.start({ name, stateDir, configFile, say })))
+}
