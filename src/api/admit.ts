@@ -1,0 +1,43 @@
+/** Who may ask what (the contract, "Who may ask"). */
+import { createMiddleware } from 'hono/factory'
+import type { Identity, Scope } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+import type { IdentityProvider } from '../identity/provider.ts'
+import { checkUsername } from '../labs/names.ts'
+import type { ApiEnv } from './env.ts'
+import type { PerUserLimit } from './limits.ts'
+
+/** Routes of users are open to the user in the path alone; those of administrators take any user. */
+type Audience = 'user' | 'admin'
+
+const scopes: Record<Audience, Scope> = { user: 'exec:notebook', admin: 'admin:jupyterlab' }
+
+/** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
+export function admit(audience: Audience, identity: IdentityProvider, requests: PerUserLimit) {
+  return createMiddleware<ApiEnv>(async function admit(c, next) {
+    const caller = await identity.identify(c.req.raw.headers)
+    requireScope(caller, scopes[audience])
+    const username = c.req.param('username')
+    if (audience === 'user' && username !== undefined) requireSelf(caller, username)
+    checkUsername(username ?? caller.username)
+    const leave = requests.enter(caller.username)
+    try {
+      c.set('caller', caller)
+      await next()
+    } finally {
+      leave()
+    }
+  })
+}
+
+function requireScope(caller: Identity, scope: Scope): void {
+  if (!caller.scopes.includes(scope)) {
+    throw new ApiError(403, { msg: `the token lacks the scope ${scope}`, type: 'scope_missing' })
+  }
+}
+
+function requireSelf(caller: Identity, username: string): void {
+  if (caller.username !== username) {
+    throw new ApiError(403, { msg: 'this is another user’s lab', type: 'other_user', loc: ['path', 'username'] })
+  }
+}

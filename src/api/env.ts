@@ -1,0 +1,37 @@
+/** What the rooms of the API hand on to each other for one request, and what all of them are given. */
+import type { HttpBindings } from '@hono/node-server'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import type { Identity } from '../domain.ts'
+import type { IdentityProvider } from '../identity/provider.ts'
+import type { LabService } from '../ops/service.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+/** Whether this replica should be sent requests. */
+export interface Readiness {
+  /** What is waited for, in words an operator understands; empty when ready. */
+  waitingFor(): readonly string[]
+}
+
+export interface ApiParts {
+  readonly config: Pick<Config, 'api'>
+  readonly labs: LabService
+  readonly identity: IdentityProvider
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly log: Logger
+  /** Ends all event streams when aborted; those that begin after it send what is there and end. */
+  readonly draining?: AbortSignal
+}
+
+export interface ApiEnv {
+  /** The server's own objects; absent where a test calls the app without a port. */
+  Bindings: Partial<HttpBindings>
+  Variables: {
+    log: Logger
+    /** Set once the caller is known. */
+    caller: Identity
+  }
+}

@@ -1,0 +1,205 @@
+/** What unit tests of this room call the API with: a scripted engine, three callers, and time that a test moves. */
+import { Registry } from 'prom-client'
+import { expect } from 'vitest'
+import type { Clock } from '../clock.ts'
+import { configSchema } from '../config/schema.ts'
+import type { Identity, LabEvent, LabState } from '../domain.ts'
+import { createStaticIdentity } from '../identity/static.ts'
+import type { EventFeed, LabService } from '../ops/service.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { createApi } from './app.ts'
+import type { ApiParts } from './env.ts'
+
+/** Time that passes when a test says so. */
+export class ManualClock implements Clock {
+  #nowMs = 0
+  readonly #sleepers = new Set<{ readonly atMs: number; readonly wake: () => void }>()
+  #watchers: (() => void)[] = []
+
+  wallMs(): number {
+    return this.#nowMs
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const sleeper = { atMs: this.#nowMs + ms, wake: resolve }
+      this.#sleepers.add(sleeper)
+      signal?.addEventListener('abort', () => {
+        this.#sleepers.delete(sleeper)
+        reject(signal.reason)
+      })
+      for (const watcher of this.#watchers.splice(0)) watcher()
+    })
+  }
+
+  /** How many sleep now. */
+  get sleeping(): number {
+    return this.#sleepers.size
+  }
+
+  /** Resolves when someone sleeps who wakes after exactly so long. */
+  async whenSleeping(ms: number): Promise<void> {
+    while (![...this.#sleepers].some(({ atMs }) => atMs === this.#nowMs + ms)) {
+      await new Promise<void>(resolve => this.#watchers.push(resolve))
+    }
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.atMs > this.#nowMs) continue
+      this.#sleepers.delete(sleeper)
+      sleeper.wake()
+    }
+  }
+}
+
+/** A feed that a test fills and ends. */
+export class ScriptedFeed implements EventFeed {
+  readonly #batches: (readonly LabEvent[])[] = []
+  #ended = false
+  #wake: (() => void) | undefined
+  /** How many batches were taken. */
+  taken = 0
+  signal: AbortSignal | undefined
+
+  push(...batch: LabEvent[]): this {
+    this.#batches.push(batch)
+    this.#wake?.()
+    return this
+  }
+
+  end(): this {
+    this.#ended = true
+    this.#wake?.()
+    return this
+  }
+
+  async *read(signal: AbortSignal): AsyncIterable<readonly LabEvent[]> {
+    this.signal = signal
+    signal.addEventListener('abort', () => this.#wake?.(), { once: true })
+    while (!signal.aborted) {
+      const batch = this.#batches.shift()
+      if (batch !== undefined) {
+        this.taken++
+        yield batch
+      } else if (this.#ended) return
+      else {
+        await new Promise<void>(resolve => {
+          this.#wake = resolve
+        })
+      }
+    }
+  }
+}
+
+/** A lab as the specification's example shows it, with ids of events. */
+export function exampleLab(change: Partial<LabState> = {}): LabState {
+  return {
+    status: 'running',
+    podPresent: true,
+    view: {
+      username: 'rra',
+      options: {
+        enable_debug: false,
+        image_list: 'lsstsqre/sciplat-lab:w_2022_37',
+        reset_user_env: false,
+        size: 'large',
+      },
+      env: { JUPYTERHUB_API_URL: 'http://hub.nublado2:8081/nb/hub/api' },
+      uid: 4266950,
+      gid: 4266950,
+      groups: [
+        { name: 'lsst-data-management', id: 170034 },
+        { name: 'rra', id: 4266950 },
+      ],
+      quotas: { limits: { cpu: 4, memory: 12884901888 }, requests: { cpu: 4, memory: 1073741824 } },
+      internalUrl: 'http://nublado-rra/nb-rra:8888',
+    },
+    events: [
+      { event: 'info', data: 'lab creation initiated for rra', id: '7-1' },
+      { event: 'progress', data: '2', id: '7-2' },
+      { event: 'complete', data: 'Operation complete for rra', id: '7-3' },
+    ],
+    ...change,
+  }
+}
+
+/** An engine in which nobody has a lab, with what a test says instead. */
+export function scriptedLabs(script: Partial<LabService> = {}): LabService {
+  return {
+    create: async () => {},
+    delete: async () => false,
+    status: async () => null,
+    running: async () => [],
+    events: async () => null,
+    ...script,
+  }
+}
+
+const caller = (username: string, ...scopes: string[]): Identity => ({
+  username,
+  token: `${username}-token`,
+  scopes,
+  groups: [],
+})
+
+/** `rra` is a user, `hub` an administrator, `guest` may nothing. Their tokens are `rra-token` and so on. */
+export const callers = [
+  caller('rra', 'exec:notebook'),
+  caller('hub', 'admin:jupyterlab'),
+  caller('guest'),
+  caller('both', 'exec:notebook', 'admin:jupyterlab'),
+]
+
+/** The parts of an API, with some replaced. `api` changes the configuration. */
+export function apiParts(change: Partial<ApiParts> = {}, api: object = {}): ApiParts {
+  const log = silentLogger()
+  return {
+    config: configSchema.parse({ api }),
+    labs: scriptedLabs(),
+    identity: createStaticIdentity(
+      callers.map(({ groups, ...record }) => ({ ...record, groups: [...groups], scopes: [...record.scopes] })),
+      log,
+    ),
+    readiness: { waitingFor: () => [] },
+    metrics: createMetrics(new Registry()),
+    clock: new ManualClock(),
+    log,
+    ...change,
+  }
+}
+
+/** Under which the routes of SQR-066 stand by default. */
+export const prefix = '/nublado/spawner/v1'
+
+/** Calls of an API without a port: method, path (under the prefix unless it begins with /), and who calls. */
+export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> = {}, config: object = {}) {
+  const app = createApi(apiParts({ labs: scriptedLabs(script), ...change }, config))
+  return (method: string, path: string, who?: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers)
+    if (who !== undefined) headers.set('Authorization', `Bearer ${who}-token`)
+    return app.request(path.startsWith('/') ? path : `${prefix}/${path}`, { ...init, method, headers })
+  }
+}
+
+/** Checks that an answer has the one form of errors; returns its first entry. */
+export async function detailOf(response: Response) {
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  const body = (await response.json()) as { detail: { msg: string; type: string; loc?: unknown[] }[] }
+  expect(Object.keys(body)).toEqual(['detail'])
+  expect(body.detail.length).toBeGreaterThan(0)
+  for (const entry of body.detail) expect(entry).toMatchObject({ msg: expect.any(String), type: expect.any(String) })
+  return body.detail[0]!
+}
+
+export const jsonBody = (body: unknown): RequestInit => ({
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  headers: { 'Content-Type': 'application/json' },
+})
