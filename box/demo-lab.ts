@@ -17,9 +17,9 @@ export interface DemoLab {
 export interface LabDemo {
   readonly username: string
   /** As the user. */
-  readonly client: LabClient
+  readonly client: Pick<LabClient, 'create' | 'events'>
   /** As an administrator, who alone may read and delete the labs of others. */
-  readonly admin: LabClient
+  readonly admin: Pick<LabClient, 'status' | 'delete'>
   readonly kubectl: Kubectl
   readonly show: (event: LabEvent) => void
 }

@@ -25,6 +25,8 @@ const config: ImageConfig = {
   Cmd: ['jupyterhub-singleuser'],
 }
 
+const compression = 'zstd'
+
 /** The folder of the image as an OCI layout; built when this version of it is not in the cache. */
 export async function labImage(progress: Progress, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder(), 'images')
@@ -48,7 +50,7 @@ async function buildOnce(folder: string, key: string, layout: string, progress: 
     await progress.part('JupyterLab image: Python packages', () => installPython({ rootfs, requirements, signal }))
     await progress.part('JupyterLab image: layer', async () => {
       await prune(rootfs)
-      await writeLayout({ rootfs, out: layout, name: 'lab', config, compression: 'gzip' })
+      await writeLayout({ rootfs, out: layout, name: 'lab', config, compression })
     })
   } finally {
     await rm(rootfs, { recursive: true, force: true })
@@ -57,7 +59,7 @@ async function buildOnce(folder: string, key: string, layout: string, progress: 
 
 /** The image's version: a digest of its recipe. */
 export async function imageKey(): Promise<string> {
-  const hash = createHash('sha256').update(process.arch + JSON.stringify(config))
+  const hash = createHash('sha256').update(process.arch + JSON.stringify({ config, compression }))
   for (const name of recipe) hash.update(await readFile(new URL(name, import.meta.url)))
   return hash.digest('hex').slice(0, 16)
 }

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { formatGuide, makeReport, type ReportSource, roundSeconds } from './demo-report.ts'
+
+const stack: ReportSource & { secrets: string } = {
+  url: 'http://127.0.0.1:8000',
+  cluster: { kubeconfig: '/state/kubeconfig' },
+  redis: { url: 'redis://127.0.0.1:7000' },
+  replicas: [{ pid: 11, url: 'http://127.0.0.1:8001' }],
+  users: { ada: { token: 'ada-1' }, grace: { token: 'grace-2' }, admin: { token: 'admin-3' } },
+  secrets: 'not for printing',
+}
+const lab = { status: 'running', internal_url: 'http://nb-ada.nublado-ada:8888/', http: 200 }
+const options = { image_type: 'recommended' }
+
+describe('makeReport', () => {
+  it('is what --json prints, key by key', () => {
+    const report = makeReport(stack, { options, lab, seconds: { setup: 12.3, spawn: 7, delete: 6 } })
+    expect(JSON.parse(JSON.stringify(report))).toEqual({
+      url: 'http://127.0.0.1:8000',
+      kubeconfig: '/state/kubeconfig',
+      redis: 'redis://127.0.0.1:7000',
+      replicas: [{ pid: 11, url: 'http://127.0.0.1:8001' }],
+      users: { ada: { token: 'ada-1' }, grace: { token: 'grace-2' }, admin: { token: 'admin-3' } },
+      options: { image_type: 'recommended' },
+      lab: { status: 'running', internal_url: 'http://nb-ada.nublado-ada:8888/', http: 200 },
+      seconds: { setup: 12.3, spawn: 7, delete: 6 },
+    })
+    expect(JSON.stringify(report)).not.toContain('\n')
+  })
+
+  it('has null for what was not done', () => {
+    const report = makeReport(stack, { options: null, lab: null, seconds: { setup: 1, spawn: null, delete: null } })
+    expect(report).toMatchObject({ options: null, lab: null, seconds: { spawn: null, delete: null } })
+  })
+})
+
+describe('formatGuide', () => {
+  const guide = (http: number | null) =>
+    formatGuide(
+      makeReport(stack, { options, lab: { ...lab, http }, seconds: { setup: 1, spawn: 1, delete: null } }),
+      '/bin/kubectl',
+    )
+
+  it('has lines to copy for status, events, metrics, the cluster and a crash', () => {
+    const text = guide(200)
+    expect(text).toContain("-H 'Authorization: Bearer ada-1' http://127.0.0.1:8000/nublado/spawner/v1/user-status")
+    expect(text).toContain('/labs/ada/events')
+    expect(text).toContain('http://127.0.0.1:8001/metrics')
+    expect(text).toContain('/bin/kubectl --kubeconfig /state/kubeconfig')
+    expect(text).toContain('kill -9 11')
+    expect(text).toContain('its /api answers 200')
+  })
+
+  it('does not claim an answer where nothing runs', () => {
+    expect(guide(null)).toContain('only pretended')
+  })
+})
+
+describe('roundSeconds', () => {
+  it('keeps two decimals', () => expect(roundSeconds(1234.5)).toBe(1.23))
+})
