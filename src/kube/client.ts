@@ -106,6 +106,8 @@ export class KubeClient {
       preconditions: { uid: ref.uid },
       gracePeriodSeconds: options.graceSeconds,
       propagationPolicy: options.propagation,
+      // With a body the server does not look at the query, where creates have it.
+      dryRun: options.dryRun ? ['All'] : undefined,
     }
     try {
       await this.request('DELETE', objectPath(ref), body, options)

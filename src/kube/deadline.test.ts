@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { Deadline, unlessAborted } from './deadline.ts'
+import { ManualClock } from './testing/clock.ts'
+
+describe('a deadline', () => {
+  test('fires after its time', async () => {
+    const clock = new ManualClock()
+    const { signal } = new Deadline(clock, 50)
+    const fired = new Promise(resolve => signal.addEventListener('abort', resolve))
+    clock.advance(50)
+    await fired
+    expect(signal.reason).toEqual(new Error('no answer within 50 ms'))
+  })
+
+  test('fires with another signal, also one that fired before', () => {
+    const stop = new AbortController()
+    const before = new Deadline(new ManualClock(), 50, stop.signal)
+    stop.abort('stopped')
+    expect(before.signal.reason).toBe('stopped')
+    expect(new Deadline(new ManualClock(), 50, stop.signal).signal.reason).toBe('stopped')
+  })
+
+  test('without its timer follows the other signal still, released neither', () => {
+    const stop = new AbortController()
+    const following = new Deadline(new ManualClock(), 50, stop.signal)
+    const released = new Deadline(new ManualClock(), 50, stop.signal)
+    following.stopTimer()
+    released.release()
+    stop.abort('stopped')
+    expect(following.signal.aborted).toBe(true)
+    expect(released.signal.aborted).toBe(false)
+  })
+})
+
+describe('unlessAborted', () => {
+  test('brings what comes first', async () => {
+    const stop = new AbortController()
+    expect(await unlessAborted(Promise.resolve(1), stop.signal)).toBe(1)
+    await expect(unlessAborted(Promise.reject(new Error('own')), stop.signal)).rejects.toThrow('own')
+    const never = unlessAborted(new Promise(() => {}), stop.signal)
+    stop.abort(new Error('stopped'))
+    await expect(never).rejects.toThrow('stopped')
+    await expect(unlessAborted(new Promise(() => {}), stop.signal)).rejects.toThrow('stopped')
+  })
+})

@@ -1,0 +1,162 @@
+/** What a reflector does by the clock; the others of its tests are in `reflector.test.ts`. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { KubeClient } from './client.ts'
+import { Reflector } from './reflector.ts'
+import { ManualClock } from './testing/clock.ts'
+import { silentLog } from './testing/log.ts'
+import {
+  bookmark,
+  expired,
+  line,
+  list,
+  listsOf,
+  pod,
+  says,
+  saysAndEnds,
+  startOf,
+  watchesOf,
+} from './testing/objects.ts'
+import { hang, ScriptedServer, status, stream } from './testing/server.ts'
+
+let server: ScriptedServer
+let clock: ManualClock
+let client: KubeClient
+let reflector: Reflector<string>
+
+beforeEach(async () => {
+  server = await new ScriptedServer().listen()
+  server.fallback = hang
+  clock = new ManualClock()
+  const kubernetes = { kubeconfig: server.kubeconfig(), requestTimeoutSeconds: 7, maxInFlight: 4 }
+  client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock, log: silentLog })
+  const project = (object: { metadata: { name: string } }) => object.metadata.name
+  reflector = new Reflector({ client, apiVersion: 'v1', kind: 'Pod', project, clock, log: silentLog })
+})
+
+afterEach(async () => {
+  await reflector.stop()
+  await client.close()
+  await server.close()
+})
+
+/** Resolves when the reflector shows an object of this name. */
+function shown(name: string): Promise<void> {
+  return new Promise(resolve => {
+    const end = reflector.on(change => {
+      if (change.value !== name) return
+      end()
+      resolve()
+    })
+  })
+}
+
+test('a silent socket is taken for dead', async () => {
+  server.script.push(list(7), says(line('ADDED', pod('a', 8))), says(line('ADDED', pod('b', 9))))
+  const [first, second] = [shown('a'), shown('b')]
+  reflector.start()
+  await first
+  clock.advance(await clock.sleepBetween(90_000, 90_000))
+  clock.advance(await clock.sleepBetween(125, 250))
+  await second
+  expect(startOf(server.received[2])).toBe('8')
+})
+
+test('bookmarks alone keep a watch alive, and count as a word', async () => {
+  let say: (chunk: string) => void = () => {}
+  const open = Promise.withResolvers<void>()
+  const talking = stream(response => {
+    say = chunk => response.write(chunk)
+    open.resolve()
+  })
+  server.script.push(list(7), talking)
+  reflector.start()
+  await open.promise
+  await clock.sleepBetween(90_000, 90_000)
+  clock.advance(60_000)
+  expect(reflector.lastWordAgeMs()).toBe(60_000)
+  say(bookmark(8))
+  while (reflector.lastWordAgeMs() > 0) await new Promise<void>(resolve => setImmediate(resolve))
+  clock.advance(30_000)
+  await clock.sleepBetween(60_000, 60_000)
+  const next = shown('a')
+  say(line('ADDED', pod('a', 9)))
+  await next
+  expect(watchesOf(server.received)).toHaveLength(1)
+})
+
+test('a watch that the server neither begins nor refuses is left after the request time-out', async () => {
+  server.script.push(list(7), hang, says(line('ADDED', pod('b', 9))))
+  const second = shown('b')
+  reflector.start()
+  await server.until(2)
+  clock.advance(await clock.sleepBetween(7_000, 7_000))
+  clock.advance(await clock.sleepBetween(125, 250))
+  await second
+})
+
+test('a watch that outlives its time-out is ended here', async () => {
+  let say: (chunk: string) => void = () => {}
+  server.script.push(
+    list(7),
+    stream(response => {
+      say = chunk => response.write(chunk)
+      response.write(line('ADDED', pod('a', 8)))
+    }),
+    says(line('ADDED', pod('b', 9))),
+  )
+  const [first, second] = [shown('a'), shown('b')]
+  reflector.start()
+  await first
+  for (let version = 10; version < 14; version += 1) {
+    clock.advance(80_000)
+    if (version === 13) break
+    say(bookmark(version))
+    while (reflector.lastWordAgeMs() > 0) await new Promise<void>(resolve => setImmediate(resolve))
+  }
+  clock.advance(await clock.sleepBetween(125, 250))
+  await second
+  expect(startOf(server.received[2])).toBe('12')
+})
+
+test('a server that fails again and again is asked less and less, and as it asks', async () => {
+  const asked = status(429, 'TooManyRequests', 'slow', { 'Retry-After': '20' })
+  server.script.push(list(7), ...Array.from({ length: 7 }, () => status(503, 'ServiceUnavailable')), asked, says())
+  reflector.start()
+  for (const fullMs of [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]) {
+    clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
+  }
+  clock.advance(await clock.sleepBetween(22_500, 25_000))
+  await server.until(10)
+})
+
+test('what goes well resets the wait', async () => {
+  const bad = status(503, 'ServiceUnavailable')
+  server.script.push(list(7), bad, bad, saysAndEnds(line('ADDED', pod('a', 8))), says())
+  reflector.start()
+  for (const fullMs of [250, 500, 250]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
+  await server.until(5)
+})
+
+test('lists have a gap between them, however fast the server says 410', async () => {
+  const tooOld = says(line('ADDED', pod('a', 6)), line('ERROR', expired))
+  server.script.push(list(5), tooOld, list(5), tooOld)
+  reflector.start()
+  clock.advance(await clock.sleepBetween(125, 250))
+  const restMs = await clock.sleepBetween(1_750, 1_875)
+  expect(listsOf(server.received)).toHaveLength(1)
+  clock.advance(restMs)
+  await server.until(4)
+})
+
+test('everything is listed again after the resync time', async () => {
+  server.script.push(list(5), says(line('ADDED', pod('a', 6))), list(9), says())
+  const first = shown('a')
+  reflector.start()
+  await first
+  const lost = shown('a')
+  clock.advance(2_000_000)
+  clock.advance(await clock.sleepBetween(125, 250))
+  await lost
+  expect(reflector.size).toBe(0)
+  await server.until(4)
+})

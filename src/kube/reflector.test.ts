@@ -1,0 +1,289 @@
+import type { ServerResponse } from 'node:http'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../clock.ts'
+import type { KubeObject } from '../domain.ts'
+import { KubeClient } from './client.ts'
+import { Reflector, type ReflectorOptions, type ReflectorTimes } from './reflector.ts'
+import { keepingLog, silentLog } from './testing/log.ts'
+import {
+  bookmark,
+  expired,
+  line,
+  list,
+  listsOf,
+  pod,
+  says,
+  saysAndEnds,
+  startOf,
+  watchesOf,
+} from './testing/objects.ts'
+import { type Answer, hang, json, reset, ScriptedServer, status, stream } from './testing/server.ts'
+
+/** Short enough for tests, and none of them waited for but where the test is about it. */
+const times: Partial<ReflectorTimes> = { pauseMs: 1, pauseCapMs: 5, relistGapMs: 1 }
+
+let server: ScriptedServer
+let client: KubeClient
+let reflector: Reflector<string>
+/** Changes as words: `put a=1`, `put a=2 (1)`, `gone a=2!` (confirmed), `gone a=2?`. */
+let told: string[]
+let wake: () => void
+
+beforeEach(async () => {
+  server = await new ScriptedServer().listen()
+  server.fallback = hang
+  const kubernetes = { kubeconfig: server.kubeconfig(), requestTimeoutSeconds: 10, maxInFlight: 4 }
+  client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock: systemClock, log: silentLog })
+  told = []
+})
+
+afterEach(async () => {
+  await reflector.stop()
+  await client.close()
+  await server.close()
+})
+
+function reflect(options: Partial<ReflectorOptions<string>> = {}, earlier?: () => void): Reflector<string> {
+  reflector = new Reflector<string>({
+    client,
+    apiVersion: 'v1',
+    kind: 'Pod',
+    project: object => `${object.metadata.name}=${object.metadata.resourceVersion}`,
+    clock: systemClock,
+    log: silentLog,
+    ...options,
+    times: { ...times, ...options.times },
+  })
+  if (earlier) reflector.on(earlier)
+  reflector.on(change => {
+    const previous = change.type === 'put' && change.previous ? ` (${change.previous})` : ''
+    const proof = change.type === 'gone' ? (change.confirmed ? '!' : '?') : ''
+    told.push(`${change.type} ${change.value}${proof}${previous}`)
+    wake?.()
+  })
+  reflector.start()
+  return reflector
+}
+
+/** Resolves when so many changes were told. */
+async function untilTold(count: number): Promise<string[]> {
+  while (told.length < count) await new Promise<void>(resolve => (wake = resolve))
+  return told
+}
+
+describe('the picture', () => {
+  test('begins with a list and goes on with a watch that has bookmarks and a time-out', async () => {
+    server.script.push(list(5, pod('a', 3)), says(line('ADDED', pod('b', 6)), line('MODIFIED', pod('a', 7))))
+    reflect({ labelSelector: 'x=y', fieldSelector: 'f=g' })
+    expect(await untilTold(3)).toEqual(['put a=3', 'put b=6', 'put a=7 (a=3)'])
+    const [first, second] = server.received
+    expect(Object.fromEntries(first!.query)).toEqual({ labelSelector: 'x=y', fieldSelector: 'f=g', limit: '500' })
+    expect(Object.fromEntries(second!.query)).toEqual({
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      labelSelector: 'x=y',
+      fieldSelector: 'f=g',
+      resourceVersion: '5',
+      timeoutSeconds: '300',
+    })
+    expect(reflector.get('ns/a')).toBe('a=7')
+    expect([...reflector.values()]).toEqual(['b=6', 'a=7'])
+    expect([...reflector.byNamespace('ns')]).toEqual(['b=6', 'a=7'])
+    expect([...reflector.byNamespace('other')]).toEqual([])
+    expect(reflector.size).toBe(2)
+  })
+
+  test('is synced after the first list', async () => {
+    const began = Promise.withResolvers<() => void>()
+    server.script.push((request, response) => began.resolve(() => list(1)(request, response)))
+    let syncs = 0
+    const synced = reflect({ onSync: () => (syncs += 1) }).whenSynced(AbortSignal.timeout(5_000))
+    const answer = await began.promise
+    expect(reflector.synced()).toBe(false)
+    await expect(reflector.whenSynced(AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
+    answer()
+    await synced
+    expect(reflector.synced()).toBe(true)
+    expect(syncs).toBe(1)
+  })
+
+  test('loses on DELETED, as a proof, what it showed', async () => {
+    server.script.push(list(1, pod('a', 1)), says(line('DELETED', pod('a', 2))))
+    reflect()
+    expect(await untilTold(2)).toEqual(['put a=1', 'gone a=2!'])
+    expect(reflector.get('ns/a')).toBeUndefined()
+  })
+
+  test('keeps a younger object when an older one of its name is deleted late', async () => {
+    server.script.push(list(5, pod('a', 5, 'young')), says(line('DELETED', pod('a', 6, 'old'))))
+    reflect()
+    expect(await untilTold(2)).toEqual(['put a=5', 'gone a=6!'])
+    expect(reflector.get('ns/a')).toBe('a=5')
+  })
+
+  test('keeps so many of a namespace, the latest to change', async () => {
+    const events = [line('MODIFIED', pod('a', 4)), line('ADDED', pod('c', 5))]
+    server.script.push(list(3, pod('a', 1), pod('b', 2)), says(...events))
+    reflect({ keepPerNamespace: 2 })
+    await untilTold(4)
+    expect([...reflector.byNamespace('ns')]).toEqual(['a=4', 'c=5'])
+  })
+
+  test('keeps nothing of what is projected to nothing', async () => {
+    server.script.push(
+      list(3, pod('a', 1), pod('b', 2)),
+      says(line('DELETED', pod('a', 4)), line('ADDED', pod('c', 5))),
+    )
+    reflect({ project: object => (object.metadata.name === 'a' ? undefined : object.metadata.name) })
+    expect(await untilTold(2)).toEqual(['put b', 'put c'])
+  })
+})
+
+describe('a watch that ends goes on where it was', () => {
+  test.each<[string, Answer]>([
+    ['closed by the server', saysAndEnds(line('ADDED', pod('a', 2)), bookmark(9))],
+    ['reset', stream(response => response.write(line('ADDED', pod('a', 2)) + bookmark(9), () => response.destroy()))],
+    ['cut in the middle of a line', saysAndEnds(line('ADDED', pod('a', 2)), bookmark(9), '{"type":"ADD')],
+    ['broken JSON', says(line('ADDED', pod('a', 2)), bookmark(9), '{"type":oops}\n')],
+  ])('%s', async (_name, answer) => {
+    server.script.push(list(1), answer, says(line('ADDED', pod('b', 10))))
+    reflect()
+    expect(await untilTold(2)).toEqual(['put a=2', 'put b=10'])
+    expect(listsOf(server.received)).toHaveLength(1)
+    expect(startOf(server.received[2])).toBe('9')
+  })
+
+  test.each<[string, Answer]>([
+    ['refused for too many requests', status(429, 'TooManyRequests')],
+    ['a server in trouble', status(503, 'ServiceUnavailable')],
+    ['rights that are not there yet', status(403, 'Forbidden')],
+    ['a connection that is reset', reset],
+  ])('%s when it is opened', async (_name, answer) => {
+    server.script.push(list(7), answer, answer, says(line('ADDED', pod('b', 10))))
+    reflect()
+    await untilTold(1)
+    expect(watchesOf(server.received).map(startOf)).toEqual(['7', '7', '7'])
+    expect(listsOf(server.received)).toHaveLength(1)
+  })
+})
+
+describe('what is too old is listed again', () => {
+  test.each<[string, Answer]>([
+    ['told in the stream', says(line('ERROR', expired))],
+    ['told when the watch is opened', status(410, 'Expired')],
+    ['a resource version that makes no sense', status(400, 'BadRequest')],
+  ])('%s', async (_name, answer) => {
+    const before = [pod('same', 1), pod('changed', 2), pod('lost', 3), pod('new', 4, 'first')]
+    const after = [pod('same', 1), pod('changed', 12), pod('new', 14, 'second'), pod('more', 15)]
+    server.script.push(list(5, ...before), answer, list(20, ...after), says(line('ADDED', pod('end', 21))))
+    reflect()
+    expect((await untilTold(10)).slice(4)).toEqual([
+      'put changed=12 (changed=2)',
+      'gone new=4?',
+      'put new=14',
+      'put more=15',
+      'gone lost=3?',
+      'put end=21',
+    ])
+    expect(watchesOf(server.received).map(startOf)).toEqual(['5', '20'])
+  })
+
+  test('410 on the list itself is asked again', async () => {
+    const gone = status(410, 'Expired')
+    server.script.push(gone, gone, list(5, pod('a', 1)), says())
+    reflect()
+    expect(await untilTold(1)).toEqual(['put a=1'])
+  })
+
+  test('a list that expires between pages drops what only its first pages had', async () => {
+    const items = [pod('early', 1), pod('a', 2)]
+    const page = json({ metadata: { resourceVersion: '5', continue: 'next' }, items })
+    server.script.push(page, status(410, 'Expired'), list(9, pod('a', 2)), says())
+    reflect()
+    expect(await untilTold(3)).toEqual(['put early=1', 'put a=2', 'gone early=1?'])
+  })
+
+  test('so is everything, slowly, in any case', async () => {
+    server.script.push(list(5, pod('a', 1)), saysAndEnds(bookmark(6)), list(9), says())
+    reflect({ times: { resyncMs: 1, pauseMs: 10 } })
+    expect(await untilTold(2)).toEqual(['put a=1', 'gone a=1?'])
+  })
+})
+
+describe('what is odd', () => {
+  test('characters cut in two by the network arrive whole', async () => {
+    const whole = Buffer.from(line('ADDED', pod('Ünïcødé-🦊', 2)))
+    const pieces = Array.from(whole, byte => Uint8Array.of(byte))
+    const slowly = stream(response => {
+      const next = (): unknown => {
+        const piece = pieces.shift()
+        return piece ? response.write(piece, () => setImmediate(next)) : undefined
+      }
+      next()
+    })
+    server.script.push(list(1), slowly)
+    reflect()
+    expect(await untilTold(1)).toEqual(['put Ünïcødé-🦊=2'])
+  })
+
+  test('events of unknown types and events without objects are counted and passed over', async () => {
+    const odd = [line('DANCED', pod('a', 2)), line('ADDED', null), line('MODIFIED', {}), line('BOOKMARK', undefined)]
+    server.script.push(list(1), says(...odd, line('ADDED', pod('b', 3))))
+    reflect()
+    expect(await untilTold(1)).toEqual(['put b=3'])
+    expect(reflector.stats()).toEqual({ lists: 1, watches: 1, ignored: 4, errors: 0 })
+  })
+
+  test('a listener that throws is logged and harms nobody', async () => {
+    const log = keepingLog()
+    server.script.push(list(1, pod('a', 1)), says(line('ADDED', pod('b', 2))))
+    const throwing = () => {
+      throw new Error('mine')
+    }
+    reflect({ log }, throwing)
+    await untilTold(2)
+    expect(log.messages.filter(message => message === 'error: listener of a watch failed')).toHaveLength(2)
+    expect(reflector.stats().errors).toBe(2)
+  })
+
+  test('an object that cannot be projected is logged, and the watch goes on past it', async () => {
+    const log = keepingLog()
+    server.script.push(
+      list(1, pod('bad', 1)),
+      saysAndEnds(line('MODIFIED', pod('bad', 2))),
+      says(line('ADDED', pod('b', 3))),
+    )
+    const project = (object: KubeObject) => {
+      if (object.metadata.name === 'bad') throw new Error('no')
+      return object.metadata.name
+    }
+    reflect({ log, project })
+    expect(await untilTold(1)).toEqual(['put b'])
+    expect(startOf(server.received[2])).toBe('2')
+    expect(log.messages).toContain('error: object could not be projected')
+  })
+})
+
+describe('stop', () => {
+  test('ends the stream and returns', async () => {
+    const closed = Promise.withResolvers<void>()
+    const open = stream((response: ServerResponse) => {
+      response.on('close', closed.resolve)
+      response.write(line('ADDED', pod('a', 2)))
+    })
+    server.script.push(list(1), open)
+    reflect()
+    await untilTold(1)
+    await reflector.stop()
+    await closed.promise
+    expect(reflector.get('ns/a')).toBe('a=2')
+    expect(server.received).toHaveLength(2)
+  })
+
+  test('ends a list that hangs', async () => {
+    reflect()
+    await server.until(1)
+    await reflector.stop()
+    expect(reflector.synced()).toBe(false)
+  })
+})

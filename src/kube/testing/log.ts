@@ -1,0 +1,11 @@
+import type { Log } from '../log.ts'
+
+/** Says nothing. */
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Keeps messages by level. */
+export function keepingLog(): Log & { readonly messages: string[] } {
+  const messages: string[] = []
+  const keep = (level: string) => (_fields: object, message: string) => void messages.push(`${level}: ${message}`)
+  return { messages, debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') }
+}

@@ -1,0 +1,47 @@
+/** What a scripted API server says of pods, in lists and on watches. */
+import type { KubeObject } from '../../domain.ts'
+import { type Answer, json, type Received, stream } from './server.ts'
+
+export function pod(name: string, resourceVersion: number, uid = `uid-${name}`): KubeObject {
+  const metadata = { name, namespace: 'ns', uid, resourceVersion: String(resourceVersion) }
+  return { apiVersion: 'v1', kind: 'Pod', metadata }
+}
+
+export function list(resourceVersion: number, ...items: KubeObject[]): Answer {
+  return json({ kind: 'PodList', metadata: { resourceVersion: String(resourceVersion) }, items })
+}
+
+export function line(type: string, object: unknown): string {
+  return `${JSON.stringify({ type, object })}\n`
+}
+
+export function bookmark(resourceVersion: number): string {
+  return line('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: String(resourceVersion) } })
+}
+
+export const expired = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' }
+
+/** A watch that says these lines and stays open. */
+export function says(...chunks: string[]): Answer {
+  return stream(response => {
+    for (const chunk of chunks) response.write(chunk)
+  })
+}
+
+/** A watch that says these lines and ends. */
+export function saysAndEnds(...chunks: string[]): Answer {
+  return stream(response => response.end(chunks.join('')))
+}
+
+export function watchesOf(requests: readonly Received[]): Received[] {
+  return requests.filter(request => request.query.has('watch'))
+}
+
+export function listsOf(requests: readonly Received[]): Received[] {
+  return requests.filter(request => !request.query.has('watch'))
+}
+
+/** The resource version that a watch began at. */
+export function startOf(request: Received | undefined): string | null | undefined {
+  return request?.query.get('resourceVersion')
+}

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { KubeClient } from './client.ts'
+import { ManualClock } from './testing/clock.ts'
+import { silentLog } from './testing/log.ts'
+import { type Certificate, json, makeCertificate, ScriptedServer } from './testing/server.ts'
+
+const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } }
+
+let folder: string
+let certificate: Certificate
+let server: ScriptedServer
+let client: KubeClient
+const gate = createServer()
+const behind: Socket[] = []
+/** A connection that was accepted, and whose first bytes are not let through yet. */
+let arrived: PromiseWithResolvers<Socket>
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'skylab-kube-'))
+  certificate = makeCertificate(folder, 'gate')
+  gate.on('connection', socket => {
+    behind.push(socket.on('error', () => {}))
+    arrived.resolve(socket)
+  })
+  await new Promise<void>(resolve => gate.listen(0, '127.0.0.1', resolve))
+})
+
+afterAll(() => {
+  gate.close()
+  rmSync(folder, { recursive: true })
+})
+
+beforeEach(async () => {
+  arrived = Promise.withResolvers()
+  server = await new ScriptedServer(certificate).listen()
+  server.fallback = json(namespace, 201)
+  const { port } = gate.address() as AddressInfo
+  const kubeconfig = server.kubeconfig({ token: 't' }, { server: `https://127.0.0.1:${port}` })
+  const kubernetes = { kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
+  client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock: new ManualClock(), log: silentLog })
+})
+
+afterEach(async () => {
+  await client.close()
+  for (const socket of behind.splice(0)) socket.destroy()
+  await server.close()
+})
+
+async function open(): Promise<void> {
+  const socket = await arrived.promise
+  socket.pipe(connect(server.port, '127.0.0.1').on('error', () => {})).pipe(socket)
+}
+
+describe('a connection that takes its time', () => {
+  test('carries the write that waits for it', async () => {
+    const written = client.create(namespace)
+    await open()
+    await written
+    expect(server.received).toHaveLength(1)
+  })
+
+  test('carries no write whose owner has let go meanwhile', async () => {
+    const stop = new AbortController()
+    const written = client.create(namespace, { signal: stop.signal, agent: 'op=1' })
+    written.catch(() => {})
+    await arrived.promise
+    stop.abort(new Error('lease lost'))
+    await expect(written).rejects.toThrow('lease lost')
+    await open()
+    await client.settled('op=1')
+    expect(server.connections).toBe(1)
+    expect(server.received).toEqual([])
+  })
+})
