@@ -42,7 +42,7 @@ const urlWithUser = /:\/\/[^\s/?#]*@/
 export function labEnv(sources: EnvSources): LabEnv {
   const given = { [prefixVariable]: sources.lab.servicePrefix, ...sources.env, ...sources.lab.env }
   const servicePrefix = checkPrefix(given[prefixVariable])
-  const env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env }
+  const env: Env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env }
   const names = Object.keys(env).sort()
   const isSecret = secretTest(sources.lab.secretPatterns)
   const part = (wanted: boolean) =>
@@ -84,6 +84,6 @@ function secretTest(patterns: readonly string[]): (name: string, value: string) 
 }
 
 function globForm(pattern: string): RegExp {
-  const parts = pattern.split('*').map(part => RegExp.escape(part))
+  const parts = pattern.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 'is')
 }

@@ -45,6 +45,8 @@ export interface PodFacts {
   readonly uid: string
   readonly installation: string | undefined
   readonly op: number | undefined
+  /** The user's true name, from the annotation. */
+  readonly user: string | undefined
   /** UID of the namespace that owns it, from its ownerReferences. */
   readonly ownerUid: string | undefined
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'

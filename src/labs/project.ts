@@ -60,6 +60,7 @@ export function projectPod(object: KubeObject): PodFacts {
     uid: asText(metadata.uid),
     installation: metadata.labels?.[labels.installation],
     op: opOf(object),
+    user: metadata.annotations?.[annotations.user],
     ownerUid: metadata.ownerReferences?.find(owner => owner.kind === 'Namespace' && owner.apiVersion === 'v1')?.uid,
     phase: phaseOf(status.phase),
     reason: asText(why.reason),

@@ -88,14 +88,44 @@ export class Leases {
    * @returns its token, with the moment on our clock from which it counts; null when another holds it
    */
   async acquire(user: string): Promise<{ token: string; sinceMs: number } | null> {
+    return this.#tryOnce(this.#options.keyOf(user))
+  }
+
+  async #tryOnce(key: string): Promise<{ token: string; sinceMs: number } | null> {
     const sinceMs = this.#options.clock.monotonicMs()
     try {
-      const lock = await this.#redlock.acquire([this.#options.keyOf(user)], this.#options.ttlMs)
+      const lock = await this.#redlock.acquire([key], this.#options.ttlMs)
       return { token: lock.value, sinceMs }
     } catch (error) {
       if (error instanceof ResourceLockedError || error instanceof ExecutionError) return null
       throw new RetryLater('Redis does not answer', undefined, { cause: error })
     }
+  }
+
+  /** The one lease of comparing, for as long as it takes; null when another replica holds it. */
+  async acquireCompare(): Promise<{ release(): Promise<void> } | null> {
+    const { store, ttlMs, clock } = this.#options
+    const taken = await this.#tryOnce(store.compareLease)
+    if (!taken) return null
+    const done = new AbortController()
+    const keep = async () => {
+      while (true) {
+        await clock.sleep(ttlMs * extendEvery, done.signal)
+        await store.renewCompare(taken.token, ttlMs).catch(() => {})
+      }
+    }
+    keep().catch(() => {})
+    return {
+      release: async () => {
+        done.abort()
+        await store.returnCompare(taken.token).catch(() => {})
+      },
+    }
+  }
+
+  /** Gives back a lease that nothing was claimed with; where that fails it runs out by itself. */
+  async giveBack(user: string, token: string): Promise<void> {
+    await this.#options.store.giveBack(user, token).catch(() => {})
   }
 
   /** Keeps a lease whose operation was claimed, by extending it, until it is lost or dropped. */

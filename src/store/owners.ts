@@ -119,6 +119,24 @@ export class OwnerStore {
     )
   }
 
+  /** Frees a lease that nothing was claimed with. */
+  async giveBack(user: string, token: string): Promise<void> {
+    await this.#connection.run('return-lease', [this.#keys.lease(user)], [token])
+  }
+
+  /** Key of the lease of comparing, which belongs to no user. */
+  get compareLease(): string {
+    return this.#keys.compareLease
+  }
+
+  async renewCompare(token: string, ttlMs: number): Promise<void> {
+    await this.#connection.run('renew-lease', [this.#keys.compareLease], [token, ttlMs])
+  }
+
+  async returnCompare(token: string): Promise<void> {
+    await this.#connection.run('return-lease', [this.#keys.compareLease], [token])
+  }
+
   /** Lets go before the end: who owns next goes on where this one stopped. */
   async release(by: Ownership): Promise<void> {
     const k = this.#keys

@@ -1,5 +1,6 @@
 /** Records as Redis holds them: flat hashes of strings, read into types. */
 import type { LabEvent, LabStatus, LabView, OperationKind } from '../domain.ts'
+import { parseView } from '../labs/view.ts'
 
 /** A user's lab and its latest operation. Times are Redis' clock, in milliseconds. */
 export interface LabRecord {
@@ -38,14 +39,9 @@ const blank: LabView = {
   internalUrl: '',
 }
 
-/** A view from JSON that somebody else may have changed; what cannot be read leaves a blank for that user. */
-export function parseView(json: string | undefined, username: string): LabView {
-  try {
-    return { ...blank, ...(json ? (JSON.parse(json) as Partial<LabView>) : {}), username }
-  } catch {
-    return { ...blank, username }
-  }
-}
+/** A view as it is kept; what cannot be read leaves a blank for that user. */
+export const readView = (json: string | undefined, username: string): LabView =>
+  parseView(json) ?? { ...blank, username }
 
 /** Pairs as Redis gives them: [name, value, name, value, …]. */
 export function pairs(flat: readonly string[]): Map<string, string> {
@@ -74,7 +70,7 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     progress: number('progress'),
     acceptedAtMs: number('acceptedAt'),
     failedAtMs: number('failedAt'),
-    view: parseView(fields.get('view'), user),
+    view: readView(fields.get('view'), user),
     sealedPlan: text('plan'),
     namespaceUid: text('nsUid'),
     podUid: text('podUid'),

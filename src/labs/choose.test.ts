@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import type { Identity, LabOptions } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+import { chooseLab } from './choose.ts'
+
+const gib = 2 ** 30
+const { lab } = configSchema.parse({
+  lab: {
+    sizes: {
+      small: { limits: { cpu: 1, memory: '4Gi' } },
+      tiny: { limits: { cpu: 0.001, memory: 1 } },
+      own: { limits: { cpu: 2, memory: '8Gi' }, requests: { cpu: 1.5, memory: '1Gi' } },
+    },
+  },
+})
+const ada: Identity = { username: 'ada', token: 't', scopes: [], uid: 1000, gid: 100, groups: [] }
+
+function refusal(identity: Identity, options: LabOptions = {}) {
+  try {
+    return chooseLab(lab, identity, options)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ApiError)
+    return { status: (error as ApiError).status, ...(error as ApiError).detail[0] }
+  }
+}
+
+describe('sizes', () => {
+  it('takes the default, and requests of a quarter', () => {
+    expect(chooseLab(lab, ada, {})).toEqual({
+      uid: 1000,
+      gid: 100,
+      size: 'small',
+      quotas: { limits: { cpu: 1, memory: 4 * gib }, requests: { cpu: 0.25, memory: gib } },
+    })
+  })
+
+  it('takes configured requests', () => {
+    expect(chooseLab(lab, ada, { size: 'own' })).toMatchObject({
+      size: 'own',
+      quotas: { limits: { cpu: 2, memory: 8 * gib }, requests: { cpu: 1.5, memory: gib } },
+    })
+  })
+
+  it('requests no less than there can be', () => {
+    expect(chooseLab(lab, ada, { size: 'tiny' }).quotas.requests).toEqual({ cpu: 0.001, memory: 1 })
+  })
+
+  it.each(['huge', '', 'constructor', '__proto__'])('refuses the size %j', size => {
+    expect(refusal(ada, { size })).toEqual({
+      status: 422,
+      msg: `There is no size ${JSON.stringify(size)}, only small, tiny, own`,
+      type: 'invalid',
+      loc: ['body', 'options', 'size'],
+    })
+  })
+})
+
+describe('quotas', () => {
+  const quota = (cpu: number, memoryGib: number) => ({
+    ...ada,
+    quota: { cpu, memoryBytes: memoryGib * gib, spawn: true },
+  })
+
+  it('fits by its limits, to the last byte', () => {
+    expect(chooseLab(lab, quota(2, 8), { size: 'own' }).size).toBe('own')
+    expect(chooseLab(lab, { ...ada, quota: { spawn: true } }, { size: 'own' }).size).toBe('own')
+  })
+
+  it.each([
+    [quota(1.9, 8), '2 CPUs of 1.9'],
+    [quota(2, 7), '8Gi of memory of 7Gi'],
+    [quota(0, 0), '2 CPUs of 0, 8Gi of memory of 0'],
+  ])('refuses what is more', (identity, words) => {
+    expect(refusal(identity, { size: 'own' })).toEqual({
+      status: 403,
+      msg: `The size own is more than your quota allows: ${words}`,
+      type: 'forbidden',
+      loc: ['body', 'options', 'size'],
+    })
+  })
+
+  it('says so when it is the default that is more', () => {
+    expect(refusal(quota(0.5, 8))).toMatchObject({
+      status: 403,
+      msg: 'The default size small is more than your quota allows: 1 CPUs of 0.5',
+    })
+  })
+
+  it('forbids labs', () => {
+    expect(refusal({ ...ada, quota: { spawn: false } })).toEqual({
+      status: 403,
+      msg: 'Your quota does not allow labs',
+      type: 'forbidden',
+    })
+  })
+})
+
+describe('numbers', () => {
+  const { uid: _uid, ...noUid } = ada
+  const { gid: _gid, ...noGid } = ada
+
+  it.each<[Identity, string]>([
+    [noUid, 'You have no UID, without which you cannot have a lab'],
+    [noGid, 'You have no primary GID, without which you cannot have a lab'],
+    [{ ...ada, uid: 0 }, 'Your UID is 0, and labs do not run as root'],
+    [{ ...ada, uid: -1 }, 'Your UID -1 is none that a lab can run with'],
+    [{ ...ada, uid: 2 ** 31 }, 'Your UID 2147483648 is none that a lab can run with'],
+    [{ ...ada, gid: 1.5 }, 'Your GID 1.5 is none that a lab can run with'],
+    [
+      { ...ada, groups: [{ name: 'a' }, { name: 'b', id: 2 ** 32 }] },
+      "Your group b's GID 4294967296 is none that a lab can run with",
+    ],
+  ])('refuses, in words', (identity, msg) => {
+    expect(refusal(identity)).toEqual({ status: 403, msg, type: 'forbidden' })
+  })
+
+  it('takes the largest', () => {
+    expect(chooseLab(lab, { ...ada, uid: 2 ** 31 - 1, gid: 0 }, {})).toMatchObject({ uid: 2147483647, gid: 0 })
+  })
+})

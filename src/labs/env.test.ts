@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import { ApiError } from '../errors.ts'
+import type { EnvSources } from './env.ts'
+import { labEnv, maskedEnv } from './env.ts'
+
+const { lab } = configSchema.parse({})
+const digest = `sha256:${'a'.repeat(64)}`
+
+function sources(changes: Partial<EnvSources> = {}): EnvSources {
+  return {
+    lab,
+    env: {},
+    options: {},
+    quotas: { limits: { cpu: 1, memory: 4294967296 }, requests: { cpu: 0.25, memory: 1073741824 } },
+    image: { reference: 'r', tag: 'w_2022_37', digest, description: 'Weekly 2022_37' },
+    ...changes,
+  }
+}
+
+const withEnv = (env: Record<string, string>, configured: Record<string, string> = {}) =>
+  labEnv(sources({ env, lab: { ...lab, env: configured } }))
+
+describe('layers', () => {
+  it('has the controller’s settings, bytes and CPUs as plain numbers', () => {
+    expect(labEnv(sources())).toEqual({
+      plain: {
+        CPU_GUARANTEE: '0.25',
+        CPU_LIMIT: '1',
+        IMAGE_DESCRIPTION: 'Weekly 2022_37',
+        IMAGE_DIGEST: digest,
+        JUPYTERHUB_SERVICE_PREFIX: '/',
+        JUPYTERHUB_SERVICE_URL: 'http://0.0.0.0:8888/',
+        MEM_GUARANTEE: '1073741824',
+        MEM_LIMIT: '4294967296',
+      },
+      secret: {},
+      servicePrefix: '/',
+    })
+  })
+
+  it('leaves out a digest that is not known', () => {
+    const image = { ...sources().image, digest: null }
+    expect(labEnv(sources({ image })).plain).not.toHaveProperty('IMAGE_DIGEST')
+  })
+
+  it('tells the start-up scripts what was asked for', () => {
+    const asked = labEnv(sources({ options: { enable_debug: true, reset_user_env: true } })).plain
+    expect(asked).toMatchObject({ DEBUG: 'TRUE', RESET_USER_ENV: 'TRUE' })
+    const not = labEnv(sources({ options: { enable_debug: false, reset_user_env: false } })).plain
+    expect(not).not.toHaveProperty('DEBUG')
+    expect(not).not.toHaveProperty('RESET_USER_ENV')
+  })
+
+  it('lets configuration override the controller, and that the request', () => {
+    const { plain } = withEnv({ MEM_LIMIT: '1', CPU_LIMIT: '1000', OWN: 'kept' }, { MEM_LIMIT: '2' })
+    expect(plain).toMatchObject({ MEM_LIMIT: '2', CPU_LIMIT: '1', OWN: 'kept' })
+  })
+
+  it('keeps a name that objects have already', () => {
+    const env = JSON.parse('{"__proto__": "kept", "constructor": "kept"}')
+    expect(Object.entries(withEnv(env).plain)).toEqual(
+      expect.arrayContaining([
+        ['__proto__', 'kept'],
+        ['constructor', 'kept'],
+      ]),
+    )
+  })
+})
+
+describe('secrets', () => {
+  it('are told by name after the layers were merged', () => {
+    const { plain, secret } = withEnv(
+      {
+        JUPYTERHUB_API_TOKEN: 'request',
+        my_secret_x: 'b',
+        DbPassword: 'c',
+        API_KEY: 'd',
+        KEYBOARD: 'us',
+        A_KEY_ID: 'e',
+      },
+      { JUPYTERHUB_API_TOKEN: 'configured' },
+    )
+    expect(secret).toEqual({ API_KEY: 'd', DbPassword: 'c', JUPYTERHUB_API_TOKEN: 'configured', my_secret_x: 'b' })
+    expect(plain).toMatchObject({ KEYBOARD: 'us', A_KEY_ID: 'e' })
+    expect(plain).not.toHaveProperty('JUPYTERHUB_API_TOKEN')
+  })
+
+  it.each([
+    ['postgresql://ada:pw@db.example.org/x', true],
+    ['https://token@example.org', true],
+    ['use http://a:b@c and more', true],
+    ['https://example.org/a@b', false],
+    ['https://example.org?mail=a@b', false],
+    ['ada@example.org', false],
+    ['http://hub.nublado2:8081/nb/hub/api', false],
+  ])('are addresses with user information: %s %s', (value, isSecret) => {
+    const { plain, secret } = withEnv({ ADDRESS: value })
+    expect(isSecret ? secret : plain).toHaveProperty('ADDRESS', value)
+    expect(isSecret ? plain : secret).not.toHaveProperty('ADDRESS')
+  })
+
+  it('are masked for the eye', () => {
+    const env = { JUPYTERHUB_API_TOKEN: 'abc', DB: 'postgres://a:b@c', JUPYTERHUB_API_URL: 'http://hub:8081/hub/api' }
+    expect(maskedEnv(env, lab.secretPatterns)).toEqual({
+      JUPYTERHUB_API_TOKEN: '***',
+      DB: '***',
+      JUPYTERHUB_API_URL: 'http://hub:8081/hub/api',
+    })
+  })
+
+  it('take patterns literally but for the star, and whole', () => {
+    expect(maskedEnv({ 'A.B': '1', AxB: '2', 'A.BC': '3' }, ['a.b'])).toEqual({ 'A.B': '***', AxB: '2', 'A.BC': '3' })
+    expect(maskedEnv({ A: '1' }, ['*'])).toEqual({ A: '***' })
+    expect(maskedEnv({ A: '1' }, [])).toEqual({ A: '1' })
+  })
+})
+
+describe('service prefix', () => {
+  const name = 'JUPYTERHUB_SERVICE_PREFIX'
+
+  it('is the request’s, else the configured one; the configured env outweighs both', () => {
+    const configured = { ...lab, servicePrefix: '/somewhere/' }
+    expect(labEnv(sources({ lab: configured }))).toMatchObject({
+      servicePrefix: '/somewhere/',
+      plain: { [name]: '/somewhere/' },
+    })
+    expect(labEnv(sources({ lab: configured, env: { [name]: '/nb/user/ada/' } })).servicePrefix).toBe('/nb/user/ada/')
+    expect(withEnv({ [name]: '/nb/user/ada/' }, { [name]: '/x/' }).servicePrefix).toBe('/x/')
+  })
+
+  it('ends with a slash, and is where the Hub’s server is told to listen', () => {
+    const env = withEnv({ [name]: '/nb/user/a%40b', JUPYTERHUB_SERVICE_URL: 'http://127.0.0.1:0/' })
+    expect(env.servicePrefix).toBe('/nb/user/a%40b/')
+    expect(env.plain.JUPYTERHUB_SERVICE_URL).toBe('http://0.0.0.0:8888/nb/user/a%40b/')
+  })
+
+  it.each(['', 'nb', 'http://x/', '/a b/', '/a?b', '/a#b', '/ä/', '/a\n'])('is no path: %j', prefix => {
+    const refused = (() => {
+      try {
+        return withEnv({ [name]: prefix })
+      } catch (error) {
+        return error
+      }
+    })()
+    expect(refused).toBeInstanceOf(ApiError)
+    expect(refused).toMatchObject({ status: 422, detail: [{ loc: ['body', 'env', name] }] })
+  })
+})

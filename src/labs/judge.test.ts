@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest'
+import type { ContainerFacts, PodFacts } from './facts.ts'
+import { isWhole, judgeLife, judgeStart, tellEvent } from './judge.ts'
+import { containerFacts, podEventFacts, podFacts, terminationFacts } from './testing.ts'
+
+const podOf = (container: Partial<ContainerFacts>, pod: Partial<PodFacts> = {}) =>
+  podFacts({ ...pod, containers: [containerFacts(container)] })
+
+const waitingFor = (reason: string, message = '') => podOf({ waiting: { reason, message } })
+
+const ready: Partial<ContainerFacts> = { running: true, started: true, ready: true }
+const crash = terminationFacts({ exitCode: 3, message: 'Traceback\nImportError: no module\n' })
+
+describe('judgeStart: nothing wrong', () => {
+  it.each<[string, PodFacts]>([
+    ['just made', podFacts({ containers: [], node: undefined })],
+    ['making its container', waitingFor('ContainerCreating')],
+    ['preparing', waitingFor('PodInitializing')],
+    ['running, not answering yet', podOf({ running: true }, { phase: 'Running', everReady: false })],
+  ])('%s: starting', (_, pod) => {
+    expect(judgeStart(pod)).toEqual({ kind: 'starting' })
+  })
+
+  it('is ready when every container has started', () => {
+    expect(judgeStart(podOf(ready, { phase: 'Running' }))).toEqual({ kind: 'ready' })
+    const half = podFacts({ phase: 'Running', containers: [containerFacts(ready), containerFacts({ running: true })] })
+    expect(judgeStart(half)).toEqual({ kind: 'starting' })
+  })
+
+  it('stays ready when the lab that started has crashed since', () => {
+    const pod = podOf({ terminated: crash }, { phase: 'Running', everReady: true })
+    expect(judgeStart(pod)).toEqual({ kind: 'ready' })
+  })
+
+  it('is ready when it was restarted and has started', () => {
+    const pod = podOf({ ...ready, restartCount: 1, lastTerminated: crash }, { phase: 'Running', everReady: true })
+    expect(judgeStart(pod)).toEqual({ kind: 'ready' })
+  })
+
+  it('ended, when it finished with success', () => {
+    expect(judgeStart(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended' })
+  })
+})
+
+describe('judgeStart: crashes', () => {
+  it.each<[string, PodFacts]>([
+    ['stopped', podOf({ terminated: crash })],
+    ['running again', podOf({ running: true, restartCount: 1, lastTerminated: crash }, { everReady: false })],
+    [
+      'waiting to be restarted',
+      podOf({
+        waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' },
+        restartCount: 2,
+        lastTerminated: crash,
+      }),
+    ],
+  ])('a container that crashed before it started dooms the lab: %s', (_, pod) => {
+    expect(judgeStart(pod)).toEqual({
+      kind: 'doomed',
+      message: 'The lab stopped before it had started: exit code 3\nTraceback\nImportError: no module',
+    })
+  })
+
+  it('tells a lack of memory in words', () => {
+    const pod = podOf({ terminated: terminationFacts({ exitCode: 137, reason: 'OOMKilled' }) })
+    expect(judgeStart(pod)).toMatchObject({
+      kind: 'doomed',
+      message: expect.stringContaining('it used more memory than its size allows, exit code 137'),
+    })
+  })
+
+  it('shows no secrets of the last lines', () => {
+    const pod = podOf({ terminated: terminationFacts({ message: 'http://lab:8888/?token=abc123' }) })
+    expect(JSON.stringify(judgeStart(pod))).not.toContain('abc123')
+  })
+
+  it('an init container that failed dooms the lab', () => {
+    const pod = podFacts({ initContainers: [containerFacts({ name: 'provision', terminated: terminationFacts() })] })
+    expect(judgeStart(pod)).toEqual({ kind: 'doomed', message: 'The lab could not be prepared: exit code 1' })
+  })
+
+  it('an init container that ended well does not', () => {
+    const done = containerFacts({ terminated: terminationFacts({ exitCode: 0, reason: 'Completed' }) })
+    expect(judgeStart(podFacts({ initContainers: [done] }))).toEqual({ kind: 'starting' })
+  })
+
+  it('a command that is not there dooms the lab; a runtime in trouble does not', () => {
+    const missing = 'runc create failed: exec: "jupyter": executable file not found in $PATH: unknown'
+    const startError = (message: string) =>
+      podOf({ terminated: terminationFacts({ exitCode: 128, reason: 'StartError', message }) })
+    expect(judgeStart(startError(missing)).kind).toBe('doomed')
+    expect(judgeStart(startError('context deadline exceeded: unknown'))).toMatchObject({
+      kind: 'troubled',
+      cause: 'unknown',
+    })
+  })
+
+  it.each([
+    ['CreateContainerConfigError', 'configmap "nb-ada-env" not found', 'troubled'],
+    ['CreateContainerConfigError', 'container has runAsNonRoot and image will run as root', 'doomed'],
+    ['CreateContainerError', 'failed to reserve container name "lab": name is reserved', 'troubled'],
+    ['CreateContainerError', 'failed to generate container spec: no command specified', 'doomed'],
+    ['RunContainerError', 'exec: "jupyter": executable file not found in $PATH', 'doomed'],
+    ['RunContainerError', 'exec /opt/lab/run: exec format error', 'doomed'],
+    ['RunContainerError', '', 'troubled'],
+  ])('%s (%s): %s', (reason, message, kind) => {
+    const verdict = judgeStart(waitingFor(reason, message))
+    expect(verdict.kind).toBe(kind)
+    expect(verdict).toMatchObject({ message: expect.stringContaining(message || reason) })
+  })
+})
+
+describe('judgeStart: places and ends', () => {
+  it('has no room, in the scheduler’s words', () => {
+    const pod = podFacts({
+      node: undefined,
+      unschedulable: '0/1 nodes are available: 1 Insufficient cpu.',
+      containers: [],
+    })
+    expect(judgeStart(pod)).toEqual({
+      kind: 'troubled',
+      cause: 'no-room',
+      message: 'There is no room for the lab at the moment (0/1 nodes are available: 1 Insufficient cpu.)',
+    })
+  })
+
+  it('is in trouble on a silent node', () => {
+    for (const facts of [{ unheard: true }, { phase: 'Unknown' }] as const) {
+      expect(judgeStart(podFacts(facts))).toEqual({
+        kind: 'troubled',
+        cause: 'unknown',
+        message: "The lab's node node-1 has gone silent",
+      })
+    }
+  })
+
+  it.each<[Partial<PodFacts>, string]>([
+    [
+      { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' },
+      'The lab stopped: its node put it out (The node was low on resource: memory.)',
+    ],
+    [{ phase: 'Failed', reason: 'Odd' }, 'The lab stopped: Odd'],
+    [{ phase: 'Failed' }, 'The lab stopped, and the cluster does not say why'],
+    [
+      { phase: 'Failed', containers: [containerFacts({ terminated: terminationFacts({ exitCode: 9 }) })] },
+      'The lab stopped: exit code 9',
+    ],
+    [{ deleting: true }, "The lab's pod was deleted from outside"],
+    [{ deleting: true, phase: 'Succeeded' }, "The lab's pod was deleted from outside"],
+    [
+      { deleting: true, reason: 'PreemptionByScheduler' },
+      "The lab's pod was deleted from outside: the scheduler needed the room for something more important",
+    ],
+  ])('is doomed when %j', (facts, message) => {
+    expect(judgeStart(podFacts(facts))).toEqual({ kind: 'doomed', message })
+  })
+})
+
+describe('judgeStart: images', () => {
+  const backOff = 'Back-off pulling image "some/lab:1"'
+  const failed = (message: string, podUid = 'pod-uid') =>
+    podEventFacts({ warning: true, reason: 'Failed', message: `Failed to pull image "some/lab:1": ${message}`, podUid })
+
+  it('takes the cause from the state where it is told', () => {
+    const pod = waitingFor('ImagePullBackOff', `${backOff}: ErrImagePull: some/lab:1: not found`)
+    expect(judgeStart(pod)).toMatchObject({ kind: 'doomed' })
+  })
+
+  it('else from the last event of this very pod', () => {
+    const pod = waitingFor('ImagePullBackOff', backOff)
+    const notFound = failed('failed to resolve reference "some/lab:1": some/lab:1: not found')
+    expect(judgeStart(pod, [failed('i/o timeout'), notFound, podEventFacts()])).toMatchObject({ kind: 'doomed' })
+    expect(judgeStart(pod, [notFound, failed('i/o timeout')])).toMatchObject({ kind: 'troubled', cause: 'registry' })
+    expect(judgeStart(pod, [failed('some/lab:1: not found', 'another')])).toMatchObject({ kind: 'troubled' })
+    expect(judgeStart(pod)).toEqual({
+      kind: 'troubled',
+      cause: 'registry',
+      message: `The image could not be pulled yet (${backOff})`,
+    })
+  })
+})
+
+describe('judgeLife', () => {
+  it('is healthy while its container runs, and counts restarts', () => {
+    expect(judgeLife(podOf(ready, { phase: 'Running', everReady: true }))).toEqual({
+      kind: 'healthy',
+      restarts: 0,
+      message: '',
+    })
+    const restarted = podOf({ ...ready, restartCount: 2, lastTerminated: crash }, { phase: 'Running', everReady: true })
+    expect(judgeLife(restarted)).toEqual({
+      kind: 'healthy',
+      restarts: 2,
+      message: 'The lab stopped: exit code 3\nTraceback\nImportError: no module',
+    })
+  })
+
+  it.each<[string, Partial<ContainerFacts>]>([
+    ['just crashed', { terminated: crash }],
+    ['waiting', { waiting: { reason: 'CrashLoopBackOff', message: '' }, restartCount: 4, lastTerminated: crash }],
+    ['coming up again', { running: true, restartCount: 1, lastTerminated: crash }],
+  ])('is crashing: %s', (_, container) => {
+    expect(judgeLife(podOf(container, { phase: 'Running' }))).toEqual({
+      kind: 'crashing',
+      restarts: container.restartCount ?? 0,
+      message: expect.stringContaining('exit code 3'),
+    })
+  })
+
+  it('ended by itself with success', () => {
+    expect(judgeLife(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended' })
+  })
+
+  it('failed when someone else ended it, however well', () => {
+    expect(judgeLife(podFacts({ phase: 'Succeeded', deleting: true, reason: 'EvictionByEvictionAPI' }))).toEqual({
+      kind: 'failed',
+      message: "The lab's pod was deleted from outside: it was put out of its node, which is probably being maintained",
+    })
+  })
+
+  it('failed when its pod did', () => {
+    const oom = containerFacts({ terminated: terminationFacts({ exitCode: 137, reason: 'OOMKilled' }) })
+    expect(judgeLife(podFacts({ phase: 'Failed', containers: [oom] }))).toEqual({
+      kind: 'failed',
+      message: 'The lab stopped: it used more memory than its size allows, exit code 137',
+    })
+  })
+
+  it('is unknown on a silent node', () => {
+    for (const facts of [{ unheard: true }, { phase: 'Unknown' }] as const) {
+      expect(judgeLife(podOf(ready, facts))).toMatchObject({ kind: 'unknown' })
+    }
+  })
+})
+
+describe('isWhole', () => {
+  it.each<[string, PodFacts, boolean]>([
+    ['started', podOf({ started: true }), true],
+    ['started, owned by another namespace', podOf({ started: true }, { ownerUid: 'other' }), false],
+    ['started, owned by none', podOf({ started: true }, { ownerUid: undefined }), false],
+    ['not started', podOf({ running: true }), false],
+    ['started once, crashed since', podOf({ restartCount: 1 }, { everReady: true }), true],
+    ['never started, restarted all the same', podOf({ restartCount: 1 }, { everReady: false }), false],
+    ['restarted, in doubt', podOf({ restartCount: 1 }), true],
+  ])('%s: %s', (_, pod, whole) => {
+    expect(isWhole(pod, 'namespace-uid')).toBe(whole)
+  })
+})
+
+describe('tellEvent', () => {
+  it('tells what the cluster says', () => {
+    expect(tellEvent(podEventFacts())).toEqual({ event: 'info', data: 'Pulling image "some/lab:1"' })
+    expect(tellEvent(podEventFacts({ warning: true, reason: 'FailedScheduling', message: '0/1 nodes' }))).toEqual({
+      event: 'error',
+      data: '0/1 nodes',
+    })
+  })
+
+  it('tells the same of a repeat', () => {
+    expect(tellEvent(podEventFacts({ count: 9 }))).toEqual(tellEvent(podEventFacts()))
+  })
+
+  it('tells the reason where there is no message, and nothing where there is neither', () => {
+    expect(tellEvent(podEventFacts({ message: ' ', reason: 'Killing' }))?.data).toBe('Killing')
+    expect(tellEvent(podEventFacts({ message: '', reason: '' }))).toBeNull()
+  })
+
+  it('is silent about what is ordinary', () => {
+    const probe = { warning: true, reason: 'Unhealthy', message: 'Startup probe failed: connection refused' }
+    expect(tellEvent(podEventFacts(probe))).toBeNull()
+    expect(tellEvent(podEventFacts({ ...probe, message: 'Liveness probe failed' }))).not.toBeNull()
+    const skipped = { warning: true, reason: 'FailedScheduling', message: 'skip schedule deleting pod: a/b' }
+    expect(tellEvent(podEventFacts(skipped))).toBeNull()
+  })
+
+  it('tells no secrets', () => {
+    const data = tellEvent(podEventFacts({ message: 'Get "https://r.example.org/?sig=abc"' }))?.data
+    expect(data).toBe('Get "https://r.example.org/?***"')
+  })
+})

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import type { KubeObject } from '../domain.ts'
+import { isWhole, judgeLife, judgeStart } from './judge.ts'
+import { projectNamespace, projectPod, projectPodEvent } from './project.ts'
+import { containerFacts } from './testing.ts'
+
+const labels = { 'skylab/installation': 'skylab', 'skylab/op': '1700000000001' }
+const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'namespace-uid' }]
+
+describe('projectNamespace', () => {
+  const namespace = (metadata: object = {}, rest: object = {}): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: 'nublado-ada',
+      uid: 'namespace-uid',
+      labels,
+      annotations: { 'skylab/user': 'ada', 'skylab/record': '{}' },
+      ...metadata,
+    },
+    ...rest,
+  })
+
+  it('reads labels and annotations', () => {
+    expect(projectNamespace(namespace())).toEqual({
+      name: 'nublado-ada',
+      uid: 'namespace-uid',
+      installation: 'skylab',
+      op: 1700000000001,
+      user: 'ada',
+      record: '{}',
+      terminating: false,
+      obstacles: [],
+    })
+  })
+
+  it('makes nothing of what is not there', () => {
+    const bare = projectNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } })
+    expect(bare).toEqual({
+      name: 'default',
+      uid: '',
+      installation: undefined,
+      op: undefined,
+      user: undefined,
+      record: undefined,
+      terminating: false,
+      obstacles: [],
+    })
+  })
+
+  it.each(['', '0', '-1', '1e3', ' 7', '07', '9007199254740993', 'x'])('takes no op from %j', op => {
+    expect(projectNamespace(namespace({ labels: { 'skylab/op': op } })).op).toBeUndefined()
+  })
+
+  it('quotes what stands in the way of its end', () => {
+    const conditions = [
+      { type: 'NamespaceContentRemaining', status: 'True', message: 'Some resources are remaining: pods. has 1' },
+      { type: 'NamespaceFinalizersRemaining', status: 'True', message: 'Some content has finalizers remaining: x' },
+      { type: 'NamespaceDeletionDiscoveryFailure', status: 'False', message: 'All resources were discovered' },
+      { type: 'Odd', status: 'True', message: 'odd' },
+    ]
+    const going = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.org/keep'] }
+    const facts = projectNamespace(namespace(going, { status: { phase: 'Terminating', conditions } }))
+    expect(facts.terminating).toBe(true)
+    expect(facts.obstacles).toEqual([
+      'Some resources are remaining: pods. has 1',
+      'Some content has finalizers remaining: x',
+      'The namespace has the finalizer example.org/keep',
+    ])
+    expect(projectNamespace(namespace({ finalizers: ['x'] })).obstacles).toEqual([])
+  })
+})
+
+/** A pod as a kubelet reports it, in seconds after it was started. */
+function pod(status: object, metadata: object = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'nb-ada', namespace: 'nublado-ada', uid: 'pod-uid', labels, ownerReferences, ...metadata },
+    spec: { nodeName: 'node-1' },
+    status,
+  }
+}
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString().replace('.000', '')
+const readyAt = (second: number, status: string) => ({ type: 'Ready', status, lastTransitionTime: at(second) })
+const crashed = { exitCode: 1, reason: 'Error', message: 'boom', finishedAt: at(5) }
+
+describe('projectPod', () => {
+  it('reads a pod that nobody has looked at yet', () => {
+    expect(projectPod({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', namespace: 'y' } })).toEqual({
+      name: 'x',
+      namespace: 'y',
+      uid: '',
+      installation: undefined,
+      op: undefined,
+      user: undefined,
+      ownerUid: undefined,
+      phase: 'Pending',
+      reason: '',
+      message: '',
+      deleting: false,
+      node: undefined,
+      unschedulable: undefined,
+      unheard: false,
+      initContainers: [],
+      containers: [],
+    })
+  })
+
+  it('reads a lab that runs', () => {
+    const facts = projectPod(
+      pod({
+        phase: 'Running',
+        startTime: at(0),
+        conditions: [readyAt(9, 'True'), { type: 'PodScheduled', status: 'True' }],
+        containerStatuses: [
+          {
+            name: 'lab',
+            started: true,
+            ready: true,
+            restartCount: 1,
+            state: { running: { startedAt: at(6) } },
+            lastState: { terminated: crashed },
+          },
+        ],
+        initContainerStatuses: [{ name: 'init', state: { waiting: { reason: 'PodInitializing' } } }],
+      }),
+    )
+    expect(facts).toMatchObject({ op: 1700000000001, ownerUid: 'namespace-uid', phase: 'Running', node: 'node-1' })
+    expect(facts).toMatchObject({ everReady: true, unheard: false, deleting: false })
+    const lastTerminated = { exitCode: 1, reason: 'Error', message: 'boom', finishedAtMs: Date.parse(at(5)) }
+    const running = { running: true, started: true, ready: true }
+    expect(facts.containers).toEqual([containerFacts({ ...running, restartCount: 1, lastTerminated })])
+    const waiting = { reason: 'PodInitializing', message: '' }
+    expect(facts.initContainers).toEqual([containerFacts({ name: 'init', waiting })])
+    expect(judgeLife(facts)).toMatchObject({ kind: 'healthy', restarts: 1 })
+  })
+
+  it('takes no other owner for the namespace', () => {
+    const owners = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'x', uid: 'x' }]
+    expect(projectPod(pod({}, { ownerReferences: owners })).ownerUid).toBeUndefined()
+  })
+
+  it('reads the scheduler’s words', () => {
+    const scheduled = (message: string) => ({ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message })
+    expect(projectPod(pod({ conditions: [scheduled('0/1 nodes')] })).unschedulable).toBe('0/1 nodes')
+    expect(projectPod(pod({ conditions: [scheduled('')] })).unschedulable).toBe('Unschedulable')
+  })
+
+  it('reads why a pod is disrupted, where its status does not say', () => {
+    const disruption = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: 'EvictionByEvictionAPI',
+      message: 'Eviction',
+    }
+    expect(projectPod(pod({ conditions: [disruption] }))).toMatchObject({ reason: 'EvictionByEvictionAPI' })
+    expect(projectPod(pod({ reason: 'Evicted', conditions: [disruption] }))).toMatchObject({ reason: 'Evicted' })
+    expect(projectPod(pod({ conditions: [{ ...disruption, status: 'False' }] }))).toMatchObject({ reason: '' })
+  })
+
+  it('knows an unknown phase, and a pod on its way out', () => {
+    expect(projectPod(pod({ phase: 'Odd' })).phase).toBe('Unknown')
+    expect(projectPod(pod({}, { deletionTimestamp: at(1) })).deleting).toBe(true)
+  })
+})
+
+describe('everReady', () => {
+  const restarted = { name: 'lab', started: false, restartCount: 1, lastState: { terminated: crashed } }
+  const crashedLab = (...conditions: object[]) =>
+    projectPod(pod({ phase: 'Running', startTime: at(0), conditions, containerStatuses: [restarted] }))
+
+  it('tells a lab that crashed while it came up from one that ran', () => {
+    const never = crashedLab(readyAt(1, 'False'))
+    expect(never.everReady).toBe(false)
+    expect(isWhole(never, 'namespace-uid')).toBe(false)
+    expect(judgeStart(never).kind).toBe('doomed')
+    const once = crashedLab(readyAt(5, 'False'))
+    expect(once.everReady).toBe(true)
+    expect(isWhole(once, 'namespace-uid')).toBe(true)
+    expect(judgeStart(once).kind).toBe('ready')
+  })
+
+  it('is not told without the times', () => {
+    expect(crashedLab()).not.toHaveProperty('everReady')
+    expect(crashedLab({ type: 'Ready', status: 'False' })).not.toHaveProperty('everReady')
+    expect(isWhole(crashedLab(), 'namespace-uid')).toBe(true)
+  })
+})
+
+describe('unheard', () => {
+  const containerStatuses = [{ name: 'lab', started: true, ready: true, state: { running: {} } }]
+  const conditions = [readyAt(60, 'False')]
+
+  it('is a pod that lost its readiness while its containers are said to be ready', () => {
+    expect(projectPod(pod({ phase: 'Running', conditions, containerStatuses })).unheard).toBe(true)
+    expect(projectPod(pod({ phase: 'Running', reason: 'NodeLost' })).unheard).toBe(true)
+    expect(projectPod(pod({ phase: 'Unknown' })).unheard).toBe(true)
+  })
+
+  it('is none whose containers are not ready, and none that is being deleted', () => {
+    const starting = [{ ...containerStatuses[0], ready: false }]
+    expect(projectPod(pod({ phase: 'Running', conditions, containerStatuses: starting })).unheard).toBe(false)
+    expect(projectPod(pod({ phase: 'Pending', conditions })).unheard).toBe(false)
+    const going = pod({ phase: 'Running', conditions, containerStatuses }, { deletionTimestamp: at(61) })
+    expect(projectPod(going).unheard).toBe(false)
+  })
+})
+
+describe('projectPodEvent', () => {
+  const event = (fields: object): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'nb-ada.1', namespace: 'nublado-ada', uid: 'event-uid' },
+    involvedObject: { kind: 'Pod', name: 'nb-ada', uid: 'pod-uid' },
+    type: 'Warning',
+    reason: 'BackOff',
+    message: 'Back-off',
+    ...fields,
+  })
+
+  it('reads an event, and how often it was repeated', () => {
+    expect(projectPodEvent(event({ count: 3 }))).toEqual({
+      uid: 'event-uid',
+      namespace: 'nublado-ada',
+      pod: 'nb-ada',
+      podUid: 'pod-uid',
+      warning: true,
+      reason: 'BackOff',
+      message: 'Back-off',
+      count: 3,
+    })
+    expect(projectPodEvent(event({ count: null, series: { count: 5 } })).count).toBe(5)
+    expect(projectPodEvent(event({ type: 'Normal' }))).toMatchObject({ warning: false, count: 1 })
+  })
+})

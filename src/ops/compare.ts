@@ -1,0 +1,184 @@
+/**
+ * To hold the records against the cluster, both ways. One path serves the first start, an emptied Redis, a restart, a
+ * failover with lost writes, and the slow interval: lists from the API server itself, then the records, then one
+ * conditional script for each user. Until the last script wrote the generation, nobody believes an absence in Redis.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
+import { labels, labNames } from '../labs/names.ts'
+import { projectNamespace, projectPod } from '../labs/project.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { CompareStore, Mark } from '../store/compares.ts'
+import type { LabStore } from '../store/labs.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ClusterClient } from './cluster.ts'
+import type { Debris } from './debris.ts'
+import type { Monitor } from './monitor.ts'
+import { type Decision, decide, type Found } from './settle.ts'
+
+export interface ComparerOptions {
+  readonly store: CompareStore
+  readonly labs: LabStore
+  readonly leases: Leases
+  readonly kube: ClusterClient
+  readonly monitor: Monitor
+  readonly debris: Debris
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly installation: string
+  readonly namespacePrefix: string
+  readonly intervalMs: number
+  /** How long former owners may act on what was found: a lease's TTL and the longest request. */
+  readonly holdMs: number
+  readonly deleteTimeoutMs: number
+  readonly failedLabMs: number
+  readonly failpoint: (place: string) => void | Promise<void>
+}
+
+/** Users settled at once. */
+const breadth = 16
+const retryMs = 250
+
+interface Picture {
+  readonly mark: Mark
+  readonly highestOp: number
+  readonly found: ReadonlyMap<string, Found>
+}
+
+export class Comparer {
+  readonly #options: ComparerOptions
+  readonly #closed = new AbortController()
+  #wake = new AbortController()
+  #wanted = true
+  #loop: Promise<void> | undefined
+
+  constructor(options: ComparerOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#loop = this.#compareForever()
+  }
+
+  async stop(): Promise<void> {
+    this.#closed.abort()
+    this.#wake.abort()
+    await this.#loop
+  }
+
+  /** Asks for a compare, soon. */
+  request(): void {
+    this.#wanted = true
+    this.#wake.abort()
+  }
+
+  async #compareForever(): Promise<void> {
+    const { clock, intervalMs, log } = this.#options
+    while (!this.#closed.signal.aborted) {
+      this.#wake = new AbortController()
+      if (!this.#wanted) await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
+      if (this.#closed.signal.aborted) return
+      const done = await this.#turn().catch(error => {
+        log.warn({ reason: (error as Error).message }, 'the compare is put off')
+        return false
+      })
+      this.#wanted = !done
+      if (!done) await clock.sleep(retryMs, this.#closed.signal).catch(() => {})
+    }
+  }
+
+  /** @returns whether nothing is left to do: compared here, or by another replica */
+  async #turn(): Promise<boolean> {
+    const { leases, metrics, clock, labs } = this.#options
+    const lease = await leases.acquireCompare()
+    // Whoever holds the lease does it; where it was needed, the generation tells when it is done.
+    if (!lease) return labs.compared()
+    const begunMs = clock.monotonicMs()
+    let result: 'done' | 'failed' | 'restarted' = 'failed'
+    try {
+      result = (await this.#compare()) ? 'done' : 'restarted'
+      return result === 'done'
+    } finally {
+      metrics.compareDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
+      await lease.release()
+    }
+  }
+
+  async #compare(): Promise<boolean> {
+    const { store, holdMs, failpoint, log } = this.#options
+    const mark = await store.begin(randomUUID(), holdMs)
+    await failpoint('compare.begun')
+    const { found, highestOp } = await this.#list()
+    await failpoint('compare.listed')
+    const users = [...new Set([...(await store.users()), ...found.keys()])]
+    const picture = { mark, highestOp, found }
+    for (let i = 0; i < users.length; i += breadth) {
+      const settled = await Promise.all(users.slice(i, i + breadth).map(user => this.#settle(user, picture)))
+      if (settled.includes(false)) return false
+    }
+    await failpoint('compare.settled')
+    const ended = await store.end(mark, highestOp)
+    if (ended && mark.needed) log.info({ users: users.length, highestOp }, 'the records were compared with the cluster')
+    return ended
+  }
+
+  /** What the API server has of ours; what is foreign in name or user is not seen. */
+  async #list(): Promise<Pick<Picture, 'found' | 'highestOp'>> {
+    const { kube, installation, namespacePrefix } = this.#options
+    const scope = {
+      labelSelector: `${labels.installation}=${installation}`,
+      signal: this.#closed.signal,
+      agent: 'compare',
+    }
+    const namespaces = (await kube.list('v1', 'Namespace', scope)).map(projectNamespace)
+    const pods = (await kube.list('v1', 'Pod', scope)).map(projectPod)
+    const byNamespace = Map.groupBy(pods, pod => pod.namespace)
+    const ops = [...namespaces, ...pods].map(({ op }) => op ?? 0)
+    const found = new Map<string, Found>()
+    for (const namespace of namespaces) {
+      if (!namespace.user || namespace.op === undefined) continue
+      const names = labNames(namespacePrefix, namespace.user)
+      if (names.namespace !== namespace.name) continue
+      found.set(namespace.user, { namespace, pod: labPod(namespace, names.lab, byNamespace.get(namespace.name) ?? []) })
+    }
+    return { found, highestOp: ops.reduce((highest, op) => Math.max(highest, op), 0) }
+  }
+
+  /** @returns false when the compare was overtaken */
+  async #settle(user: string, { mark, highestOp, found }: Picture): Promise<boolean> {
+    const { store, deleteTimeoutMs, failedLabMs, clock } = this.#options
+    while (true) {
+      const standing = await store.standing(user)
+      const decision = decide(user, standing, found.get(user), clock.wallMs() - failedLabMs)
+      if (decision.kind !== 'settle') {
+        await this.#attend(user, decision)
+        return true
+      }
+      const settlement = { ...decision.settlement, user, standing, highestOp, timeoutMs: deleteTimeoutMs }
+      const answer = await store.settle(mark, settlement)
+      if (answer !== 'moved') return answer === 'settled'
+    }
+  }
+
+  /** What needs no mark: each is conditional in itself. */
+  async #attend(user: string, decision: Exclude<Decision, { kind: 'settle' }>): Promise<void> {
+    const { monitor, debris, labs, deleteTimeoutMs } = this.#options
+    if (decision.kind === 'judge') await monitor.judge(decision.pod)
+    if (decision.kind === 'debris') await debris.remove(decision.namespace)
+    if (decision.kind === 'confirm' && (await debris.isPodGone(user, decision.podUid))) {
+      await monitor.judgeGone(user, decision.podUid)
+    }
+    if (decision.kind !== 'expire') return
+    const events = [['info', 'A lab that failed long ago is removed']] as const
+    const deletion = { user, nonce: randomUUID(), timeoutMs: deleteTimeoutMs, events, superseded: [] }
+    // While the records are not compared nothing is accepted; the next turn comes to it.
+    await labs.acceptDelete({ ...deletion, onlyIfOp: decision.op }).catch(() => null)
+  }
+}
+
+function labPod(namespace: NamespaceFacts, name: string, pods: readonly PodFacts[]): PodFacts | undefined {
+  return pods.find(pod => pod.name === name && pod.ownerUid === namespace.uid)
+}

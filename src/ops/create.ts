@@ -1,0 +1,213 @@
+/**
+ * The creation of a lab (SQR-066, "POST …/create"): make way, make the namespace, make everything in it, the pod last,
+ * and wait until the lab answers. An undisturbed one sends one write per object and reads nothing.
+ */
+import type { KubeObject, LabPlan } from '../domain.ts'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { isAlreadyExists, KubeError } from '../kube/client.ts'
+import type { PodFacts, StartVerdict } from '../labs/facts.ts'
+import { judgeStart, tellEvent } from '../labs/judge.ts'
+import { labels } from '../labs/names.ts'
+import { projectNamespace, projectPod } from '../labs/project.ts'
+import { withOwnership } from '../labs/render.ts'
+import type { NewEvent } from '../store/records.ts'
+import { namespaceRef, podRef, refOf } from './cluster.ts'
+import { isOurs, removalSteps, requireNotNewer } from './removal.ts'
+import { StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+
+/** How long a refusal (403) may be the cluster catching up: a quota not counted yet, a ServiceAccount not made yet. */
+const refusalGraceMs = 10_000
+/** How long the watches may take to show a pod that was made, before the API server is asked. */
+const unseenMs = 5_000
+
+const clear = removalSteps('clear.', 'before', 0, 4)
+
+/** The steps of a creation, named after what its plan holds. */
+export function createSteps(plan: LabPlan): readonly Step[] {
+  const objects = plan.objects
+  return [
+    ...clear,
+    { name: 'make.namespace', kind: 'act', progress: 8, run: makeNamespace },
+    ...objects.map(
+      (object, i): Step => ({
+        name: `make.${stepName(object)}`,
+        kind: 'act',
+        progress: 8 + Math.round((32 * (i + 1)) / objects.length),
+        run: context => makeObject(context, object),
+      }),
+    ),
+    { name: 'start', kind: 'wait', progress: 95, run: awaitStart },
+  ]
+}
+
+/** Of an object within a lab: kind and the part of its name that is not the user's. */
+function stepName({ kind, metadata }: KubeObject): string {
+  const suffix = /-(env|nss)$/.exec(metadata.name)?.[0] ?? ''
+  return kind.toLowerCase() + suffix
+}
+
+async function makeNamespace(context: StepContext): Promise<StepResult> {
+  const object = withOwnership(context.plan!.namespace, context.op, null)
+  await context.failpoint('before-act')
+  const made = await context.kube.create(object, context.call()).catch(error => {
+    if (isAlreadyExists(error)) return null
+    throw error
+  })
+  await context.failpoint('after-act')
+  context.known.namespaceUid = made ? made.metadata.uid : await adoptNamespace(context)
+  return {
+    events: [['info', `Created the namespace ${object.metadata.name}`]],
+    fields: { namespaceUid: context.known.namespaceUid! },
+  }
+}
+
+/** The namespace stands already. Ours by this very op: made before. Anything else is made way for, or refused. */
+async function adoptNamespace(context: StepContext): Promise<string> {
+  const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
+  if (!object) throw new RetryLater('the namespace came and went', 100)
+  const namespace = projectNamespace(object)
+  if (!isOurs(context, namespace)) {
+    throw new NeedsSomeone(
+      `The namespace ${namespace.name} exists and was not made for ${context.user} by this installation: it is left untouched`,
+    )
+  }
+  requireNotNewer(context, namespace)
+  if (namespace.op === context.op && !namespace.terminating) return namespace.uid
+  context.known.doubt = true
+  throw new StartOver('an older namespace stands in the way')
+}
+
+async function makeObject(context: StepContext, planned: KubeObject): Promise<StepResult> {
+  const object = withOwnership(planned, context.op, context.known.namespaceUid!)
+  await context.failpoint('before-act')
+  const made = await createOrAdopt(context, object)
+  await context.failpoint('after-act')
+  const { uid } = made.metadata
+  if (object.kind === 'Pod') {
+    context.known.podUid = uid
+    return { events: [['info', 'Created the pod of the lab']], fields: { podUid: uid!, podPresent: true } }
+  }
+  return { events: [], fields: {} }
+}
+
+/** Creates it; where it stands already, it is ours only by op and by the namespace that owns it. */
+async function createOrAdopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
+  const begunMs = context.clock.monotonicMs()
+  while (true) {
+    try {
+      return await context.kube.create(object, context.call())
+    } catch (error) {
+      if (isAlreadyExists(error)) {
+        const standing = await adopt(context, object)
+        if (standing) return standing
+      } else {
+        await requireNamespace(context, error)
+        const late = context.clock.monotonicMs() - begunMs > refusalGraceMs
+        if (late || !isRefusal(error)) throw asFinal(error, object)
+        await context.clock.sleep(500, context.signal)
+      }
+    }
+  }
+}
+
+const isRefusal = (error: unknown) => error instanceof KubeError && (error.status === 403 || error.status === 404)
+
+/** A request that the API server refuses as it stands will be refused for ever. */
+function asFinal(error: unknown, object: KubeObject): unknown {
+  if (!(error instanceof KubeError)) return error
+  return new NeedsSomeone(`The cluster refused the ${object.kind} of the lab: ${error.message}`, { cause: error })
+}
+
+async function adopt(context: StepContext, object: KubeObject): Promise<KubeObject | undefined> {
+  const standing = await context.kube.get(refOf(object), context.call())
+  if (!standing) return undefined
+  const { uid, labels: standingLabels, ownerReferences } = standing.metadata
+  const sameOp = standingLabels?.[labels.op] === String(context.op)
+  if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) return standing
+  // What an older operation's late write left here: debris, since nobody else writes into this namespace.
+  await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
+  return undefined
+}
+
+/** A refusal inside a namespace may mean that the namespace is no longer ours. */
+async function requireNamespace(context: StepContext, error: unknown): Promise<void> {
+  if (!isRefusal(error)) return
+  const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
+  const namespace = object && projectNamespace(object)
+  if (!namespace || namespace.uid !== context.known.namespaceUid || namespace.terminating) {
+    throw new NeedsSomeone(`The namespace ${context.names.namespace} was removed while the lab was being made`)
+  }
+}
+
+/** What stands in the way and may pass, since when. */
+interface Trouble {
+  readonly cause: string
+  readonly sinceMs: number
+}
+
+async function awaitStart(context: StepContext): Promise<StepResult> {
+  let trouble: Trouble | undefined
+  const madeMs = context.clock.monotonicMs()
+  await watchUntil(context, async wakeInMs => {
+    const pod = await findOwnPod(context, madeMs, wakeInMs)
+    const events = context.view
+      .podEvents(context.names.namespace)
+      .filter(event => event.podUid === context.known.podUid)
+    await context.tell(
+      events
+        .map(tellEvent)
+        .filter(event => event !== null)
+        .map(({ event, data }): NewEvent => [event, data]),
+    )
+    if (!pod) return undefined
+    const verdict = judgeStart(pod, events)
+    if (verdict.kind === 'ready') return true
+    if (verdict.kind === 'doomed') throw new NeedsSomeone(verdict.message)
+    if (verdict.kind === 'ended') throw new NeedsSomeone('The lab ended by itself before it had started')
+    trouble = await endureTrouble(context, verdict, trouble, wakeInMs)
+    return undefined
+  })
+  return { events: [['info', 'The lab is up']], fields: { podPresent: true } }
+}
+
+/** The pod by its UID. Not seen for long, it is asked for; that it is gone is believed of that answer, or of its event. */
+async function findOwnPod(
+  context: StepContext,
+  madeMs: number,
+  wakeInMs: (ms: number) => void,
+): Promise<PodFacts | undefined> {
+  const { namespace, lab } = context.names
+  const seen = context.view.pods(namespace).find(pod => pod.uid === context.known.podUid)
+  if (seen) return seen
+  const unseenForMs = context.clock.monotonicMs() - madeMs
+  if (!context.gone.has(context.known.podUid!) && unseenForMs < unseenMs) {
+    wakeInMs(unseenMs - unseenForMs)
+    return undefined
+  }
+  const object = await context.kube.get(podRef(namespace, lab), context.call())
+  if (!object || object.metadata.uid !== context.known.podUid) {
+    throw new NeedsSomeone('The pod of the lab was removed while it was starting')
+  }
+  wakeInMs(unseenMs)
+  return projectPod(object)
+}
+
+/** @throws {NeedsSomeone} when it has lasted longer than the grace of its cause */
+async function endureTrouble(
+  context: StepContext,
+  verdict: StartVerdict,
+  before: Trouble | undefined,
+  wakeInMs: (ms: number) => void,
+): Promise<Trouble | undefined> {
+  if (verdict.kind !== 'troubled') return undefined
+  const { cause, message } = verdict
+  const now = context.clock.monotonicMs()
+  const trouble = before?.cause === cause ? before : { cause, sinceMs: now }
+  const { noRoomMs, registryMs, unknownMs } = context.graces
+  const graceMs = cause === 'no-room' ? noRoomMs : cause === 'registry' ? registryMs : unknownMs
+  const leftMs = trouble.sinceMs + graceMs - now
+  if (leftMs <= 0) throw new NeedsSomeone(message)
+  await context.tell([['error', message]])
+  wakeInMs(leftMs)
+  return trouble
+}

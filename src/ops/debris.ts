@@ -1,0 +1,74 @@
+/**
+ * What a late write left: objects of ours that no record knows and no operation will remove. Who was told that a lab is
+ * gone goes on being told so; what landed after that is taken away by its UID, without a new operation.
+ */
+import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
+import { labNames } from '../labs/names.ts'
+import type { CompareStore, Standing } from '../store/compares.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type ClusterClient, type ClusterView, namespaceRef, podRef } from './cluster.ts'
+
+export interface DebrisOptions {
+  readonly store: CompareStore
+  readonly kube: ClusterClient
+  readonly view: ClusterView
+  readonly namespacePrefix: string
+  readonly installation: string
+  readonly log: Logger
+  /** The cluster bears what no record explains. */
+  readonly compare: () => void
+}
+
+export class Debris {
+  readonly #options: DebrisOptions
+
+  constructor(options: DebrisOptions) {
+    this.#options = options
+  }
+
+  /** Removes what stands under this namespace's name, or in it, and is nobody's. */
+  async remove(name: string): Promise<void> {
+    const { view, installation, namespacePrefix, store } = this.#options
+    const namespace = view.namespace(name)
+    if (!namespace?.user || namespace.installation !== installation || namespace.op === undefined) return
+    if (labNames(namespacePrefix, namespace.user).namespace !== name) return
+    const standing = await store.standing(namespace.user)
+    // While an operation runs, all this is its business.
+    if (standing.record?.active) return
+    const boundOp = standing.record?.op ?? standing.tombstone
+    // Neither record nor tombstone, or a newer namespace than either: Redis has lost something.
+    if (boundOp === 0 || namespace.op > boundOp) return this.#options.compare()
+    if (isDebris(namespace, standing)) return this.#removeNamespace(namespace)
+    for (const pod of view.pods(name)) {
+      if (isStray(pod, namespace, boundOp, standing)) await this.#removePod(pod)
+    }
+  }
+
+  /** Asked of the API server, since the watches cannot tell a pod that is gone from one they have not seen yet. */
+  async isPodGone(user: string, podUid: string): Promise<boolean> {
+    const { namespace, lab } = labNames(this.#options.namespacePrefix, user)
+    const pod = await this.#options.kube.get(podRef(namespace, lab), { agent: 'monitor' })
+    return pod?.metadata.uid !== podUid
+  }
+
+  async #removeNamespace({ name, uid, op, terminating }: NamespaceFacts): Promise<void> {
+    if (terminating) return
+    this.#options.log.warn({ namespace: name, op }, 'a namespace that no record knows is removed')
+    await this.#options.kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris' })
+  }
+
+  async #removePod({ namespace, name, uid, op }: PodFacts): Promise<void> {
+    this.#options.log.warn({ namespace, pod: name, op }, 'a pod that no record knows is removed')
+    await this.#options.kube.delete({ ...podRef(namespace, name), uid }, { agent: 'debris', graceSeconds: 0 })
+  }
+}
+
+/** At or below the last operation, and not the namespace that its record names. */
+function isDebris(namespace: NamespaceFacts, { record }: Standing): boolean {
+  return record?.namespaceUid !== namespace.uid
+}
+
+function isStray(pod: PodFacts, namespace: NamespaceFacts, boundOp: number, { record }: Standing): boolean {
+  const ofThisNamespace = pod.ownerUid === namespace.uid && pod.op === namespace.op
+  return !ofThisNamespace && pod.uid !== record?.podUid && !pod.deleting && (pod.op ?? 0) <= boundOp
+}

@@ -1,0 +1,156 @@
+/**
+ * The engine of a replica: finds operations that nobody owns, takes their lease, claims and runs them. It looks at start,
+ * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
+ */
+import { RetryLater } from '../errors.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { Bell, Ring } from '../store/bell.ts'
+import type { Look } from '../store/owners.ts'
+import { OperationRun, type RunOptions } from './run.ts'
+
+export interface EngineOptions extends RunOptions {
+  readonly leases: Leases
+  readonly bell: Bell
+  readonly ttlMs: number
+  readonly scanIntervalMs: number
+}
+
+/** Others are let go first with what they accepted themselves: fewer refusals, and no difference to anyone. */
+const courtesyMs = 15
+/** Operations looked at beyond the room there is, since others take some of them. */
+const lookBeyond = 8
+
+interface Observation {
+  readonly beat: number
+  readonly sinceMs: number
+}
+
+export class Engine {
+  readonly #options: EngineOptions
+  readonly #runs = new Map<string, OperationRun>()
+  readonly #ended = new Set<Promise<void>>()
+  readonly #observed = new Map<string, Observation>()
+  readonly #closed = new AbortController()
+  #wake = new AbortController()
+  #lookAgain = true
+  #loop: Promise<void> | undefined
+  #offBell = () => {}
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+  }
+
+  /** How many operations this replica owns. */
+  get size(): number {
+    return this.#runs.size
+  }
+
+  start(): void {
+    this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
+    this.#loop = this.#lookForever()
+  }
+
+  /** Looks at once: something was accepted here. */
+  poke(): void {
+    this.#lookAgain = true
+    this.#wake.abort()
+  }
+
+  /** Takes nothing more, and hands over what it has. Resolves when nothing is owned. */
+  async drain(): Promise<void> {
+    this.#offBell()
+    this.#closed.abort()
+    this.#wake.abort()
+    await this.#loop
+    for (const run of this.#runs.values()) run.handOver()
+    await Promise.all(this.#ended)
+  }
+
+  #hear(ring: Ring): void {
+    if (ring.what === 'events') return
+    if (ring.what === 'accepted') this.#options.leases.superseded(ring.user, ring.op)
+    if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.user))) return
+    this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
+      () => this.poke(),
+      () => {},
+    )
+  }
+
+  async #lookForever(): Promise<void> {
+    const { clock, log, scanIntervalMs } = this.#options
+    while (!this.#closed.signal.aborted) {
+      this.#wake = new AbortController()
+      if (!this.#lookAgain)
+        await clock.sleep(scanIntervalMs * (0.8 + Math.random() * 0.4), this.#wake.signal).catch(() => {})
+      this.#lookAgain = false
+      if (this.#closed.signal.aborted) return
+      await this.#look().catch(error => {
+        if (!(error instanceof RetryLater)) log.error({ err: error }, 'looking for operations failed')
+      })
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { owners, room } = this.#options
+    const look = await owners.look(room.free + lookBeyond)
+    if (!look) return
+    for (const { user, late } of [...(await this.#orphans(look)), ...this.#waiting(look)]) {
+      if (this.#closed.signal.aborted) return
+      if (this.#runs.has(user)) continue
+      const places = room.tryEnter() ? 1 : 0
+      // Past its deadline an operation is taken whatever the room, to be ended.
+      if (places === 0 && !late) continue
+      await this.#take(user, places)
+    }
+  }
+
+  #waiting(look: Look): { user: string; late: boolean }[] {
+    const { spawnMs, deleteMs } = this.#options.times
+    const limitMs = Math.max(spawnMs, deleteMs)
+    // An op is the time of its acceptance, or later.
+    return look.waiting.map(({ user, op }) => ({ user, late: look.nowMs - op > limitMs }))
+  }
+
+  /**
+   * Operations whose owner extends no more: by Redis' clock, or, should that have stepped, by a beat that stood still for
+   * a whole TTL of ours.
+   */
+  async #orphans(look: Look): Promise<{ user: string; late: boolean }[]> {
+    const { clock, ttlMs, owners } = this.#options
+    const now = clock.monotonicMs()
+    const orphans: { user: string; late: boolean }[] = []
+    const seen = new Set<string>()
+    for (const { user, beat } of look.owned) {
+      seen.add(user)
+      if (this.#runs.has(user)) continue
+      const before = this.#observed.get(user)
+      const observation = before?.beat === beat ? before : { beat, sinceMs: now }
+      this.#observed.set(user, observation)
+      const still = now - observation.sinceMs >= ttlMs
+      if (still) await owners.free(user, beat)
+      if (still || beat < look.nowMs) orphans.push({ user, late: false })
+    }
+    for (const user of this.#observed.keys()) if (!seen.has(user)) this.#observed.delete(user)
+    return orphans
+  }
+
+  async #take(user: string, places: number): Promise<void> {
+    const { leases, owners, room, ttlMs } = this.#options
+    const taken = await leases.acquire(user).catch(() => null)
+    const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
+    if (!taken || !claim) {
+      if (taken) await leases.giveBack(user, taken.token)
+      return room.leave(places)
+    }
+    const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
+    const run = new OperationRun(this.#options, claim, lease, places)
+    this.#runs.set(user, run)
+    const ended = run.run().finally(() => {
+      leases.drop(lease)
+      this.#runs.delete(user)
+      this.#ended.delete(ended)
+      this.poke()
+    })
+    this.#ended.add(ended)
+  }
+}

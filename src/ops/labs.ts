@@ -1,0 +1,136 @@
+/** The operations of SQR-066 on labs, as any replica accepts and reads them. */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Config } from '../config/schema.ts'
+import type { CreateRequest, Identity, LabOptions, LabState, LabView, ResolvedImage } from '../domain.ts'
+import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
+import { failpoint } from '../failpoint.ts'
+import { chooseLab } from '../labs/choose.ts'
+import { annotations } from '../labs/names.ts'
+import { renderLab } from '../labs/render.ts'
+import { parseView } from '../labs/view.ts'
+import type { LabStore } from '../store/labs.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Feeds } from './feeds.ts'
+import type { EventFeed, LabService } from './service.ts'
+
+export interface LabsOptions {
+  readonly config: Config
+  readonly store: LabStore
+  readonly feeds: Feeds
+  readonly sealer: Sealer
+  readonly images: { resolve(options: LabOptions): Promise<ResolvedImage> }
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Something was accepted here. */
+  readonly onAccepted: () => void
+}
+
+export class Labs implements LabService {
+  readonly #options: LabsOptions
+
+  constructor(options: LabsOptions) {
+    this.#options = options
+  }
+
+  async create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
+    const { config, store } = this.#options
+    const { username } = caller
+    const bodyHash = hashOf(request)
+    if (idempotencyKey !== undefined) {
+      const before = await available(() => store.repeated(username, idempotencyKey, bodyHash))
+      if (before === 'same') return
+      if (before === 'other') throw mismatch()
+    }
+    const choice = chooseLab(config.lab, caller, request.options)
+    const image = await this.#options.images.resolve(request.options)
+    const plan = renderLab({ config, identity: caller, request, choice, image })
+    const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
+    const nonce = randomUUID()
+    const accepted = await available(() =>
+      store.acceptCreate({
+        user: username,
+        nonce,
+        timeoutMs: config.times.spawnTimeoutSeconds * 1000,
+        sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
+        view,
+        events: [
+          ['info', `lab creation initiated for ${username}`],
+          ['progress', '1'],
+        ],
+        idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, bodyHash },
+      }),
+    )
+    if (accepted.answer === 'mismatch') throw mismatch()
+    if (accepted.answer === 'exists')
+      throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
+    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0)
+  }
+
+  async delete(username: string): Promise<boolean> {
+    const { config, store } = this.#options
+    const accepted = await available(() =>
+      store.acceptDelete({
+        user: username,
+        nonce: randomUUID(),
+        timeoutMs: config.times.deleteTimeoutSeconds * 1000,
+        events: [
+          ['info', `lab deletion initiated for ${username}`],
+          ['progress', '1'],
+        ],
+        superseded: [['failed', 'superseded: the lab is being deleted']],
+      }),
+    )
+    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op)
+    return accepted !== null
+  }
+
+  async status(username: string): Promise<LabState | null> {
+    const lab = await available(() => this.#options.store.lab(username))
+    if (!lab) return null
+    const { status, podPresent, view } = lab.record
+    return { status, podPresent, view, events: lab.events }
+  }
+
+  running(): Promise<string[]> {
+    return available(() => this.#options.store.running())
+  }
+
+  events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null> {
+    return available(() => this.#options.feeds.open(username, lastEventId))
+  }
+
+  async #accepted(kind: 'create' | 'delete', user: string, op: number): Promise<void> {
+    this.#options.metrics.operationsAccepted.inc({ kind })
+    this.#options.log.info({ user, op, kind }, 'operation accepted')
+    this.#options.onAccepted()
+    await failpoint(`lab.${kind}.accepted`)
+  }
+}
+
+/** What Redis cannot answer for now is for the client to ask again. */
+async function available<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof RetryLater) throw unavailable(error.message)
+    throw error
+  }
+}
+
+const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
+
+function viewOf(text: string | undefined): LabView {
+  const view = parseView(text)
+  if (!view) throw new Error('a rendered lab bears no view')
+  return view
+}
+
+/** The same for bodies that mean the same, in whatever order their keys came. */
+function hashOf({ options, env }: CreateRequest): string {
+  const sorted = (fields: object) => Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([sorted(options), sorted(env)]))
+    .digest('hex')
+}

@@ -1,0 +1,81 @@
+/**
+ * A phase of an operation: a list of steps, under one deadline. Whoever owns the operation runs it from the step that
+ * the record names; who resumed it does nothing else than who began it.
+ */
+import type { Clock } from '../clock.ts'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+
+/** The time that an operation has been given is over. */
+export class DeadlinePassed extends NeedsSomeone {}
+
+/** What a phase needs of the run that it is part of. */
+export interface PhaseHost {
+  readonly clock: Clock
+  context(step: Step, signal: AbortSignal): StepContext
+  /** Before an act: a place in the room. Before a wait: gives it back. */
+  makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void>
+  /** Records what a step did, and which one is next. */
+  commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void>
+  onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void
+}
+
+const firstRetryMs = 200
+const longestRetryMs = 5_000
+
+export async function runPhase(
+  host: PhaseHost,
+  steps: readonly Step[],
+  first: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const begin = steps.findIndex(step => step.name === first)
+  let i = Math.max(begin, 0)
+  while (i < steps.length) {
+    const step = steps[i]!
+    await host.makeRoom(step.kind, signal)
+    const result = await timed(host, step, signal).catch(error => {
+      if (error instanceof StartOver) return error
+      throw error
+    })
+    if (result instanceof StartOver) {
+      i = 0
+      continue
+    }
+    if (result !== 'nothing') await host.commit(step, result, steps[i + 1])
+    i += 1
+  }
+}
+
+async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
+  const begunMs = host.clock.monotonicMs()
+  const seconds = () => (host.clock.monotonicMs() - begunMs) / 1000
+  try {
+    const result = await untilDone(host, step, signal)
+    host.onStep(step, seconds(), 'done')
+    return result
+  } catch (error) {
+    host.onStep(step, seconds(), signal.aborted || error instanceof StartOver ? 'aborted' : 'failed')
+    throw error
+  }
+}
+
+/** Runs a step again for as long as what stands in its way may pass. */
+async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
+  let pauseMs = firstRetryMs
+  let trouble = ''
+  while (true) {
+    try {
+      return await step.run(host.context(step, signal))
+    } catch (error) {
+      if (signal.reason instanceof DeadlinePassed && trouble !== '') {
+        throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
+      }
+      signal.throwIfAborted()
+      if (!(error instanceof RetryLater)) throw error
+      trouble = error.message
+      await host.clock.sleep(error.afterMs ?? pauseMs, signal)
+      pauseMs = Math.min(pauseMs * 2, longestRetryMs)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Room for operations that act. One that waits for the cluster takes none. First come, first served. */
+export class Room {
+  readonly places: number
+  #free: number
+  readonly #queue: { readonly need: number; readonly enter: () => void }[] = []
+
+  constructor(places: number) {
+    this.places = places
+    this.#free = places
+  }
+
+  /** Places that could be taken at once. */
+  get free(): number {
+    return this.#queue.length > 0 ? 0 : this.#free
+  }
+
+  /** Takes one place if it can be had at once. */
+  tryEnter(): boolean {
+    if (this.free === 0) return false
+    this.#free -= 1
+    return true
+  }
+
+  /** Waits for places: one, or all of them for who must be alone. Rejects with the signal's reason. */
+  enter(need: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const leave = () => {
+        this.#queue.splice(this.#queue.indexOf(waiter), 1)
+        this.#admit()
+        reject(signal.reason)
+      }
+      const enter = () => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      const waiter = { need, enter }
+      this.#queue.push(waiter)
+      signal.addEventListener('abort', leave, { once: true })
+      this.#admit()
+    })
+  }
+
+  leave(count: number): void {
+    this.#free += count
+    this.#admit()
+  }
+
+  #admit(): void {
+    while (this.#queue[0] && this.#queue[0].need <= this.#free) {
+      const { need, enter } = this.#queue.shift()!
+      this.#free -= need
+      enter()
+    }
+  }
+}

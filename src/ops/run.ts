@@ -1,0 +1,368 @@
+/** One operation in the hands of its owner, from the claim until it is ended, handed over or lost. */
+import type { Clock } from '../clock.ts'
+import type { LabPlan } from '../domain.ts'
+import { Fenced, NeedsSomeone, RetryLater } from '../errors.ts'
+import { failpoint } from '../failpoint.ts'
+import { type LabNames, labNames } from '../labs/names.ts'
+import type { Lease } from '../leases/leases.ts'
+import type { LabStore } from '../store/labs.ts'
+import type { Claim, Outcome, OwnerStore } from '../store/owners.ts'
+import type { NewEvent, RecordFields } from '../store/records.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ClusterClient, ClusterView } from './cluster.ts'
+import { createSteps } from './create.ts'
+import { cleanSteps, deleteSteps } from './delete.ts'
+import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
+import type { Room } from './room.ts'
+import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
+import { findWhole } from './whole.ts'
+
+/** Milliseconds; from the configuration. */
+export interface OperationTimes extends Graces {
+  readonly spawnMs: number
+  readonly deleteMs: number
+}
+
+export interface RunOptions {
+  readonly owners: OwnerStore
+  readonly labs: LabStore
+  readonly sealer: Sealer
+  readonly kube: ClusterClient
+  readonly view: ClusterView
+  readonly clock: Clock
+  readonly times: OperationTimes
+  readonly installation: string
+  readonly namespacePrefix: string
+  readonly maxAttempts: number
+  readonly room: Room
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly compare: () => void
+}
+
+/** Why a run stops although nothing is wrong: another replica is to go on. */
+class HandOver extends Error {
+  override readonly name = 'HandOver'
+}
+
+/** How long a write in flight may take to return before the lease is given up. */
+const settleMs = 10_000
+
+export class OperationRun implements PhaseHost {
+  readonly clock: Clock
+  readonly #options: RunOptions
+  readonly #claim: Claim
+  readonly #lease: Lease
+  readonly #names: LabNames
+  readonly #known: Known
+  readonly #agent: string
+  readonly #log: Logger
+  readonly #gone = new Set<string>()
+  readonly #told = new Set<string>()
+  #plan: LabPlan | undefined
+  #seq: number
+  #progress: number
+  #places: number
+  #phase = new AbortController()
+  #stopped: Error | undefined
+
+  /** `places`: in the room, taken for it already. */
+  constructor(options: RunOptions, claim: Claim, lease: Lease, places: number) {
+    const { record } = claim
+    this.#options = options
+    this.clock = options.clock
+    this.#claim = claim
+    this.#lease = lease
+    this.#names = labNames(options.namespacePrefix, lease.user)
+    // A record that stood before Redis' data were compared may be an old one: the cluster is asked, not remembered.
+    const doubt = record.op <= claim.foundOp
+    this.#known = { namespaceUid: record.namespaceUid, podUid: record.podUid, doubt }
+    this.#agent = `op=${record.op} claim=${record.claims}`
+    this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind })
+    this.#seq = record.seq
+    this.#progress = record.progress
+    this.#places = places
+  }
+
+  /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
+  async run(): Promise<void> {
+    const off = this.#options.view.onChange(({ namespace, goneUid }) => {
+      if (goneUid && (namespace === this.#names.namespace || namespace === '')) this.#gone.add(goneUid)
+    })
+    const lost = () => this.#stop(this.#lease.signal.reason)
+    this.#lease.signal.addEventListener('abort', lost, { once: true })
+    try {
+      this.#lease.check()
+      await this.#recall()
+      await (this.#claim.record.kind === 'create' ? this.#create() : this.#delete())
+    } catch (error) {
+      // After what nobody expected the lease runs out by itself, lest the next owner meet it in the same instant.
+      if (this.#explain(error)) await this.#letGo()
+    } finally {
+      this.#lease.signal.removeEventListener('abort', lost)
+      off()
+      this.#options.room.leave(this.#places)
+      this.#places = 0
+    }
+  }
+
+  /** Stops where it is, so that another replica goes on. */
+  handOver(): void {
+    this.#stop(new HandOver('handed over'))
+  }
+
+  context(step: Step, signal: AbortSignal): StepContext {
+    const { kube, view, clock, times, installation, compare } = this.#options
+    const { kind, op } = this.#claim.record
+    return {
+      user: this.#lease.user,
+      op,
+      installation,
+      names: this.#names,
+      plan: this.#plan,
+      known: this.#known,
+      kube,
+      view,
+      clock,
+      graces: times,
+      signal,
+      gone: this.#gone,
+      call: () => {
+        this.#lease.check()
+        return { signal, agent: this.#agent }
+      },
+      tell: events => this.#tell(events),
+      compare,
+      failpoint: place => failpoint(`lab.${kind}.${step.name}.${place}`),
+    }
+  }
+
+  async makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
+    const { room } = this.#options
+    // Who may have killed its owner before acts alone, so that it takes no other act down with it.
+    const suspect = this.#claim.record.attempts > 1
+    const need = kind === 'wait' ? 0 : suspect ? room.places : 1
+    if (need === this.#places) return
+    room.leave(this.#places)
+    this.#places = 0
+    if (need > 0) await room.enter(need, signal)
+    this.#places = need
+  }
+
+  async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void> {
+    const acting = next?.kind === 'act'
+    const events: NewEvent[] = [...result.events]
+    if (step.progress > this.#progress) events.push(['progress', String(step.progress)])
+    this.#progress = Math.max(this.#progress, step.progress)
+    await this.#write(events, {
+      ...result.fields,
+      step: next?.name ?? '',
+      acting,
+      attempts: acting ? 1 : 0,
+      progress: this.#progress,
+    })
+    await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`)
+  }
+
+  onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void {
+    const { kind } = this.#claim.record
+    this.#options.metrics.stepDuration.observe({ kind, step: step.name, result }, seconds)
+    this.#log.debug({ step: step.name, seconds, result }, 'step')
+  }
+
+  async #create(): Promise<void> {
+    const { record, remainingMs } = this.#claim
+    if (record.failing) return this.#clean(record.step)
+    try {
+      this.#requireAttempts()
+      this.#plan = this.#openPlan()
+      const steps = createSteps(this.#plan)
+      await this.#within(remainingMs, this.#options.times.spawnMs, signal => runPhase(this, steps, record.step, signal))
+    } catch (error) {
+      if (!(error instanceof NeedsSomeone)) throw error
+      return this.#fail(error.message)
+    }
+    await this.#complete()
+  }
+
+  async #delete(): Promise<void> {
+    const { record, remainingMs } = this.#claim
+    try {
+      this.#requireAttempts()
+      const { deleteMs } = this.#options.times
+      await this.#within(remainingMs, deleteMs, signal => runPhase(this, deleteSteps, record.step, signal))
+    } catch (error) {
+      if (!(error instanceof NeedsSomeone)) throw error
+      return this.#finish('failed', [['error', this.#withObstacles(error)], this.#failed()], {})
+    }
+    await this.#finish(
+      'gone',
+      [
+        ['progress', '100'],
+        ['complete', `Operation complete for ${this.#lease.user}`],
+      ],
+      {},
+    )
+  }
+
+  /** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
+  async #fail(reason: string): Promise<void> {
+    const { deleteMs } = this.#options.times
+    const { kube } = this.#options
+    const { op } = this.#claim.record
+    const question = { kube, clock: this.clock, names: this.#names, op, recordMayBeOld: op <= this.#claim.foundOp }
+    const ask = (signal: AbortSignal) => findWhole({ ...question, call: { signal, agent: this.#agent } })
+    const whole = await this.#within(deleteMs, deleteMs, ask).catch(error => {
+      if (error instanceof NeedsSomeone) return null
+      throw error
+    })
+    if (whole) {
+      Object.assign(this.#known, whole)
+      return this.#complete()
+    }
+    const first = cleanSteps[0]!.name
+    await this.#write([['error', reason]], { failing: reason, step: first, acting: true, attempts: 1 })
+    await this.#clean(first)
+  }
+
+  /** Removes what a failed creation made; the record stays, and says whether that succeeded. */
+  async #clean(first: string): Promise<void> {
+    const { deleteMs } = this.#options.times
+    let fields: RecordFields = { podPresent: false }
+    try {
+      this.#requireAttempts()
+      await this.#within(deleteMs, deleteMs, signal => runPhase(this, cleanSteps, first, signal))
+    } catch (error) {
+      if (!(error instanceof NeedsSomeone)) throw error
+      this.#log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
+      fields = {}
+    }
+    await this.#finish('failed', [this.#failed()], fields)
+  }
+
+  #complete(): Promise<void> {
+    const { namespaceUid, podUid } = this.#known
+    const events: NewEvent[] = [
+      ['progress', '100'],
+      ['complete', `Operation complete for ${this.#lease.user}`],
+    ]
+    return this.#finish('running', events, { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! })
+  }
+
+  #failed(): NewEvent {
+    const what = this.#claim.record.kind === 'create' ? 'creation' : 'deletion'
+    return ['failed', `Lab ${what} failed for ${this.#lease.user}`]
+  }
+
+  async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
+    const { kind, acceptedAtMs } = this.#claim.record
+    await failpoint(`lab.${kind}.finish.before-act`)
+    const last = { ...fields, step: '', acting: false }
+    await this.#persist(() => this.#options.owners.finish(this.#lease, this.#seq, events, outcome, last))
+    await failpoint(`lab.${kind}.finish.after-act`)
+    const result = outcome === 'failed' ? 'failed' : 'complete'
+    const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
+    this.#options.metrics.operationDuration.observe({ kind, result }, seconds)
+    this.#log.info({ result, seconds }, 'operation ended')
+  }
+
+  /** Runs a phase under a deadline of its own; whatever stops the run stops it too. */
+  async #within<T>(remainingMs: number, givenMs: number, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#stopped) throw this.#stopped
+    const phase = new AbortController()
+    this.#phase = phase
+    const done = new AbortController()
+    const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
+    if (remainingMs <= 0) passed()
+    else this.clock.sleep(remainingMs, done.signal).then(passed, () => {})
+    try {
+      phase.signal.throwIfAborted()
+      return await body(phase.signal)
+    } finally {
+      done.abort()
+    }
+  }
+
+  #stop(reason: Error): void {
+    this.#stopped ??= reason
+    this.#phase.abort(reason)
+  }
+
+  #openPlan(): LabPlan {
+    const { sealedPlan, nonce } = this.#claim.record
+    if (!sealedPlan) throw new NeedsSomeone('The plan of this creation is lost')
+    return JSON.parse(this.#options.sealer.open(sealedPlan, this.#lease.user, nonce)) as LabPlan
+  }
+
+  /** Acts that did not return took their owner with them, as far as anyone can tell. */
+  #requireAttempts(): void {
+    const { attempts } = this.#claim.record
+    if (attempts > this.#options.maxAttempts) {
+      throw new NeedsSomeone(`It was given up after ${this.#options.maxAttempts} attempts that did not return`)
+    }
+  }
+
+  #withObstacles(error: Error): string {
+    const obstacles = this.#options.view.namespace(this.#names.namespace)?.obstacles ?? []
+    return [error.message, ...obstacles].join('; ')
+  }
+
+  /** Who resumes reads what was told, so that nothing is told twice. */
+  async #recall(): Promise<void> {
+    const { record } = this.#claim
+    if (record.claims <= 1) return
+    this.#options.metrics.operationsResumed.inc({ kind: record.kind })
+    this.#log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
+    const read = await this.#options.labs.events(this.#lease.user, record.op, 0)
+    if (read.found) for (const { event, data } of read.events) this.#told.add(`${event} ${data}`)
+  }
+
+  async #tell(events: readonly NewEvent[]): Promise<void> {
+    const fresh = events.filter(([event, data]) => !this.#told.has(`${event} ${data}`))
+    const distinct = [...new Map(fresh.map(event => [`${event[0]} ${event[1]}`, event])).values()]
+    if (distinct.length > 0) await this.#write(distinct, {})
+  }
+
+  async #write(events: readonly NewEvent[], fields: RecordFields): Promise<void> {
+    await this.#persist(() => this.#options.owners.commit(this.#lease, this.#seq, events, fields))
+    this.#seq += events.length
+    for (const [event, data] of events) this.#told.add(`${event} ${data}`)
+  }
+
+  /** Writes to the record, for as long as the lease lasts. */
+  async #persist(write: () => Promise<void>): Promise<void> {
+    while (true) {
+      this.#lease.check()
+      try {
+        return await write()
+      } catch (error) {
+        if (!(error instanceof RetryLater)) throw error
+        await this.clock.sleep(100, this.#lease.signal)
+      }
+    }
+  }
+
+  /** @returns whether it was foreseen */
+  #explain(error: unknown): boolean {
+    if (error instanceof HandOver) this.#log.info('operation handed over')
+    else if (error instanceof Fenced) {
+      this.#options.metrics.leases.inc({ outcome: 'fenced' })
+      this.#log.info({ reason: error.message }, 'operation is no longer ours')
+    } else {
+      this.#log.error({ err: error }, 'operation let go after an unexpected error')
+      return false
+    }
+    return true
+  }
+
+  /** Gives the lease back, once no write of ours can still land. */
+  async #letGo(): Promise<void> {
+    const done = new AbortController()
+    const late = this.clock.sleep(settleMs, done.signal).catch(() => {})
+    await Promise.race([this.#options.kube.settled(this.#agent), late])
+    done.abort()
+    await this.#options.owners.release(this.#lease).catch(() => {})
+  }
+}

@@ -1,0 +1,32 @@
+/** The watches of a replica as the engine reads them. */
+import type { Watches } from '../kube/watches.ts'
+import type { ClusterView } from './cluster.ts'
+
+export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterView {
+  return {
+    namespace: name => namespaces.get(name),
+    namespaces: () => namespaces.values(),
+    pods: namespace => [...pods.byNamespace(namespace)],
+    podEvents: namespace => [...podEvents.byNamespace(namespace)],
+    onChange: listener => {
+      const offs = [
+        namespaces.on(change => {
+          const { name, uid } = change.value
+          listener({ namespace: name, ...(isGone(change) && { goneUid: uid }) })
+        }),
+        pods.on(change => {
+          const pod = change.value
+          listener({ namespace: pod.namespace, pod, ...(isGone(change) && { goneUid: pod.uid }) })
+        }),
+        podEvents.on(({ value }) => listener({ namespace: value.namespace })),
+      ]
+      return () => {
+        for (const off of offs) off()
+      }
+    },
+  }
+}
+
+/** Only a DELETED event is proof. */
+const isGone = (change: { type: 'put' } | { type: 'gone'; confirmed: boolean }): boolean =>
+  change.type === 'gone' && change.confirmed

@@ -1,0 +1,46 @@
+/** Whether a lab stands, asked of the API server itself: what is about to be given up is looked at once more. */
+import type { Clock } from '../clock.ts'
+import { RetryLater } from '../errors.ts'
+import type { CallOptions } from '../kube/client.ts'
+import { isWhole, judgeStart } from '../labs/judge.ts'
+import type { LabNames } from '../labs/names.ts'
+import { projectNamespace, projectPod } from '../labs/project.ts'
+import { type ClusterClient, namespaceRef, podRef } from './cluster.ts'
+
+export interface WholeQuestion {
+  readonly kube: ClusterClient
+  readonly clock: Clock
+  readonly names: LabNames
+  readonly op: number
+  /**
+   * The record may be older than the cluster: then a container that was restarted had started before. In a record that
+   * is surely the latest, it crashed before it ever started.
+   */
+  readonly recordMayBeOld: boolean
+  readonly call: CallOptions & { readonly signal: AbortSignal }
+}
+
+/** @returns the UIDs of a whole lab of this very operation, or null */
+export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid: string; podUid: string } | null> {
+  const { kube, names, op, call, recordMayBeOld } = question
+  const object = await patiently(question, () => kube.get(namespaceRef(names.namespace), call))
+  const namespace = object && projectNamespace(object)
+  if (!namespace || namespace.op !== op || namespace.terminating) return null
+  const podObject = await patiently(question, () => kube.get(podRef(names.namespace, names.lab), call))
+  const pod = podObject && projectPod(podObject)
+  if (!pod || pod.deleting || pod.ownerUid !== namespace.uid) return null
+  const whole = judgeStart(pod).kind === 'ready' || (recordMayBeOld && isWhole(pod, namespace.uid))
+  return whole ? { namespaceUid: namespace.uid, podUid: pod.uid } : null
+}
+
+async function patiently<T>({ clock, call }: WholeQuestion, ask: () => Promise<T>): Promise<T> {
+  while (true) {
+    try {
+      return await ask()
+    } catch (error) {
+      call.signal.throwIfAborted()
+      if (!(error instanceof RetryLater)) throw error
+      await clock.sleep(error.afterMs ?? 1000, call.signal)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/** The life of a process: start, wait for Redis and Kubernetes, serve, drain. */
+import { startApiServer } from './api/server.ts'
+import type { Settings } from './config/load.ts'
+import { NeedsSomeone } from './errors.ts'
+import { type Replica, wire } from './wire.ts'
+
+/** How long a balancer may go on sending requests to who has just turned unready. */
+const unreadyMs = 1_500
+const lookMs = 200
+
+/** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
+export async function serve(settings: Settings): Promise<void> {
+  const replica = wire(settings)
+  const { log, config, clock } = replica
+  for (const warning of settings.warnings) log.warn(warning)
+  const waiting = new Set(['Redis', 'the Kubernetes API'])
+  const readiness = { waitingFor: () => [...waiting] }
+  const server = await startApiServer({ ...replica, readiness })
+  log.info({ host: server.host, port: server.port, waitingFor: [...waiting] }, 'listening')
+
+  const stopping = new AbortController()
+  const drain = async (signal: string) => {
+    if (stopping.signal.aborted) return
+    stopping.abort()
+    log.info({ signal }, 'draining')
+    waiting.add('nothing: this replica is draining')
+    const overdue = setTimeout(() => process.exit(1), config.times.drainSeconds * 1000)
+    const unready = clock.sleep(unreadyMs)
+    await stop(replica)
+    server.endStreams()
+    await unready
+    await server.close(Math.max(1000, (config.times.drainSeconds - 5) * 1000))
+    await close(replica)
+    clearTimeout(overdue)
+    log.info('drained')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void drain(signal))
+
+  await start(replica, waiting, stopping.signal).catch(error => {
+    if (stopping.signal.aborted) return
+    log.fatal({ err: error }, error instanceof NeedsSomeone ? error.message : 'cannot start')
+    process.exit(error instanceof NeedsSomeone ? 2 : 1)
+  })
+}
+
+/** Waits for what it needs, however long that takes, and begins to work. */
+async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  const { connection, watches, log, clock } = replica
+  connection.open()
+  watches.start()
+  const redis = async () => {
+    while (!connection.connected()) await clock.sleep(lookMs, signal)
+    await connection.requireNoEviction()
+    waiting.delete('Redis')
+    log.info('connected to Redis')
+  }
+  const kubernetes = async () => {
+    await watches.whenReady(signal)
+    waiting.delete('the Kubernetes API')
+    log.info('the watches show the cluster')
+  }
+  await Promise.all([redis(), kubernetes()])
+  signal.throwIfAborted()
+  void replica.bell.listen()
+  replica.monitor.start()
+  replica.comparer.start()
+  replica.engine.start()
+  log.info('ready')
+}
+
+/** Owns nothing any more; another replica goes on with what was in progress. */
+async function stop({ comparer, monitor, engine }: Replica): Promise<void> {
+  monitor.stop()
+  await Promise.all([comparer.stop(), engine.drain()])
+}
+
+async function close({ leases, bell, watches, kube, connection }: Replica): Promise<void> {
+  await leases.close()
+  bell.close()
+  await Promise.all([watches.stop(), kube.close()])
+  connection.close()
+}

@@ -1,0 +1,171 @@
+/** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
+import { Registry } from 'prom-client'
+import packageJson from '../package.json' with { type: 'json' }
+import { systemClock } from './clock.ts'
+import type { Settings } from './config/load.ts'
+import { failpoint } from './failpoint.ts'
+import { createStaticIdentity } from './identity/static.ts'
+import { ImageResolver } from './images/registry.ts'
+import { KubeClient } from './kube/client.ts'
+import { Watches } from './kube/watches.ts'
+import { Leases } from './leases/leases.ts'
+import { Comparer } from './ops/compare.ts'
+import { Debris } from './ops/debris.ts'
+import { Engine } from './ops/engine.ts'
+import { Feeds } from './ops/feeds.ts'
+import { Labs } from './ops/labs.ts'
+import { Monitor } from './ops/monitor.ts'
+import { Room } from './ops/room.ts'
+import { clusterView } from './ops/view.ts'
+import { Bell } from './store/bell.ts'
+import { CompareStore } from './store/compares.ts'
+import { Connection } from './store/connection.ts'
+import { Keys } from './store/keys.ts'
+import { LabStore } from './store/labs.ts'
+import { OwnerStore } from './store/owners.ts'
+import { Sealer } from './store/sealing.ts'
+import { createLogger } from './telemetry/log.ts'
+import { collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
+
+/** The longest request to Kubernetes that a former owner may still have in flight. */
+const longestRequestMs = 10_000
+/** How long streams of ended operations are kept beside a newer one. */
+const keepEventsMs = 1_800_000
+
+export type Replica = ReturnType<typeof wire>
+
+export function wire(settings: Settings) {
+  const { config, replica } = settings
+  const clock = systemClock
+  const log = createLogger({ level: config.logLevel, replica })
+  const metrics = createMetrics(new Registry())
+  collectProcessMetrics(metrics.registry)
+  const base = { settings, config, clock, log, metrics }
+  const store = wireStore(base)
+  const cluster = wireCluster(base)
+  const leases = new Leases({
+    redis: store.connection.commands,
+    store: store.owners,
+    keyOf: user => store.keys.lease(user),
+    clock,
+    ttlMs: config.engine.leaseTtlMs,
+    onOutcome: outcome => metrics.leases.inc({ outcome }),
+  })
+  const engine = wireEngine(base, store, cluster, leases, () => comparer.request())
+  const { comparer, monitor } = wireCompare(base, store, cluster, leases)
+  store.labs.onComparing = () => comparer.request()
+  store.owners.onComparing = () => comparer.request()
+  const sealer = new Sealer(settings.sealingKeys)
+  const labs = new Labs({
+    config,
+    store: store.labs,
+    feeds: new Feeds(store.labs, store.bell, clock),
+    sealer,
+    images: new ImageResolver({ images: config.images, clock, log }),
+    log,
+    metrics,
+    onAccepted: () => engine.poke(),
+  })
+  const identity = createStaticIdentity(settings.tokens, log)
+  return { ...base, ...store, ...cluster, leases, engine, comparer, monitor, labs, identity }
+}
+
+type Base = {
+  readonly settings: Settings
+  readonly config: Settings['config']
+  readonly clock: typeof systemClock
+  readonly log: ReturnType<typeof createLogger>
+  readonly metrics: ReturnType<typeof createMetrics>
+}
+type Store = ReturnType<typeof wireStore>
+type Cluster = ReturnType<typeof wireCluster>
+
+function wireStore({ settings, config, clock, log, metrics }: Base) {
+  const connection = new Connection({
+    config: config.redis,
+    password: settings.redisPassword,
+    clock,
+    onError: message => log.debug({ reason: message }, 'a connection to Redis failed'),
+    onCall: (command, seconds, answered) =>
+      metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
+  })
+  const keys = new Keys(config.redis.keyPrefix)
+  const retention = {
+    tombstoneMs: config.times.tombstoneSeconds * 1000,
+    idempotencyMs: config.times.idempotencySeconds * 1000,
+    eventsMs: keepEventsMs,
+  }
+  return {
+    connection,
+    keys,
+    labs: new LabStore(connection, keys, retention),
+    owners: new OwnerStore(connection, keys, retention.tombstoneMs),
+    compares: new CompareStore(connection, keys),
+    bell: new Bell(connection, keys.bell, clock),
+  }
+}
+
+function wireCluster({ settings, config, clock, log, metrics }: Base) {
+  const kube = new KubeClient({
+    kubernetes: config.kubernetes,
+    version: packageJson.version,
+    replica: settings.replica,
+    clock,
+    log,
+    onRequest: (verb, code, seconds) => metrics.kubernetesRequestDuration.observe({ verb, code }, seconds),
+  })
+  const { installation } = config
+  const { namespacePrefix } = config.lab
+  const watches = new Watches({ client: kube, installation, namespacePrefix, clock, log })
+  return { kube, watches, view: clusterView(watches), installation, namespacePrefix }
+}
+
+function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, compare: () => void): Engine {
+  const { config, settings } = base
+  const { times, engine } = config
+  return new Engine({
+    ...base,
+    ...cluster,
+    leases,
+    owners: store.owners,
+    labs: store.labs,
+    bell: store.bell,
+    sealer: new Sealer(settings.sealingKeys),
+    times: {
+      spawnMs: times.spawnTimeoutSeconds * 1000,
+      deleteMs: times.deleteTimeoutSeconds * 1000,
+      noRoomMs: times.noRoomGraceSeconds * 1000,
+      registryMs: times.registryGraceSeconds * 1000,
+      unknownMs: times.unknownGraceSeconds * 1000,
+    },
+    maxAttempts: engine.maxAttempts,
+    room: new Room(engine.room),
+    ttlMs: engine.leaseTtlMs,
+    scanIntervalMs: engine.scanIntervalMs,
+    compare,
+  })
+}
+
+function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases) {
+  const { times, engine } = base.config
+  const deleteTimeoutMs = times.deleteTimeoutSeconds * 1000
+  const common = { ...base, ...cluster, store: store.compares, bell: store.bell, labs: store.labs, deleteTimeoutMs }
+  const debris: Debris = new Debris({ ...common, compare: () => comparer.request() })
+  const monitor = new Monitor({
+    ...common,
+    debris,
+    crashLoopGraceMs: times.crashLoopGraceSeconds * 1000,
+    unknownGraceMs: times.unknownGraceSeconds * 1000,
+  })
+  const comparer: Comparer = new Comparer({
+    ...common,
+    debris,
+    monitor,
+    leases,
+    intervalMs: times.compareIntervalSeconds * 1000,
+    holdMs: engine.leaseTtlMs + longestRequestMs,
+    failedLabMs: times.failedLabHours * 3_600_000,
+    failpoint,
+  })
+  return { comparer, monitor }
+}
