@@ -6,7 +6,7 @@ import type { Progress } from './progress.ts'
 /** What Debian has to provide: a package, and how to see that it is there. */
 export interface DebianPart {
   name: string
-  isPresent(): boolean
+  isPresent(): boolean | Promise<boolean>
 }
 
 /** A package that is known by a program it brings. */
@@ -19,6 +19,12 @@ export function debianFile(name: string, file: string): DebianPart {
   return { name, isPresent: () => existsSync(file) }
 }
 
+/** The parts that are not there. */
+export async function missingOf(parts: DebianPart[]): Promise<DebianPart[]> {
+  const answers = await Promise.all(parts.map(part => part.isPresent()))
+  return parts.filter((_, index) => !answers[index])
+}
+
 /** Debian asks this file whether a service may be started by its installation; 101 says no. */
 const policyFile = '/usr/sbin/policy-rc.d'
 const policyText = '#!/bin/sh\n# Of a set-up of Skylab: services that it installs are not started.\nexit 101\n'
@@ -27,8 +33,13 @@ const policyText = '#!/bin/sh\n# Of a set-up of Skylab: services that it install
 const services = ['containerd', 'docker-registry', 'haproxy', 'redis-server']
 
 /** Installs packages as root. Their services are neither started now nor, under systemd, at the next boot. */
-export function installPackages(names: string[], progress: Progress, signal?: AbortSignal): Promise<void> {
-  const install = () => progress.part(`Debian packages: ${names.join(' ')}`, () => aptInstall(names, signal))
+export function installPackages(parts: DebianPart[], progress: Progress, signal?: AbortSignal): Promise<void> {
+  const install = async () => {
+    // Another run may have installed them while this one waited.
+    const names = (await missingOf(parts)).map(part => part.name)
+    if (names.length === 0) return
+    await progress.part(`Debian packages: ${names.join(' ')}`, () => aptInstall(names, signal))
+  }
   return withLock('debian packages', install, {
     signal,
     onWait: () => progress.say('another run installs Debian packages: waiting'),

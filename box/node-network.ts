@@ -78,7 +78,8 @@ async function removeHostPorts(family: string, iptables: string): Promise<void> 
 
 /** The words of a rule as iptables prints it; comments with blanks are in quotes. */
 export function splitRule(rule: string): string[] {
-  return [...rule.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!)
+  const words = rule.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)
+  return [...words].map(([, quoted, plain]) => quoted?.replace(/\\(.)/g, '$1') ?? plain!)
 }
 
 /** Removes a table that was not there before and holds no rule by now: one that iptables made for ours. */

@@ -43,11 +43,15 @@ export function startTimeOf(pid: number): string | null {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null)
+    const isDead = fields[0] === 'Z' || fields[0] === 'X'
+    return isDead && !hasThreads(pid) ? null : (fields[19] ?? null)
   } catch {
     return null
   }
 }
+
+/** A killed process' first thread is dead while others still hold its files: an API server's port was not free yet. */
+const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
 
 export function isRunning(id: ProcessId): boolean {
   return startTimeOf(id.pid) === id.startTime

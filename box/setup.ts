@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { findProgram } from './command.ts'
-import { type DebianPart, debianFile, debianProgram, installPackages } from './debian.ts'
+import { attempt, findProgram } from './command.ts'
+import { type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
 import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
 import type { Progress } from './progress.ts'
 
@@ -55,21 +54,17 @@ export class MissingPackagesError extends Error {
   }
 }
 
-const present = <T>(items: T[]): T[] => [...new Set(items)]
-
-/** The packages that the needs call for and that are not there. Python's venv only where Go must come from PyPI. */
-async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<string[]> {
-  const parts = needs.flatMap(need => debianParts[need])
-  if (!goPrograms.every(isBuilt) && !(await machineHasGo())) {
-    parts.push(debianProgram('python3'), { name: 'python3-venv', isPresent: hasVenv })
-  }
-  return present(parts.filter(part => !part.isPresent()).map(part => part.name))
+/** Debian's own Python makes no virtual environments before this package is there; others do. */
+const pythonVenv: DebianPart = {
+  name: 'python3-venv',
+  isPresent: async () => (await attempt('python3', ['-c', 'import ensurepip, venv'])) !== null,
 }
 
-function hasVenv(): boolean {
-  const python = findProgram('python3')
-  // Debian's own Python comes without ensurepip until python3-venv is there; others bring it.
-  return python !== null && (python !== '/usr/bin/python3' || existsSync('/usr/share/doc/python3-venv'))
+/** The packages that the needs call for and that are not there. Python's only where Go must come from PyPI. */
+async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<DebianPart[]> {
+  const parts = needs.flatMap(need => debianParts[need])
+  if (!goPrograms.every(isBuilt) && !(await machineHasGo())) parts.push(debianProgram('python3'), pythonVenv)
+  return missingOf([...new Set(parts)])
 }
 
 /**
@@ -77,11 +72,12 @@ function hasVenv(): boolean {
  * What is there already costs a look. Throws MissingPackagesError where packages cannot be installed.
  */
 export async function setup(needs: Need[], progress: Progress, signal?: AbortSignal): Promise<Tools> {
-  const goPrograms = present(needs.flatMap(need => goParts[need]))
+  const goPrograms = [...new Set(needs.flatMap(need => goParts[need]))]
   const packages = await missingPackages(needs, goPrograms)
   if (packages.length > 0) {
-    if (process.getuid?.() !== 0) throw new MissingPackagesError(packages, 'only root can install them')
-    if (!findProgram('apt-get')) throw new MissingPackagesError(packages, 'there is no apt-get here')
+    const names = packages.map(part => part.name)
+    if (process.getuid?.() !== 0) throw new MissingPackagesError(names, 'only root can install them')
+    if (!findProgram('apt-get')) throw new MissingPackagesError(names, 'there is no apt-get here')
     await installPackages(packages, progress, signal)
   }
   await buildPrograms(goPrograms, progress, signal)

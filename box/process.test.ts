@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { waitUntil } from './api-client.ts'
+import {
+  isRunning,
+  killAll,
+  markedProcesses,
+  ownId,
+  readRecord,
+  recordedNames,
+  signalProcess,
+  startProcess,
+  startTimeOf,
+  stopProcess,
+} from './process.ts'
+
+let stateDir: string
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'process-'))
+})
+afterEach(async () => {
+  await killAll(markedProcesses().filter(process => process.stateDir === stateDir))
+  rmSync(stateDir, { recursive: true, force: true })
+})
+
+const startSleeper = (name = 'sleeper') => startProcess({ name, command: 'sleep', args: ['1000'], stateDir })
+
+/** A program that writes to its log when it is up. */
+async function startNode(name: string, code: string) {
+  const started = await startProcess({ name, command: process.execPath, args: ['-e', code], stateDir })
+  const isUp = async () => readFileSync(started.logFile, 'utf8').includes('up')
+  await waitUntil(isUp, { what: name, limitMs: 20_000 })
+  return started
+}
+
+test('a started program is recorded with its identity, and carries the marker', async () => {
+  const started = await startSleeper()
+  expect(readRecord(stateDir, 'sleeper')).toEqual({ pid: started.pid, startTime: started.startTime })
+  expect(recordedNames(stateDir)).toEqual(['sleeper'])
+  expect(isRunning(started)).toBe(true)
+  expect(markedProcesses()).toContainEqual({ pid: started.pid, startTime: started.startTime, stateDir })
+})
+
+test('what it starts in turn carries the marker too, and outlives it', async () => {
+  const code = `require('child_process').spawn('sleep', ['1000'], {detached: true}).once('spawn', () => console.log('up'))
+    setInterval(() => {}, 1000)`
+  const started = await startNode('parent', code)
+  await stopProcess(stateDir, 'parent', 0)
+  const left = markedProcesses().filter(process => process.stateDir === stateDir)
+  expect(left).toHaveLength(1)
+  expect(left[0]?.pid).not.toBe(started.pid)
+})
+
+test('nothing else of our environment is passed on but PATH and what is named', async () => {
+  process.env.PROCESS_TEST_PROXY = 'http://proxy.invalid'
+  const started = await startNode('printer', 'console.log(JSON.stringify(process.env), "up")')
+  delete process.env.PROCESS_TEST_PROXY
+  const environment = JSON.parse(readFileSync(started.logFile, 'utf8').replace(/ up\s*$/, ''))
+  expect(Object.keys(environment).sort()).toEqual(['HOME', 'PATH', 'SKYLAB_BOX'])
+})
+
+test('one that asks politely ends it; the record goes with it', async () => {
+  const started = await startNode(
+    'polite',
+    `process.on('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')`,
+  )
+  await stopProcess(stateDir, 'polite', 20_000)
+  expect(await started.ended).toBe(7)
+  expect(isRunning(started)).toBe(false)
+  expect(readRecord(stateDir, 'polite')).toBeNull()
+})
+
+test('one that does not listen is killed after the grace time', async () => {
+  const started = await startNode(
+    'deaf',
+    `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('up')`,
+  )
+  await stopProcess(stateDir, 'deaf', 50)
+  expect(await started.ended).toBe('SIGKILL')
+})
+
+test('one that is halted hears the request all the same', async () => {
+  const started = await startNode(
+    'halted',
+    `process.on('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')`,
+  )
+  signalProcess(stateDir, 'halted', 'SIGSTOP')
+  await stopProcess(stateDir, 'halted', 20_000)
+  expect(await started.ended).toBe(7)
+})
+
+test('a pid that was given out again is never taken for ours', async () => {
+  const stranger = await startSleeper()
+  writeFileSync(join(stateDir, 'pids', 'gone'), `${stranger.pid} 1\n`)
+  expect(signalProcess(stateDir, 'gone', 'SIGKILL')).toBe(false)
+  await stopProcess(stateDir, 'gone', 0)
+  expect(isRunning(stranger)).toBe(true)
+})
+
+test('a process that ended counts as ended also before anybody has collected it', async () => {
+  // A shell that turns into sleep never collects the child it had.
+  const shell = spawn('sh', ['-c', 'true & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const [line] = await once(shell.stdout, 'data')
+  const pid = Number(String(line))
+  try {
+    await waitUntil(async () => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), {
+      what: 'zombie',
+      limitMs: 20_000,
+    })
+    expect(startTimeOf(pid)).toBeNull()
+  } finally {
+    shell.kill('SIGKILL')
+  }
+})
+
+test('nothing is started any more in a folder that was taken away', async () => {
+  rmSync(stateDir, { recursive: true })
+  await expect(startSleeper()).rejects.toThrow('ENOENT')
+})
+
+test('a program that is not there is an error', async () => {
+  mkdirSync(join(stateDir, 'log'))
+  await expect(startProcess({ name: 'none', command: '/none', args: [], stateDir })).rejects.toThrow('ENOENT')
+})
+
+test('our own identity is one that runs', () => {
+  expect(isRunning(ownId())).toBe(true)
+})

@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isInstalled } from './run.mjs'
+
+let checkout: string
+beforeEach(() => {
+  checkout = mkdtempSync(join(tmpdir(), 'run-'))
+  mkdirSync(join(checkout, 'scripts'))
+  const here = dirname(fileURLToPath(import.meta.url))
+  for (const name of ['run.mjs', 'orphan.mjs']) copyFileSync(join(here, name), join(checkout, 'scripts', name))
+  writeJson('package-lock.json', { packages: { '': {}, 'node_modules/a': { version: '1.0.0', integrity: 'x' } } })
+})
+afterEach(() => rmSync(checkout, { recursive: true, force: true }))
+
+function writeJson(name: string, value: object): void {
+  mkdirSync(dirname(join(checkout, name)), { recursive: true })
+  writeFileSync(join(checkout, name), JSON.stringify(value))
+}
+
+function install(packages: object = { 'node_modules/a': { version: '1.0.0', integrity: 'x' } }): void {
+  writeJson('node_modules/.package-lock.json', { packages })
+  mkdirSync(join(checkout, 'node_modules', '.bin'), { recursive: true })
+  symlinkSync(process.execPath, join(checkout, 'node_modules', '.bin', 'node'))
+}
+
+function start(code: string, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
+  writeFileSync(join(checkout, 'program.ts'), code)
+  const command = [join(checkout, 'scripts', 'run.mjs'), join(checkout, 'program.ts'), ...args]
+  const child = spawn(process.execPath, command, { env: { ...process.env, npm_lifecycle_event: '', ...env } })
+  let stdout = ''
+  child.stdout.on('data', chunk => (stdout += chunk))
+  const ended = once(child, 'close').then(([code]) => ({ code, stdout }))
+  return { child, ended }
+}
+
+const waits = `setInterval(() => {}, 1000)
+process.on('SIGTERM', () => { console.log('terminated'); process.exit(4) })
+process.on('SIGINT', () => { console.log('interrupted'); process.exit(5) })
+console.log(process.pid)`
+
+test('a program of types runs, has its arguments, and its exit code is passed on', async () => {
+  install()
+  const code = `const code: number = 3; console.log(process.argv.slice(2).join()); process.exit(code)`
+  expect(await start(code, ['a', '--b']).ended).toEqual({ code: 3, stdout: 'a,--b\n' })
+})
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s is passed on', async signal => {
+  install()
+  const { child, ended } = start(waits)
+  await once(child.stdout, 'data')
+  child.kill(signal)
+  expect((await ended).code).toBe(signal === 'SIGINT' ? 5 : 4)
+})
+
+test('a program whose starter is killed is asked to end', async () => {
+  install()
+  const { child, ended } = start(waits)
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  // Its output closes when the program, too, has ended.
+  expect((await ended).stdout).toContain('terminated')
+})
+
+test('it does not keep a program running that has come to its end', async () => {
+  install()
+  expect((await start('console.log(1)').ended).code).toBe(0)
+})
+
+test.each([
+  ['what the lockfile asks for', { 'node_modules/a': { version: '1.0.0', integrity: 'x' } }, true],
+  ['another version', { 'node_modules/a': { version: '1.0.1', integrity: 'x' } }, false],
+  ['other content', { 'node_modules/a': { version: '1.0.0', integrity: 'y' } }, false],
+  ['nothing', {}, false],
+  ['more', { 'node_modules/a': { version: '1.0.0', integrity: 'x' }, 'node_modules/b': { version: '1.0.0' } }, false],
+])('node_modules with %s', (_, packages, expected) => {
+  install(packages)
+  expect(isInstalled(checkout)).toBe(expected)
+})
+
+test('an optional package of another system may be missing', () => {
+  install()
+  writeJson('package-lock.json', {
+    packages: {
+      'node_modules/a': { version: '1.0.0', integrity: 'x' },
+      'node_modules/other': { version: '1.0.0', optional: true },
+    },
+  })
+  expect(isInstalled(checkout)).toBe(true)
+})
+
+/** An npm that installs what the lockfile asks for, counts its calls, and talks on stdout as npm does. */
+function fakeNpm(): NodeJS.ProcessEnv {
+  const script = `#!/bin/sh
+echo "$@" >> "${checkout}/calls"
+echo 'added 1 package'
+mkdir -p "${checkout}/node_modules/.bin"
+ln -s "${process.execPath}" "${checkout}/node_modules/.bin/node"
+printf '{"packages": {"node_modules/a": {"version": "1.0.0", "integrity": "x"}}}' > "${checkout}/node_modules/.package-lock.json"
+`
+  writeFileSync(join(checkout, 'npm'), script)
+  chmodSync(join(checkout, 'npm'), 0o755)
+  return { PATH: `${checkout}:${process.env.PATH}` }
+}
+
+test("what is missing is installed once, though two begin at once, and stdout stays the program's", async () => {
+  const env = fakeNpm()
+  const both = [start('console.log(1)', [], env), start('console.log(1)', [], env)]
+  const results = await Promise.all(both.map(({ ended }) => ended))
+  expect(results).toEqual([
+    { code: 0, stdout: '1\n' },
+    { code: 0, stdout: '1\n' },
+  ])
+  expect(readFileSync(join(checkout, 'calls'), 'utf8')).toBe('ci --no-progress\n')
+})
+
+test("a lock whose holder was killed is in nobody's way", async () => {
+  mkdirSync(join(checkout, '.artefacts'))
+  writeFileSync(join(checkout, '.artefacts', 'install.lock'), `${process.pid} 1`)
+  expect((await start('console.log(1)', [], fakeNpm()).ended).stdout).toBe('1\n')
+})
