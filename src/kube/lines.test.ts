@@ -11,16 +11,22 @@ async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator
   yield bytes.subarray(start)
 }
 
+async function read(chunks: AsyncIterable<Uint8Array>): Promise<string[]> {
+  const all: string[] = []
+  for await (const line of lines(chunks)) all.push(line)
+  return all
+}
+
 test('lines are the same however the bytes are cut', async () => {
   const text = fc.string({ unit: 'grapheme' }).map(line => line.replaceAll('\n', ''))
   await fc.assert(
     fc.asyncProperty(fc.array(text), fc.array(fc.nat(9)), async (expected, sizes) => {
       const bytes = Buffer.from(expected.map(line => `${line}\n`).join(''))
-      expect(await Array.fromAsync(lines(cut(bytes, sizes)))).toEqual(expected)
+      expect(await read(cut(bytes, sizes))).toEqual(expected)
     }),
   )
 })
 
 test('what is cut off at the end is no line', async () => {
-  expect(await Array.fromAsync(lines(cut(Buffer.from('whole\nhal'), [2])))).toEqual(['whole'])
+  expect(await read(cut(Buffer.from('whole\nhal'), [2]))).toEqual(['whole'])
 })
