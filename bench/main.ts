@@ -1,0 +1,19 @@
+/** Benchmarks: each prints one line `RESULT {json}` with its conditions.  npm run bench -- NAME [options] */
+
+import { runProgram } from '../box/program.ts'
+import { createProgress } from '../box/progress.ts'
+import { spawnBench } from './spawn.ts'
+
+const benches = { spawn: spawnBench }
+
+await runProgram(async signal => {
+  const [name = '', ...args] = process.argv.slice(2)
+  const bench = Object.hasOwn(benches, name) ? benches[name as keyof typeof benches] : undefined
+  if (!bench) {
+    process.stderr.write(`usage: npm run bench -- ${Object.keys(benches).join('|')} [options]\n`)
+    return 2
+  }
+  const result = await bench(args, createProgress(), signal)
+  process.stdout.write(`RESULT ${JSON.stringify(result)}\n`)
+  return 0
+})
