@@ -76,11 +76,10 @@ function parseCommand(args: readonly string[]): Command | undefined {
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  // `skylab check` needs nothing of what serving loads.
-  const serving: string = './serve.ts'
   const code = await main(process.argv.slice(2), {
     env: process.env,
-    serve: async settings => (await import(serving)).serve(settings),
+    // `skylab check` needs nothing of what serving loads.
+    serve: async settings => (await import('./serve.ts')).serve(settings),
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),
   })

@@ -78,7 +78,7 @@ describe('what Node refuses', () => {
   })
 
   it('a request without a host is answered all the same', async () => {
-    const reply = await replyOn(await raw(await start(), 'GET /healthz HTTP/1.0\r\n\r\n'))
+    const reply = await replyOn(await raw(await start(), 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'))
     expect(reply).toEqual({ status: 200, body: { status: 'ok' } })
   })
 })

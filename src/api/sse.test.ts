@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -132,13 +133,34 @@ describe('a stream of events', () => {
   })
 
   it('is not disturbed by an event that comes as its reader goes away', async () => {
-    const feed = new ScriptedFeed()
-    const { reader, read, ended } = pumpOf(feed)
+    const next = Promise.withResolvers<IteratorResult<LabEvent[]>>()
+    const feed: EventFeed = { read: () => ({ [Symbol.asyncIterator]: () => ({ next: () => next.promise }) }) }
+    const { clock, reader, read, ended } = pumpOf(feed)
     await read()
+    await clock.whenSleeping(heartbeatMs)
     void read()
-    feed.push(info(1))
+    next.resolve({ value: [info(1)] })
     await reader.cancel()
     expect(await ended).toEqual({ end: 'stopped', error: undefined })
+  })
+
+  it('lets the feed clean up when its reader is cut with a batch in hand', async () => {
+    const cleaned = Promise.withResolvers<void>()
+    const feed: EventFeed = {
+      read: async function* () {
+        try {
+          for (let seq = 1; ; seq++) yield [info(seq)]
+        } finally {
+          cleaned.resolve()
+        }
+      },
+    }
+    const { clock, read, ended } = pumpOf(feed, () => {})
+    await read()
+    await clock.whenSleeping(writeTimeoutMs)
+    clock.advance(writeTimeoutMs)
+    expect((await ended).end).toBe('cut')
+    await cleaned.promise
   })
 
   it('ends cleanly when the feed breaks, so that its client comes back, and says why', async () => {
@@ -153,18 +175,24 @@ describe('a stream of events', () => {
     expect(await ended).toMatchObject({ end: 'failed', error: { message: 'Redis went away' } })
   })
 
-  it('leaves no failure of a feed unheard when it was cut before', async () => {
-    const next = Promise.withResolvers<never>()
-    const feed: EventFeed = { read: () => ({ [Symbol.asyncIterator]: () => ({ next: () => next.promise }) }) }
-    const { clock, read, ended } = pumpOf(feed, () => {})
-    await read()
-    await clock.whenSleeping(heartbeatMs)
-    clock.advance(heartbeatMs)
-    await clock.whenSleeping(writeTimeoutMs)
-    clock.advance(writeTimeoutMs)
-    await ended
-    // Unheard, it would end the process, and this test with it.
-    next.reject(new Error('too late'))
+  it('leaves no failure of a feed unheard when it is stopped as it asks', async () => {
+    // Unheard, it would end the process, and this run with it.
+    const next = () => {
+      stream.pump.stop()
+      return Promise.reject(new Error('too late'))
+    }
+    const stream = pumpOf({ read: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) })
+    await stream.read()
+    expect((await stream.ended).end).toBe('stopped')
     await new Promise(setImmediate)
+  })
+
+  it('leaves no listeners behind as it goes on', async () => {
+    const feed = new ScriptedFeed()
+    for (let seq = 1; seq <= 20; seq++) feed.push(info(seq))
+    const { read } = pumpOf(feed)
+    for (let count = 0; count < 20; count++) await read()
+    // One of the feed, one of the wait in progress.
+    expect(getEventListeners(feed.signal!, 'abort').length).toBeLessThanOrEqual(2)
   })
 })

@@ -60,18 +60,28 @@ export class EventPump {
     let end: StreamEnd = 'failed'
     let failure: unknown
     try {
-      end = await this.#pump(this.#feed.read(this.#stop.signal)[Symbol.asyncIterator]())
+      end = await this.#pump()
     } catch (error) {
       failure = error
     }
     if (end !== 'cut') this.#channel.close()
     else if (this.#options.sever) this.#options.sever()
     else this.#channel.fail(new Error('event stream cut'))
-    this.#stop.abort()
     this.#options.onEnd(end, failure)
   }
 
-  async #pump(batches: AsyncIterator<readonly LabEvent[]>): Promise<StreamEnd> {
+  async #pump(): Promise<StreamEnd> {
+    const batches = this.#feed.read(this.#stop.signal)[Symbol.asyncIterator]()
+    try {
+      return await this.#bring(batches)
+    } finally {
+      this.#stop.abort()
+      // A generator left where it had yielded would never let go of what it holds; one that is deaf is not waited for.
+      batches.return?.().catch(() => {})
+    }
+  }
+
+  async #bring(batches: AsyncIterator<readonly LabEvent[]>): Promise<StreamEnd> {
     let text = preamble
     let next: Promise<IteratorResult<readonly LabEvent[]>> | undefined
     for (;;) {
