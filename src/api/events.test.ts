@@ -47,10 +47,10 @@ describe('GET labs/<username>/events', () => {
   })
 
   it('opens no stream for HEAD', async () => {
-    const feed = new ScriptedFeed()
-    const response = await api({ events: async () => feed }, {}, { maxStreamsPerUser: 1 })('HEAD', path, 'rra')
+    const { metrics } = apiParts()
+    const response = await api({ events: async () => new ScriptedFeed() }, { metrics })('HEAD', path, 'rra')
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
-    expect(feed.signal).toBeUndefined()
+    expect((await metrics.eventStreamsOpen.get()).values[0]?.value).toBe(0)
   })
 
   it('holds back a user with too many, counts what is open, and forgets what ended', async () => {

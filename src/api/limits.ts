@@ -26,6 +26,11 @@ export class PerUserLimit {
     return () => this.#leave(username)
   }
 
+  /** How many users hold anything now. */
+  get users(): number {
+    return this.#held.size
+  }
+
   #leave(username: string): void {
     const held = this.#held.get(username) ?? 0
     // Names of users who hold nothing are forgotten, or the map would grow with all who ever came.
