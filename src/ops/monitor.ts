@@ -34,12 +34,16 @@ interface Trouble {
 
 /** How long a deletion's last objects may still show in a replica's watches before they are looked into. */
 const settleMs = 2_000
+/** How long after it was first seen a namespace is asked whose it is; what runs by then is looked into at its end. */
+const lateWriteMs = 20_000
 
 export class Monitor {
   readonly #options: MonitorOptions
   readonly #trouble = new Map<string, Trouble>()
   /** The last word on each pod that was written or refused, so that it is not sent with every change of the pod. */
   readonly #said = new Map<string, string>()
+  /** UIDs of namespaces that were, or will be, looked into. */
+  readonly #seen = new Set<string>()
   readonly #closed = new AbortController()
   #offs: (() => void)[] = []
 
@@ -78,7 +82,9 @@ export class Monitor {
     await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events })
   }
 
-  #look({ pod, goneUid }: Change): void {
+  #look({ namespace, pod, goneUid }: Change): void {
+    if (goneUid !== undefined) this.#seen.delete(goneUid)
+    else if (!pod) this.#lookIntoLater(namespace)
     if (!pod?.user) return
     const { user } = pod
     this.#run(() => (goneUid === undefined ? this.judge(pod) : this.judgeGone(user, goneUid)))
@@ -95,6 +101,18 @@ export class Monitor {
     this.#run(() => this.#missing(user, namespace))
     clock.sleep(settleMs, this.#closed.signal).then(
       () => this.#run(() => debris.remove(namespace)),
+      () => {},
+    )
+  }
+
+  /** A namespace that is new to us is an operation's, as a rule; one that a late write made is nobody's. */
+  #lookIntoLater(name: string): void {
+    const { view, clock, debris } = this.#options
+    const uid = view.namespace(name)?.uid
+    if (uid === undefined || this.#seen.has(uid)) return
+    this.#seen.add(uid)
+    clock.sleep(lateWriteMs, this.#closed.signal).then(
+      () => this.#run(() => debris.remove(name)),
       () => {},
     )
   }
