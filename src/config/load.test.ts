@@ -56,10 +56,16 @@ describe('YAML 1.1', () => {
     ])
   })
 
-  it('quotes nothing of a file that cannot be parsed', async () => {
-    const problems = await problemsOf(`${minimal}redis: {url: "redis://:hunter2@host" hunter3]\n`)
-    expect(problems.join()).toMatch(/line 2/)
-    expect(problems.join()).not.toMatch(/hunter/)
+  it.each([
+    ['is not YAML (tag resolve failed)', 'url: !hunter2'],
+    ['is not YAML (unexpected token)', 'url: |hunter2'],
+    ['is not YAML (unexpected token)', 'url: ] hunter2'],
+    ['is not YAML (bad scalar start)', 'url: @hunter2'],
+    ['an alias of YAML that cannot be resolved', 'url: *hunter2'],
+  ])('quotes nothing of a file that cannot be parsed: %s', async (words, line) => {
+    const problems = (await problemsOf(`${minimal}redis:\n  ${line}\n`)).join()
+    expect(problems).toContain(words)
+    expect(problems).not.toMatch(/hunter/)
   })
 
   it('refuses aliases that multiply', async () => {

@@ -23,8 +23,8 @@ export function parseYaml(text: string): { value: unknown } | { problems: string
 
 function words(error: YAMLError, text: string): string {
   if (error.code === 'DUPLICATE_KEY') return `the key ${keyAt(text, error.pos[0])} stands twice`
-  // The parser's messages may quote the source, which may be a secret.
-  return error.message.replace(/(["'`]).*\1/gs, '…')
+  // The parser's own messages quote the source, which may be a secret: `password: !abc` is a tag to it.
+  return `is not YAML (${error.code.toLowerCase().replaceAll('_', ' ')})`
 }
 
 function keyAt(text: string, position: number): string {
