@@ -84,23 +84,41 @@ describe('a token', () => {
     await expect(read).rejects.toMatchObject({ name: 'RetryLater' })
   })
 
-  test('of an exec plugin is asked for once, and again only when it is refused', async () => {
+  /** A kubeconfig whose plugin gives `t1`, `t2`, … each time it is run. */
+  function countingPlugin(): string {
     const script = join(server.folder, 'plugin')
     const count = join(server.folder, 'count')
     const credential = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t'
     writeFileSync(script, `#!/bin/sh\necho run >> ${count}\necho '${credential}'$(wc -l < ${count})'"}}'\n`)
     chmodSync(script, 0o700)
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: script, interactiveMode: 'Never' }
-    const client = connect(server.kubeconfig({ exec }))
-    await client.get(ref)
-    clock.advance(60_000)
-    await client.get(ref)
-    clock.advance(2_000)
+    return server.kubeconfig({ exec })
+  }
+
+  async function readRefused(client: KubeClient): Promise<void> {
     server.script.push(status(401, 'Unauthorized'))
     const read = client.get(ref)
     clock.advance(await clock.sleepBetween(100, 200))
     await read
+  }
+
+  test('of an exec plugin is asked for once, and again only when it is refused', async () => {
+    const client = connect(countingPlugin())
+    await client.get(ref)
+    clock.advance(60_000)
+    await client.get(ref)
+    clock.advance(2_000)
+    await readRefused(client)
     expect(tokens()).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2'])
+  })
+
+  test('that is refused again at once is not asked for again at once', async () => {
+    const client = connect(countingPlugin())
+    await client.get(ref)
+    clock.advance(2_000)
+    await readRefused(client)
+    await readRefused(client)
+    expect(tokens()).toEqual(['t1', 't1', 't2', 't2', 't2'].map(token => `Bearer ${token}`))
   })
 })
 

@@ -137,6 +137,25 @@ test('what goes well resets the wait', async () => {
   await server.until(5)
 })
 
+test('so does a watch that lived, though nothing happened', async () => {
+  const bad = status(503, 'ServiceUnavailable')
+  let end: () => void = () => {}
+  const open = Promise.withResolvers<void>()
+  const idle = stream(response => {
+    end = () => response.end()
+    open.resolve()
+  })
+  server.script.push(list(7), bad, bad, idle, says())
+  reflector.start()
+  for (const fullMs of [250, 500]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
+  await open.promise
+  await clock.sleepBetween(90_000, 90_000)
+  clock.advance(10_000)
+  end()
+  clock.advance(await clock.sleepBetween(125, 250))
+  await server.until(5)
+})
+
 test('lists have a gap between them, however fast the server says 410', async () => {
   const tooOld = says(line('ADDED', pod('a', 6)), line('ERROR', expired))
   server.script.push(list(5), tooOld, list(5), tooOld)

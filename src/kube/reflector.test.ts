@@ -170,6 +170,7 @@ describe('a watch that ends goes on where it was', () => {
 describe('what is too old is listed again', () => {
   test.each<[string, Answer]>([
     ['told in the stream', says(line('ERROR', expired))],
+    ['any other error in the stream', says(line('ERROR', { kind: 'Status', code: 500, reason: 'InternalError' }))],
     ['told when the watch is opened', status(410, 'Expired')],
     ['a resource version that makes no sense', status(400, 'BadRequest')],
   ])('%s', async (_name, answer) => {

@@ -177,7 +177,6 @@ export class Requester {
 
   async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined) {
     const credentials = await this.#credentials.current()
-    startSignal?.throwIfAborted()
     try {
       const { method, path, body } = call
       const headers = this.#headers(credentials, call)
