@@ -57,9 +57,7 @@ const optionTypes: Readonly<Record<keyof LabOptions, 'boolean' | 'string'>> = {
 }
 
 function optionsOf(found: JsonObject): LabOptions {
-  const known = Object.entries(found).filter(([name, value]) => {
-    return Object.hasOwn(optionTypes, name) && typeof value === optionTypes[name as keyof LabOptions]
-  })
+  const known = Object.entries(found).filter(([name, value]) => typeof value === optionTypes[name as keyof LabOptions])
   return Object.fromEntries(known)
 }
 
