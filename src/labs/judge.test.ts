@@ -269,6 +269,8 @@ describe('tellEvent', () => {
     const probe = { warning: true, reason: 'Unhealthy', message: 'Startup probe failed: connection refused' }
     expect(tellEvent(podEventFacts(probe))).toBeNull()
     expect(tellEvent(podEventFacts({ ...probe, message: 'Liveness probe failed' }))).not.toBeNull()
+    const nameless = { warning: true, reason: 'MissingClusterDNS', message: 'kubelet does not have ClusterDNS IP' }
+    expect(tellEvent(podEventFacts(nameless))).toBeNull()
     const skipped = { warning: true, reason: 'FailedScheduling', message: 'skip schedule deleting pod: a/b' }
     expect(tellEvent(podEventFacts(skipped))).toBeNull()
   })

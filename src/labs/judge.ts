@@ -146,10 +146,14 @@ export function tellEvent(event: PodEventFacts): { event: 'info' | 'error'; data
   return data ? { event: event.warning ? 'error' : 'info', data } : null
 }
 
-/** While a lab comes up its start-up probe fails each second; a pod that is being deleted is no longer scheduled. */
+/**
+ * While a lab comes up its start-up probe fails each second; a cluster without names says so at every look at a pod; a pod
+ * that is being deleted is no longer scheduled.
+ */
 function isNoise({ reason, message }: PodEventFacts): boolean {
   if (reason === 'Unhealthy') return message.startsWith('Startup probe')
-  return reason === 'FailedScheduling' && message.startsWith('skip schedule deleting pod')
+  if (reason === 'FailedScheduling') return message.startsWith('skip schedule deleting pod')
+  return reason === 'MissingClusterDNS'
 }
 
 function failureOf(pod: PodFacts): string {
