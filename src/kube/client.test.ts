@@ -4,36 +4,29 @@ import { RetryLater } from '../errors.ts'
 import { isAlreadyExists, KubeClient, KubeError } from './client.ts'
 import { ManualClock } from './testing/clock.ts'
 import { silentLog } from './testing/log.ts'
-import { type Answer, hang, json, reset, ScriptedServer, status } from './testing/server.ts'
+import { type Answer, json, reset, ScriptedServer, status } from './testing/server.ts'
 
 let server: ScriptedServer
 let clock: ManualClock
 let client: KubeClient
 let requests: [verb: string, code: string][]
-const clients: KubeClient[] = []
 
-function connect(maxInFlight = 8): KubeClient {
-  const made = new KubeClient({
-    kubernetes: { kubeconfig: server.kubeconfig(), requestTimeoutSeconds: 10, maxInFlight },
+beforeEach(async () => {
+  server = await new ScriptedServer().listen()
+  clock = new ManualClock()
+  requests = []
+  client = new KubeClient({
+    kubernetes: { kubeconfig: server.kubeconfig(), requestTimeoutSeconds: 10, maxInFlight: 8 },
     version: '1.2.3',
     replica: 'r1',
     clock,
     log: silentLog,
     onRequest: (verb, code) => requests.push([verb, code]),
   })
-  clients.push(made)
-  return made
-}
-
-beforeEach(async () => {
-  server = await new ScriptedServer().listen()
-  clock = new ManualClock()
-  requests = []
-  client = connect()
 })
 
 afterEach(async () => {
-  await Promise.all(clients.splice(0).map(made => made.close()))
+  await client.close()
   await server.close()
 })
 
@@ -101,131 +94,6 @@ describe('create', () => {
     const made = client.create(pod)
     clock.advance(await clock.sleepBetween(100, 200))
     expect(await made).toEqual(pod)
-  })
-})
-
-describe('retries', () => {
-  test.each([429, 500, 502, 503, 504])('%d is tried again', async code => {
-    server.script.push(status(code, 'Busy'), json(pod))
-    const read = client.get(ref)
-    clock.advance(await clock.sleepBetween(100, 200))
-    expect(await read).toEqual(pod)
-  })
-
-  test('Retry-After is honoured, by header or by body', async () => {
-    const details = { kind: 'Status', reason: 'ServerTimeout', details: { retryAfterSeconds: 4 } }
-    server.script.push(status(429, 'TooManyRequests', 'slow', { 'Retry-After': '3' }), json(details, 500), json(pod))
-    const read = client.get(ref)
-    clock.advance(await clock.sleepBetween(3_100, 3_200))
-    clock.advance(await clock.sleepBetween(4_200, 4_400))
-    expect(await read).toEqual(pod)
-  })
-
-  test('waits grow, and end as RetryLater', async () => {
-    server.fallback = status(503, 'ServiceUnavailable', 'starting')
-    const read = watched(client.get(ref))
-    for (const fullMs of [200, 400, 800, 1600]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
-    await expect(read).rejects.toThrow(RetryLater)
-    await expect(read).rejects.toThrow('Kubernetes does not answer for now: starting')
-    expect(server.received).toHaveLength(5)
-  })
-
-  test('a wait that is long is handed on, with its length', async () => {
-    server.script.push(status(429, 'TooManyRequests', 'later', { 'Retry-After': '60' }))
-    await expect(client.get(ref)).rejects.toMatchObject({ name: 'RetryLater', afterMs: 60_000 })
-  })
-
-  test('an aborted signal ends the wait between attempts', async () => {
-    server.fallback = status(503, 'ServiceUnavailable')
-    const stop = new AbortController()
-    const read = watched(client.get(ref, { signal: stop.signal }))
-    await clock.sleepBetween(100, 200)
-    stop.abort(new Error('lease lost'))
-    await expect(read).rejects.toThrow('lease lost')
-    expect(server.received).toHaveLength(1)
-  })
-
-  test('nobody listening is RetryLater too', async () => {
-    server.script.push(json(pod))
-    await client.get(ref)
-    await server.close()
-    const read = watched(client.get(ref))
-    for (const fullMs of [200, 400, 800, 1600]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
-    await expect(read).rejects.toThrow(RetryLater)
-  })
-})
-
-describe('deadline', () => {
-  test('a server that hangs is left after the request time-out', async () => {
-    server.script.push(hang, json(pod))
-    const read = client.get(ref)
-    await server.until(1)
-    clock.advance(await clock.sleepBetween(10_000, 10_000))
-    clock.advance(await clock.sleepBetween(100, 200))
-    expect(await read).toEqual(pod)
-    expect(requests).toEqual([
-      ['get', 'error'],
-      ['get', '200'],
-    ])
-  })
-
-  test('so is one that begins an answer and does not end it', async () => {
-    const begin: Answer = (_request, response) => void response.writeHead(200).write('{')
-    server.script.push(begin, json(pod))
-    const read = client.get(ref)
-    await server.until(1)
-    clock.advance(await clock.sleepBetween(10_000, 10_000))
-    clock.advance(await clock.sleepBetween(100, 200))
-    expect(await read).toEqual(pod)
-  })
-
-  test('a hung request gives its slot back', async () => {
-    const narrow = connect(1)
-    server.script.push(hang, json(pod), json(pod))
-    const first = narrow.get(ref)
-    await server.until(1)
-    const second = narrow.get(ref)
-    clock.advance(await clock.sleepBetween(10_000, 10_000))
-    expect(await second).toEqual(pod)
-    clock.advance(await clock.sleepBetween(100, 200))
-    expect(await first).toEqual(pod)
-  })
-})
-
-describe('connections', () => {
-  test('500 reads share a few, and never more are in flight than allowed', async () => {
-    let inFlight = 0
-    let most = 0
-    server.fallback = (request, response) => {
-      inFlight += 1
-      most = Math.max(most, inFlight)
-      setImmediate(() => {
-        inFlight -= 1
-        json(pod)(request, response)
-      })
-    }
-    await Promise.all(Array.from({ length: 500 }, () => client.get(ref)))
-    expect(most).toBeLessThanOrEqual(8)
-    // A connection is free a moment after its answer was read, so a few more are opened.
-    expect(server.connections).toBeLessThan(24)
-  })
-
-  test('signals that live long gather no listeners', async () => {
-    const stop = new AbortController()
-    let listeners = 0
-    const { addEventListener, removeEventListener } = stop.signal
-    stop.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
-      listeners += 1
-      addEventListener.apply(stop.signal, args)
-    }
-    stop.signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
-      listeners -= 1
-      removeEventListener.apply(stop.signal, args)
-    }
-    server.fallback = json(pod)
-    await client.get(ref, { signal: stop.signal })
-    await client.create(pod, { signal: stop.signal })
-    expect(listeners).toBe(0)
   })
 })
 
@@ -321,75 +189,5 @@ describe('list', () => {
   test('no items at all is an empty list', async () => {
     server.script.push(json({ metadata: { resourceVersion: '1' }, items: null }))
     expect(await client.list('v1', 'Pod')).toEqual([])
-  })
-})
-
-describe('an abort', () => {
-  test('cuts a read off', async () => {
-    let cut: () => void = () => {}
-    const closed = new Promise<void>(resolve => {
-      cut = resolve
-    })
-    server.script.push((_request, response) => void response.on('close', () => cut()))
-    const stop = new AbortController()
-    const read = watched(client.get(ref, { signal: stop.signal }))
-    await server.until(1)
-    stop.abort(new Error('lease lost'))
-    await expect(read).rejects.toThrow('lease lost')
-    await closed
-  })
-
-  test('ends the await of a write, and leaves the write to its answer', async () => {
-    const stop = new AbortController()
-    let answer: () => void = () => {}
-    server.script.push((request, response) => {
-      answer = () => json(pod, 201)(request, response)
-    })
-    const written = watched(client.create(pod, { signal: stop.signal, agent: 'op=7' }))
-    await server.until(1)
-    stop.abort(new Error('lease lost'))
-    await expect(written).rejects.toThrow('lease lost')
-
-    let settled = false
-    const wait = client.settled('op=7').then(() => {
-      settled = true
-    })
-    await client.settled('op=8')
-    expect(settled).toBe(false)
-    expect(requests).toEqual([])
-    answer()
-    await wait
-    expect(requests).toEqual([['create', '201']])
-  })
-
-  test('a write that nobody answers settles by its deadline', async () => {
-    const stop = new AbortController()
-    server.script.push(hang)
-    const written = watched(client.create(pod, { signal: stop.signal, agent: 'op=7' }))
-    await server.until(1)
-    stop.abort(new Error('lease lost'))
-    await expect(written).rejects.toThrow('lease lost')
-    clock.advance(await clock.sleepBetween(10_000, 10_000))
-    await client.settled('op=7')
-    expect(server.received).toHaveLength(1)
-  })
-
-  test('that came before sends nothing', async () => {
-    await expect(client.create(pod, { signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow('too late')
-    expect(server.received).toEqual([])
-  })
-
-  test('while a write waits for its slot keeps it from being sent', async () => {
-    const narrow = connect(1)
-    server.script.push(hang, json(pod))
-    watched(narrow.get(ref))
-    await server.until(1)
-    const stop = new AbortController()
-    const written = watched(narrow.create(pod, { signal: stop.signal }))
-    stop.abort(new Error('lease lost'))
-    await expect(written).rejects.toThrow('lease lost')
-    clock.advance(await clock.sleepBetween(10_000, 10_000))
-    await narrow.get(ref)
-    expect(server.received.map(request => request.method)).toEqual(['GET', 'GET'])
   })
 })
