@@ -8,13 +8,21 @@
 // to say goes to stderr: stdout belongs to the program.
 import { spawn } from 'node:child_process'
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
+import { constants, homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const installLock = join(root, '.artefacts', 'install.lock')
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** Where box/progress.ts remembers how long things took. */
+const durationsFile = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'skylab', 'durations.json')
+const partName = 'npm packages'
+
+// As the lockfile says, and without touching it. `npm ci` would do the same, but it refuses where a registry lacks the
+// packages of other systems, which nobody here asks for. Warnings are about the machine's Node, which runs only this file.
+const installCommand = ['install', '--no-save', '--no-progress', '--no-audit', '--no-fund', '--loglevel=error']
 
 const say = text => process.stderr.write(`${text}\n`)
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
@@ -95,21 +103,31 @@ function clearDeadLock() {
 
 async function installPackages() {
   for (let tries = 0; !tryLock(); tries++) {
-    if (tries === 0) say('npm packages: another run installs them, waiting')
+    if (tries === 0) say(`another run installs the ${partName}: waiting`)
     clearDeadLock()
     await sleep(200)
   }
   try {
     if (isInstalled(root)) return
     const begun = performance.now()
-    say('npm packages: npm ci …')
-    // npm's stdout is put on our stderr: it would stand before the program's own output.
-    const code = await ended(spawn('npm', ['ci', '--no-progress'], { cwd: root, stdio: ['ignore', 2, 2] }))
-    if (code !== 0) throw new Error(`npm ci ended with exit code ${code}`)
-    say(`npm packages: installed in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    const durations = readJson(durationsFile) ?? {}
+    const last = durations[partName]
+    say(`… ${partName}${last === undefined ? '' : ` (last time ${last} s)`}`)
+    const code = await ended(forwardSignals(spawn('npm', installCommand, { cwd: root, stdio: ['ignore', 2, 2] })))
+    if (code !== 0) throw new Error(`npm ended with exit code ${code}`)
+    if (!isInstalled(root)) throw new Error('npm installed other packages than package-lock.json names')
+    const seconds = Number(((performance.now() - begun) / 1000).toFixed(1))
+    say(`✓ ${partName}  ${seconds} s`)
+    mkdirSync(dirname(durationsFile), { recursive: true })
+    writeFileSync(durationsFile, JSON.stringify({ ...durations, [partName]: seconds }, null, 2))
   } finally {
     rmSync(installLock, { force: true })
   }
+}
+
+function forwardSignals(child) {
+  for (const signal of stopSignals) process.on(signal, () => child.kill(signal))
+  return child
 }
 
 /** A child's exit code; killed by a signal, 128 plus its number, as a shell has it. */
@@ -128,7 +146,7 @@ async function runProgram(file, programArguments) {
   const node = join(root, 'node_modules', '.bin', 'node')
   const watcher = pathToFileURL(join(root, 'scripts', 'orphan.mjs')).href
   const child = spawn(node, ['--import', watcher, file, ...programArguments], { stdio: [0, 1, 2, 'ipc'] })
-  for (const signal of stopSignals) process.on(signal, () => child.kill(signal))
+  forwardSignals(child)
   const parent = process.ppid
   if (process.env.npm_lifecycle_event) {
     setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 1000).unref()

@@ -40,7 +40,9 @@ function install(packages: object = { 'node_modules/a': { version: '1.0.0', inte
 function start(code: string, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
   writeFileSync(join(checkout, 'program.ts'), code)
   const command = [join(checkout, 'scripts', 'run.mjs'), join(checkout, 'program.ts'), ...args]
-  const child = spawn(process.execPath, command, { env: { ...process.env, npm_lifecycle_event: '', ...env } })
+  const child = spawn(process.execPath, command, {
+    env: { ...process.env, npm_lifecycle_event: '', XDG_CACHE_HOME: join(checkout, 'cache'), ...env },
+  })
   let stdout = ''
   child.stdout.on('data', chunk => (stdout += chunk))
   const ended = once(child, 'close').then(([code]) => ({ code, stdout }))
@@ -124,7 +126,18 @@ test("what is missing is installed once, though two begin at once, and stdout st
     { code: 0, stdout: '1\n' },
     { code: 0, stdout: '1\n' },
   ])
-  expect(readFileSync(join(checkout, 'calls'), 'utf8')).toBe('ci --no-progress\n')
+  expect(readFileSync(join(checkout, 'calls'), 'utf8')).toMatch(/^install --no-save .*\n$/)
+})
+
+test('how long it takes is remembered beside other durations, and told the next time', async () => {
+  writeJson('cache/skylab/durations.json', { other: 1, 'npm packages': 12.3 })
+  const { child, ended } = start('', [], fakeNpm())
+  let stderr = ''
+  child.stderr.on('data', chunk => (stderr += chunk))
+  await ended
+  expect(stderr).toContain('… npm packages (last time 12.3 s)\n')
+  const durations = JSON.parse(readFileSync(join(checkout, 'cache/skylab/durations.json'), 'utf8'))
+  expect(durations).toEqual({ other: 1, 'npm packages': expect.any(Number) })
 })
 
 test("a lock whose holder was killed is in nobody's way", async () => {
