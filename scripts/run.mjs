@@ -138,19 +138,41 @@ function ended(child) {
   })
 }
 
-/**
- * Runs the program and hands signals on. The channel between the two tells the program when this process was
- * killed (scripts/orphan.mjs); npm's death is seen by another parent, for npm cannot tell when it is killed either.
- */
+/** npm, where it started us, and the shell that it may have put between; each with its start, pids being given out again. */
+function starters() {
+  if (!process.env.npm_lifecycle_event) return []
+  const isShell = /^(sh|dash|bash)$/.test(readProcess(process.ppid, 'comm').trim())
+  const grandparent = Number(/^PPid:\s*(\d+)/m.exec(readProcess(process.ppid, 'status'))?.[1])
+  const pids = isShell && grandparent ? [process.ppid, grandparent] : [process.ppid]
+  return pids.map(pid => ({ pid, startTime: startTimeOf(pid) }))
+}
+
+function readProcess(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Asks the program to end when npm has been killed: the kernel tells us nothing of it, so we look. */
+function watchStarters(child) {
+  const watched = starters()
+  const timer = setInterval(() => {
+    if (watched.every(({ pid, startTime }) => startTimeOf(pid) === startTime)) return
+    clearInterval(timer)
+    child.kill('SIGTERM')
+  }, 1000)
+  timer.unref()
+}
+
+/** Runs the program and hands signals on. By the channel it learns that this process was killed: scripts/orphan.mjs. */
 async function runProgram(file, programArguments) {
   const node = join(root, 'node_modules', '.bin', 'node')
-  const watcher = pathToFileURL(join(root, 'scripts', 'orphan.mjs')).href
-  const child = spawn(node, ['--import', watcher, file, ...programArguments], { stdio: [0, 1, 2, 'ipc'] })
+  const preload = pathToFileURL(join(root, 'scripts', 'orphan.mjs')).href
+  const child = spawn(node, ['--import', preload, file, ...programArguments], { stdio: [0, 1, 2, 'ipc'] })
   forwardSignals(child)
-  const parent = process.ppid
-  if (process.env.npm_lifecycle_event) {
-    setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 1000).unref()
-  }
+  watchStarters(child)
   return ended(child)
 }
 

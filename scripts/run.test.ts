@@ -77,6 +77,25 @@ test('a program whose starter is killed is asked to end', async () => {
   expect((await ended).stdout).toContain('terminated')
 })
 
+test.each(['npm', 'the shell between'])('a program is asked to end when %s is killed', async who => {
+  install()
+  writeFileSync(join(checkout, 'program.ts'), waits)
+  const shell = `"${process.execPath}" "${checkout}/scripts/run.mjs" "${checkout}/program.ts"; true`
+  const npm = `const { pid } = require('child_process').spawn('sh', ['-c', process.argv[1]], { stdio: 'inherit' })
+    console.error(pid)
+    setInterval(() => {}, 1000)`
+  const env = { ...process.env, npm_lifecycle_event: 'demo' }
+  const child = spawn(process.execPath, ['-e', npm, shell], { env })
+  let stdout = ''
+  child.stdout.on('data', chunk => (stdout += chunk))
+  const [[shellPid]] = await Promise.all([once(child.stderr, 'data'), once(child.stdout, 'data')])
+  process.kill(who === 'npm' ? child.pid! : Number(String(shellPid)), 'SIGKILL')
+  if (who === 'npm') await once(child, 'close')
+  else await once(child.stdout, 'data')
+  expect(stdout).toContain('terminated')
+  child.kill('SIGKILL')
+})
+
 test('it does not keep a program running that has come to its end', async () => {
   install()
   expect((await start('console.log(1)').ended).code).toBe(0)
