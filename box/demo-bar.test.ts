@@ -31,7 +31,7 @@ describe('EventBar', () => {
     { event: 'info', data: 'begun' },
     { event: 'progress', data: '50' },
     { event: 'error', data: 'slow registry' },
-    { event: 'info', data: 'pod starts' },
+    { event: 'info', data: `pod starts ${'x'.repeat(100)}` },
   ]
 
   function show(isTTY: boolean, last: LabEvent): string {
@@ -46,7 +46,7 @@ describe('EventBar', () => {
     expect(lines.map(line => line.replace(/^ *[█░]+ +/, ''))).toEqual([
       '0 % begun',
       '  ! slow registry',
-      '50 % pod starts',
+      `50 % pod starts ${'x'.repeat(100)}`,
       '100 % lab is ready',
     ])
   })

@@ -40,7 +40,8 @@ export class EventBar {
   }
 
   #line(): string {
-    return renderBar(this.#percent, this.#words, this.#screen.columns ?? defaultColumns)
+    const { isTTY, columns = defaultColumns } = this.#screen
+    return renderBar(this.#percent, this.#words, isTTY ? columns : Number.POSITIVE_INFINITY)
   }
 
   #end(event: 'complete' | 'failed', data: string): void {
