@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt } from './command.ts'
@@ -74,6 +74,17 @@ export function podProcesses(): number[] {
 }
 
 export const isInPods = (cgroups: string | null): boolean => /^\d+:[^:]*:\/kubepods/m.test(cgroups ?? '')
+
+/** Where a kubelet keeps the groups of its pods: under each controller, or under the one root of version 2. */
+export function podCgroups(): string[] {
+  const root = '/sys/fs/cgroup'
+  return [root, ...listFolder(root)].map(path => join(path, 'kubepods')).filter(existsSync)
+}
+
+/** Whether a program of one of these names runs. */
+export function isAnyRunning(names: string[]): boolean {
+  return pids().some(pid => names.includes(readText(`/proc/${pid}/comm`)?.trim() ?? '') && startTimeOf(pid) !== null)
+}
 
 /** Processes of any run, and programs of the kinds that runs start, whoever started them. */
 function listProcesses(): string[] {

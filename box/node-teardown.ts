@@ -2,7 +2,16 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync,
 import { join } from 'node:path'
 import { systemClock } from '../src/clock.ts'
 import { attempt } from './command.ts'
-import { fixedFolders, listMachine, machineDifferences, mountPoints, podProcesses, sysctlFile } from './machine.ts'
+import {
+  fixedFolders,
+  listMachine,
+  machineDifferences,
+  mountPoints,
+  podCgroups,
+  podProcesses,
+  readSysctl,
+  sysctlFile,
+} from './machine.ts'
 import { tearDownNetwork } from './node-network.ts'
 import type { NodeRecord } from './node-record.ts'
 import { killAll, startTimeOf } from './process.ts'
@@ -17,9 +26,21 @@ export async function tearDownNode(stateDir: string, record: NodeRecord): Promis
   await unmountUnder(stateDir)
   await tearDownNetwork(record.machine)
   await removePodCgroups()
-  for (const [name, value] of Object.entries(record.sysctls)) writeFileSync(sysctlFile(name), value)
+  restoreSysctls(record)
   removeFixedFolders(stateDir, record)
   return machineDifferences(record.machine, await listMachine({ processes: false }))
+}
+
+/** One that cannot be written is told by the comparison in the end, and keeps nothing else from being cleaned. */
+function restoreSysctls({ sysctls }: NodeRecord): void {
+  for (const [name, value] of Object.entries(sysctls)) {
+    if (readSysctl(name) === value) continue
+    try {
+      writeFileSync(sysctlFile(name), value)
+    } catch {
+      // See above.
+    }
+  }
 }
 
 /** Root file systems, shared memory, volumes, network namespaces, and the kubelet's root, which it mounts onto itself. */
@@ -38,18 +59,15 @@ const cgroupRetryMs = 100
 
 /** The kernel removes only empty groups, and a process that was killed stays in its own for a moment. */
 async function removePodCgroups(): Promise<void> {
-  const root = '/sys/fs/cgroup'
-  const groups = [root, ...readdirSync(root).map(name => join(root, name))].map(path => join(path, 'kubepods'))
   for (let tries = 0; tries < cgroupTriesMax; tries++) {
-    for (const group of groups) removeTree(group)
-    if (!groups.some(existsSync)) return
+    for (const group of podCgroups()) removeTree(group)
+    if (podCgroups().length === 0) return
     await systemClock.sleep(cgroupRetryMs)
   }
 }
 
 /** Removes folders, innermost first, without what is in them: a cgroup's files go with it. */
 function removeTree(folder: string): void {
-  if (!existsSync(folder)) return
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) removeTree(join(folder, entry.name))
   }

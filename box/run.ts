@@ -42,6 +42,10 @@ async function sweepRun(stateDir: string, progress: Progress): Promise<boolean> 
   try {
     await progress.part('clean up after a run that was killed', () => takeDownAndTell(stateDir, progress))
     return true
+  } catch (error) {
+    // What is left of another run must not keep this one from its work; the real node is refused where it would matter.
+    progress.say(`  ${(error as Error).message}`)
+    return false
   } finally {
     await lock?.release()
   }
