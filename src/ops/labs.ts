@@ -105,7 +105,7 @@ export class Labs implements LabService {
     this.#options.metrics.operationsAccepted.inc({ kind })
     this.#options.log.info({ user, op, kind }, 'operation accepted')
     this.#options.onAccepted()
-    await failpoint(`lab.${kind}.accepted`)
+    await failpoint(`lab.${kind}.accepted`, user)
   }
 }
 

@@ -135,7 +135,7 @@ export class OperationRun implements PhaseHost {
       },
       tell: events => this.#tell(events),
       compare,
-      failpoint: place => failpoint(`lab.${kind}.${step.name}.${place}`),
+      failpoint: place => failpoint(`lab.${kind}.${step.name}.${place}`, this.#lease.user),
     }
   }
 
@@ -163,7 +163,7 @@ export class OperationRun implements PhaseHost {
       attempts: acting ? 1 : 0,
       progress: this.#progress,
     })
-    await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`)
+    await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`, this.#lease.user)
   }
 
   onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void {
@@ -258,10 +258,10 @@ export class OperationRun implements PhaseHost {
 
   async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
     const { kind, acceptedAtMs } = this.#claim.record
-    await failpoint(`lab.${kind}.finish.before-act`)
+    await failpoint(`lab.${kind}.finish.before-act`, this.#lease.user)
     const last = { ...fields, step: '', acting: false }
     await this.#persist(() => this.#options.owners.finish(this.#lease, this.#seq, events, outcome, last))
-    await failpoint(`lab.${kind}.finish.after-act`)
+    await failpoint(`lab.${kind}.finish.after-act`, this.#lease.user)
     const result = outcome === 'failed' ? 'failed' : 'complete'
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
     this.#options.metrics.operationDuration.observe({ kind, result }, seconds)
