@@ -1,0 +1,48 @@
+/** The cluster that integration tests run against, and the file by which they find it. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { placeVariable, type TestPlace } from '../test/integration/harness/place.ts'
+import { type ClusterChoice, startCluster } from './cluster.ts'
+import type { Progress } from './progress.ts'
+import type { Tools } from './setup.ts'
+import { grantRights } from './stack.ts'
+import { provideImage } from './stack-image.ts'
+
+export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | 'context'> {
+  /** The folder of an open run. */
+  readonly stateDir: string
+  /** Where labs go: to nodes of KWOK, or to a real one. */
+  readonly labsOnKwok: boolean
+  readonly tools: Tools
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Enough for the labs of all test files at once: a node holds 110 pods. */
+const kwokNodes = 3
+
+/** Starts the cluster. Gives what the tests' environment must hold, and ends with the run. */
+export async function startTestCluster(options: TestClusterOptions): Promise<Record<string, string>> {
+  const { stateDir, labsOnKwok, tools } = options
+  const realNode = labsOnKwok ? 'never' : 'auto'
+  const cluster = await startCluster({ ...options, realNode, kwok: labsOnKwok ? kwokNodes : 0, audit: true })
+  if (!labsOnKwok && !cluster.realNode) throw new Error('there is no real node')
+  const [images, controllerKubeconfig] = await Promise.all([
+    provideImage({ ...options, cluster }),
+    grantRights(cluster),
+  ])
+  const place: TestPlace = {
+    kubeconfig: cluster.kubeconfig,
+    controllerKubeconfig,
+    auditLog: cluster.auditLog,
+    labsOnKwok,
+    images,
+    hasRegistry: images.registry !== '127.0.0.1:9',
+    stateDir,
+    haproxy: tools.program('haproxy'),
+    kubectl: tools.program('kubectl'),
+  }
+  const file = join(stateDir, 'test-place.json')
+  writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
+  return { [placeVariable]: file }
+}

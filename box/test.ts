@@ -1,0 +1,155 @@
+// All tests, with all that they take:  npm test -- --help
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { whyNoRealNode } from './node-claim.ts'
+import { aborted, runProgram } from './program.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { openRun } from './run.ts'
+import { setup, type Tools } from './setup.ts'
+import { setupStack } from './stack.ts'
+import { startTestCluster } from './test-cluster.ts'
+import { type Counts, checkTypes, formatCounts, lint, noTests, runDemo, runVitest, sum } from './test-suites.ts'
+
+const usage = `usage: npm test -- [OPTIONS] [FILTER…]
+
+  FILTER              only test files whose path contains one of these
+  -t PATTERN          only tests whose name matches
+  --unit              types, lint and unit tests alone: nothing is started
+  --no-real-node      all but what takes a real node
+  --cluster           start the cluster of the integration tests, say how to use it, and stay until Ctrl-C
+  --kubeconfig FILE   use this cluster instead of one in a box
+  --context NAME      use this context of the kubeconfig
+`
+
+const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
+
+interface Options {
+  readonly unit: boolean
+  readonly realNode: boolean
+  readonly cluster: boolean
+  /** Whether all is run, so that what takes no filter is run too. */
+  readonly whole: boolean
+  readonly vitest: readonly string[]
+  readonly choice: { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+}
+
+function readOptions(args: readonly string[]): Options {
+  const flag = { type: 'boolean', default: false } as const
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      ...{ unit: flag, 'no-real-node': flag, cluster: flag },
+      ...{ t: { type: 'string', short: 't' }, kubeconfig: { type: 'string' }, context: { type: 'string' } },
+    },
+  })
+  const vitest = [...(values.t === undefined ? [] : ['-t', values.t]), ...positionals]
+  const named = values.kubeconfig !== undefined || values.context !== undefined
+  return {
+    unit: values.unit,
+    // A real node is a matter of the box.
+    realNode: !values['no-real-node'] && !named && whyNoRealNode() === null,
+    cluster: values.cluster,
+    whole: vitest.length === 0,
+    vitest,
+    choice: { kubeconfig: values.kubeconfig, context: values.context },
+  }
+}
+
+interface Context {
+  readonly options: Options
+  readonly tools: Tools
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Everything is brought first: what comes later then costs only what it does. */
+function bringTools({ unit, realNode, choice }: Options, progress: Progress, signal: AbortSignal): Promise<Tools> {
+  if (unit) return setup(['redis', 'balancer'], progress, signal)
+  return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
+}
+
+async function test(options: Options, signal: AbortSignal): Promise<number> {
+  const progress = createProgress()
+  const tools = await bringTools(options, progress, signal)
+  const context = { options, tools, progress, signal }
+  if (options.cluster) return stay(context)
+  rmSync(logsFolder, { recursive: true, force: true })
+  let counts = noTests
+  const suite = async (name: string, run: () => Promise<Counts>) => {
+    counts = sum(counts, await progress.part(name, run))
+  }
+  if (options.whole) {
+    await suite('types', () => checkTypes(signal))
+    await suite('lint', () => lint(signal))
+  }
+  await suite('unit tests', () =>
+    onRun(context, folder => runVitest({ ...vitestOf(context, folder), project: 'unit' })))
+  if (!options.unit) {
+    await suite('integration tests', () => onCluster(context, 'integration'))
+    if (options.realNode) await suite('tests on a real node', () => onCluster(context, 'node'))
+    if (options.realNode && options.whole) await suite('the demo', () => runDemo(signal))
+  }
+  progress.summary()
+  if (existsSync(logsFolder)) progress.say(`Logs of what failed: ${logsFolder}`)
+  process.stdout.write(`${formatCounts(counts)}\n`)
+  return counts.failed === 0 ? 0 : 1
+}
+
+const vitestOf = ({ options, signal }: Context, folder: string) => ({ args: options.vitest, folder, signal })
+
+/** Does something with a folder of its own, and takes down whatever it started. */
+async function onRun<T>({ progress }: Context, work: (folder: string) => Promise<T>): Promise<T> {
+  const run = await openRun(progress)
+  try {
+    return await work(run.stateDir)
+  } finally {
+    keepLogs(run.stateDir)
+    await run.close()
+  }
+}
+
+/** Runs a project of vitest on a cluster of its own. */
+function onCluster(context: Context, project: 'integration' | 'node'): Promise<Counts> {
+  return onRun(context, async stateDir => {
+    const env = await clusterFor(context, stateDir, project === 'integration')
+    return runVitest({ ...vitestOf(context, stateDir), project, env })
+  })
+}
+
+const clusterFor = ({ options, tools, progress, signal }: Context, stateDir: string, labsOnKwok: boolean) =>
+  startTestCluster({ ...options.choice, stateDir, labsOnKwok, tools, progress, signal })
+
+/** Fleets whose tests failed leave their logs. */
+function keepLogs(stateDir: string): void {
+  const fleets = join(stateDir, 'fleets')
+  if (!existsSync(fleets)) return
+  for (const name of readdirSync(fleets)) {
+    const log = join(fleets, name, 'log')
+    if (existsSync(log)) cpSync(log, join(logsFolder, name), { recursive: true })
+  }
+}
+
+/** For who works on a test: the cluster stays, and each run of vitest costs only itself. */
+function stay(context: Context): Promise<number> {
+  const { progress, signal, options } = context
+  return onRun(context, async stateDir => {
+    const env = await clusterFor(context, stateDir, !options.realNode)
+    const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+    const project = options.realNode ? 'node' : 'integration'
+    process.stdout.write(`${assignments.join(' ')} npx vitest run --project ${project} [FILTER…]\n`)
+    progress.say('Ctrl-C takes it all down.')
+    await aborted(signal)
+    return 0
+  })
+}
+
+await runProgram(async signal => {
+  if (process.argv.includes('--help')) {
+    process.stdout.write(usage)
+    return 0
+  }
+  return test(readOptions(process.argv.slice(2)), signal)
+})

@@ -1,0 +1,78 @@
+/** The tests' side of failpoints: arms them, waits for the blows, lets go what is held. */
+import { mkdirSync, renameSync, watch, writeFileSync } from 'node:fs'
+import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks } from './arms.ts'
+
+export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms'>>
+
+/** One armed failpoint. */
+export interface Arm {
+  readonly id: string
+  /** The blows so far. */
+  marks(): Mark[]
+  /** Resolves with the blow of this number (default: the first) when it has landed. Rejects after the limit. */
+  landed(blow?: number, limitMs?: number): Promise<Mark>
+  /** Lets all go on that is held, now and later. */
+  release(): void
+  /** No further blow. What is held stays held. */
+  disarm(): void
+}
+
+const landLimitMs = 30_000
+
+/** All failpoints of one fleet. */
+export class Armoury {
+  readonly folder: string
+  #arms: ArmSpec[] = []
+  #count = 0
+
+  constructor(folder: string) {
+    mkdirSync(folder)
+    this.folder = folder
+  }
+
+  /**
+   * Arms a failpoint in all replicas, running ones too. By default there is one blow: whoever comes first takes it.
+   * @param point its name; a `*` at the end stands for anything
+   */
+  arm(point: string, effect: Effect, options: ArmOptions = {}): Arm {
+    this.#count += 1
+    const id = `arm-${this.#count}`
+    this.#write([...this.#arms, { times: 1, ...options, id, point, effect }])
+    const marks = () => readMarks(this.folder, id)
+    return {
+      id,
+      marks,
+      landed: (blow = 1, limitMs = landLimitMs) => this.#landed(id, point, blow, limitMs),
+      release: () => writeFileSync(goFile(this.folder, id), ''),
+      disarm: () => this.#write(this.#arms.filter(arm => arm.id !== id)),
+    }
+  }
+
+  #write(arms: ArmSpec[]): void {
+    this.#arms = arms
+    const part = `${armsFile(this.folder)}.part`
+    writeFileSync(part, JSON.stringify(arms))
+    renameSync(part, armsFile(this.folder))
+  }
+
+  #landed(id: string, point: string, blow: number, limitMs: number): Promise<Mark> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const mark = readMarks(this.folder, id)[blow - 1]
+        if (!mark) return
+        end()
+        resolve(mark)
+      }
+      const watcher = watch(this.folder, look)
+      const timer = setTimeout(() => {
+        end()
+        reject(new Error(`${point}: blow ${blow} has not landed after ${limitMs} ms`))
+      }, limitMs)
+      const end = () => {
+        clearTimeout(timer)
+        watcher.close()
+      }
+      look()
+    })
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Loaded before the program by tests alone (`node --import …/failpoints.ts src/main.ts serve …`): gives the failpoints
+ * their effects, as the folder of `arms.ts` says at the moment in which one is passed.
+ */
+import { existsSync, linkSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFailpoint } from '../../../src/failpoint.ts'
+import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, strikes } from './arms.ts'
+
+const folder = process.env[folderVariable]
+const replica = process.env.SKYLAB_REPLICA ?? ''
+
+/** Takes one of an arm's blows, where one is left that nobody took. */
+function takeBlow({ id, times }: ArmSpec, mark: Mark): boolean {
+  // Linked into place, so that whoever sees a mark sees it whole.
+  const part = join(folder!, `${id}.${process.pid}.part`)
+  writeFileSync(part, JSON.stringify(mark))
+  try {
+    for (let blow = 1; times === null || blow <= times; blow++) {
+      if (tryLink(part, markFile(folder!, id, blow))) return true
+    }
+    return false
+  } finally {
+    rmSync(part)
+  }
+}
+
+function tryLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function strike(arm: ArmSpec, point: string): Promise<void> {
+  switch (arm.effect) {
+    case 'kill':
+      process.kill(process.pid, 'SIGKILL')
+      // Nothing may happen any more, though the signal takes a moment.
+      return new Promise(() => {})
+    case 'stop':
+      process.kill(process.pid, 'SIGSTOP')
+      return
+    case 'hold':
+      return released(arm)
+    case 'spin':
+      return spin(arm.ms ?? 0)
+    case 'throw':
+      throw new Error(`a test broke ${point}`)
+  }
+}
+
+function released({ id }: ArmSpec): Promise<void> {
+  const file = goFile(folder!, id)
+  return new Promise(resolve => {
+    const look = () => {
+      if (!existsSync(file)) return
+      watcher.close()
+      resolve()
+    }
+    const watcher = watch(folder!, look)
+    look()
+  })
+}
+
+function spin(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+if (folder !== undefined) {
+  setFailpoint(async (point, user) => {
+    const mark: Mark = { point, ...(user !== undefined && { user }), replica, pid: process.pid, atMs: Date.now() }
+    for (const arm of readArms(folder)) {
+      if (strikes(arm, mark) && takeBlow(arm, mark)) await strike(arm, point)
+    }
+  })
+}

@@ -1,0 +1,129 @@
+/** What there is of a fleet outside its replicas: objects in the cluster and keys in Redis. */
+import { Redis } from 'ioredis'
+import { waitUntil } from '../../../box/api-client.ts'
+import type { KubeObject } from '../../../src/domain.ts'
+import { labels, labNames } from '../../../src/labs/names.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { AdminKube } from './kube.ts'
+import { testPlace } from './place.ts'
+
+export interface WorldOf {
+  readonly installation: string
+  readonly namespacePrefix: string
+  readonly keyPrefix: string
+  readonly redis: { readonly url: string }
+}
+
+/** Kinds that a lab is made of, by their paths within a namespace. */
+const paths = {
+  ConfigMap: (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps`,
+  Secret: (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`,
+  NetworkPolicy: (namespace: string) => `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`,
+  Service: (namespace: string) => `/api/v1/namespaces/${namespace}/services`,
+  Pod: (namespace: string) => `/api/v1/namespaces/${namespace}/pods`,
+} as const
+
+const goneLimitMs = 30_000
+
+export class World {
+  readonly kube = new AdminKube(testPlace().kubeconfig)
+  readonly keys: Keys
+  readonly #of: WorldOf
+  #redis: Redis | undefined
+
+  constructor(of: WorldOf) {
+    this.#of = of
+    this.keys = new Keys(of.keyPrefix)
+  }
+
+  /** A connection to the fleet's Redis. */
+  get redis(): Redis {
+    this.#redis ??= new Redis(this.#of.redis.url).on('error', () => {})
+    return this.#redis
+  }
+
+  /** All namespaces of the installation. */
+  namespaces(): Promise<readonly KubeObject[]> {
+    return this.kube.list('/api/v1/namespaces', `${labels.installation}=${this.#of.installation}`)
+  }
+
+  /** A user's namespace; null without one. */
+  namespaceOf(username: string) {
+    return this.kube.get('Namespace', labNames(this.#of.namespacePrefix, username).namespace)
+  }
+
+  /** A user's pod; null without one. */
+  podOf(username: string) {
+    const { namespace, lab } = labNames(this.#of.namespacePrefix, username)
+    return this.kube.get('Pod', lab, namespace)
+  }
+
+  /** What is in a user's namespace, of the kinds that labs are made of, without what the cluster itself puts there. */
+  async objectsOf(username: string): Promise<readonly KubeObject[]> {
+    const { namespace } = labNames(this.#of.namespacePrefix, username)
+    const lists = await Promise.all(
+      Object.entries(paths).map(async ([kind, path]) =>
+        (await this.kube.list(path(namespace))).map(object => ({ ...object, kind })),
+      ),
+    )
+    return lists.flat().filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt')
+  }
+
+  /** Sets what a kubelet would tell of the user's pod. */
+  async setPodStatus(username: string, status: object): Promise<void> {
+    const { namespace, lab } = labNames(this.#of.namespacePrefix, username)
+    await this.kube.patch('Pod', lab, namespace, { status }, 'status')
+  }
+
+  /** All keys in Redis, with how long they have to live in ms; -1: for ever. */
+  async redisKeys(): Promise<ReadonlyMap<string, number>> {
+    const names = await this.redis.keys('*')
+    const times = await Promise.all(names.map(name => this.redis.pttl(name)))
+    return new Map(names.map((name, index) => [name, times[index]!]))
+  }
+
+  /** What a deletion should not have left of a user, in words. That a namespace is on its way out is awaited. */
+  async leftOf(username: string): Promise<string[]> {
+    const found: string[] = []
+    if (await this.namespaceOf(username)) found.push(`the namespace of ${username}`)
+    for (const [key, ttlMs] of await this.redisKeys()) {
+      if (key.split(':').includes(username) && ttlMs === -1) found.push(`Redis key ${key} without expiry`)
+    }
+    for (const list of [this.keys.index, this.keys.waiting, this.keys.owned]) {
+      if ((await this.redis.zscore(list, username)) !== null) found.push(`${username} in Redis key ${list}`)
+    }
+    return found
+  }
+
+  /** Waits until the cluster has no namespace of the installation any more. */
+  async emptied(limitMs = goneLimitMs): Promise<void> {
+    const isEmpty = async () => (await this.namespaces()).length === 0
+    await waitUntil(isEmpty, { what: `no namespace of ${this.#of.installation}`, limitMs })
+  }
+
+  /** Sends all namespaces of the installation away, and does not wait for their end. */
+  async removeAll(): Promise<void> {
+    const all = await this.namespaces()
+    await Promise.all(all.map(({ metadata }) => this.kube.delete('Namespace', metadata.name)))
+  }
+
+  close(): void {
+    this.kube.close()
+    this.#redis?.disconnect()
+  }
+}
+
+/** Waits until a question is answered by something true, and gives that. */
+export async function eventually<T>(
+  what: string,
+  question: () => Promise<T>,
+  limitMs = 15_000,
+): Promise<NonNullable<T>> {
+  let answer: T | undefined
+  const ask = async () => {
+    answer = await question()
+    return Boolean(answer)
+  }
+  await waitUntil(ask, { what, limitMs })
+  return answer!
+}
