@@ -102,19 +102,33 @@ test('a pid that was given out again is never taken for ours', async () => {
 })
 
 test('a process that ended counts as ended also before anybody has collected it', async () => {
-  // A shell that turns into sleep never collects the child it had.
-  const shell = spawn('sh', ['-c', 'true & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  // A shell that has turned into sleep never collects the child it had, which ends when its input is closed.
+  const script = '{ cat <&3 & echo $!; } 3<&0; exec sleep 1000'
+  const shell = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore'] })
   const [line] = await once(shell.stdout, 'data')
   const pid = Number(String(line))
   try {
-    await waitUntil(async () => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), {
-      what: 'zombie',
-      limitMs: 20_000,
-    })
+    const isSleep = async () => readFileSync(`/proc/${shell.pid}/comm`, 'utf8') === 'sleep\n'
+    await waitUntil(isSleep, { what: 'exec', limitMs: 20_000 })
+    expect(startTimeOf(pid)).not.toBeNull()
+    shell.stdin.end()
+    const isZombie = async () => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    await waitUntil(isZombie, { what: 'zombie', limitMs: 20_000 })
     expect(startTimeOf(pid)).toBeNull()
   } finally {
     shell.kill('SIGKILL')
   }
+})
+
+test('a process whose first thread has ended still runs while another one holds its files', async () => {
+  const code = `import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+print('up', flush=True)
+ctypes.CDLL(None).pthread_exit(None)`
+  const started = await startProcess({ name: 'threads', command: 'python3', args: ['-c', code], stateDir })
+  const isHalfDead = async () => /\) Z /.test(readFileSync(`/proc/${started.pid}/stat`, 'utf8'))
+  await waitUntil(isHalfDead, { what: 'first thread', limitMs: 20_000 })
+  expect(isRunning(started)).toBe(true)
 })
 
 test('nothing is started any more in a folder that was taken away', async () => {
