@@ -65,7 +65,8 @@ export function parseTokens(text: string): { tokens: readonly TokenRecord[] } | 
 
 /** The text of a file that `parseTokens` reads. */
 export function formatTokens(tokens: StaticTokens): string {
-  return stringify(tokens, { version: '1.1' })
+  // An alias for each group that users share would soon be more aliases than the parser takes.
+  return stringify(tokens, { version: '1.1', aliasDuplicateObjects: false })
 }
 
 function repeatProblems(tokens: readonly TokenRecord[]): string[] {

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest'
+import { formatTokens, parseTokens } from './tokens.ts'
+
+it('writes files that it reads, also for hundreds of users who share a group', () => {
+  const group = { name: 'astronomers', id: 4_900_000 }
+  const tokens = Array.from({ length: 300 }, (_, i) => ({
+    token: `token-${i}`,
+    username: `user-${i}`,
+    scopes: ['exec:notebook'] as ['exec:notebook'],
+    groups: [group],
+  }))
+  const parsed = parseTokens(formatTokens({ tokens }))
+  expect(parsed).toHaveProperty('tokens.length', 300)
+})
