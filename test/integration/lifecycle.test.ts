@@ -1,28 +1,164 @@
+/** A lab's life as a client sees it, through whichever replica answers. */
 import { expect, test } from 'vitest'
+import type { Client, Followed } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
 
-const fleet = useFleet()
+const fleet = useFleet({ people: { 'Ada Lovelace': {} } })
 
-test('a lab is created and deleted', async () => {
-  const user = fleet().user()
-  expect((await user.create()).status).toBe(303)
+const gibibyte = 2 ** 30
+const prefix = '/nublado/spawner/v1'
+const env = { JUPYTERHUB_SERVICE_PREFIX: '/nb/user/somebody', API_TOKEN: 'do not show', PLAIN: 'to be seen' }
+
+/** Every replica, asked in the moment in which a creation has ended. */
+async function expectRunning(user: Client, created: Followed): Promise<void> {
+  const { admin, namespace, urls } = {
+    admin: fleet().admin,
+    namespace: fleet().namespace(user.username),
+    urls: fleet().urls,
+  }
+  const lab = namespace.slice(fleet().namespacePrefix.length + 1)
+  for (const url of urls) {
+    const { status, body } = await admin.at(url).status(user.username)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ username: user.username, status: 'running', pod: 'present' })
+    expect(body.internal_url).toMatch(`http://nb-${lab}.${namespace}:8888/`)
+    expect(body.events).toEqual(created.events)
+    expect((await user.at(url).userStatus()).body).toEqual(body)
+    expect((await admin.at(url).labs()).body).toContain(user.username)
+    expect((await user.at(url).create()).status).toBe(409)
+  }
+}
+
+/** The same when a deletion has ended. */
+async function expectGone(user: Client, deleted: Followed): Promise<void> {
+  for (const url of fleet().urls) {
+    const admin = fleet().admin.at(url)
+    expect((await admin.status(user.username)).status).toBe(404)
+    expect((await user.at(url).userStatus()).status).toBe(404)
+    expect((await admin.labs()).body).not.toContain(user.username)
+    expect((await admin.delete(user.username)).status).toBe(404)
+    expect((await user.at(url).follow()).events).toEqual(deleted.events)
+  }
+}
+
+async function runLab(user: Client): Promise<Followed> {
+  const answer = await user.create()
+  expect(answer.status).toBe(303)
   const created = await user.follow()
   expect(created.outcome).toBe('complete')
+  return created
+}
+
+async function deleteLab(user: Client): Promise<Followed> {
   expect((await fleet().admin.delete(user.username)).status).toBe(202)
-  expect((await user.follow()).outcome).toBe('complete')
+  const deleted = await user.follow()
+  expect(deleted.outcome).toBe('complete')
+  return deleted
+}
+
+test.concurrent('a lab is created, found by every replica, deleted, and created again', async () => {
+  const user = fleet().user()
+  const answer = await user.create()
+  expect(answer.status).toBe(303)
+  expect(answer.headers.get('location')).toBe(`${prefix}/labs/${user.username}`)
+  const created = await user.follow()
+  expect(created.outcome).toBe('complete')
+  await expectRunning(user, created)
+  const deleted = await deleteLab(user)
+  expect(deleted.op).toBeGreaterThan(created.op)
+  await expectGone(user, deleted)
   expect(await fleet().world.leftOf(user.username)).toEqual([])
+  const again = await runLab(user)
+  expect(again.op).toBeGreaterThan(deleted.op)
+  await expectRunning(user, again)
 })
 
-test('a killed owner is not missed', async () => {
+test.concurrent('the status is what was asked for, converted, with secrets masked', async () => {
   const user = fleet().user()
-  const arm = fleet().arm('lab.create.make.pod.after-act', 'kill', { user: user.username })
-  expect((await user.create()).status).toBe(303)
-  const following = user.follow()
-  const { replica } = await arm.landed()
-  expect((await following).outcome).toBe('complete')
-  await fleet().start(fleet().indexOf(replica))
-  const writes = await fleet().audit.writesOf(fleet().namespace(user.username))
-  expect(
-    writes.filter(({ verb, code }) => verb === 'create' && code < 300).map(({ resource }) => resource),
-  ).toHaveLength(8)
+  const options = { image_type: ['recommended'], size: ['medium'], enable_debug: ['TRUE'], reset_user_env: false }
+  expect((await user.create(options, { env })).status).toBe(303)
+  const { events } = await user.follow()
+  const { status, body } = await user.userStatus()
+  const namespace = fleet().namespace(user.username)
+  const uid = 5_000_000 + Number(user.username.slice(1))
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    username: user.username,
+    status: 'running',
+    pod: 'present',
+    internal_url: `http://nb-${user.username}.${namespace}:8888/nb/user/somebody/`,
+    options: { image_type: 'recommended', size: 'medium', enable_debug: true, reset_user_env: false },
+    env: { ...env, API_TOKEN: '***' },
+    uid,
+    gid: uid,
+    groups: [
+      { name: user.username, id: uid },
+      { name: 'observers', id: 4_900_001 },
+    ],
+    quotas: {
+      limits: { cpu: 2, memory: 8 * gibibyte },
+      requests: { cpu: 0.5, memory: 2 * gibibyte },
+    },
+    events,
+  })
+})
+
+test.concurrent('while a creation is pending the status says so, and a second one is refused', async () => {
+  const user = fleet().user()
+  const arm = fleet().arm('lab.create.make.service.after-act', 'hold', { user: user.username })
+  await user.create()
+  await arm.landed()
+  const { body } = await user.userStatus()
+  expect(body).toMatchObject({ status: 'pending', pod: 'missing' })
+  expect(body).not.toHaveProperty('internal_url')
+  expect((await fleet().admin.labs()).body).not.toContain(user.username)
+  const second = await user.create()
+  expect(second).toMatchObject({ status: 409, body: { detail: [{ type: 'lab_exists' }] } })
+  arm.release()
+  expect((await user.follow()).outcome).toBe('complete')
+})
+
+test.concurrent('a second DELETE joins the first one', async () => {
+  const user = fleet().user()
+  await runLab(user)
+  expect((await fleet().admin.delete(user.username)).status).toBe(202)
+  const { body } = await user.userStatus()
+  expect(body.status).toBe('terminating')
+  expect(body).not.toHaveProperty('internal_url')
+  expect((await user.create()).status).toBe(409)
+  expect((await fleet().admin.delete(user.username)).status).toBe(202)
+  const { events, outcome } = await user.follow()
+  expect(outcome).toBe('complete')
+  expect(events.filter(({ data }) => data.startsWith('lab deletion initiated'))).toHaveLength(1)
+})
+
+test.concurrent('events tell the story: initiated, made, up, complete', async () => {
+  const user = fleet().user()
+  const { events } = await runLab(user)
+  expect(events[0]).toMatchObject({ event: 'info', data: `lab creation initiated for ${user.username}` })
+  expect(events[1]).toMatchObject({ event: 'progress', data: '1' })
+  const told = events.filter(({ event }) => event === 'info').map(({ data }) => data)
+  const namespace = fleet().namespace(user.username)
+  const inOrder = [`Created the namespace ${namespace}`, 'Created the pod of the lab', 'The lab is up']
+  expect(told.filter(data => inOrder.includes(data))).toEqual(inOrder)
+  expect(events.at(-2)).toMatchObject({ event: 'progress', data: '100' })
+  expect(events.at(-1)).toMatchObject({ event: 'complete' })
+})
+
+test.concurrent('a user whose name is no DNS label has a lab under a name that is', async () => {
+  const user = fleet().as('Ada Lovelace')
+  const answer = await user.create()
+  expect(answer.headers.get('location')).toBe(`${prefix}/labs/Ada%20Lovelace`)
+  const created = await user.follow()
+  await expectRunning(user, created)
+  expect(fleet().namespace('Ada Lovelace')).toMatch(/-ada-lovelace--[0-9a-z]{19}$/)
+  await expectGone(user, await deleteLab(user))
+})
+
+test.concurrent('requests through the balancer reach the fleet', async () => {
+  const url = await fleet().balancerUrl()
+  const user = fleet().user().at(url)
+  await runLab(user)
+  expect((await fleet().admin.at(url).delete(user.username)).status).toBe(202)
+  expect((await user.follow()).outcome).toBe('complete')
 })

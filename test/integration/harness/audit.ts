@@ -52,19 +52,18 @@ export class AuditLog {
   }
 
   /**
-   * The controller's requests that concern a namespace, or all whose name begins so; in the order of their arrival.
+   * The controller's requests that concern a namespace, or all namespaces of a prefix; in the order of their arrival.
    * A line is there before its answer, so nothing that a client has seen the effect of is missing.
    */
-  async requestsOf(namespacePrefix: string): Promise<AuditedRequest[]> {
+  async requestsOf(prefix: string): Promise<AuditedRequest[]> {
+    const concerns = (namespace: string) => namespace === prefix || namespace.startsWith(`${prefix}-`)
     const all = await this.all()
-    return all.filter(
-      ({ namespace, userAgent }) => namespace.startsWith(namespacePrefix) && userAgent.startsWith('skylab/'),
-    )
+    return all.filter(({ namespace, userAgent }) => concerns(namespace) && userAgent.startsWith('skylab/'))
   }
 
   /** Of those, the writes: verbs that change something. */
-  async writesOf(namespacePrefix: string): Promise<AuditedRequest[]> {
-    return (await this.requestsOf(namespacePrefix)).filter(({ verb }) => writes.has(verb))
+  async writesOf(prefix: string): Promise<AuditedRequest[]> {
+    return (await this.requestsOf(prefix)).filter(({ verb }) => writes.has(verb))
   }
 
   /** Every answered request of everyone. */

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, type RunnerTestSuite } from 'vitest'
+import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
 import { stringify } from 'yaml'
 import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
 import { freePort } from '../../../box/ports.ts'
@@ -27,6 +27,10 @@ const failpointsModule = fileURLToPath(new URL('./failpoints.ts', import.meta.ur
 const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
 /** Tests that want a compare ask for one by what they break. */
 const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
+
+/** Above what a busy machine needs. */
+const startLimitMs = 90_000
+const stopLimitMs = 60_000
 
 export interface FleetOptions {
   /** Default 3. */
@@ -281,16 +285,26 @@ function usersFor({ users = 40, people = {} }: FleetOptions): UserRecord[] {
   return [admin, ...plain, ...special]
 }
 
+/** A fleet for one test, ended with it; its logs are kept when the test fails. */
+export async function startFleet(
+  { task, onTestFinished }: Pick<TestContext, 'task' | 'onTestFinished'>,
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const fleet = await Fleet.start(options)
+  onTestFinished(() => fleet.stop({ keepLogs: task.result?.state === 'fail' }), stopLimitMs)
+  return fleet
+}
+
 /** One fleet for all tests of a file (or of a `describe`): gives it once they run, and keeps its logs when one fails. */
 export function useFleet(options: FleetOptions = {}): () => Fleet {
   let fleet: Fleet | undefined
   beforeAll(async () => {
     fleet = await Fleet.start(options)
-  }, 60_000)
+  }, startLimitMs)
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern that no fixture is asked for
   afterAll(async ({}, suite) => {
     await fleet?.stop({ keepLogs: hasFailed(suite) })
-  }, 60_000)
+  }, stopLimitMs)
   return () => {
     if (!fleet) throw new Error('the fleet has not started')
     return fleet

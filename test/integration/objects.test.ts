@@ -1,0 +1,99 @@
+/** What a lab is made of in the cluster, and by which requests: the API server's audit log tells. */
+import { expect, test } from 'vitest'
+import { labels } from '../../src/labs/names.ts'
+import type { AuditedRequest } from './harness/audit.ts'
+import type { Client } from './harness/client.ts'
+import { useFleet } from './harness/fleet.ts'
+import { testPlace } from './harness/place.ts'
+
+const fleet = useFleet({ replicas: 2 })
+
+async function create(user: Client): Promise<number> {
+  expect((await user.create()).status).toBe(303)
+  const { outcome, op } = await user.follow()
+  expect(outcome).toBe('complete')
+  return op
+}
+
+async function remove(user: Client): Promise<number> {
+  expect((await fleet().admin.delete(user.username)).status).toBe(202)
+  const { outcome, op } = await user.follow()
+  expect(outcome).toBe('complete')
+  return op
+}
+
+test.concurrent('a lab is eight objects that bear its op and belong to its namespace', async () => {
+  const user = fleet().user()
+  const { username } = user
+  const op = await create(user)
+  const namespace = await fleet().world.namespaceOf(username)
+  const mark = { [labels.installation]: fleet().installation, [labels.op]: String(op) }
+  expect(namespace.metadata.labels).toMatchObject(mark)
+  expect(namespace.metadata.annotations).toMatchObject({ 'skylab/user': username })
+  const objects = await fleet().world.objectsOf(username)
+  expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+    `ConfigMap nb-${username}-env`,
+    `ConfigMap nb-${username}-nss`,
+    `NetworkPolicy nb-${username}`,
+    `Pod nb-${username}`,
+    `Secret nb-${username}`,
+    `Secret nb-${username}-env`,
+    `Service nb-${username}`,
+  ])
+  for (const { metadata } of objects) {
+    expect(metadata.labels).toMatchObject(mark)
+    expect(metadata.ownerReferences).toMatchObject([{ kind: 'Namespace', uid: namespace.metadata.uid }])
+  }
+})
+
+test.concurrent('the pod runs as the user, from the image that the tag meant at acceptance', async () => {
+  const user = fleet().user()
+  await create(user)
+  const { spec } = await fleet().world.podOf(user.username)
+  const uid = 5_000_000 + Number(user.username.slice(1))
+  expect(spec).toMatchObject({
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    restartPolicy: 'OnFailure',
+  })
+  expect(JSON.stringify(spec)).toContain(`"runAsUser":${uid}`)
+  expect(JSON.stringify(spec)).toContain(`"supplementalGroups":[4900001]`)
+  const { registry, docker } = testPlace().images
+  const digest = testPlace().hasRegistry ? /@sha256:[0-9a-f]{64}$/ : /:recommended$/
+  expect(spec.containers[0].image.startsWith(`${registry}/${docker!.repository}:recommended`)).toBe(true)
+  expect(spec.containers[0].image).toMatch(digest)
+})
+
+test.concurrent('an undisturbed life is one write per object, two deletes, and no read', async () => {
+  const user = fleet().user()
+  const [created, deleted] = [await create(user), await remove(user)]
+  const requests = await fleet().audit.requestsOf(fleet().namespace(user.username))
+  const tell = ({ verb, resource, name }: AuditedRequest) => `${verb} ${resource} ${name}`
+  const lab = `nb-${user.username}`
+  expect(requests.filter(({ op }) => op === created).map(tell)).toEqual([
+    `create namespaces ${fleet().namespace(user.username)}`,
+    `create configmaps ${lab}-env`,
+    `create configmaps ${lab}-nss`,
+    `create secrets ${lab}`,
+    `create secrets ${lab}-env`,
+    `create networkpolicies ${lab}`,
+    `create services ${lab}`,
+    `create pods ${lab}`,
+  ])
+  expect(requests.filter(({ op }) => op === deleted).map(tell)).toEqual([
+    `delete pods ${lab}`,
+    `delete namespaces ${fleet().namespace(user.username)}`,
+  ])
+  expect(requests).toHaveLength(10)
+  expect(requests.filter(({ code }) => code >= 300)).toEqual([])
+})
+
+test.concurrent('requests are those of the ServiceAccount, and name replica, operation and claim', async () => {
+  const user = fleet().user()
+  const op = await create(user)
+  const requests = await fleet().audit.requestsOf(fleet().namespace(user.username))
+  expect(new Set(requests.map(({ sender }) => sender))).toEqual(new Set(['system:serviceaccount:skylab:skylab']))
+  expect(new Set(requests.map(request => request.op))).toEqual(new Set([op]))
+  expect(new Set(requests.map(({ claim }) => claim))).toEqual(new Set([1]))
+  for (const { replica } of requests) expect(replica).toMatch(/^replica-[12]$/)
+})
