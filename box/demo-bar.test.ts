@@ -34,15 +34,17 @@ describe('EventBar', () => {
     { event: 'info', data: `pod starts ${'x'.repeat(100)}` },
   ]
 
-  function show(isTTY: boolean, last: LabEvent): string {
+  const complete: LabEvent = { event: 'complete', data: 'lab is ready' }
+
+  function show(isTTY: boolean, last: LabEvent, columns = 100): string {
     let text = ''
-    const bar = new EventBar({ isTTY, write: part => (text += part) })
+    const bar = new EventBar({ isTTY, columns, write: part => (text += part) })
     for (const event of [...events, last]) bar.show(event)
     return text
   }
 
   it('prints a line for each message where there is no terminal', () => {
-    const lines = show(false, { event: 'complete', data: 'lab is ready' }).trimEnd().split('\n')
+    const lines = show(false, complete).trimEnd().split('\n')
     expect(lines.map(line => line.replace(/^ *[█░]+ +/, ''))).toEqual([
       '0 % begun',
       '  ! slow registry',
@@ -55,5 +57,10 @@ describe('EventBar', () => {
     const text = show(true, { event: 'failed', data: 'no image' })
     const kept = text.split('\n').map(line => line.split('\r\x1b[K').at(-1))
     expect(kept).toEqual(['  ! slow registry', '  failed: no image', ''])
+  })
+
+  it('takes a terminal without a size for one of 80 columns', () => {
+    const lines = show(true, complete, 0).split(/[\r\n]+(?:\x1b\[K)?/)
+    expect(Math.max(...lines.map(line => line.length))).toBe(79)
   })
 })

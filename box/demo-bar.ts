@@ -40,8 +40,10 @@ export class EventBar {
   }
 
   #line(): string {
-    const { isTTY, columns = defaultColumns } = this.#screen
-    return renderBar(this.#percent, this.#words, isTTY ? columns : Number.POSITIVE_INFINITY)
+    const { isTTY, columns } = this.#screen
+    // A terminal that does not know its size says 0.
+    const room = isTTY ? columns || defaultColumns : Number.POSITIVE_INFINITY
+    return renderBar(this.#percent, this.#words, room)
   }
 
   #end(event: 'complete' | 'failed', data: string): void {

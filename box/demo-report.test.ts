@@ -48,11 +48,11 @@ describe('formatGuide', () => {
     expect(text).toContain('http://127.0.0.1:8001/metrics')
     expect(text).toContain('/bin/kubectl --kubeconfig /state/kubeconfig')
     expect(text).toContain('kill -9 11')
-    expect(text).toContain('its /api answers 200')
+    expect(text).toContain('/api answers 200')
   })
 
   it('does not claim an answer where nothing runs', () => {
-    expect(guide(null)).toContain('only pretended')
+    expect(guide(null)).toContain('not asked')
   })
 })
 

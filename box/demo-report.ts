@@ -52,7 +52,7 @@ export function formatGuide(report: DemoReport, kubectl: string): string {
   const json = `-H 'Content-Type: application/json' -d '{"options": {"image_type": "recommended", "size": "small"}}'`
   const first = replicas[0]
   return `
-The lab of ada     ${formatLab(lab)}
+The lab of ada     ${lab ? formatLab(lab) : 'none was asked for'}
 The API            ${api}
 Replicas           ${replicas.map(replica => `${replica.url} (pid ${replica.pid})`).join('\n                   ')}
 Redis              ${redis}
@@ -73,8 +73,9 @@ Kill a replica and watch, best while a lab starts: the others go on, and it come
 `
 }
 
-function formatLab(lab: DemoLab | null): string {
-  if (!lab) return 'none was asked for'
-  const answer = lab.http === null ? 'only pretended, so nothing answers there' : `its /api answers ${lab.http}`
-  return `${lab.status} at ${lab.internal_url} (${answer})`
+/** State and address of a lab, and whether it answers. */
+export function formatLab({ status, internal_url, http }: DemoLab): string {
+  const answer =
+    http === null ? 'not asked: no real pod runs there, or its address is out of reach' : `/api answers ${http}`
+  return `${status} at ${internal_url} (${answer})`
 }

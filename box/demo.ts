@@ -5,7 +5,7 @@ import { EventBar } from './demo-bar.ts'
 import { LabClient } from './demo-client.ts'
 import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from './demo-lab.ts'
 import { type DemoOptions, parseOptions, UsageError, usage } from './demo-options.ts'
-import { type DemoReport, formatGuide, makeReport, roundSeconds } from './demo-report.ts'
+import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
 import { createKubectl } from './kubectl.ts'
 import { aborted, runProgram } from './program.ts'
 import { createProgress, type Progress } from './progress.ts'
@@ -93,8 +93,9 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
   const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
   const reachable = !stack.labsOnKwok && stack.cluster.provider !== 'yours' && internal_url !== null
   const http = reachable ? await askLab(demo.kubectl, internal_url, signal) : null
-  say(options, `The lab is ${status} at ${internal_url}, after ${seconds} s; its /api answers ${http ?? 'nothing'}.\n`)
-  return { lab: { status, internal_url, http }, seconds }
+  const lab = { status, internal_url, http }
+  say(options, `The lab is ${formatLab(lab)}, after ${seconds} s.\n`)
+  return { lab, seconds }
 }
 
 /** Deletes the lab and looks for what is left of it; the seconds of the deletion. */

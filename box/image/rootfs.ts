@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import { type CommandOptions, run } from '../command.ts'
+import { runConfined } from './confined.ts'
 
 export const SUITE = 'bookworm'
 const PACKAGES = ['python3-venv', 'ca-certificates', 'procps']
@@ -114,15 +114,6 @@ async function pruneTree(folder: string): Promise<void> {
       else await pruneTree(path)
     } else if (isUnusedFile(folder, entry.name)) await rm(path)
   }
-}
-
-/**
- * Runs a command whose mounts and processes are its own: whatever ends it or this process (SIGKILL too), debootstrap's
- * mounts inside the tree go with it, and nothing of it runs on.
- */
-function runConfined(command: string, args: readonly string[], options: CommandOptions): Promise<string> {
-  const namespaces = ['unshare', '--mount', '--pid', '--fork', '--kill-child']
-  return run('setpriv', ['--pdeathsig', 'KILL', ...namespaces, command, ...args], options)
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
