@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -124,9 +124,10 @@ test('an optional package of another system may be missing', () => {
 })
 
 /** An npm that installs what the lockfile asks for, counts its calls, and talks on stdout as npm does. */
-function fakeNpm(): NodeJS.ProcessEnv {
+function fakeNpm(first = ''): NodeJS.ProcessEnv {
   const script = `#!/bin/sh
 echo "$@" >> "${checkout}/calls"
+${first}
 echo 'added 1 package'
 mkdir -p "${checkout}/node_modules/.bin"
 ln -s "${process.execPath}" "${checkout}/node_modules/.bin/node"
@@ -138,15 +139,31 @@ printf '{"packages": {"node_modules/a": {"version": "1.0.0", "integrity": "x"}}}
 }
 
 test("what is missing is installed once, though two begin at once, and stdout stays the program's", async () => {
-  const env = fakeNpm()
-  const both = [start('console.log(1)', [], env), start('console.log(1)', [], env)]
-  const results = await Promise.all(both.map(({ ended }) => ended))
+  execFileSync('mkfifo', [join(checkout, 'gate')])
+  const env = fakeNpm(`read line < "${checkout}/gate"`)
+  const first = start('console.log(1)', [], env)
+  await says(first.child, '… npm packages')
+  const second = start('console.log(1)', [], env)
+  await says(second.child, 'another run installs')
+  writeFileSync(join(checkout, 'gate'), 'open\n')
+  const results = await Promise.all([first.ended, second.ended])
   expect(results).toEqual([
     { code: 0, stdout: '1\n' },
     { code: 0, stdout: '1\n' },
   ])
   expect(readFileSync(join(checkout, 'calls'), 'utf8')).toMatch(/^install --no-save .*\n$/)
 })
+
+/** Resolves when a text has been written to stderr. */
+function says(child: ChildProcessWithoutNullStreams, text: string): Promise<void> {
+  let stderr = ''
+  return new Promise(resolve => {
+    child.stderr.on('data', chunk => {
+      stderr += chunk
+      if (stderr.includes(text)) resolve()
+    })
+  })
+}
 
 test('how long it takes is remembered beside other durations, and told the next time', async () => {
   writeJson('cache/skylab/durations.json', { other: 1, 'npm packages': 12.3 })
