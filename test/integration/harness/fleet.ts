@@ -18,7 +18,7 @@ import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import { Client } from './client.ts'
 import { testPlace } from './place.ts'
-import { makeUser, type UserRecord } from './users.ts'
+import { makeUser, type Overrides, type UserRecord } from './users.ts'
 import { World } from './world.ts'
 
 const failpointsModule = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
@@ -52,7 +52,7 @@ export interface FleetOptions {
   /** How many plain users there are to take from by `user()`. Default 40. */
   readonly users?: number
   /** Users with something special, by name; plain ones otherwise. */
-  readonly people?: Readonly<Record<string, Partial<UserRecord>>>
+  readonly people?: Readonly<Record<string, Overrides>>
   /** Default: a new one. Two fleets may share it, as two installations that collide. */
   readonly namespacePrefix?: string
   readonly installation?: string

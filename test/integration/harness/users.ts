@@ -4,18 +4,22 @@ import type { StaticTokens } from '../../../src/identity/tokens.ts'
 
 export type UserRecord = StaticTokens['tokens'][number]
 
+/** What is special about a user; null takes away what others have. */
+export type Overrides = { readonly [Field in keyof UserRecord]?: UserRecord[Field] | null }
+
 const firstUid = 5_000_000
 
-/** A user who may have labs, with groups and a token of their own; `more` overrides. */
-export function makeUser(username: string, index: number, more: Partial<UserRecord> = {}): UserRecord {
+/** A user who may have labs, with groups and a token of their own. */
+export function makeUser(username: string, index: number, overrides: Overrides = {}): UserRecord {
   const uid = firstUid + index
-  return {
+  const usual: UserRecord = {
     token: `token-of-${index}-${randomBytes(12).toString('hex')}`,
     username,
     scopes: ['exec:notebook'],
     uid,
     gid: uid,
     groups: [{ name: username, id: uid }, { name: 'observers', id: 4_900_001 }, { name: 'without-gid' }],
-    ...more,
   }
+  const fields = Object.entries({ ...usual, ...overrides }).filter(([, value]) => value !== null)
+  return Object.fromEntries(fields) as unknown as UserRecord
 }

@@ -1,0 +1,83 @@
+/** Many requests for one lab at the same time, and the same request more than once. */
+import { expect, test } from 'vitest'
+import type { Answer } from './harness/client.ts'
+import { defaultOptions } from './harness/client.ts'
+import { useFleet } from './harness/fleet.ts'
+
+const fleet = useFleet()
+
+function tally(answers: readonly Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+test('of 500 simultaneous creates through three replicas one is accepted', async () => {
+  const user = fleet().user()
+  const answers = await Promise.all(Array.from({ length: 500 }, (_, i) => user.at(fleet().url(i % 3)).create()))
+  expect(tally(answers)).toEqual({ 303: 1, 409: 499 })
+  const { outcome, op } = await user.follow()
+  expect(outcome).toBe('complete')
+  const writes = await fleet().audit.writesOf(fleet().namespace(user.username))
+  expect(writes).toHaveLength(8)
+  expect(new Set(writes.map(write => write.op))).toEqual(new Set([op]))
+})
+
+test('of 60 simultaneous deletes all are one deletion', async () => {
+  const user = fleet().user()
+  await user.create()
+  await user.follow()
+  const { admin } = fleet()
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => admin.at(fleet().url(i % 3)).delete(user.username)),
+  )
+  expect(tally(answers)).toEqual({ 202: 60 })
+  const { op } = await user.follow()
+  const writes = await fleet().audit.writesOf(fleet().namespace(user.username))
+  expect(writes.filter(write => write.op === op).map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
+    'delete pods',
+    'delete namespaces',
+  ])
+})
+
+test('a create repeated with its Idempotency-Key gets the first answer again, from any replica', async () => {
+  const user = fleet().user()
+  const first = await user.create(defaultOptions, { key: 'one' })
+  const repeats = await Promise.all(fleet().urls.map(url => user.at(url).create(defaultOptions, { key: 'one' })))
+  for (const { status, headers } of [first, ...repeats]) {
+    expect(status).toBe(303)
+    expect(headers.get('location')).toBe(first.headers.get('location'))
+  }
+  const { op, outcome } = await user.follow()
+  expect(outcome).toBe('complete')
+  expect((await user.create(defaultOptions, { key: 'one' })).status).toBe(303)
+  expect((await user.follow()).op).toBe(op)
+  expect((await user.create(defaultOptions, { key: 'two' })).status).toBe(409)
+})
+
+test('100 simultaneous creates with one Idempotency-Key are one creation that all are told of', async () => {
+  const user = fleet().user()
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => user.at(fleet().url(i % 3)).create(defaultOptions, { key: 'same' })),
+  )
+  expect(tally(answers)).toEqual({ 303: 100 })
+  expect((await user.follow()).outcome).toBe('complete')
+  expect(await fleet().audit.writesOf(fleet().namespace(user.username))).toHaveLength(8)
+})
+
+test('an Idempotency-Key with another body is refused, the same body in another order is not', async () => {
+  const user = fleet().user()
+  await user.create({ image_type: 'recommended', size: 'small' }, { key: 'k', env: { A: '1', B: '2' } })
+  const same = await user.create({ size: 'small', image_type: 'recommended' }, { key: 'k', env: { B: '2', A: '1' } })
+  expect(same.status).toBe(303)
+  const other = await user.create({ size: 'medium', image_type: 'recommended' }, { key: 'k', env: { A: '1', B: '2' } })
+  expect(other).toMatchObject({ status: 422, body: { detail: [{ loc: ['header', 'idempotency-key'] }] } })
+})
+
+test('an Idempotency-Key is of one user', async () => {
+  const [first, second] = [fleet().user(), fleet().user()]
+  const answers = [await first.create(defaultOptions, { key: 'k' }), await second.create(defaultOptions, { key: 'k' })]
+  expect(tally(answers)).toEqual({ 303: 2 })
+  const outcomes = await Promise.all([first.follow(), second.follow()])
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['complete', 'complete'])
+})
