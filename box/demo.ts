@@ -89,7 +89,7 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
   const demo = labDemo(context, signal)
   say(options, `A lab for ${username}:\n`)
   const begunMs = systemClock.monotonicMs()
-  const { status, internal_url } = await spawnLab(demo, asked)
+  const { status, internal_url } = await spawnLab(demo, asked).catch(error => tidy(context, error))
   const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
   const reachable = !stack.labsOnKwok && stack.cluster.provider !== 'yours' && internal_url !== null
   const http = reachable ? await askLab(demo.kubectl, internal_url, signal) : null
@@ -98,11 +98,21 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
   return { lab, seconds }
 }
 
+/** What a creation that failed or was interrupted has made would stay in a cluster of yours. Rethrows the error. */
+async function tidy(context: Context, error: unknown): Promise<never> {
+  const { options, stack, progress } = context
+  if (stack.cluster.provider === 'yours' && !options.keepLab) {
+    const say = (reason: Error) => progress.say(`Not taken away again: ${reason.message}`)
+    await deleteLab(labDemo(context)).catch(say)
+  }
+  throw error
+}
+
 /** Deletes the lab and looks for what is left of it; the seconds of the deletion. */
 async function remove(context: Context): Promise<number> {
   const { options, stack, signal } = context
-  // After Ctrl-C there is still this to do.
-  const demo = labDemo(context, options.once ? signal : undefined)
+  // In a cluster of yours the lab would stay, so there even Ctrl-C waits for this.
+  const demo = labDemo(context, stack.cluster.provider === 'yours' ? undefined : signal)
   say(options, `The lab of ${username} is deleted:\n`)
   const begunMs = systemClock.monotonicMs()
   await deleteLab(demo)

@@ -64,6 +64,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
     progress.part('rights in the cluster', () => grantRights(cluster)),
   ])
+  if (cluster.provider === 'yours') progress.say('k8s/rbac.yaml was applied to your cluster, and stays there.')
   const users = makeUsers(options.users)
   const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
