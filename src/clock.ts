@@ -4,7 +4,7 @@ export interface Clock {
   wallMs(): number
   /** Milliseconds from an arbitrary start. Never steps. */
   monotonicMs(): number
-  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  /** Resolves when `ms` have passed by `monotonicMs`, never before; rejects with the signal's reason when it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
@@ -18,11 +18,19 @@ export const systemClock: Clock = {
         clearTimeout(timer)
         reject(signal?.reason)
       }
-      const timer = setTimeout(() => {
+      const dueMs = performance.now() + ms
+      const ring = () => {
+        // Timers count whole milliseconds: two of five rang up to one too early, and who looks then finds nothing due.
+        const leftMs = dueMs - performance.now()
+        if (leftMs > 0) {
+          timer = setTimeout(ring, leftMs)
+          return
+        }
         // Listeners left on a long-lived signal would add up.
         signal?.removeEventListener('abort', abort)
         resolve()
-      }, ms)
+      }
+      let timer = setTimeout(ring, ms)
       signal?.addEventListener('abort', abort, { once: true })
     }),
 }

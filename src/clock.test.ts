@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { systemClock } from './clock.ts'
+
+test('nobody is woken before the time has come', async () => {
+  const early = async () => {
+    const begunMs = systemClock.monotonicMs()
+    await systemClock.sleep(20)
+    return systemClock.monotonicMs() - begunMs < 20
+  }
+  const sleeps = await Promise.all(Array.from({ length: 200 }, (_, i) => systemClock.sleep(i % 40).then(early)))
+  expect(sleeps.filter(Boolean)).toEqual([])
+})
+
+test('who is aborted is woken at once, with the reason', async () => {
+  const controller = new AbortController()
+  const sleeping = systemClock.sleep(60_000, controller.signal)
+  controller.abort(new Error('enough'))
+  await expect(sleeping).rejects.toThrow('enough')
+  await expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow('enough')
+})
