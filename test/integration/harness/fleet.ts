@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
 import { stringify } from 'yaml'
+import { waitUntil } from '../../../box/api-client.ts'
 import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
 import { freePort } from '../../../box/ports.ts'
 import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
@@ -212,9 +213,11 @@ export class Fleet {
     return replica
   }
 
-  /** Waits until all that run are ready. */
+  /** Waits until all that run are ready, and until Redis' data were compared: before that requests are put off. */
   async ready(): Promise<void> {
     await Promise.all(this.#replicas.map(replica => replica?.ready()))
+    const isCompared = async () => (await this.admin.labs()).status === 200
+    await waitUntil(isCompared, { what: 'the first compare', limitMs: startLimitMs })
   }
 
   /** What a replica has logged so far, in all its lives. */

@@ -23,7 +23,9 @@ export class AdminKube {
     this.#agent ??= this.#connect()
     const { agent, headers: credentials } = await this.#agent
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    const headers = { ...credentials, 'content-type': type }
+    const text = body === undefined ? '' : JSON.stringify(body)
+    // Node gives a DELETE's body no length of its own accord: it would be taken for the next request.
+    const headers = { ...credentials, 'content-type': type, 'content-length': Buffer.byteLength(text) }
     return new Promise((resolve, reject) => {
       const url = `${this.#config.getCurrentCluster()!.server}${path}`
       const outgoing = request(url, { method, headers, agent, timeout: 15_000 }, answer => {
@@ -31,12 +33,12 @@ export class AdminKube {
         answer.on('data', (chunk: Buffer) => chunks.push(chunk))
         answer.once('error', reject)
         answer.once('end', () => {
-          resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString() || 'null') })
+          resolve({ status: answer.statusCode ?? 0, body: parse(Buffer.concat(chunks).toString()) })
         })
       })
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer to ${method} ${path}`)))
       outgoing.once('error', reject)
-      outgoing.end(body && JSON.stringify(body))
+      outgoing.end(text)
     })
   }
 
@@ -96,6 +98,15 @@ export class AdminKube {
     const { ca, cert, key } = options as { ca?: Buffer; cert?: Buffer; key?: Buffer }
     const agent = new Agent({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }), keepAlive: true })
     return { agent, headers: { ...options.headers } }
+  }
+}
+
+/** What is no object of Kubernetes is told as its words. */
+function parse(text: string): KubeAnswer['body'] {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { message: text }
   }
 }
 

@@ -1,0 +1,163 @@
+/** Creations and deletions that cannot succeed, and what stands in their way. */
+import { describe, expect, test } from 'vitest'
+import type { KubeObject } from '../../src/domain.ts'
+import type { Client, Followed } from './harness/client.ts'
+import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
+import { eventually } from './harness/world.ts'
+
+const small = { limits: { cpu: 1, memory: '4Gi' } }
+/** No node has room for it. */
+const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
+const huge = { image_type: 'recommended', size: 'huge' }
+const finalizer = 'skylab.test/hold'
+
+async function fail(user: Client, options?: Record<string, unknown>): Promise<Followed> {
+  expect((await user.create(options)).status).toBe(303)
+  const created = await user.follow()
+  expect(created.outcome).toBe('failed')
+  return created
+}
+
+/** A failed creation leaves a record, and nothing else; the next one is accepted and has a namespace of its own. */
+async function expectForgiven(fleet: Fleet, user: Client): Promise<void> {
+  const { body } = await user.userStatus()
+  expect(body).toMatchObject({ status: 'failed', pod: 'missing' })
+  expect(body).not.toHaveProperty('internal_url')
+  expect((await fleet.admin.status(user.username)).body).toEqual(body)
+  expect((await fleet.admin.labs()).body).not.toContain(user.username)
+  expect(await fleet.world.namespaceOf(user.username)).toBeNull()
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+/** An object that keeps its namespace from going. */
+function hold(fleet: Fleet, user: Client): Promise<KubeObject> {
+  const namespace = fleet.namespace(user.username)
+  const metadata = { name: 'held', namespace, finalizers: [finalizer] }
+  return fleet.world.kube.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata })
+}
+
+async function letGo(fleet: Fleet, user: Client): Promise<void> {
+  const namespace = fleet.namespace(user.username)
+  await fleet.world.kube.patch('ConfigMap', 'held', namespace, { metadata: { finalizers: null } })
+}
+
+describe('on nodes without room', () => {
+  const fleet = useFleet({ replicas: 2, config: { lab: { sizes }, times: { noRoomGraceSeconds: 2 } } })
+
+  test.concurrent('a pod that finds no node is told of, and after the grace the lab has failed', async () => {
+    const user = fleet().user()
+    const { errors, events } = await fail(user, huge)
+    const words = errors.filter(data => /no room for the lab at the moment.*Insufficient cpu/.test(data))
+    expect(words.length).toBeGreaterThan(0)
+    const told = events.filter(({ data }) => data.startsWith('0/3 nodes are available'))
+    expect(told.length).toBeLessThanOrEqual(1)
+    await expectForgiven(fleet(), user)
+  })
+
+  test.concurrent('a pod that failed before it had started fails the lab at once, with the reason', async () => {
+    const user = fleet().user()
+    const arm = fleet().arm('lab.create.make.pod.after-commit', 'hold', { user: user.username })
+    await user.create(huge)
+    await arm.landed()
+    const status = { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory' }
+    await fleet().world.setPodStatus(user.username, status)
+    arm.release()
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors).toContainEqual(expect.stringMatching(/put it out.*low on resource: memory/))
+    await expectForgiven(fleet(), user)
+  })
+
+  test.concurrent('a pod that is taken away while it starts fails the lab', async () => {
+    const user = fleet().user()
+    await user.create(huge)
+    await eventually('the pod', () => fleet().world.podOf(user.username))
+    await fleet().world.kube.delete('Pod', `nb-${user.username}`, fleet().namespace(user.username), 0)
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors.at(-1)).toMatch(/pod .*(was removed|was deleted)/)
+    await expectForgiven(fleet(), user)
+  })
+
+  test.concurrent('a namespace that is taken away while the lab is made fails the lab', async () => {
+    const user = fleet().user()
+    const arm = fleet().arm('lab.create.make.service.before-act', 'hold', { user: user.username })
+    await user.create()
+    await arm.landed()
+    await fleet().world.kube.delete('Namespace', fleet().namespace(user.username))
+    arm.release()
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors.at(-1)).toMatch(/namespace .* was removed while the lab was being made/)
+    await expectForgiven(fleet(), user)
+  })
+
+  test.concurrent('a foreign namespace ends a creation in words, and stays as it is', async () => {
+    const user = fleet().user()
+    const name = fleet().namespace(user.username)
+    const { kube } = fleet().world
+    await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    await kube.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: name } })
+    const { errors } = await fail(user)
+    expect(errors.at(-1)).toMatch(new RegExp(`namespace ${name} exists.*left untouched`))
+    expect((await user.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
+    expect((await fleet().admin.delete(user.username)).status).toBe(202)
+    expect((await user.follow()).outcome).toBe('complete')
+    expect((await user.userStatus()).status).toBe(404)
+    const writes = await fleet().audit.writesOf(name)
+    expect(writes.filter(({ code }) => code < 300)).toEqual([])
+    expect((await kube.get('Namespace', name)).metadata).not.toHaveProperty('deletionTimestamp')
+    expect(await kube.get('ConfigMap', 'theirs', name)).not.toBeNull()
+    await kube.delete('Namespace', name)
+  })
+})
+
+test('a spawn that takes too long has failed, and says so', async context => {
+  const times = { spawnTimeoutSeconds: 4, noRoomGraceSeconds: 300 }
+  const fleet = await startFleet(context, { replicas: 1, config: { lab: { sizes }, times } })
+  const user = fleet.user()
+  const { errors } = await fail(user, huge)
+  expect(errors.at(-1)).toBe('It took longer than 4 seconds')
+  await expectForgiven(fleet, user)
+})
+
+describe('held up by the cluster', () => {
+  const fleet = useFleet({ replicas: 1, config: { times: { deleteTimeoutSeconds: 12 } } })
+
+  /** A lab whose deletion has timed out: the pod is away, the namespace is going and cannot. */
+  async function stuck(): Promise<Client> {
+    const user = fleet().user()
+    await user.create()
+    await user.follow()
+    await hold(fleet(), user)
+    await fleet().admin.delete(user.username)
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors.at(-1)).toMatch(/longer than 12 seconds.*skylab\.test\/hold/s)
+    expect((await user.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
+    return user
+  }
+
+  test.concurrent('a deletion ends failed, quotes the cluster, and can be tried again', async () => {
+    const user = await stuck()
+    await letGo(fleet(), user)
+    expect((await fleet().admin.delete(user.username)).status).toBe(202)
+    expect((await user.follow()).outcome).toBe('complete')
+    expect(await fleet().world.leftOf(user.username)).toEqual([])
+  })
+
+  test.concurrent('a creation awaits the end of the namespace that is still going, and says why', async () => {
+    const user = await stuck()
+    const before = await fleet().world.namespaceOf(user.username)
+    await user.create()
+    const stream = await user.events()
+    for await (const { data } of stream) if (data.includes(finalizer)) break
+    await stream.close()
+    expect((await fleet().world.namespaceOf(user.username)).metadata.uid).toBe(before.metadata.uid)
+    await letGo(fleet(), user)
+    expect((await user.follow()).outcome).toBe('complete')
+    const after = await fleet().world.namespaceOf(user.username)
+    expect(after.metadata.uid).not.toBe(before.metadata.uid)
+  })
+})
