@@ -18,3 +18,14 @@ test('who is aborted is woken at once, with the reason', async () => {
   await expect(sleeping).rejects.toThrow('enough')
   await expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow('enough')
 })
+
+test('a month is no moment', async () => {
+  const controller = new AbortController()
+  const month = systemClock.sleep(31 * 86_400_000, controller.signal).then(
+    () => 'woken',
+    () => 'aborted',
+  )
+  await systemClock.sleep(20)
+  controller.abort()
+  expect(await month).toBe('aborted')
+})

@@ -8,6 +8,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** What the system's timers take at most; a longer one would ring at once. */
+const longestTimerMs = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -23,14 +26,14 @@ export const systemClock: Clock = {
         // Timers count whole milliseconds: two of five rang up to one too early, and who looks then finds nothing due.
         const leftMs = dueMs - performance.now()
         if (leftMs > 0) {
-          timer = setTimeout(ring, leftMs)
+          timer = setTimeout(ring, Math.min(leftMs, longestTimerMs))
           return
         }
         // Listeners left on a long-lived signal would add up.
         signal?.removeEventListener('abort', abort)
         resolve()
       }
-      let timer = setTimeout(ring, ms)
+      let timer = setTimeout(ring, Math.min(ms, longestTimerMs))
       signal?.addEventListener('abort', abort, { once: true })
     }),
 }
