@@ -1,7 +1,7 @@
 /** The life of a process: start, wait for Redis and Kubernetes, serve, drain. */
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
-import { NeedsSomeone } from './errors.ts'
+import { NeedsSomeone, RetryLater } from './errors.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** How long a balancer may go on sending requests to who has just turned unready. */
@@ -12,7 +12,7 @@ const lookMs = 200
 export async function serve(settings: Settings): Promise<void> {
   const replica = wire(settings)
   const { log, config, clock } = replica
-  for (const warning of settings.warnings) log.warn(warning)
+  for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API'])
   const readiness = { waitingFor: () => [...waiting] }
   const server = await startApiServer({ ...replica, readiness })
@@ -50,8 +50,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   connection.open()
   watches.start()
   const redis = async () => {
-    while (!connection.connected()) await clock.sleep(lookMs, signal)
-    await connection.requireNoEviction()
+    while (!(await mayKeep(connection))) await clock.sleep(lookMs, signal)
     waiting.delete('Redis')
     log.info('connected to Redis')
   }
@@ -67,6 +66,18 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.comparer.start()
   replica.engine.start()
   log.info('ready')
+}
+
+/** Whether Redis answers, and will keep what it is given. */
+async function mayKeep(connection: Replica['connection']): Promise<boolean> {
+  if (!connection.connected()) return false
+  try {
+    await connection.requireNoEviction()
+    return true
+  } catch (error) {
+    if (error instanceof RetryLater) return false
+    throw error
+  }
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */

@@ -27,10 +27,14 @@ import { Sealer } from './store/sealing.ts'
 import { createLogger } from './telemetry/log.ts'
 import { collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
 
-/** The longest request to Kubernetes that a former owner may still have in flight. */
-const longestRequestMs = 10_000
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
+
+/** The longest request to Kubernetes that a former owner may still have in flight. */
+const longestRequestMs = ({ kubernetes }: Settings['config']) => kubernetes.requestTimeoutSeconds * 1000
+
+/** How long former owners may act on what a Redis just restarted was found to hold. */
+const holdMs = (config: Settings['config']) => config.engine.leaseTtlMs + longestRequestMs(config)
 
 export type Replica = ReturnType<typeof wire>
 
@@ -99,9 +103,9 @@ function wireStore({ settings, config, clock, log, metrics }: Base) {
     connection,
     keys,
     labs: new LabStore(connection, keys, retention),
-    owners: new OwnerStore(connection, keys, retention.tombstoneMs),
+    owners: new OwnerStore({ connection, keys, clock, tombstoneMs: retention.tombstoneMs, holdMs: holdMs(config) }),
     compares: new CompareStore(connection, keys),
-    bell: new Bell(connection, keys.bell, clock),
+    bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),
   }
 }
 
@@ -139,6 +143,7 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
       unknownMs: times.unknownGraceSeconds * 1000,
     },
     maxAttempts: engine.maxAttempts,
+    longestRequestMs: longestRequestMs(config),
     room: new Room(engine.room),
     ttlMs: engine.leaseTtlMs,
     scanIntervalMs: engine.scanIntervalMs,
@@ -147,7 +152,7 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
 }
 
 function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases) {
-  const { times, engine } = base.config
+  const { times } = base.config
   const deleteTimeoutMs = times.deleteTimeoutSeconds * 1000
   const common = { ...base, ...cluster, store: store.compares, bell: store.bell, labs: store.labs, deleteTimeoutMs }
   const debris: Debris = new Debris({ ...common, compare: () => comparer.request() })
@@ -163,7 +168,7 @@ function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases)
     monitor,
     leases,
     intervalMs: times.compareIntervalSeconds * 1000,
-    holdMs: engine.leaseTtlMs + longestRequestMs,
+    holdMs: holdMs(base.config),
     failedLabMs: times.failedLabHours * 3_600_000,
     failpoint,
   })

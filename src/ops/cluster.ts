@@ -8,6 +8,8 @@ export interface Change {
   readonly namespace: string
   /** The pod that it is about, as it is or last was; none where it is about something else. */
   readonly pod?: PodFacts | undefined
+  /** The pod is not in a list any more, which is no proof. */
+  readonly missing?: boolean
   /** UID of an object that is gone, seen by its DELETED event: this absence is believed. */
   readonly goneUid?: string | undefined
 }

@@ -38,6 +38,8 @@ export interface ComparerOptions {
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
+/** How often a user who moves on is read again in one compare. */
+const maxRounds = 20
 /** Users settled at once. */
 const breadth = 16
 const retryMs = 250
@@ -81,21 +83,24 @@ export class Comparer {
       this.#wake = new AbortController()
       if (!this.#wanted) await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
       if (this.#closed.signal.aborted) return
-      const done = await this.#turn().catch(error => {
+      // What is asked for from here on is for the next turn.
+      const asked = this.#wanted
+      this.#wanted = false
+      const done = await this.#turn(asked).catch(error => {
         log.warn({ reason: (error as Error).message }, 'the compare is put off')
         return false
       })
-      this.#wanted = !done
+      if (!done) this.#wanted = true
       if (!done) await clock.sleep(retryMs, this.#closed.signal).catch(() => {})
     }
   }
 
   /** @returns whether nothing is left to do: compared here, or by another replica */
-  async #turn(): Promise<boolean> {
+  async #turn(asked: boolean): Promise<boolean> {
     const { leases, metrics, clock, labs } = this.#options
     const lease = await leases.acquireCompare()
-    // Whoever holds the lease does it; where it was needed, the generation tells when it is done.
-    if (!lease) return labs.compared()
+    // Whoever holds the lease does it. Where it is needed, or was asked for by what was seen here, we come back to it.
+    if (!lease) return !asked && (await labs.compared())
     const begunMs = clock.monotonicMs()
     let result: 'done' | 'failed' | 'restarted' = 'failed'
     try {
@@ -149,33 +154,42 @@ export class Comparer {
 
   /** @returns false when the compare was overtaken */
   async #settle(user: string, { mark, highestOp, found }: Picture): Promise<boolean> {
-    const { store, deleteTimeoutMs, failedLabMs, clock } = this.#options
-    while (true) {
+    const { store, deleteTimeoutMs, failedLabMs } = this.#options
+    for (let round = 0; round < maxRounds && !this.#closed.signal.aborted; round++) {
       const standing = await store.standing(user)
-      const decision = decide(user, standing, found.get(user), clock.wallMs() - failedLabMs)
+      const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs)
       if (decision.kind !== 'settle') {
-        await this.#attend(user, decision)
+        await this.#attend(user, decision, mark)
         return true
       }
       const settlement = { ...decision.settlement, user, standing, highestOp, timeoutMs: deleteTimeoutMs }
       const answer = await store.settle(mark, settlement)
       if (answer !== 'moved') return answer === 'settled'
     }
+    return false
   }
 
-  /** What needs no mark: each is conditional in itself. */
-  async #attend(user: string, decision: Exclude<Decision, { kind: 'settle' }>): Promise<void> {
-    const { monitor, debris, labs, deleteTimeoutMs } = this.#options
-    if (decision.kind === 'judge') await monitor.judge(decision.pod)
-    if (decision.kind === 'debris') await debris.remove(decision.namespace)
+  /** What is conditional in itself. */
+  async #attend(user: string, decision: Exclude<Decision, { kind: 'settle' }>, mark: Mark): Promise<void> {
+    const { monitor, debris } = this.#options
+    if (decision.kind === 'judge') await monitor.judge(decision.pod, mark)
     if (decision.kind === 'confirm' && (await debris.isPodGone(user, decision.podUid))) {
-      await monitor.judgeGone(user, decision.podUid)
+      await monitor.judgeGone(user, decision.podUid, mark)
     }
-    if (decision.kind !== 'expire') return
+    if (decision.kind === 'debris') await this.#aside(user, () => debris.remove(decision.namespace))
+    if (decision.kind === 'expire') await this.#aside(user, () => this.#expire(user, decision.op))
+  }
+
+  /** Tidying up: what stands in its way for one user must not keep the records of all from being believed. */
+  async #aside(user: string, tidy: () => Promise<unknown>): Promise<void> {
+    await tidy().catch(error => this.#options.log.warn({ user, reason: (error as Error).message }, 'tidying up failed'))
+  }
+
+  #expire(user: string, op: number): Promise<unknown> {
+    const { labs, deleteTimeoutMs } = this.#options
     const events = [['info', 'A lab that failed long ago is removed']] as const
     const deletion = { user, nonce: randomUUID(), timeoutMs: deleteTimeoutMs, events, superseded: [] }
-    // While the records are not compared nothing is accepted; the next turn comes to it.
-    await labs.acceptDelete({ ...deletion, onlyIfOp: decision.op }).catch(() => null)
+    return labs.acceptDelete({ ...deletion, onlyIfOp: op })
   }
 }
 

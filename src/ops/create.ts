@@ -4,7 +4,7 @@
  */
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { isAlreadyExists, KubeError } from '../kube/client.ts'
+import { isAlreadyExists } from '../kube/client.ts'
 import type { PodFacts, StartVerdict } from '../labs/facts.ts'
 import { judgeStart, tellEvent } from '../labs/judge.ts'
 import { labels } from '../labs/names.ts'
@@ -13,10 +13,8 @@ import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef, refOf } from './cluster.ts'
 import { isOurs, removalSteps, requireNotNewer } from './removal.ts'
-import { StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { isRefusal, StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 
-/** How long a refusal (403) may be the cluster catching up: a quota not counted yet, a ServiceAccount not made yet. */
-const refusalGraceMs = 10_000
 /** How long the watches may take to show a pod that was made, before the API server is asked. */
 const unseenMs = 5_000
 
@@ -92,46 +90,28 @@ async function makeObject(context: StepContext, planned: KubeObject): Promise<St
 
 /** Creates it; where it stands already, it is ours only by op and by the namespace that owns it. */
 async function createOrAdopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
-  const begunMs = context.clock.monotonicMs()
-  while (true) {
-    try {
-      return await context.kube.create(object, context.call())
-    } catch (error) {
-      if (isAlreadyExists(error)) {
-        const standing = await adopt(context, object)
-        if (standing) return standing
-      } else {
-        await requireNamespace(context, error)
-        const late = context.clock.monotonicMs() - begunMs > refusalGraceMs
-        if (late || !isRefusal(error)) throw asFinal(error, object)
-        await context.clock.sleep(500, context.signal)
-      }
-    }
+  try {
+    return await context.kube.create(object, context.call())
+  } catch (error) {
+    if (isAlreadyExists(error)) return adopt(context, object)
+    if (isRefusal(error)) await requireNamespace(context)
+    throw error
   }
 }
 
-const isRefusal = (error: unknown) => error instanceof KubeError && (error.status === 403 || error.status === 404)
-
-/** A request that the API server refuses as it stands will be refused for ever. */
-function asFinal(error: unknown, object: KubeObject): unknown {
-  if (!(error instanceof KubeError)) return error
-  return new NeedsSomeone(`The cluster refused the ${object.kind} of the lab: ${error.message}`, { cause: error })
-}
-
-async function adopt(context: StepContext, object: KubeObject): Promise<KubeObject | undefined> {
+async function adopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
   const standing = await context.kube.get(refOf(object), context.call())
-  if (!standing) return undefined
+  if (!standing) throw new RetryLater('an object came and went', 100)
   const { uid, labels: standingLabels, ownerReferences } = standing.metadata
   const sameOp = standingLabels?.[labels.op] === String(context.op)
   if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) return standing
   // What an older operation's late write left here: debris, since nobody else writes into this namespace.
   await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
-  return undefined
+  throw new RetryLater('what an older operation left stood in the way', 50)
 }
 
 /** A refusal inside a namespace may mean that the namespace is no longer ours. */
-async function requireNamespace(context: StepContext, error: unknown): Promise<void> {
-  if (!isRefusal(error)) return
+async function requireNamespace(context: StepContext): Promise<void> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   const namespace = object && projectNamespace(object)
   if (!namespace || namespace.uid !== context.known.namespaceUid || namespace.terminating) {

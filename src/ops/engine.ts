@@ -33,6 +33,8 @@ export class Engine {
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #lookAgain = true
+  /** More was waiting at the last look than there was room for. */
+  #crowded = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
 
@@ -46,6 +48,9 @@ export class Engine {
   }
 
   start(): void {
+    this.#options.room.onFree = () => {
+      if (this.#crowded) this.poke()
+    }
     this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
     this.#loop = this.#lookForever()
   }
@@ -78,59 +83,64 @@ export class Engine {
 
   async #lookForever(): Promise<void> {
     const { clock, log, scanIntervalMs } = this.#options
+    let wholeLookAtMs = clock.monotonicMs()
     while (!this.#closed.signal.aborted) {
       this.#wake = new AbortController()
-      if (!this.#lookAgain)
-        await clock.sleep(scanIntervalMs * (0.8 + Math.random() * 0.4), this.#wake.signal).catch(() => {})
+      const restMs = Math.max(0, wholeLookAtMs - clock.monotonicMs())
+      if (!this.#lookAgain) await clock.sleep(restMs, this.#wake.signal).catch(() => {})
       this.#lookAgain = false
       if (this.#closed.signal.aborted) return
-      await this.#look().catch(error => {
+      // All beats are read on the interval alone; the bell needs only what it may have been about.
+      const all = clock.monotonicMs() >= wholeLookAtMs
+      if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
+      await this.#look(all).catch(error => {
         if (!(error instanceof RetryLater)) log.error({ err: error }, 'looking for operations failed')
       })
     }
   }
 
-  async #look(): Promise<void> {
+  async #look(all: boolean): Promise<void> {
     const { owners, room } = this.#options
-    const look = await owners.look(room.free + lookBeyond)
+    const limit = room.free + lookBeyond
+    const look = await owners.look(limit, all)
     if (!look) return
-    for (const { user, late } of [...(await this.#orphans(look)), ...this.#waiting(look)]) {
+    this.#crowded = look.waiting.length >= limit
+    const overdue = new Set(look.overdue)
+    const waiting = look.waiting.map(({ user }) => user)
+    for (const user of new Set([...(await this.#orphans(look)), ...waiting, ...overdue])) {
       if (this.#closed.signal.aborted) return
       if (this.#runs.has(user)) continue
       const places = room.tryEnter() ? 1 : 0
       // Past its deadline an operation is taken whatever the room, to be ended.
-      if (places === 0 && !late) continue
+      if (places === 0 && !overdue.has(user)) {
+        this.#crowded = true
+        continue
+      }
       await this.#take(user, places)
     }
-  }
-
-  #waiting(look: Look): { user: string; late: boolean }[] {
-    const { spawnMs, deleteMs } = this.#options.times
-    const limitMs = Math.max(spawnMs, deleteMs)
-    // An op is the time of its acceptance, or later.
-    return look.waiting.map(({ user, op }) => ({ user, late: look.nowMs - op > limitMs }))
   }
 
   /**
    * Operations whose owner extends no more: by Redis' clock, or, should that have stepped, by a beat that stood still for
    * a whole TTL of ours.
    */
-  async #orphans(look: Look): Promise<{ user: string; late: boolean }[]> {
+  async #orphans(look: Look): Promise<string[]> {
     const { clock, ttlMs, owners } = this.#options
     const now = clock.monotonicMs()
-    const orphans: { user: string; late: boolean }[] = []
-    const seen = new Set<string>()
+    const orphans: string[] = []
     for (const { user, beat } of look.owned) {
-      seen.add(user)
       if (this.#runs.has(user)) continue
       const before = this.#observed.get(user)
       const observation = before?.beat === beat ? before : { beat, sinceMs: now }
       this.#observed.set(user, observation)
       const still = now - observation.sinceMs >= ttlMs
       if (still) await owners.free(user, beat)
-      if (still || beat < look.nowMs) orphans.push({ user, late: false })
+      if (still || beat < look.nowMs) orphans.push(user)
     }
-    for (const user of this.#observed.keys()) if (!seen.has(user)) this.#observed.delete(user)
+    if (look.all) {
+      const owned = new Set(look.owned.map(({ user }) => user))
+      for (const user of this.#observed.keys()) if (!owned.has(user)) this.#observed.delete(user)
+    }
     return orphans
   }
 

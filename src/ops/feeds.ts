@@ -9,8 +9,8 @@ import type { EventFeed } from './service.ts'
 /** Told without id to a client whose operation's stream was lost with Redis' data. */
 const lost: LabEvent = { event: 'failed', data: 'The record of this operation was lost' }
 
-/** How long to wait where Redis does not answer, or its data are being compared. */
-const retryMs = 250
+/** How long to wait at most where Redis does not answer, or its data are being compared: the bell tells when it is over. */
+const retryMs = 2_000
 
 type FoundEvents = Extract<EventsRead, { found: true }>
 
@@ -62,13 +62,13 @@ export class Feeds {
           seq = read.lastSeq
           if (read.ended) return
         }
-        if (!changed && read)
-          await new Promise<void>(resolve => {
-            wake = resolve
-          })
+        const woken = new Promise<void>(resolve => {
+          wake = resolve
+        })
+        if (!changed) await (read ? woken : this.#sleepUntil(woken))
         if (signal.aborted) return
         changed = false
-        read = await this.#read(user, first.op, seq, signal)
+        read = await this.#read(user, first.op, seq)
       }
     } finally {
       signal.removeEventListener('abort', stop)
@@ -77,13 +77,18 @@ export class Feeds {
   }
 
   /** Null where there is no answer for now. */
-  async #read(user: string, op: number, seq: number, signal: AbortSignal): Promise<EventsRead | null> {
+  async #read(user: string, op: number, seq: number): Promise<EventsRead | null> {
     try {
       return await this.#labs.events(user, op, seq)
     } catch {
-      await this.#clock.sleep(retryMs, signal).catch(() => {})
       return null
     }
+  }
+
+  async #sleepUntil(woken: Promise<void>): Promise<void> {
+    const done = new AbortController()
+    await Promise.race([woken, this.#clock.sleep(retryMs, done.signal).catch(() => {})])
+    done.abort()
   }
 
   #listen(user: string, wake: () => void): () => void {

@@ -3,11 +3,12 @@
  * what that refuses because an operation runs is judged again when the bell tells the operation's end.
  */
 import type { Clock } from '../clock.ts'
+import { RetryLater } from '../errors.ts'
 import type { PodFacts } from '../labs/facts.ts'
 import { judgeLife } from '../labs/judge.ts'
 import { labNames } from '../labs/names.ts'
 import type { Bell } from '../store/bell.ts'
-import type { CompareStore, PodWord } from '../store/compares.ts'
+import type { CompareStore, Mark, PodWord } from '../store/compares.ts'
 import type { NewEvent } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Change, ClusterView } from './cluster.ts'
@@ -26,10 +27,14 @@ export interface MonitorOptions {
   readonly unknownGraceMs: number
 }
 
+type Word = Omit<PodWord, 'user' | 'podUid' | 'timeoutMs'>
+
 /** Trouble with a pod that is failed only when it lasts, since when by our monotonic clock. */
 interface Trouble {
   readonly kind: 'crashing' | 'unknown'
   readonly sinceMs: number
+  /** Since when it has been well again. */
+  readonly calmSinceMs: number | undefined
 }
 
 /** How long a deletion's last objects may still show in a replica's watches before they are looked into. */
@@ -69,25 +74,33 @@ export class Monitor {
   }
 
   /** Judges a pod as it is; a lab that is being created or deleted is its operation's business. */
-  async judge(pod: PodFacts): Promise<void> {
+  async judge(pod: PodFacts, mark?: Mark): Promise<void> {
     const word = this.#wordOn(pod)
-    if (word) await this.#say(pod, word)
+    if (word) await this.#say(pod, word, mark)
   }
 
   /** The pod of a running lab is no more: its DELETED event was seen, or the API server said so. */
-  async judgeGone(user: string, podUid: string): Promise<void> {
+  async judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
     const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
     this.#trouble.delete(podUid)
     this.#said.delete(podUid)
-    await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events })
+    await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
   }
 
-  #look({ namespace, pod, goneUid }: Change): void {
+  #look({ namespace, pod, goneUid, missing }: Change): void {
     if (goneUid !== undefined) this.#seen.delete(goneUid)
     else if (!pod) this.#lookIntoLater(namespace)
     if (!pod?.user) return
-    const { user } = pod
-    this.#run(() => (goneUid === undefined ? this.judge(pod) : this.judgeGone(user, goneUid)))
+    const { user, uid } = pod
+    if (missing) this.#ask(user, uid)
+    else this.#run(() => (goneUid === undefined ? this.judge(pod) : this.judgeGone(user, goneUid)))
+  }
+
+  /** A list lacks a pod that was there: reason to ask, no proof. */
+  #ask(user: string, podUid: string): void {
+    this.#run(async () => {
+      if (await this.#options.debris.isPodGone(user, podUid)) await this.judgeGone(user, podUid)
+    })
   }
 
   /** An operation of this user has ended: what was refused while it ran may be written now. */
@@ -135,7 +148,7 @@ export class Monitor {
     if (await debris.isPodGone(user, record.podUid)) await this.judgeGone(user, record.podUid)
   }
 
-  #wordOn(pod: PodFacts): Omit<PodWord, 'user' | 'podUid' | 'timeoutMs'> | undefined {
+  #wordOn(pod: PodFacts): Word | undefined {
     const verdict = judgeLife(pod)
     if (verdict.kind === 'ended') {
       return { outcome: 'ended', detail: '', events: [['info', 'The lab was shut down']] }
@@ -144,7 +157,7 @@ export class Monitor {
     if (verdict.kind === 'unknown' || verdict.kind === 'crashing') {
       const graceMs = verdict.kind === 'unknown' ? this.#options.unknownGraceMs : this.#options.crashLoopGraceMs
       if (this.#lasts(pod, verdict.kind, graceMs)) return failure(verdict.message)
-    } else this.#trouble.delete(pod.uid)
+    } else this.#calm(pod)
     if (verdict.kind === 'unknown' || verdict.restarts === 0) return undefined
     const again = `It was restarted in its place (${verdict.restarts})`
     return {
@@ -156,40 +169,57 @@ export class Monitor {
 
   /** Whether a trouble has lasted longer than its grace; where not yet, the pod is looked at again then. */
   #lasts(pod: PodFacts, kind: Trouble['kind'], graceMs: number): boolean {
-    const { clock, view } = this.#options
-    const now = clock.monotonicMs()
+    const now = this.#options.clock.monotonicMs()
     const before = this.#trouble.get(pod.uid)
-    if (before?.kind === kind) return now - before.sinceMs >= graceMs
-    this.#trouble.set(pod.uid, { kind, sinceMs: now })
+    const calm = before?.calmSinceMs !== undefined && now - before.calmSinceMs >= graceMs
+    const sinceMs = before?.kind === kind && !calm ? before.sinceMs : now
+    const leftMs = sinceMs + graceMs - now
+    if (leftMs <= 0) return true
+    if (before?.sinceMs !== sinceMs) this.#judgeLater(pod, leftMs)
+    this.#trouble.set(pod.uid, { kind, sinceMs, calmSinceMs: undefined })
+    return false
+  }
+
+  /** A lab that is well between two crashes is in trouble still, until it has been well for the whole grace. */
+  #calm(pod: PodFacts): void {
+    const before = this.#trouble.get(pod.uid)
+    if (before && before.calmSinceMs === undefined) {
+      this.#trouble.set(pod.uid, { ...before, calmSinceMs: this.#options.clock.monotonicMs() })
+    }
+  }
+
+  #judgeLater(pod: PodFacts, afterMs: number): void {
+    const { clock, view } = this.#options
     const again = () => {
       const still = view.pods(pod.namespace).find(candidate => candidate.uid === pod.uid)
       if (still) this.#run(() => this.judge(still))
     }
-    clock.sleep(graceMs, this.#closed.signal).then(again, () => {})
-    return false
+    // A timer may come a hair early, and then nothing would look again.
+    clock.sleep(afterMs + 20, this.#closed.signal).then(again, () => {})
   }
 
-  async #say(pod: PodFacts, word: Omit<PodWord, 'user' | 'podUid' | 'timeoutMs'>): Promise<void> {
+  async #say(pod: PodFacts, word: Word, mark?: Mark): Promise<void> {
     const key = `${word.outcome} ${word.detail}`
     if (!pod.user || this.#said.get(pod.uid) === key) return
     this.#said.set(pod.uid, key)
-    await this.#tell({ ...word, user: pod.user, podUid: pod.uid }).catch(error => {
+    await this.#tell({ ...word, user: pod.user, podUid: pod.uid }, mark).catch(error => {
       this.#said.delete(pod.uid)
       throw error
     })
   }
 
-  async #tell(word: Omit<PodWord, 'timeoutMs'>): Promise<void> {
-    const written = await this.#options.store.tellPod({ ...word, timeoutMs: this.#options.deleteTimeoutMs })
+  async #tell(word: Omit<PodWord, 'timeoutMs'>, mark?: Mark): Promise<void> {
+    const written = await this.#options.store.tellPod({ ...word, timeoutMs: this.#options.deleteTimeoutMs }, mark)
     if (written) this.#options.log.info({ user: word.user, outcome: word.outcome }, 'what befell a lab was recorded')
   }
 
-  /** What fails now is tried again: a change that nobody judged would be a lab that nobody misses. */
+  /** What Redis or the API server does not answer now is tried again; what is refused waits for the next change. */
   #run(judge: () => Promise<void>, pauseMs = 250): void {
     judge().catch(error => {
+      const { log, clock } = this.#options
       if (this.#closed.signal.aborted) return
-      this.#options.log.debug({ reason: (error as Error).message }, 'a judgement is put off')
-      this.#options.clock.sleep(pauseMs, this.#closed.signal).then(
+      if (!(error instanceof RetryLater)) return log.warn({ reason: (error as Error).message }, 'a judgement failed')
+      clock.sleep(pauseMs, this.#closed.signal).then(
         () => this.#run(judge, Math.min(pauseMs * 2, 5_000)),
         () => {},
       )
@@ -197,6 +227,6 @@ export class Monitor {
   }
 }
 
-function failure(message: string): Omit<PodWord, 'user' | 'podUid' | 'timeoutMs'> {
+function failure(message: string): Word {
   return { outcome: 'failed', detail: '', events: [['error', message]] }
 }

@@ -4,7 +4,8 @@
  */
 import type { Clock } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+import { KubeError } from '../kube/client.ts'
+import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 /** The time that an operation has been given is over. */
 export class DeadlinePassed extends NeedsSomeone {}
@@ -22,6 +23,8 @@ export interface PhaseHost {
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000
+/** How long a refusal may be the cluster catching up. */
+const refusalGraceMs = 10_000
 
 export async function runPhase(
   host: PhaseHost,
@@ -62,6 +65,7 @@ async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<
 
 /** Runs a step again for as long as what stands in its way may pass. */
 async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
+  const begunMs = host.clock.monotonicMs()
   let pauseMs = firstRetryMs
   let trouble = ''
   while (true) {
@@ -72,10 +76,16 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Prom
         throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
       }
       signal.throwIfAborted()
-      if (!(error instanceof RetryLater)) throw error
+      const late = host.clock.monotonicMs() - begunMs > refusalGraceMs
+      if (error instanceof KubeError && (late || !isRefusal(error))) throw refused(error)
+      if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
-      await host.clock.sleep(error.afterMs ?? pauseMs, signal)
+      await host.clock.sleep(error instanceof RetryLater ? (error.afterMs ?? pauseMs) : pauseMs, signal)
       pauseMs = Math.min(pauseMs * 2, longestRetryMs)
     }
   }
+}
+
+function refused(error: KubeError): NeedsSomeone {
+  return new NeedsSomeone(`The cluster refused what the lab needs: ${error.message}`, { cause: error })
 }

@@ -24,8 +24,11 @@ export async function findNamespace(
 ): Promise<NamespaceFacts | undefined> {
   const { known, gone, names } = context
   const seen = context.view.namespace(names.namespace)
-  if (seen && !known.doubt && !gone.has(seen.uid)) return seen
-  if (!known.doubt && (believeAbsence || (known.namespaceUid && gone.has(known.namespaceUid)))) return undefined
+  // The watches may lag behind the record: then what they show is another one, on its way out perhaps.
+  const recorded = !known.namespaceUid || seen?.uid === known.namespaceUid
+  if (seen && recorded && !known.doubt && !gone.has(seen.uid)) return seen
+  if (!known.doubt && ((believeAbsence && !seen) || (known.namespaceUid && gone.has(known.namespaceUid))))
+    return undefined
   const object = await context.kube.get(namespaceRef(names.namespace), context.call())
   return object ? projectNamespace(object) : undefined
 }

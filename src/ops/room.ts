@@ -2,6 +2,8 @@
 export class Room {
   readonly places: number
   #free: number
+  /** Called when places came free that nobody here is queueing for. */
+  onFree: () => void = () => {}
   readonly #queue: { readonly need: number; readonly enter: () => void }[] = []
 
   constructor(places: number) {
@@ -42,8 +44,10 @@ export class Room {
   }
 
   leave(count: number): void {
+    if (count === 0) return
     this.#free += count
     this.#admit()
+    if (this.free > 0) this.onFree()
   }
 
   #admit(): void {

@@ -1,7 +1,7 @@
 /** One operation in the hands of its owner, from the claim until it is ended, handed over or lost. */
 import type { Clock } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
-import { Fenced, NeedsSomeone, RetryLater } from '../errors.ts'
+import { ApiError, Fenced, NeedsSomeone, RetryLater } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import type { Lease } from '../leases/leases.ts'
@@ -36,6 +36,8 @@ export interface RunOptions {
   readonly installation: string
   readonly namespacePrefix: string
   readonly maxAttempts: number
+  /** How long a write in flight may take to return before the lease is given up. */
+  readonly longestRequestMs: number
   readonly room: Room
   readonly log: Logger
   readonly metrics: Metrics
@@ -46,9 +48,6 @@ export interface RunOptions {
 class HandOver extends Error {
   override readonly name = 'HandOver'
 }
-
-/** How long a write in flight may take to return before the lease is given up. */
-const settleMs = 10_000
 
 export class OperationRun implements PhaseHost {
   readonly clock: Clock
@@ -209,15 +208,12 @@ export class OperationRun implements PhaseHost {
 
   /** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
   async #fail(reason: string): Promise<void> {
-    const { deleteMs } = this.#options.times
     const { kube } = this.#options
     const { op } = this.#claim.record
     const question = { kube, clock: this.clock, names: this.#names, op, recordMayBeOld: op <= this.#claim.foundOp }
     const ask = (signal: AbortSignal) => findWhole({ ...question, call: { signal, agent: this.#agent } })
-    const whole = await this.#within(deleteMs, deleteMs, ask).catch(error => {
-      if (error instanceof NeedsSomeone) return null
-      throw error
-    })
+    // Without a deadline: only an answer may lead to destruction.
+    const whole = await this.#within(Number.POSITIVE_INFINITY, 0, ask)
     if (whole) {
       Object.assign(this.#known, whole)
       return this.#complete()
@@ -275,8 +271,10 @@ export class OperationRun implements PhaseHost {
     this.#phase = phase
     const done = new AbortController()
     const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
-    if (remainingMs <= 0) passed()
-    else this.clock.sleep(remainingMs, done.signal).then(passed, () => {})
+    // Redis' clock may have stepped back since the acceptance: never more than was given.
+    const leftMs = givenMs > 0 ? Math.min(remainingMs, givenMs) : remainingMs
+    if (leftMs <= 0) passed()
+    else if (Number.isFinite(leftMs)) this.clock.sleep(leftMs, done.signal).then(passed, () => {})
     try {
       phase.signal.throwIfAborted()
       return await body(phase.signal)
@@ -315,7 +313,7 @@ export class OperationRun implements PhaseHost {
     if (record.claims <= 1) return
     this.#options.metrics.operationsResumed.inc({ kind: record.kind })
     this.#log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
-    const read = await this.#options.labs.events(this.#lease.user, record.op, 0)
+    const read = await this.#persist(() => this.#options.labs.events(this.#lease.user, record.op, 0))
     if (read.found) for (const { event, data } of read.events) this.#told.add(`${event} ${data}`)
   }
 
@@ -331,14 +329,14 @@ export class OperationRun implements PhaseHost {
     for (const [event, data] of events) this.#told.add(`${event} ${data}`)
   }
 
-  /** Writes to the record, for as long as the lease lasts. */
-  async #persist(write: () => Promise<void>): Promise<void> {
+  /** Asks Redis for as long as the lease lasts. */
+  async #persist<T>(ask: () => Promise<T>): Promise<T> {
     while (true) {
       this.#lease.check()
       try {
-        return await write()
+        return await ask()
       } catch (error) {
-        if (!(error instanceof RetryLater)) throw error
+        if (!(error instanceof RetryLater || (error instanceof ApiError && error.status === 503))) throw error
         await this.clock.sleep(100, this.#lease.signal)
       }
     }
@@ -360,7 +358,7 @@ export class OperationRun implements PhaseHost {
   /** Gives the lease back, once no write of ours can still land. */
   async #letGo(): Promise<void> {
     const done = new AbortController()
-    const late = this.clock.sleep(settleMs, done.signal).catch(() => {})
+    const late = this.clock.sleep(this.#options.longestRequestMs, done.signal).catch(() => {})
     await Promise.race([this.#options.kube.settled(this.#agent), late])
     done.abort()
     await this.#options.owners.release(this.#lease).catch(() => {})

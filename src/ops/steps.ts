@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
-import type { CallOptions } from '../kube/client.ts'
+import { type CallOptions, KubeError } from '../kube/client.ts'
 import type { LabNames } from '../labs/names.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
@@ -61,6 +61,13 @@ export interface Step {
   run(context: StepContext): Promise<StepResult>
 }
 
+/**
+ * A refusal that may be the cluster catching up: a policy or a quota not counted yet, a ServiceAccount not made yet. Any
+ * other refusal of a request as it stands is for ever.
+ */
+export const isRefusal = (error: unknown): error is KubeError =>
+  error instanceof KubeError && (error.status === 403 || error.status === 404)
+
 /** Thrown by a step that found the cluster otherwise than an earlier step left it: the list is begun anew. */
 export class StartOver extends Error {
   override readonly name = 'StartOver'
@@ -96,6 +103,8 @@ export async function watchUntil<T>(
       wake = () => interrupt.abort()
       const stop = () => interrupt.abort()
       signal.addEventListener('abort', stop, { once: true })
+      // Whoever aborted while `look` was at work will not do so again.
+      if (signal.aborted) stop()
       await clock.sleep(Math.min(Math.max(limitMs, 10), 3_600_000), interrupt.signal).catch(() => {})
       signal.removeEventListener('abort', stop)
     }

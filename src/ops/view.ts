@@ -16,7 +16,8 @@ export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterVi
         }),
         pods.on(change => {
           const pod = change.value
-          listener({ namespace: pod.namespace, pod, ...(isGone(change) && { goneUid: pod.uid }) })
+          const missing = change.type === 'gone' && !change.confirmed
+          listener({ namespace: pod.namespace, pod, missing, ...(isGone(change) && { goneUid: pod.uid }) })
         }),
         podEvents.on(({ value }) => listener({ namespace: value.namespace })),
       ]

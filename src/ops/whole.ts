@@ -1,7 +1,7 @@
 /** Whether a lab stands, asked of the API server itself: what is about to be given up is looked at once more. */
 import type { Clock } from '../clock.ts'
 import { RetryLater } from '../errors.ts'
-import type { CallOptions } from '../kube/client.ts'
+import { type CallOptions, KubeError } from '../kube/client.ts'
 import { isWhole, judgeStart } from '../labs/judge.ts'
 import type { LabNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
@@ -20,7 +20,7 @@ export interface WholeQuestion {
   readonly call: CallOptions & { readonly signal: AbortSignal }
 }
 
-/** @returns the UIDs of a whole lab of this very operation, or null */
+/** Asks for as long as it takes: what was not answered must not be taken for an absence. @returns the UIDs of a whole lab of this very operation, or null */
 export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid: string; podUid: string } | null> {
   const { kube, names, op, call, recordMayBeOld } = question
   const object = await patiently(question, () => kube.get(namespaceRef(names.namespace), call))
@@ -39,8 +39,8 @@ async function patiently<T>({ clock, call }: WholeQuestion, ask: () => Promise<T
       return await ask()
     } catch (error) {
       call.signal.throwIfAborted()
-      if (!(error instanceof RetryLater)) throw error
-      await clock.sleep(error.afterMs ?? 1000, call.signal)
+      if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
+      await clock.sleep((error instanceof RetryLater && error.afterMs) || 1000, call.signal)
     }
   }
 }

@@ -3,7 +3,7 @@
  * numbered without gaps; a gap (it was trimmed) or a fall (Redis lost it) means: look at everything again.
  */
 import type { Clock } from '../clock.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, listenMs } from './connection.ts'
 import { pairs } from './records.ts'
 
 export type Ring =
@@ -23,17 +23,17 @@ export class Bell {
   readonly #connection: Connection
   readonly #key: string
   readonly #clock: Clock
+  readonly #onError: (error: unknown) => void
   readonly #listeners = new Set<(ring: Ring) => void>()
-  readonly #blockMs: number
   #last = 0
   #epoch: string | undefined
   #closed = false
 
-  constructor(connection: Connection, key: string, clock: Clock, blockMs = 1000) {
+  constructor(connection: Connection, key: string, clock: Clock, onError: (error: unknown) => void = () => {}) {
     this.#connection = connection
     this.#key = key
     this.#clock = clock
-    this.#blockMs = blockMs
+    this.#onError = onError
   }
 
   on(listener: (ring: Ring) => void): () => void {
@@ -53,7 +53,8 @@ export class Bell {
         }
         await this.#hear()
       } catch {
-        // The connection is gone: what is rung until it is back is found by position, or as a fall.
+        // What is rung until the connection is back may be lost with it, and nothing in the numbers would show it.
+        positioned = false
         if (!this.#closed) await this.#clock.sleep(200)
       }
     }
@@ -66,7 +67,7 @@ export class Bell {
   async #hear(): Promise<void> {
     const id = `${this.#last}-1`
     const redis = this.#connection.listening
-    const answer = (await redis.xread('COUNT', 500, 'BLOCK', this.#blockMs, 'STREAMS', this.#key, id)) as
+    const answer = (await redis.xread('COUNT', 500, 'BLOCK', listenMs, 'STREAMS', this.#key, id)) as
       | [string, Entry[]][]
       | null
     const entries = (answer?.[0]?.[1] ?? []).map(([id, flat]) => ({ n: number(id), fields: pairs(flat) }))
@@ -106,6 +107,12 @@ export class Bell {
   }
 
   #tell(ring: Ring): void {
-    for (const listener of this.#listeners) listener(ring)
+    for (const listener of this.#listeners) {
+      try {
+        listener(ring)
+      } catch (error) {
+        this.#onError(error)
+      }
+    }
   }
 }

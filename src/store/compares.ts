@@ -1,5 +1,6 @@
 /** What a compare writes, and what a watch may write between operations. */
-import type { Connection } from './connection.ts'
+import { RetryLater } from '../errors.ts'
+import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
 
@@ -11,6 +12,8 @@ export interface Mark {
   readonly needed: boolean
   /** The last op found. */
   readonly foundOp: number
+  /** Redis' clock when it began. */
+  readonly nowMs: number
 }
 
 /** A user's record and tombstone as they were read, with what a settle compares them by. */
@@ -62,11 +65,15 @@ export class CompareStore {
     const k = this.#keys
     const identity = await this.#connection.refreshIdentity()
     const keys = [k.generation, k.mark, k.last, k.hold]
-    const [needed, found] = (await this.#connection.run('begin-compare', keys, [identity, nonce, markMs, holdMs])) as [
-      number,
-      string,
-    ]
-    return { value: `${nonce} ${identity}`, identity, needed: needed === 1, foundOp: Number(found) }
+    const args = this.#onlyIn(identity, [identity, nonce, markMs, holdMs])
+    const [needed, found, now] = (await this.#connection.run('begin-compare', keys, args)) as [number, string, string]
+    return {
+      value: `${nonce} ${identity}`,
+      identity,
+      needed: needed === 1,
+      foundOp: Number(found),
+      nowMs: Number(now),
+    }
   }
 
   /** All users with a record. */
@@ -79,7 +86,7 @@ export class CompareStore {
     const [flat, tombstone] = (await this.#connection.run('read-record', keys, [])) as [string[], string | null]
     const record = parseRecord(flat, user)
     const parts = record
-      ? [record.op, record.status, record.active ? 1 : 0, record.token, record.podUid ?? '-']
+      ? [record.op, record.status, record.active ? 1 : 0, record.token || '-', record.podUid ?? '-']
       : ['-', '-', '-', '-', '-']
     return { record, tombstone: Number(tombstone ?? 0), fingerprint: [...parts, tombstone ?? '-'].join(' ') }
   }
@@ -89,8 +96,19 @@ export class CompareStore {
     const { user } = settlement
     const [answer] = (await this.#connection.run(
       'settle-lab',
-      [k.mark, k.record(user), k.events(user), k.waiting, k.owned, k.bell, k.index, k.last, k.tombstone(user)],
       [
+        k.mark,
+        k.record(user),
+        k.events(user),
+        k.waiting,
+        k.owned,
+        k.deadlines,
+        k.bell,
+        k.index,
+        k.last,
+        k.tombstone(user),
+      ],
+      this.#onlyIn(mark.identity, [
         mark.value,
         user,
         settlement.standing.fingerprint,
@@ -101,7 +119,7 @@ export class CompareStore {
         encodeEvents(settlement.events),
         encodeEvents(settlement.lost),
         settlement.timeoutMs,
-      ],
+      ]),
     )) as ['settled' | 'moved' | 'unmarked']
     return answer
   }
@@ -109,19 +127,39 @@ export class CompareStore {
   /** Writes the generation: from here on what Redis holds is believed. @returns false when the mark is gone */
   async end(mark: Mark, highestOp: number): Promise<boolean> {
     const k = this.#keys
-    const args = [mark.identity, mark.value, highestOp, mark.foundOp]
+    const args = this.#onlyIn(mark.identity, [mark.identity, mark.value, highestOp, mark.foundOp])
     return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell], args)) === 1
   }
 
-  /** @returns whether it was written: a lab that runs, no operation, this very pod */
-  async tellPod(word: PodWord): Promise<boolean> {
+  /**
+   * What a watch saw of a pod; where the data are not compared yet only with the mark of the compare itself.
+   * @returns whether it was written: a lab that runs, no operation, this very pod
+   */
+  async tellPod(word: PodWord, mark?: Mark): Promise<boolean> {
     const k = this.#keys
     const { user } = word
     const [answer] = (await this.#connection.run(
       'settle-pod',
-      [k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting],
-      [user, word.podUid, word.outcome, encodeEvents(word.events), word.detail, word.timeoutMs],
+      [k.generation, k.mark, k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting, k.deadlines],
+      identity => [
+        identity,
+        mark?.value ?? '',
+        user,
+        word.podUid,
+        word.outcome,
+        encodeEvents(word.events),
+        word.detail,
+        word.timeoutMs,
+      ],
     )) as [string]
     return answer === 'written'
+  }
+
+  /** Arguments for this Redis alone: what was read of one must not be written to another. */
+  #onlyIn(identity: string, args: readonly Arg[]): Args {
+    return sentTo => {
+      if (sentTo !== identity) throw new RetryLater('Redis is another one than when the compare began')
+      return args
+    }
   }
 }

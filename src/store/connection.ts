@@ -8,6 +8,13 @@ import type { Config } from '../config/schema.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { callCommand, defineCommands } from './scripts.ts'
 
+/** How long the listening connection may wait for something to be told; the server then answers with nothing. */
+export const listenMs = 1000
+
+export type Arg = string | number
+/** Arguments, or what makes them for the Redis that they are sent to. */
+export type Args = readonly Arg[] | ((identity: string) => readonly Arg[])
+
 export interface ConnectionOptions {
   readonly config: Config['redis']
   readonly password?: string | undefined
@@ -17,8 +24,8 @@ export interface ConnectionOptions {
   readonly onCall?: (name: string, seconds: number, answered: boolean) => void
 }
 
-/** Answers of Redis that pass by themselves: it is loading, or another server is taking over. */
-const passing = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|UNKILLABLE|BUSY)/
+/** Answers of Redis that may pass: it is loading, another server takes over, its memory or its disk is full. */
+const passing = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|UNKILLABLE|BUSY|OOM|MISCONF)/
 
 export class Connection {
   readonly commands: Redis
@@ -28,6 +35,7 @@ export class Connection {
   readonly #retryWithinMs: number
   #identity: string | undefined
   #identifying: Promise<string> | undefined
+  #becomingReady: Promise<boolean> | undefined
 
   constructor({ config, password, clock, onError, onCall }: ConnectionOptions) {
     this.#clock = clock
@@ -38,15 +46,19 @@ export class Connection {
       connectTimeout: config.connectTimeoutMs,
       autoResendUnfulfilledCommands: false,
       enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      // A server that was demoted keeps its connections: what is asked next goes to whoever the address means by then.
+      reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
       retryStrategy: (attempt: number) => Math.min(50 * attempt, 500) * (0.75 + Math.random() / 2),
       ...(password !== undefined && { password }),
     } satisfies RedisOptions
     this.commands = new Redis(config.url, {
       ...shared,
-      maxRetriesPerRequest: 0,
       commandTimeout: config.commandTimeoutMs,
+      // A command's own time-out leaves the connection as it is: half open, it would stay so.
+      socketTimeout: 3 * config.commandTimeoutMs,
     })
-    this.listening = new Redis(config.url, { ...shared, maxRetriesPerRequest: null })
+    this.listening = new Redis(config.url, { ...shared, socketTimeout: listenMs + 1500 })
     defineCommands(this.commands)
     for (const client of [this.commands, this.listening]) client.on('error', error => onError(error.message))
     this.commands.on('close', () => {
@@ -73,12 +85,19 @@ export class Connection {
    * @throws {RetryLater} not connected
    */
   async identity(): Promise<string> {
-    return this.#identity ?? this.refreshIdentity()
+    return this.#ask(() => this.#knownIdentity(), 'info')
   }
 
   /** As `identity`, asked anew: a server that was promoted meanwhile has begun another history. */
   async refreshIdentity(): Promise<string> {
-    this.#identifying ??= this.#ask(() => this.commands.info('server', 'replication'), 'info')
+    this.#identity = undefined
+    return this.identity()
+  }
+
+  async #knownIdentity(): Promise<string> {
+    if (this.#identity !== undefined) return this.#identity
+    this.#identifying ??= this.commands
+      .info('server', 'replication')
       .then(info => {
         const field = (name: string) => new RegExp(`^${name}:(\\w+)`, 'm').exec(String(info))?.[1]
         this.#identity = `${field('run_id')}-${field('master_replid')}`
@@ -91,11 +110,13 @@ export class Connection {
   }
 
   /**
-   * Calls a command of `commands/`. One lost reply is made up for by sending it again.
+   * Calls a command of `commands/`. One lost reply is made up for by sending it again, with the identity of the Redis
+   * that it is sent to then: another one must not take the word of the first.
    * @throws {RetryLater} Redis does not answer
    */
-  async run(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.#ask(() => callCommand(this.commands, name, keys, args), name)
+  async run(name: string, keys: readonly string[], args: Args): Promise<unknown> {
+    if (typeof args !== 'function') return this.#ask(() => callCommand(this.commands, name, keys, args), name)
+    return this.#ask(async () => callCommand(this.commands, name, keys, args(await this.#knownIdentity())), name)
   }
 
   /** Any read, with the same care. */
@@ -124,6 +145,7 @@ export class Connection {
         return answer
       } catch (error) {
         this.#onCall?.(name, elapsed() / 1000, false)
+        if (error instanceof RetryLater) throw error
         const replied = error instanceof ReplyError
         if (replied && !passing.test((error as Error).message)) throw error
         const leftMs = this.#retryWithinMs - elapsed()
@@ -138,11 +160,20 @@ export class Connection {
   async #ready(ms: number): Promise<boolean> {
     if (this.connected()) return true
     const done = new AbortController()
-    const ready = new Promise<boolean>(resolve => this.commands.once('ready', () => resolve(true)))
     const late = this.#clock.sleep(ms, done.signal).then(
       () => false,
       () => false,
     )
-    return Promise.race([ready, late]).finally(() => done.abort())
+    return Promise.race([this.#nextReady(), late]).finally(() => done.abort())
+  }
+
+  /** One listener for all who wait, however long Redis is away. */
+  #nextReady(): Promise<boolean> {
+    this.#becomingReady ??= new Promise<boolean>(resolve => this.commands.once('ready', () => resolve(true))).finally(
+      () => {
+        this.#becomingReady = undefined
+      },
+    )
+    return this.#becomingReady
   }
 }

@@ -10,6 +10,7 @@
  * | hold | string | yes | operations up to this op are not claimed yet |
  * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
  * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
+ * | deadlines | sorted set | empty when idle | users with an operation, by its deadline |
  * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
  * | bell | stream | a day after the last ring | tells every replica what changed |
  * | lab:USER | hash | with the lab | the record |
@@ -26,6 +27,7 @@ export class Keys {
   readonly hold: string
   readonly waiting: string
   readonly owned: string
+  readonly deadlines: string
   readonly index: string
   readonly bell: string
   readonly compareLease: string
@@ -39,6 +41,7 @@ export class Keys {
     this.hold = `${this.#tag}hold`
     this.waiting = `${this.#tag}waiting`
     this.owned = `${this.#tag}owned`
+    this.deadlines = `${this.#tag}deadlines`
     this.index = `${this.#tag}index`
     this.bell = `${this.#tag}bell`
     this.compareLease = `${this.#tag}lease-of-compare`

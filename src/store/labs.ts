@@ -71,9 +71,17 @@ export class LabStore {
     const k = this.#keys
     const [answer, op] = await this.#ask(
       'accept-create',
-      [k.last, k.record(user), k.events(user), k.waiting, k.bell, k.index, k.tombstone(user), k.nonce(nonce)].concat(
-        idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce),
-      ),
+      [
+        k.last,
+        k.record(user),
+        k.events(user),
+        k.waiting,
+        k.deadlines,
+        k.bell,
+        k.index,
+        k.tombstone(user),
+        k.nonce(nonce),
+      ].concat(idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce)),
       [
         user,
         nonce,
@@ -104,7 +112,7 @@ export class LabStore {
     const k = this.#keys
     const [answer, op] = await this.#ask(
       'accept-delete',
-      [k.last, k.record(user), k.events(user), k.waiting, k.bell, k.index, k.nonce(nonce)],
+      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce)],
       [
         user,
         deletion.timeoutMs,
@@ -155,8 +163,8 @@ export class LabStore {
 
   /** A command that answers only where the data were compared. */
   async #ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
-    const identity = await this.#connection.identity()
-    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], [identity, ...args])) as Answer
+    const withIdentity = (identity: string) => [identity, ...args]
+    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
     if (answer[0] !== 'comparing') return answer
     this.onComparing()
     throw unavailable('the records are being compared with the cluster')

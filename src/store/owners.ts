@@ -1,4 +1,5 @@
 /** What an owner asks of Redis, and who looks for something to own. Every write is known by (op, token). */
+import type { Clock } from '../clock.ts'
 import { Fenced } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
@@ -22,41 +23,64 @@ export interface Claim {
 export interface Look {
   /** Redis' clock */
   readonly nowMs: number
+  /** Whether `owned` has all, or only those whose lease has ended by Redis' clock. */
+  readonly all: boolean
   /** Users whose operation nobody owns, oldest op first. */
   readonly waiting: readonly { readonly user: string; readonly op: number }[]
   /** Users whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
   readonly owned: readonly { readonly user: string; readonly beat: number }[]
+  /** Users whose operation is past its deadline. */
+  readonly overdue: readonly string[]
 }
 
 export type Outcome = 'running' | 'failed' | 'gone'
+
+type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
+
+export interface OwnerStoreOptions {
+  readonly connection: Connection
+  readonly keys: Keys
+  readonly clock: Clock
+  readonly tombstoneMs: number
+  /** How long operations that a compare found are held. */
+  readonly holdMs: number
+}
 
 export class OwnerStore {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #tombstoneMs: number
+  readonly #holdMs: number
+  readonly #clock: Clock
+  #hold = { op: '0', sinceMs: 0 }
+  #passedHold = ''
   onComparing: () => void = () => {}
 
-  constructor(connection: Connection, keys: Keys, tombstoneMs: number) {
+  constructor({ connection, keys, clock, tombstoneMs, holdMs }: OwnerStoreOptions) {
     this.#connection = connection
     this.#keys = keys
+    this.#clock = clock
     this.#tombstoneMs = tombstoneMs
+    this.#holdMs = holdMs
   }
 
-  /** What there is to own; null while comparing. */
-  async look(limit: number): Promise<Look | null> {
+  /** What there is to own; null while comparing. `all`: every owned one, to watch their beats. */
+  async look(limit: number, all: boolean): Promise<Look | null> {
     const k = this.#keys
-    const answer = (await this.#connection.run(
-      'look-operations',
-      [k.generation, k.waiting, k.owned],
-      [await this.#connection.identity(), limit],
-    )) as [string, string[], string[]]
+    const keys = [k.generation, k.waiting, k.owned, k.deadlines, k.hold]
+    const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold]
+    const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing']
     if (answer[0] === 'comparing') return this.#comparing()
+    const [now, held, waiting, owned, overdue] = answer as LookAnswer
+    this.#watchHold(held)
     const scored = (flat: string[]) =>
       Array.from({ length: flat.length / 2 }, (_, i) => ({ user: flat[2 * i]!, score: Number(flat[2 * i + 1]) }))
     return {
-      nowMs: Number(answer[0]),
-      waiting: scored(answer[1]).map(({ user, score }) => ({ user, op: score })),
-      owned: scored(answer[2]).map(({ user, score }) => ({ user, beat: score })),
+      nowMs: Number(now),
+      all,
+      waiting: scored(waiting).map(({ user, score }) => ({ user, op: score })),
+      owned: scored(owned).map(({ user, score }) => ({ user, beat: score })),
+      overdue,
     }
   }
 
@@ -65,8 +89,8 @@ export class OwnerStore {
     const k = this.#keys
     const [answer, remaining, found, ...flat] = (await this.#connection.run(
       'claim-operation',
-      [k.generation, k.record(user), k.waiting, k.owned, k.lease(user), k.hold],
-      [await this.#connection.identity(), user, token, ttlMs],
+      [k.generation, k.record(user), k.waiting, k.owned, k.deadlines, k.lease(user), k.hold],
+      identity => [identity, user, token, ttlMs, this.#passedHold],
     )) as string[]
     if (answer === 'comparing') return this.#comparing()
     const record = answer === 'claimed' ? parseRecord(flat, user) : null
@@ -114,7 +138,17 @@ export class OwnerStore {
     const { user } = by
     await this.#fenced(
       'finish-operation',
-      [k.record(user), k.events(user), k.waiting, k.owned, k.lease(user), k.tombstone(user), k.bell, k.index],
+      [
+        k.record(user),
+        k.events(user),
+        k.waiting,
+        k.owned,
+        k.deadlines,
+        k.lease(user),
+        k.tombstone(user),
+        k.bell,
+        k.index,
+      ],
       [user, by.op, by.token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs],
     )
   }
@@ -149,6 +183,13 @@ export class OwnerStore {
 
   async #fenced(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<void> {
     if ((await this.#connection.run(name, keys, args)) !== 1) throw new Fenced(`${name}: the operation has moved on`)
+  }
+
+  /** A hold expires by Redis' clock; should that step back, it is over when it stood for its time by ours. */
+  #watchHold(held: string): void {
+    const now = this.#clock.monotonicMs()
+    if (this.#hold.op !== held) this.#hold = { op: held, sinceMs: now }
+    this.#passedHold = held !== '0' && now - this.#hold.sinceMs >= this.#holdMs ? held : ''
   }
 
   #comparing(): null {

@@ -97,13 +97,19 @@ const names = { namespaceUid: 'nsUid', podPresent: 'pod' } as Record<string, str
 /** The flat JSON list that commands take. */
 export function encodeFields(fields: RecordFields): string {
   const encode = (value: unknown) =>
-    typeof value === 'boolean' ? (value ? '1' : '0') : typeof value === 'object' ? JSON.stringify(value) : String(value)
+    typeof value === 'boolean'
+      ? value
+        ? '1'
+        : '0'
+      : (typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed()
   return JSON.stringify(Object.entries(fields).flatMap(([name, value]) => [names[name] ?? name, encode(value)]))
 }
 
 export type NewEvent = readonly [type: LabEvent['event'], data: string]
 
-export const encodeEvents = (events: readonly NewEvent[]) => JSON.stringify(events)
+/** Half a surrogate pair, as a cut in a container's last words may leave, is no JSON for Redis. */
+export const encodeEvents = (events: readonly NewEvent[]) =>
+  JSON.stringify(events.map(([type, data]) => [type, data.toWellFormed()]))
 
 /** Entries of a stream: [[id, [field, value, …]], …]. */
 export function parseEvents(entries: readonly [string, string[]][]): LabEvent[] {

@@ -1,10 +1,10 @@
 -- Begins a compare: leaves its mark, which its settles and its end ask for, so that one that was overtaken, or that
 -- began in another Redis, writes nothing. Where the data were not compared yet, the operations found are held until
 -- their former owners have stopped.
--- @include generation
+-- @include time generation
 -- KEYS: generation mark last hold
 -- ARGV: identity nonce markMs holdMs
--- returns: {needed (1 or 0), last}
+-- returns: {needed (1 or 0), last, now}
 local generation, mark, last, hold = unpack(KEYS)
 local identity, nonce, mark_ms, hold_ms = unpack(ARGV)
 local found = redis.call('GET', last) or '0'
@@ -13,4 +13,4 @@ redis.call('SET', mark, nonce .. ' ' .. identity, 'PX', mark_ms)
 if needed and found ~= '0' then
   redis.call('SET', hold, found, 'PX', hold_ms)
 end
-return { needed and 1 or 0, found }
+return { needed and 1 or 0, found, whole(now_ms()) }

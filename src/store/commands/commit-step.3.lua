@@ -4,15 +4,18 @@
 -- KEYS: record events bell
 -- ARGV: user op token seq events fields
 --   seq: of the last event before these
--- returns: 1 or 0 (fenced)
+-- returns: 1 or 0 (fenced: another owner, or a record that went back behind the events that were told)
 local record, events, bell = unpack(KEYS)
 local user, op, token, seq, list, fields = unpack(ARGV)
 if fenced(record, op, token) then
   return 0
 end
+local standing, count = tonumber(redis.call('HGET', record, 'seq')), #cjson.decode(list)
+if standing ~= tonumber(seq) and standing ~= tonumber(seq) + count then
+  return 0
+end
 set_fields(record, fields)
-local standing = tonumber(redis.call('HGET', record, 'seq'))
-if standing == tonumber(seq) and list ~= '[]' then
+if standing == tonumber(seq) and count > 0 then
   redis.call('HSET', record, 'seq', append(events, op, standing, list))
   ring(bell, user, op, 'events')
 end

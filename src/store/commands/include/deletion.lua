@@ -1,6 +1,6 @@
 -- start_deletion(keys, user, op, timeout, events): turns the standing record into a deletion under a new op, to be claimed
 -- by any replica once nobody holds the lease. What the record knows of the cluster stays.
--- keys: record, events, waiting, bell, index
+-- keys: record, events, waiting, deadlines, bell, index
 local function start_deletion(keys, user, op, timeout, events)
   redis.call('HDEL', keys.record, 'plan', 'failing', 'failedAt')
   local seq = append(keys.events, op, 0, events)
@@ -8,6 +8,7 @@ local function start_deletion(keys, user, op, timeout, events)
     'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0,
     'acceptedAt', whole(now_ms()), 'deadline', whole(now_ms() + timeout))
   redis.call('ZADD', keys.waiting, op, user)
+  redis.call('ZADD', keys.deadlines, whole(now_ms() + timeout), user)
   redis.call('ZADD', keys.index, 3, user)
   redis.call('PERSIST', keys.events)
   ring(keys.bell, user, op, 'accepted')

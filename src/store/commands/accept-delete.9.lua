@@ -1,11 +1,11 @@
 -- Accepts the deletion of a lab: of a running or failed one; of one being created, whose operation it supersedes in the
 -- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
 -- @include time events draw generation deletion
--- KEYS: generation last record events waiting bell index nonce
+-- KEYS: generation last record events waiting deadlines bell index nonce
 -- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp
 --   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
 -- returns: {'accepted', op} | {'joined', op} | {'none'} | {'comparing'}
-local generation, last, record, events, waiting, bell, index, nonce = unpack(KEYS)
+local generation, last, record, events, waiting, deadlines, bell, index, nonce = unpack(KEYS)
 local identity, user, timeout, first, superseded, nonce_ms, only_if = unpack(ARGV)
 
 if not compared(generation, identity) then
@@ -30,6 +30,7 @@ if active == '1' then
   ring(bell, user, old, 'ended')
 end
 local op = draw(last, old)
-start_deletion({ record = record, events = events, waiting = waiting, bell = bell, index = index }, user, op, timeout, first)
+local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
+start_deletion(keys, user, op, timeout, first)
 redis.call('SET', nonce, op, 'PX', nonce_ms)
 return { 'accepted', op }

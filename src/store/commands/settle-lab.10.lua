@@ -1,12 +1,12 @@
 -- Settles one user in a compare: what the cluster shows wins over the record that was read, unless either moved on.
 -- @include time events draw deletion owner
--- KEYS: mark record events waiting owned bell index last tombstone
+-- KEYS: mark record events waiting owned deadlines bell index last tombstone
 -- ARGV: mark user expected outcome op highest fields events lostEvents timeoutMs
 --   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
 --   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)
 --   lostEvents: for the stream of an operation that is overruled
 -- returns: {'settled', op} | {'moved'} | {'unmarked'}
-local mark, record, events, waiting, owned, bell, index, last, tombstone = unpack(KEYS)
+local mark, record, events, waiting, owned, deadlines, bell, index, last, tombstone = unpack(KEYS)
 local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout = unpack(ARGV)
 
 if redis.call('GET', mark) ~= mark_value then
@@ -15,7 +15,7 @@ end
 local read = redis.call('HMGET', record, 'op', 'status', 'active', 'token', 'podUid', 'seq')
 local parts = {}
 for i = 1, 5 do
-  parts[i] = read[i] or '-'
+  parts[i] = (read[i] and read[i] ~= '') and read[i] or '-'
 end
 parts[6] = redis.call('GET', tombstone) or '-'
 if table.concat(parts, ' ') ~= expected then
@@ -29,7 +29,8 @@ end
 if outcome == 'delete' then
   set_fields(record, fields)
   local deletion = draw(last, read[1], op, highest)
-  start_deletion({ record = record, events = events, waiting = waiting, bell = bell, index = index }, user, deletion, timeout, list)
+  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
+  start_deletion(keys, user, deletion, timeout, list)
   return { 'settled', deletion }
 end
 -- An id below the stream's last one would be refused: what stands there belongs to a past that was lost.
@@ -45,6 +46,7 @@ redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', outcome, 'activ
   'claims', 0, 'attempts', 0, 'acting', '0', 'failedAt', outcome == 'failed' and whole(now_ms()) or '')
 redis.call('ZREM', waiting, user)
 redis.call('ZREM', owned, user)
+redis.call('ZREM', deadlines, user)
 redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
 ring(bell, user, op, 'ended')
 return { 'settled', op }

@@ -1,20 +1,25 @@
 -- What a watch may write between operations, and nothing else: a lab that runs, with no operation, with this very pod,
 -- has failed, or ended well and is to be deleted, or was restarted in its place, which is told once.
--- @include time events draw deletion
--- KEYS: record events bell index last waiting
--- ARGV: user podUid outcome events detail timeoutMs
+-- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
+-- @include time events draw deletion generation
+-- KEYS: generation mark record events bell index last waiting deadlines
+-- ARGV: identity compareMark user podUid outcome events detail timeoutMs
 --   detail: how often it was restarted; with failed, 'gone' where the pod is no more
 --   outcome: 'failed' | 'ended' | 'restarted'
--- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before)
-local record, events, bell, index, last, waiting = unpack(KEYS)
-local user, pod_uid, outcome, list, detail, timeout = unpack(ARGV)
+-- returns: {'written', op} | {'refused'} (an operation runs, another pod, told before, or not compared)
+local generation, mark, record, events, bell, index, last, waiting, deadlines = unpack(KEYS)
+local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout = unpack(ARGV)
+if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
+  return { 'refused' }
+end
 local op, status, active, uid, seq, told = unpack(redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq', 'restarts'))
 if status ~= 'running' or active == '1' or uid ~= pod_uid then
   return { 'refused' }
 end
 if outcome == 'ended' then
   local deletion = draw(last, op)
-  start_deletion({ record = record, events = events, waiting = waiting, bell = bell, index = index }, user, deletion, timeout, list)
+  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
+  start_deletion(keys, user, deletion, timeout, list)
   return { 'written', deletion }
 end
 if outcome == 'restarted' then

@@ -1,10 +1,10 @@
 -- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
 -- Sent again with the same nonce, it answers as before.
 -- @include time events draw generation
--- KEYS: generation last record events waiting bell index tombstone nonce idempotency
+-- KEYS: generation last record events waiting deadlines bell index tombstone nonce idempotency
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs
 -- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'}
-local generation, last, record, events, waiting, bell, index, tombstone, nonce, idempotency = unpack(KEYS)
+local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, idempotency = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
@@ -38,6 +38,7 @@ redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'act
   'token', '', 'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0, 'pod', '0',
   'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view)
 redis.call('ZADD', waiting, op, user)
+redis.call('ZADD', deadlines, whole(now + timeout), user)
 redis.call('ZADD', index, 1, user)
 redis.call('SET', nonce, op, 'PX', nonce_ms)
 if hash ~= '' then

@@ -1,11 +1,11 @@
 -- Ends an operation: final status, last events, index, tombstone and release of the lease are one. Sent again by the same
 -- owner, it answers as before.
 -- @include time events owner
--- KEYS: record events waiting owned lease tombstone bell index
+-- KEYS: record events waiting owned deadlines lease tombstone bell index
 -- ARGV: user op token seq events outcome fields tombstoneMs
 --   outcome: 'running' | 'failed' | 'gone'
 -- returns: 1 or 0 (fenced)
-local record, events, waiting, owned, lease, tombstone, bell, index = unpack(KEYS)
+local record, events, waiting, owned, deadlines, lease, tombstone, bell, index = unpack(KEYS)
 local user, op, token, seq, list, outcome, fields, tombstone_ms = unpack(ARGV)
 
 if fenced(record, op, token) then
@@ -13,9 +13,13 @@ if fenced(record, op, token) then
   local same = ended[1] == op and ended[2] == token
   return (same or (not ended[1] and redis.call('GET', tombstone) == op)) and 1 or 0
 end
+if redis.call('HGET', record, 'seq') ~= seq then
+  return 0
+end
 append(events, op, tonumber(seq), list)
 redis.call('ZREM', waiting, user)
 redis.call('ZREM', owned, user)
+redis.call('ZREM', deadlines, user)
 if redis.call('GET', lease) == token then
   redis.call('DEL', lease)
 end

@@ -2,11 +2,12 @@
 -- the owner is known by it. An operation that was found in a Redis just restarted waits until former owners stopped.
 -- Sent again with the same token, it answers as before and counts nothing twice.
 -- @include time generation
--- KEYS: generation record waiting owned lease hold
--- ARGV: identity user token ttlMs
+-- KEYS: generation record waiting owned deadlines lease hold
+-- ARGV: identity user token ttlMs passedHold
+--   passedHold: a hold that this replica has seen stand for its whole time by its own clock
 -- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}
-local generation, record, waiting, owned, lease, hold = unpack(KEYS)
-local identity, user, token, ttl = unpack(ARGV)
+local generation, record, waiting, owned, deadlines, lease, hold = unpack(KEYS)
+local identity, user, token, ttl, passed = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -18,9 +19,11 @@ local op, active, acting, holder = unpack(redis.call('HMGET', record, 'op', 'act
 if active ~= '1' then
   redis.call('ZREM', waiting, user)
   redis.call('ZREM', owned, user)
+  redis.call('ZREM', deadlines, user)
   return { 'idle' }
 end
-if tonumber(op) <= tonumber(redis.call('GET', hold) or 0) then
+local held = redis.call('GET', hold) or '0'
+if held ~= passed and tonumber(op) <= tonumber(held) then
   return { 'refused' }
 end
 if holder ~= token then
