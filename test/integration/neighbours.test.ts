@@ -1,0 +1,53 @@
+/** Two installations on one cluster. */
+import { expect, test } from 'vitest'
+import type { Client } from './harness/client.ts'
+import { type Fleet, startFleet } from './harness/fleet.ts'
+import { eventually } from './harness/world.ts'
+
+async function spawn(user: Client): Promise<void> {
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+/** Makes an installation forget all it knew, and find again what is its own. */
+async function forget(fleet: Fleet): Promise<void> {
+  await fleet.world.redis.flushall()
+  await eventually('all is compared', async () => (await fleet.admin.labs()).status === 200)
+}
+
+const uidOf = async (fleet: Fleet, user: Client) => (await fleet.world.podOf(user.username))?.metadata.uid
+
+test('with prefixes of their own they never see each other', async context => {
+  const [a, b] = await Promise.all([startFleet(context, { replicas: 1 }), startFleet(context, { replicas: 1 })])
+  const [ofA, ofB] = [a.user(), b.user()]
+  expect(ofA.username).toBe(ofB.username)
+  await Promise.all([spawn(ofA), spawn(ofB)])
+  const before = await uidOf(a, ofA)
+  await forget(b)
+  expect((await b.admin.labs()).body).toEqual([ofB.username])
+  expect((await b.admin.delete(ofB.username)).status).toBe(202)
+  expect((await ofB.follow()).outcome).toBe('complete')
+  expect((await b.admin.labs()).body).toEqual([])
+  expect((await a.admin.labs()).body).toEqual([ofA.username])
+  expect(await uidOf(a, ofA)).toBe(before)
+})
+
+test('with one prefix the second one meets foreign namespaces, and leaves them alone', async context => {
+  const a = await startFleet(context, { replicas: 1 })
+  const b = await startFleet(context, { replicas: 1, namespacePrefix: a.namespacePrefix })
+  const [ofA, ofB] = [a.user(), b.user()]
+  expect(a.namespace(ofA.username)).toBe(b.namespace(ofB.username))
+  await spawn(ofA)
+  const before = await uidOf(a, ofA)
+  expect((await b.admin.labs()).body).toEqual([])
+  expect((await ofB.userStatus()).status).toBe(404)
+  await ofB.create()
+  const { outcome, errors } = await ofB.follow()
+  expect(outcome).toBe('failed')
+  expect(errors.at(-1)).toContain('was not made for u1 by this installation')
+  await forget(b)
+  expect((await b.admin.labs()).body).toEqual([])
+  expect((await b.admin.delete(ofB.username)).status).toBe(404)
+  expect(await uidOf(a, ofA)).toBe(before)
+  expect((await ofA.userStatus()).body.status).toBe('running')
+})

@@ -1,0 +1,224 @@
+/** The life of a process: what it waits for, what it says meanwhile, and what it keeps to itself. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { expect, type TestContext, test } from 'vitest'
+import type { Client, ErrorBody } from './harness/client.ts'
+import { type Fleet, startFleet } from './harness/fleet.ts'
+import { Gate, gatedKubeconfig } from './harness/gate.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** What `/readyz` says, whether it answers yet or not. */
+async function readiness(fleet: Fleet): Promise<{ status: number; waiting: string }> {
+  const response = await fetch(`${fleet.url(0)}/readyz`).catch(() => null)
+  const body = (await response?.json()) as ErrorBody | undefined
+  return { status: response?.status ?? 0, waiting: body?.detail?.map(({ msg }) => msg).join(', ') ?? '' }
+}
+
+async function expectWaiting(fleet: Fleet, what: string): Promise<void> {
+  await eventually('an answer', async () => (await readiness(fleet)).waiting === what)
+  expect((await readiness(fleet)).status).toBe(503)
+  expect((await fetch(`${fleet.url(0)}/healthz`)).status).toBe(200)
+}
+
+async function expectPutOff(user: Client, fleet: Fleet): Promise<void> {
+  const begunMs = performance.now()
+  const answers = await Promise.all([
+    user.create(),
+    user.userStatus(),
+    fleet.admin.labs(),
+    fleet.admin.delete(user.username),
+    user.request(`labs/${user.username}/events`),
+  ])
+  for (const { status, headers } of answers) {
+    expect(status).toBe(503)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect(performance.now() - begunMs).toBeLessThan(2000)
+}
+
+async function spawn(user: Client): Promise<void> {
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
+  let gate!: Gate
+  const redisUrl = async ({ url }: { url: string }) => {
+    gate = await Gate.before(url)
+    return `redis://127.0.0.1:${gate.port}`
+  }
+  const fleet = await startFleet(context, { replicas: 1, redisUrl, ready: false })
+  context.onTestFinished(() => gate.shut())
+  await expectWaiting(fleet, 'waiting for Redis')
+  const user = fleet.user()
+  await expectPutOff(user, fleet)
+  await gate.open()
+  await fleet.ready()
+  await spawn(user)
+})
+
+/** A fleet of one replica whose way to the API server is shut. */
+async function startCutOff(context: TestContext): Promise<{ fleet: Fleet; gate: Gate }> {
+  const folder = await mkdtemp(join(tmpdir(), 'skylab-test-'))
+  context.onTestFinished(() => rm(folder, { recursive: true }))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const gate = await gatedKubeconfig(testPlace().controllerKubeconfig, kubeconfig)
+  const fleet = await startFleet(context, { replicas: 1, kubeconfig, ready: false })
+  context.onTestFinished(() => gate.shut())
+  return { fleet, gate }
+}
+
+test('without the API server a replica waits; when it goes later, operations wait and labs are known', async context => {
+  const { fleet, gate } = await startCutOff(context)
+  await expectWaiting(fleet, 'waiting for the Kubernetes API')
+  await gate.open()
+  await fleet.ready()
+  const [first, second] = [fleet.user(), fleet.user()]
+  await spawn(first)
+  await gate.shut()
+  expect((await first.userStatus()).body.status).toBe('running')
+  expect((await second.create()).status).toBe(303)
+  const following = second.follow()
+  expect((await second.userStatus()).body.status).toBe('pending')
+  await gate.open()
+  expect((await following).outcome).toBe('complete')
+})
+
+test('when Redis goes later, requests are put off; when it is back, all is as it was', async context => {
+  const fleet = await startFleet(context, { replicas: 2, redis: { aof: true } })
+  const [runs, starts] = [fleet.user(), fleet.user()]
+  await spawn(runs)
+  const before = await runs.userStatus()
+  const arm = fleet.arm('lab.create.make.service.before-act', 'hold', { user: starts.username })
+  await starts.create()
+  await arm.landed()
+  const following = starts.follow()
+  await fleet.redis.kill()
+  await expectPutOff(runs, fleet)
+  arm.release()
+  await fleet.redis.start()
+  await eventually('the lab is known again', async () => (await runs.userStatus()).status === 200)
+  expect((await runs.userStatus()).body).toEqual(before.body)
+  expect((await following).outcome).toBe('complete')
+  expect((await readiness(fleet)).status).toBe(200)
+})
+
+test('a Redis that may throw keys away is refused, in words for the operator', async context => {
+  let gate!: Gate
+  const redisUrl = async ({ url }: { url: string }) => {
+    gate = await Gate.before(url)
+    const redis = new Redis(url)
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    redis.disconnect()
+    return `redis://127.0.0.1:${gate.port}`
+  }
+  const fleet = await startFleet(context, { replicas: 1, redisUrl, ready: false })
+  context.onTestFinished(() => gate.shut())
+  const { ended } = fleet.replica(0)
+  await gate.open()
+  expect(await ended).toBe(2)
+  expect(await fleet.log(0)).toContain('maxmemory-policy allkeys-lru: it must be noeviction')
+})
+
+test('a bad configuration ends the process with exit code 2 and the key named', async context => {
+  const folder = await mkdtemp(join(tmpdir(), 'skylab-test-'))
+  context.onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'bad.yaml')
+  await writeFile(file, 'engine: {leaseTtlMs: soon}\nlab: {colour: blue}\n')
+  const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>(resolve => {
+    execFile(process.execPath, [main, 'serve', '--config', file], (error, _, stderr) => {
+      resolve({ code: error?.code, stderr })
+    })
+  })
+  expect(code).toBe(2)
+  expect(stderr).toContain('engine.leaseTtlMs')
+  expect(stderr).toContain('lab.colour')
+})
+
+const promisedFamilies = [
+  'skylab_operation_duration_seconds',
+  'skylab_operations_accepted_total',
+  'skylab_operations_resumed_total',
+  'skylab_step_duration_seconds',
+  'skylab_leases_total',
+  'skylab_compare_duration_seconds',
+  'skylab_event_streams_open',
+  'skylab_kubernetes_request_duration_seconds',
+  'skylab_redis_call_duration_seconds',
+  'nodejs_eventloop_lag_seconds',
+]
+
+test('metrics tell of all there is to tell, and of no user; nothing tells a secret', async context => {
+  const person = { username: 'easily-found-again' }
+  const fleet = await startFleet(context, { replicas: 1, people: { [person.username]: {} } })
+  const user = fleet.as(person.username)
+  const secret = 'the-secret-of-a-hub'
+  const env = { JUPYTERHUB_API_TOKEN: secret, DATABASE: `postgres://me:${secret}@db/labs` }
+  const key = 'idempotent'
+  expect((await user.create({ image_type: 'recommended' }, { env, key })).status).toBe(303)
+  const { events } = await user.follow()
+  const metrics = await (await fetch(`${fleet.url(0)}/metrics`)).text()
+  for (const family of promisedFamilies) expect(metrics).toMatch(new RegExp(`^# TYPE ${family} `, 'm'))
+  expect(metrics).toMatch(/skylab_operation_duration_seconds_count\{kind="create",result="complete"\} 1\b/)
+  expect(metrics).not.toContain(person.username)
+  const objects = await fleet.world.objectsOf(person.username)
+  const told = {
+    metrics,
+    log: await fleet.log(0),
+    status: JSON.stringify((await user.userStatus()).body),
+    events: JSON.stringify(events),
+    namespace: JSON.stringify(await fleet.world.namespaceOf(person.username)),
+    objects: JSON.stringify(objects.filter(({ kind }) => kind !== 'Secret')),
+    redis: await dump(fleet),
+  }
+  for (const [where, text] of Object.entries(told)) {
+    expect(text.length, where).toBeGreaterThan(0)
+    for (const hidden of [secret, user.token]) expect(text.includes(hidden), `${hidden} in ${where}`).toBe(false)
+  }
+})
+
+/** Every byte that Redis keeps, in the clear where it is. */
+async function dump({ world }: Fleet): Promise<string> {
+  await world.redis.config('SET', 'rdbcompression', 'no')
+  const keys = await world.redis.keys('*')
+  const dumps = await Promise.all(keys.map(key => world.redis.dumpBuffer(key)))
+  return Buffer.concat(dumps.filter(each => each !== null)).toString('latin1')
+}
+
+test('a plan is sealed while its operation is in progress', async context => {
+  const fleet = await startFleet(context, { replicas: 1 })
+  const user = fleet.user()
+  const arm = fleet.arm('lab.create.make.secret.before-act', 'hold')
+  await user.create(undefined, { env: { HUB_SECRET: 'not to be read' } })
+  await arm.landed()
+  const plan = await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan')
+  expect(plan?.length).toBeGreaterThan(1000)
+  const kept = await dump(fleet)
+  expect(kept).toContain(`lab creation initiated for ${user.username}`)
+  expect(kept).not.toContain(user.token)
+  expect(kept).not.toContain('not to be read')
+  arm.release()
+  expect((await user.follow()).outcome).toBe('complete')
+  expect(await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan')).toBeFalsy()
+})
+
+test('SIGTERM: unready at once, streams end cleanly, exit code 0', async context => {
+  const fleet = await startFleet(context, { replicas: 1 })
+  const user = fleet.user()
+  fleet.arm('lab.create.make.pod.before-act', 'hold')
+  await user.create()
+  const stream = await user.events()
+  const { ended } = fleet.replica(0)
+  fleet.replica(0).kill('SIGTERM')
+  await eventually('unready', async () => (await readiness(fleet)).waiting.includes('draining'), 1000)
+  for await (const _ of stream);
+  expect(stream.broken()).toBe(false)
+  expect(await ended).toBe(0)
+})
