@@ -90,9 +90,10 @@ export class Bell {
     }
   }
 
+  /** A bell begun anew may, by chance, have rung exactly as often as the old one: only the epoch tells them apart. */
   async #fell(): Promise<boolean> {
     const newest = await this.#newest()
-    return (newest?.n ?? 0) < this.#last
+    return (newest?.n ?? 0) < this.#last || newest?.epoch !== this.#epoch
   }
 
   async #position(): Promise<void> {

@@ -1,0 +1,121 @@
+/** The bell: what was rung is heard once and in order; whatever may have been missed is noticed. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { Bell, type Ring } from '../../../src/store/bell.ts'
+import { useStore } from './store.ts'
+
+const store = useStore()
+
+let bell: Bell
+let listening: Promise<void>
+let heard: Ring[]
+let onRing = () => {}
+
+beforeEach(async () => {
+  heard = []
+  bell = new Bell(store().connection, store().keys.bell, systemClock)
+  bell.on(ring => {
+    heard.push(ring)
+    onRing()
+  })
+  listening = bell.listen()
+  await hears(rings => rings.length === 1)
+  expect(heard).toEqual([{ what: 'missed' }])
+  heard.length = 0
+})
+
+afterEach(async () => {
+  bell.close()
+  store().connection.listening.disconnect()
+  await listening
+})
+
+/** Resolves once what was heard is so. */
+function hears(enough: (rings: readonly Ring[]) => boolean): Promise<void> {
+  return new Promise(resolve => {
+    onRing = () => {
+      if (enough(heard)) resolve()
+    }
+    onRing()
+  })
+}
+
+const missed = (rings: readonly Ring[]) => rings.some(({ what }) => what === 'missed')
+
+test('tells what was rung, in order, once', async () => {
+  const op = await store().create('ada')
+  const { by } = await store().own('ada')
+  await store().owners.commit(by, 1, [['info', 'made']], {})
+  await store().owners.release(by)
+  const next = await store().own('ada')
+  await store().owners.finish(next.by, 2, [['complete', 'up']], 'running', {})
+  await hears(rings => rings.length === 4)
+  expect(heard).toEqual(['accepted', 'events', 'released', 'ended'].map(what => ({ what, user: 'ada', op })))
+})
+
+test('many at once arrive all', async () => {
+  const users = Array.from({ length: 1200 }, (_, i) => `u${i}`)
+  await Promise.all(users.map(user => store().create(user)))
+  await hears(rings => rings.length >= users.length)
+  expect(missed(heard)).toBe(false)
+  expect(new Set(heard.map(ring => ring.what === 'accepted' && ring.user)).size).toBe(users.length)
+})
+
+test('what was trimmed before it was heard is noticed', async () => {
+  const { redis, keys } = store()
+  await redis.multi().xadd(keys.bell, '5000-1', 'epoch', 'e', 'user', 'ada', 'op', '1', 'what', 'ended').exec()
+  await hears(missed)
+})
+
+test('Redis emptied is noticed though lower numbers wake nobody', async () => {
+  for (const user of ['ada', 'grace']) await store().create(user)
+  await hears(rings => rings.length === 2)
+  await store().redis.flushall()
+  await hears(missed)
+})
+
+test('a bell begun anew that rings as often as the old one did is noticed', async () => {
+  for (const user of ['ada', 'grace']) await store().create(user)
+  await hears(rings => rings.length === 2)
+  const { redis, keys } = store()
+  const ring = (id: number) => ['XADD', keys.bell, `${id}-1`, 'epoch', 'new', 'user', 'u', 'op', '1', 'what', 'ended']
+  const count = await store().rings()
+  const adds = Array.from({ length: count }, (_, i) => ring(i + 1))
+  let transaction = redis.multi().del(keys.bell)
+  for (const [, ...args] of adds) transaction = transaction.xadd(...(args as [string, string, string, string]))
+  await transaction.exec()
+  await hears(missed)
+})
+
+test('a bell begun anew that has rung more often than the old one is noticed', async () => {
+  await store().create('ada')
+  await hears(rings => rings.length === 1)
+  const { redis, keys } = store()
+  const last = await store().rings()
+  let transaction = redis.multi().del(keys.bell)
+  for (let id = 1; id <= last + 3; id++) {
+    transaction = transaction.xadd(keys.bell, `${id}-1`, 'epoch', 'new', 'user', 'u', 'op', '1', 'what', 'ended')
+  }
+  await transaction.exec()
+  await hears(missed)
+})
+
+test('a connection that broke may have missed something', async () => {
+  store().connection.listening.disconnect(true)
+  await hears(missed)
+  heard.length = 0
+  await store().create('ada')
+  await hears(rings => rings.some(({ what }) => what === 'accepted'))
+})
+
+test('a listener that throws keeps no other from hearing', async () => {
+  const off = bell.on(() => {
+    throw new Error('a listener broke')
+  })
+  const later: Ring[] = []
+  bell.on(ring => later.push(ring))
+  await store().create('ada')
+  await hears(rings => rings.length === 1)
+  expect(later).toHaveLength(1)
+  off()
+})

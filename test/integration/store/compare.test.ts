@@ -1,0 +1,242 @@
+/** What a compare and a watch may write, and under which conditions alone. */
+import { describe, expect, test } from 'vitest'
+import type { PodWord, Settlement } from '../../../src/store/compares.ts'
+import { deletion, useStore, view } from './store.ts'
+
+const store = useStore()
+
+const lost: Settlement['lost'] = [['failed', 'lost']]
+const found: Settlement['events'] = [
+  ['info', 'found again'],
+  ['complete', 'up'],
+]
+
+/** As a compare settles a user: by what it has just read, and what the cluster shows. */
+async function settle(user: string, more: Partial<Settlement> = {}, mark = store().compares.begin('nonce', 1)) {
+  const standing = await store().compares.standing(user)
+  const fields = { view: view(user), namespaceUid: 'ns', podUid: 'pod-uid', podPresent: true }
+  const usual = { user, standing, outcome: 'running', op: 5_000, highestOp: 5_000, fields, events: found } as const
+  return store().compares.settle(await mark, { ...usual, lost, timeoutMs: 60_000, ...more })
+}
+
+const word = (more: Partial<PodWord> = {}): PodWord => ({
+  ...{ user: 'ada', podUid: 'pod-uid', outcome: 'failed', detail: '', events: [['error', 'it broke']] },
+  ...{ timeoutMs: 60_000, ...more },
+})
+
+describe('a compare', () => {
+  test('writes the generation at its end alone, and rings', async () => {
+    await store().redis.flushall()
+    const mark = await store().compares.begin('nonce', 60_000)
+    expect(mark).toMatchObject({ needed: true, foundOp: 0 })
+    expect(await store().labs.compared()).toBe(false)
+    expect(await store().compares.end(mark, 5_000)).toBe(true)
+    expect(await store().labs.compared()).toBe(true)
+    expect(await store().rings()).toBe(1)
+    expect(await store().redis.get(store().keys.last)).toBe('5000')
+    expect(await store().redis.exists(store().keys.mark)).toBe(0)
+  })
+
+  test('that was not needed rings nobody, and holds nothing', async () => {
+    await store().create('ada')
+    const rings = await store().rings()
+    const mark = await store().compares.begin('nonce', 60_000)
+    expect(mark.needed).toBe(false)
+    expect(await store().compares.end(mark, 1)).toBe(true)
+    expect(await store().rings()).toBe(rings)
+    expect(await store().redis.exists(store().keys.hold)).toBe(0)
+  })
+
+  test('never lowers the last number', async () => {
+    const op = await store().create('ada')
+    await store().compare(1)
+    expect(await store().redis.get(store().keys.last)).toBe(String(op))
+  })
+
+  test('that was overtaken writes nothing more', async () => {
+    const first = await store().compares.begin('first', 1)
+    const second = await store().compares.begin('second', 1)
+    expect(await settle('ada', {}, Promise.resolve(first))).toBe('unmarked')
+    expect(await store().compares.end(first, 1)).toBe(false)
+    expect(await store().record('ada')).toBeNull()
+    expect(await store().compares.end(second, 1)).toBe(true)
+    expect(await store().compares.end(second, 1)).toBe(false)
+  })
+
+  test('that began before Redis was emptied writes nothing into what follows', async () => {
+    const mark = await store().compares.begin('nonce', 1)
+    await store().redis.flushall()
+    expect(await settle('ada', {}, Promise.resolve(mark))).toBe('unmarked')
+    expect(await store().compares.end(mark, 1)).toBe(false)
+    expect(await store().labs.compared()).toBe(false)
+  })
+
+  test('knows all users with a record', async () => {
+    await store().create('ada')
+    await store().run('grace')
+    expect((await store().compares.users()).sort()).toEqual(['ada', 'grace'])
+  })
+})
+
+describe('to settle', () => {
+  test('restores a lab under its own op, with a stream of two events', async () => {
+    expect(await settle('ada')).toBe('settled')
+    expect(await store().labs.lab('ada')).toMatchObject({
+      record: {
+        ...{ op: 5_000, kind: 'create', status: 'running', active: false, namespaceUid: 'ns', podUid: 'pod-uid' },
+        view: view('ada'),
+      },
+      events: [{ id: '5000-1' }, { id: '5000-2', event: 'complete' }],
+    })
+    expect(await store().labs.running()).toEqual(['ada'])
+  })
+
+  test('restores a lab that failed', async () => {
+    expect(await settle('ada', { outcome: 'failed' })).toBe('settled')
+    expect((await store().record('ada'))!.failedAtMs).toBeGreaterThan(Date.now() - 60_000)
+    expect(await store().labs.running()).toEqual([])
+    expect(await store().create('ada')).toBeGreaterThan(5_000)
+  })
+
+  test('makes an ordinary deletion of what is half made, above all that the cluster bears', async () => {
+    const highestOp = Date.now() + 3_600_000
+    expect(await settle('ada', { outcome: 'delete', highestOp, op: highestOp })).toBe('settled')
+    const record = await store().record('ada')
+    expect(record).toMatchObject({ op: highestOp + 1, kind: 'delete', status: 'terminating', active: true, seq: 2 })
+    expect((await store().own('ada')).claim.record.op).toBe(highestOp + 1)
+  })
+
+  test.each([
+    ['another op', (key: string) => store().redis.hset(key, 'op', 7)],
+    ['another status', (key: string) => store().redis.hset(key, 'status', 'failed')],
+    ['an operation', (key: string) => store().redis.hset(key, 'active', '1')],
+    ['an owner', (key: string) => store().redis.hset(key, 'token', 'somebody')],
+    ['another pod', (key: string) => store().redis.hset(key, 'podUid', 'another')],
+    ['no record', (key: string) => store().redis.del(key)],
+    ['a tombstone', () => store().redis.set(store().keys.tombstone('ada'), 9)],
+  ] as const)('is refused when the record has moved on: %s', async (_, move) => {
+    await store().run('ada')
+    const standing = await store().compares.standing('ada')
+    await move(store().keys.record('ada'))
+    expect(await settle('ada', { standing })).toBe('moved')
+  })
+
+  test('is refused when a record was made where there was none', async () => {
+    const standing = await store().compares.standing('ada')
+    await store().create('ada')
+    expect(await settle('ada', { standing })).toBe('moved')
+    expect(await store().record('ada')).toMatchObject({ status: 'pending' })
+  })
+
+  test('compares records in each state with themselves', async () => {
+    await store().create('pending')
+    await store().create('owned')
+    await store().own('owned')
+    await store().run('running')
+    await store().run('terminating')
+    await store().delete('terminating')
+    await settle('failed', { outcome: 'failed', fields: { podUid: '', podPresent: false } })
+    for (const user of ['pending', 'owned', 'running', 'terminating', 'failed', 'nobody']) {
+      expect([user, await settle(user)]).toEqual([user, 'settled'])
+    }
+  })
+
+  test('ends the stream of an operation that it overrules, and its owner writes no more', async () => {
+    const op = await store().create('ada')
+    const { by } = await store().own('ada')
+    const newer = op + 1000
+    expect(await settle('ada', { op: newer, highestOp: newer })).toBe('settled')
+    expect(await store().told('ada', op)).toEqual([
+      [1, 'info', 'begun'],
+      [2, 'failed', 'lost'],
+    ])
+    await expect(store().owners.commit(by, 1, [['info', 'stale']], {})).rejects.toThrow('moved on')
+    expect(await store().owners.extend([by], 3000)).toEqual([false])
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [], overdue: [] })
+  })
+
+  test('takes the place of a stream whose ids are above: that past was lost', async () => {
+    const { redis, keys } = store()
+    await redis.xadd(keys.events('ada'), '6000-3', 'event', 'info', 'data', 'later')
+    expect(await settle('ada', { op: 6_000 })).toBe('settled')
+    expect(await store().told('ada')).toHaveLength(2)
+    expect(await store().told('ada', 6_000)).toHaveLength(2)
+  })
+})
+
+describe('of a pod that was seen', () => {
+  test('failed: a lab that runs, with this very pod', async () => {
+    const op = await store().run('ada')
+    expect(await store().compares.tellPod(word({ podUid: 'another' }))).toBe(false)
+    expect(await store().compares.tellPod(word({ user: 'nobody' }))).toBe(false)
+    expect(await store().compares.tellPod(word())).toBe(true)
+    expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: true, seq: 3 })
+    expect(await store().labs.running()).toEqual([])
+    expect(await store().compares.tellPod(word())).toBe(false)
+    expect(await store().told('ada')).toHaveLength(3)
+  })
+
+  test('gone: it is not there any more', async () => {
+    await store().run('ada')
+    expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(true)
+    expect(await store().record('ada')).toMatchObject({ status: 'failed', podPresent: false })
+  })
+
+  test('ended well: the lab is deleted under a new op', async () => {
+    const op = await store().run('ada')
+    expect(await store().compares.tellPod(word({ outcome: 'ended' }))).toBe(true)
+    const record = await store().record('ada')
+    expect(record).toMatchObject({ kind: 'delete', status: 'terminating', active: true })
+    expect(record!.op).toBeGreaterThan(op)
+  })
+
+  test('restarted: told once for each time', async () => {
+    await store().run('ada')
+    const again = (detail: number) => store().compares.tellPod(word({ outcome: 'restarted', detail }))
+    expect([await again(1), await again(1), await again(2), await again(1)]).toEqual([true, false, true, false])
+    expect(await store().record('ada')).toMatchObject({ status: 'running', seq: 4 })
+  })
+
+  test('while an operation runs nothing is written', async () => {
+    await store().run('ada')
+    await store().delete('ada')
+    for (const outcome of ['failed', 'ended', 'restarted'] as const) {
+      expect(await store().compares.tellPod(word({ outcome, detail: 9 }))).toBe(false)
+    }
+    expect(await store().told('ada')).toHaveLength(1)
+  })
+
+  test('while the data are not compared only the compare itself writes', async () => {
+    await store().run('ada')
+    await store().redis.hset(store().keys.generation, 'identity', 'another')
+    expect(await store().compares.tellPod(word())).toBe(false)
+    const overtaken = await store().compares.begin('first', 1)
+    const mark = await store().compares.begin('second', 1)
+    expect(await store().compares.tellPod(word(), overtaken)).toBe(false)
+    expect(await store().compares.tellPod(word(), mark)).toBe(true)
+  })
+})
+
+test('while the data are not compared nobody is told that something is not there', async () => {
+  await store().run('ada')
+  await store().redis.flushall()
+  const again = deletion('ada')
+  let asked = 0
+  store().labs.onComparing = () => {
+    asked += 1
+  }
+  for (const ask of [
+    () => store().create('ada'),
+    () => store().labs.acceptDelete(again),
+    () => store().labs.lab('ada'),
+    () => store().labs.running(),
+    () => store().labs.events('ada', undefined, 0),
+  ]) {
+    await expect(ask()).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+  }
+  expect(asked).toBe(5)
+  expect(await store().owners.look(9, true)).toBeNull()
+  expect(await store().owners.claim('ada', 'mine', 3000)).toBeNull()
+  await store().compare()
+  expect(await store().labs.lab('ada')).toBeNull()
+})

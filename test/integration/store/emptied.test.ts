@@ -1,0 +1,135 @@
+/** Redis emptied, or restarted, between any two scripts of an operation: nothing stale stands, no number comes twice. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Redis } from '../../../box/redis.ts'
+import type { Ownership } from '../../../src/store/owners.ts'
+import { creation, ownRedis, Store, useStore } from './store.ts'
+
+const store = useStore()
+
+/** The scripts of a life, in order; each takes what the ones before it left. */
+const life: readonly [string, (by: Ownership | undefined) => Promise<Ownership | undefined>][] = [
+  [
+    'accept',
+    async () => {
+      await store().create('ada')
+      return undefined
+    },
+  ],
+  ['claim', async () => (await store().own('ada')).by],
+  ['commit', by => also(by, store().owners.commit(by!, 1, [['info', 'made']], { namespaceUid: 'ns' }))],
+  ['extend', by => also(by, store().owners.extend([by!], 3000))],
+  ['finish', by => also(by, store().owners.finish(by!, 2, [['complete', 'up']], 'running', { podUid: 'pod-uid' }))],
+  ['accept the deletion', by => also(by, store().delete('ada'))],
+]
+
+async function also(by: Ownership | undefined, done: Promise<unknown>): Promise<Ownership | undefined> {
+  await done
+  return by
+}
+
+/** Every write that a former owner may still have on its way. */
+async function writesOf(by: Ownership): Promise<void> {
+  const { owners } = store()
+  await expect(owners.commit(by, 1, [['info', 'stale']], { step: 'stale' })).rejects.toThrow('moved on')
+  for (const outcome of ['running', 'failed', 'gone'] as const) {
+    await expect(owners.finish(by, 1, [['failed', 'stale']], outcome, {})).rejects.toThrow('moved on')
+  }
+  expect(await owners.extend([by], 3000)).toEqual([false])
+  await owners.release(by)
+}
+
+test.each(life.map(([name], place) => [name, place] as const))('emptied after: %s', async (_, place) => {
+  const { redis, keys } = store()
+  const ops: number[] = []
+  let by: Ownership | undefined
+  for (const [, act] of life.slice(0, place + 1)) by = await act(by)
+  ops.push((await store().record('ada'))!.op)
+  const rings = await store().rings()
+  expect(rings).toBeGreaterThan(0)
+  await redis.flushall()
+  await expect(store().create('ada')).rejects.toMatchObject({ status: 503 })
+  if (by) await writesOf(by)
+  await redis.del(keys.bell)
+  expect(await redis.keys('*')).toEqual([])
+  await store().compare(ops[0])
+  if (by) await writesOf(by)
+  const next = await store().create('ada')
+  expect(next).toBeGreaterThan(ops[0]!)
+  if (by) await writesOf(by)
+  expect(await store().told('ada')).toEqual([[1, 'info', 'begun']])
+  expect(await store().record('ada')).toMatchObject({ op: next, step: '', seq: 1, token: '' })
+})
+
+/** Redis' clock, in milliseconds. */
+async function nowMs(): Promise<number> {
+  const [seconds, microseconds] = await store().redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000)
+}
+
+test('no number comes twice over twenty times of losing everything', async () => {
+  const ops: number[] = []
+  for (let round = 0; round < 20; round++) {
+    const op = await store().create('ada')
+    ops.push(op)
+    await store().redis.flushall()
+    // A compare asks the API server for its lists, which takes longer than this.
+    while ((await nowMs()) < op);
+    await store().compare()
+  }
+  expect(ops).toEqual([...new Set(ops)].sort((a, b) => a - b))
+})
+
+let lasting: Redis
+beforeAll(async () => {
+  lasting = await ownRedis({ aof: true })
+})
+afterAll(() => lasting?.stop())
+
+test('restarted with its data: compared anew, and what was found is held', async () => {
+  const kept = await Store.open(lasting)
+  try {
+    await kept.compare()
+    const running = await kept.run('ada')
+    const again = creation('grace')
+    const pending = await kept.labs.acceptCreate(again)
+    const { by } = await kept.own('grace')
+    const back = new Promise(resolve => kept.connection.commands.once('ready', resolve))
+    await lasting.restart()
+    await back
+    await expect(kept.labs.lab('ada')).rejects.toMatchObject({ status: 503 })
+    await expect(kept.labs.acceptCreate(again)).rejects.toMatchObject({ status: 503 })
+    const mark = await kept.compares.begin('nonce', 60_000)
+    expect(mark).toMatchObject({ needed: true, foundOp: (pending as { op: number }).op })
+    expect(await kept.compares.end(mark, running)).toBe(true)
+    expect(await kept.labs.lab('ada')).toMatchObject({ record: { op: running, status: 'running' } })
+    expect(await kept.labs.acceptCreate(again)).toEqual(pending)
+    // Its owner goes on: it may extend and commit, only new owners wait.
+    expect(await kept.owners.extend([by], 3000)).toEqual([true])
+    await kept.owners.commit(by, 1, [['info', 'goes on']], {})
+    await kept.owners.release(by)
+    await kept.hold('grace', 'mine')
+    expect(await kept.owners.claim('grace', 'mine', 3000)).toBeNull()
+  } finally {
+    kept.close()
+  }
+})
+
+test('restarted empty: another Redis, in which a compare of the one before writes nothing', async () => {
+  const server = await ownRedis()
+  const kept = await Store.open(server)
+  try {
+    await kept.compare()
+    await kept.run('ada')
+    const mark = await kept.compares.begin('nonce', 1)
+    const back = new Promise(resolve => kept.connection.commands.once('ready', resolve))
+    await server.restart()
+    await back
+    await expect(kept.compares.end(mark, 1)).rejects.toThrow('another one')
+    await expect(kept.labs.lab('ada')).rejects.toMatchObject({ status: 503 })
+    await kept.compare()
+    expect(await kept.labs.lab('ada')).toBeNull()
+  } finally {
+    kept.close()
+    await server.stop()
+  }
+})

@@ -1,0 +1,180 @@
+/** The store as a replica has it, on a Redis of the test file's own; every test has keys of its own. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis as Client } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import type { LabView } from '../../../src/domain.ts'
+import { CompareStore, type Mark } from '../../../src/store/compares.ts'
+import { Connection } from '../../../src/store/connection.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { type Accepted, type Creation, type Deletion, LabStore } from '../../../src/store/labs.ts'
+import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
+import type { NewEvent } from '../../../src/store/records.ts'
+import { testPlace } from '../harness/place.ts'
+
+export const ttlMs = 3000
+export const tombstoneMs = 600_000
+/** What a compare found is held for so long by this replica's clock, whatever Redis' clock does. */
+export const holdMs = 3_600_000
+/** Streams of ended operations stay beside a newer one for this long. */
+export const eventsMs = 1_800_000
+
+export function view(username: string): LabView {
+  const resources = { cpu: 1, memory: 2 ** 30 }
+  return {
+    username,
+    options: { size: 'small' },
+    env: { A: 'b' },
+    uid: 1,
+    gid: 2,
+    groups: [],
+    quotas: { limits: resources, requests: resources },
+    internalUrl: `http://nb-${username}`,
+  }
+}
+
+export const creation = (user: string, more: Partial<Creation> = {}): Creation => ({
+  user,
+  nonce: randomUUID(),
+  timeoutMs: 60_000,
+  sealedPlan: 'sealed',
+  view: view(user),
+  events: [['info', 'begun']],
+  ...more,
+})
+
+export const deletion = (user: string, more: Partial<Deletion> = {}): Deletion => ({
+  user,
+  nonce: randomUUID(),
+  timeoutMs: 60_000,
+  events: [['info', 'deletion begun']],
+  superseded: [['failed', 'superseded']],
+  ...more,
+})
+
+/** What one replica has of the store, and what only a test has. */
+export class Store {
+  readonly server: Redis
+  readonly connection: Connection
+  readonly keys: Keys
+  readonly labs: LabStore
+  readonly owners: OwnerStore
+  readonly compares: CompareStore
+  /** A connection beside the store's own, for looking and for breaking. */
+  readonly redis: Client
+
+  private constructor(server: Redis, prefix: string, url: string) {
+    this.server = server
+    const config = configSchema.shape.redis.parse({ url, keyPrefix: prefix })
+    this.connection = new Connection({ config, clock: systemClock, onError: () => {} })
+    this.keys = new Keys(prefix)
+    this.labs = new LabStore(this.connection, this.keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs })
+    const { connection, keys } = this
+    this.owners = new OwnerStore({ connection, keys, clock: systemClock, tombstoneMs, holdMs })
+    this.compares = new CompareStore(this.connection, this.keys)
+    this.redis = new Client(server.url).on('error', () => {})
+  }
+
+  /** Connected. `url`: where the store's own connections go, when not straight to the server. */
+  static async open(server: Redis, prefix = `t${randomBytes(6).toString('hex')}`, url = server.url): Promise<Store> {
+    const store = new Store(server, prefix, url)
+    store.connection.open()
+    await store.connected()
+    return store
+  }
+
+  async connected(): Promise<void> {
+    const { commands } = this.connection
+    if (commands.status !== 'ready') await new Promise(resolve => commands.once('ready', resolve))
+  }
+
+  close(): void {
+    this.connection.close()
+    this.redis.disconnect()
+  }
+
+  /** A whole compare that finds nothing to settle. */
+  async compare(highestOp = 0, holdMs = 1): Promise<Mark> {
+    const mark = await this.compares.begin(randomUUID(), holdMs)
+    if (!(await this.compares.end(mark, highestOp))) throw new Error('the compare was overtaken')
+    return mark
+  }
+
+  /** A creation, accepted; gives its op. */
+  async create(user: string, more: Partial<Creation> = {}): Promise<number> {
+    const accepted = await this.labs.acceptCreate(creation(user, more))
+    if (accepted.answer !== 'accepted') throw new Error(`the creation was not accepted: ${accepted.answer}`)
+    return accepted.op
+  }
+
+  async delete(user: string, more: Partial<Deletion> = {}): Promise<Accepted | null> {
+    return this.labs.acceptDelete(deletion(user, more))
+  }
+
+  /** Takes the user's lease and claims what there is, as an engine does. */
+  async own(user: string, token = `token-${randomUUID()}`): Promise<{ claim: Claim; by: Ownership }> {
+    await this.hold(user, token)
+    const claim = await this.owners.claim(user, token, ttlMs)
+    if (!claim) throw new Error(`nothing of ${user}'s to own`)
+    return { claim, by: { user, op: claim.record.op, token } }
+  }
+
+  /** The lease alone. */
+  async hold(user: string, token: string, forMs = ttlMs): Promise<void> {
+    if (!(await this.redis.set(this.keys.lease(user), token, 'PX', forMs, 'NX'))) throw new Error('the lease is held')
+  }
+
+  /** A lab that runs. */
+  async run(user: string, podUid = 'pod-uid'): Promise<number> {
+    const op = await this.create(user)
+    const { by } = await this.own(user)
+    const fields = { podUid, namespaceUid: 'namespace-uid', podPresent: true }
+    await this.owners.finish(by, 1, [['complete', 'up']], 'running', fields)
+    return op
+  }
+
+  /** Events of an operation as [seq, type, data]. */
+  async told(user: string, op?: number): Promise<[number, string, string][]> {
+    const read = await this.labs.events(user, op, 0)
+    return read.found ? read.events.map(({ id, event, data }) => [Number(id!.split('-')[1]), event, data]) : []
+  }
+
+  async record(user: string) {
+    return (await this.compares.standing(user)).record
+  }
+
+  /** How many times the bell was rung. */
+  async rings(): Promise<number> {
+    const [newest] = await this.redis.xrevrange(this.keys.bell, '+', '-', 'COUNT', 1)
+    return newest ? Number(newest[0].split('-')[0]) : 0
+  }
+}
+
+/** Starts a Redis of the run that `npm test` has opened. */
+export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Promise<Redis> {
+  const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
+  mkdirSync(stateDir, { recursive: true })
+  return startRedis({ stateDir, ...options })
+}
+
+/** One Redis for a file, a store with keys of its own, compared, for each of its tests. */
+export function useStore(): () => Store {
+  let server: Redis | undefined
+  let store: Store | undefined
+  beforeAll(async () => {
+    server = await ownRedis()
+  })
+  beforeEach(async () => {
+    store = await Store.open(server!)
+    await store.compare()
+  })
+  afterEach(() => store?.close())
+  afterAll(() => server?.stop())
+  return () => store!
+}
+
+export const info = (data: string): NewEvent => ['info', data]
