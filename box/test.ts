@@ -2,7 +2,6 @@
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { whyNoRealNode } from './node-claim.ts'
 import { aborted, runProgram } from './program.ts'
 import { createProgress, type Progress } from './progress.ts'
@@ -10,68 +9,26 @@ import { openRun } from './run.ts'
 import { setup, type Tools } from './setup.ts'
 import { setupStack } from './stack.ts'
 import { startTestCluster } from './test-cluster.ts'
+import { parseTestOptions, type TestOptions, UsageError, usage } from './test-options.ts'
 import { type Counts, checkTypes, formatCounts, lint, noTests, runDemo, runVitest, sum } from './test-suites.ts'
 
-const usage = `usage: npm test -- [OPTIONS] [FILTER…]
-
-  FILTER              only test files whose path contains one of these
-  -t PATTERN          only tests whose name matches
-  --unit              types, lint and unit tests alone: nothing is started
-  --no-real-node      all but what takes a real node
-  --cluster           start the cluster of the integration tests, say how to use it, and stay until Ctrl-C
-  --kubeconfig FILE   use this cluster instead of one in a box
-  --context NAME      use this context of the kubeconfig
-`
-
+const usageCode = 2
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
 
-interface Options {
-  readonly unit: boolean
-  readonly realNode: boolean
-  readonly cluster: boolean
-  /** Whether all is run, so that what takes no filter is run too. */
-  readonly whole: boolean
-  readonly vitest: readonly string[]
-  readonly choice: { readonly kubeconfig: string | undefined; readonly context: string | undefined }
-}
-
-function readOptions(args: readonly string[]): Options {
-  const flag = { type: 'boolean', default: false } as const
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      ...{ unit: flag, 'no-real-node': flag, cluster: flag },
-      ...{ t: { type: 'string', short: 't' }, kubeconfig: { type: 'string' }, context: { type: 'string' } },
-    },
-  })
-  const vitest = [...(values.t === undefined ? [] : ['-t', values.t]), ...positionals]
-  const named = values.kubeconfig !== undefined || values.context !== undefined
-  return {
-    unit: values.unit,
-    // A real node is a matter of the box.
-    realNode: !values['no-real-node'] && !named && whyNoRealNode() === null,
-    cluster: values.cluster,
-    whole: vitest.length === 0,
-    vitest,
-    choice: { kubeconfig: values.kubeconfig, context: values.context },
-  }
-}
-
 interface Context {
-  readonly options: Options
+  readonly options: TestOptions
   readonly tools: Tools
   readonly progress: Progress
   readonly signal: AbortSignal
 }
 
 /** Everything is brought first: what comes later then costs only what it does. */
-function bringTools({ unit, realNode, choice }: Options, progress: Progress, signal: AbortSignal): Promise<Tools> {
+function bringTools({ unit, realNode, choice }: TestOptions, progress: Progress, signal: AbortSignal): Promise<Tools> {
   if (unit) return setup(['redis', 'balancer'], progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
 
-async function test(options: Options, signal: AbortSignal): Promise<number> {
+async function test(options: TestOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
   const tools = await bringTools(options, progress, signal)
   const context = { options, tools, progress, signal }
@@ -151,5 +108,11 @@ await runProgram(async signal => {
     process.stdout.write(usage)
     return 0
   }
-  return test(readOptions(process.argv.slice(2)), signal)
+  try {
+    return await test(parseTestOptions(process.argv.slice(2), whyNoRealNode() === null), signal)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`${error.message}\n\n${usage}`)
+    return usageCode
+  }
 })

@@ -1,5 +1,6 @@
 /** The tests' side of failpoints: arms them, waits for the blows, lets go what is held. */
-import { mkdirSync, renameSync, watch, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
+import { waitUntil } from '../../../box/api-client.ts'
 import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks } from './arms.ts'
 
 export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms'>>
@@ -18,6 +19,8 @@ export interface Arm {
 }
 
 const landLimitMs = 30_000
+
+const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 /** All failpoints of one fleet. */
 export class Armoury {
@@ -42,7 +45,12 @@ export class Armoury {
     return {
       id,
       marks,
-      landed: (blow = 1, limitMs = landLimitMs) => this.#landed(id, point, blow, limitMs),
+      landed: async (blow = 1, limitMs = landLimitMs) => {
+        const mark = await this.#landed(id, point, blow, limitMs)
+        // The mark is made first: a SIGCONT sent now could come before the SIGSTOP.
+        if (effect === 'stop') await waitUntil(async () => isStopped(mark.pid), { what: point, limitMs })
+        return mark
+      },
       release: () => writeFileSync(goFile(this.folder, id), ''),
       disarm: () => this.#write(this.#arms.filter(arm => arm.id !== id)),
     }

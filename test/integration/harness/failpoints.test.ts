@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Armoury } from './armoury.ts'
+import { folderVariable, strikes } from './arms.ts'
+
+const module = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
+const source = fileURLToPath(new URL('../../../src/failpoint.ts', import.meta.url))
+/** Passes the points that it is told of, one after another, and says so. */
+const program = `
+  const { failpoint } = await import(${JSON.stringify(source)})
+  for (const [point, user] of JSON.parse(process.argv[1])) {
+    await failpoint(point, user)?.catch(error => console.log(error.message))
+    console.log('passed ' + point)
+  }`
+
+let folder: string
+let armoury: Armoury
+const children: ChildProcess[] = []
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'skylab-failpoints-'))
+  armoury = new Armoury(join(folder, 'failpoints'))
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true })
+})
+
+/** A process that passes points; resolves with what it printed and how it ended. */
+function pass(points: readonly (readonly [string, string?])[], replica = 'replica-1') {
+  const env = { ...process.env, [folderVariable]: armoury.folder, SKYLAB_REPLICA: replica }
+  const args = ['--import', module, '--input-type=module', '-e', program, JSON.stringify(points)]
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(child)
+  let out = ''
+  child.stdout!.on('data', (chunk: Buffer) => {
+    out += chunk
+  })
+  return { child, ended: once(child, 'close').then(([code, signal]) => ({ out, how: signal ?? code })) }
+}
+
+test('a process is killed where it was armed, once over all its lives, and leaves a mark', async () => {
+  const arm = armoury.arm('lab.create.make.pod.after-act', 'kill')
+  const points = [['lab.create.make.pod.before-act'], ['lab.create.make.pod.after-act', 'ada']] as const
+  expect(await pass(points).ended).toEqual({ out: `passed ${points[0][0]}\n`, how: 'SIGKILL' })
+  expect(arm.marks()).toMatchObject([{ point: points[1][0], user: 'ada', replica: 'replica-1' }])
+  expect((await pass(points).ended).how).toBe(0)
+  expect(arm.marks()).toHaveLength(1)
+})
+
+test('of several processes one takes the blow; with more blows so many do', async () => {
+  const once = armoury.arm('a', 'kill')
+  const twice = armoury.arm('b', 'kill', { times: 2 })
+  const ends = await Promise.all(['a', 'a', 'a', 'b', 'b', 'b'].map(point => pass([[point]]).ended))
+  expect(ends.slice(0, 3).filter(({ how }) => how === 'SIGKILL')).toHaveLength(1)
+  expect(ends.slice(3).filter(({ how }) => how === 'SIGKILL')).toHaveLength(2)
+  expect([once.marks().length, twice.marks().length]).toEqual([1, 2])
+})
+
+test('what is held goes on when it is released; a blow is told when it lands', async () => {
+  const arm = armoury.arm('a', 'hold')
+  const { ended } = pass([['a'], ['a']])
+  await arm.landed()
+  arm.release()
+  expect(await ended).toEqual({ out: 'passed a\npassed a\n', how: 0 })
+})
+
+test('an error is thrown as often as it is asked for, until it is disarmed', async () => {
+  const arm = armoury.arm('a', 'throw', { times: null })
+  expect((await pass([['a'], ['a']]).ended).out).toBe('a test broke a\npassed a\n'.repeat(2))
+  arm.disarm()
+  expect((await pass([['a']]).ended).out).toBe('passed a\n')
+})
+
+test('a process that stopped itself goes on when it is told to', async () => {
+  const arm = armoury.arm('a', 'stop')
+  const { child, ended } = pass([['a']])
+  const { pid } = await arm.landed()
+  expect(pid).toBe(child.pid)
+  child.kill('SIGCONT')
+  expect((await ended).how).toBe(0)
+})
+
+test('an arm strikes by point, user and replica', () => {
+  const arm = { id: '1', point: 'lab.create.*', effect: 'kill', times: 1, user: 'ada', replica: 'replica-1' } as const
+  const at = { point: 'lab.create.start.after-commit', user: 'ada', replica: 'replica-1' }
+  expect(strikes(arm, at)).toBe(true)
+  for (const other of [{ point: 'lab.delete.pod.after-act' }, { user: 'bob' }, { replica: 'replica-2' }]) {
+    expect(strikes(arm, { ...at, ...other })).toBe(false)
+  }
+  expect(strikes({ ...arm, point: 'lab.create' }, at)).toBe(false)
+})
+
+test('who waits for a blow that never lands is told so', async () => {
+  await expect(armoury.arm('a', 'kill').landed(1, 50)).rejects.toThrow('a: blow 1 has not landed')
+})
