@@ -64,7 +64,7 @@ async function onRun<T>({ progress }: Context, work: (folder: string) => Promise
     return await work(run.stateDir)
   } finally {
     keepLogs(run.stateDir)
-    await run.close()
+    await progress.part('take down', () => run.close())
   }
 }
 
