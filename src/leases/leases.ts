@@ -146,7 +146,9 @@ export class Leases {
   /** Says of an operation that another one has taken its place; a hint, the store would refuse its writes anyway. */
   superseded(user: string, op: number): void {
     const lease = this.#held.get(user)
-    if (lease && lease.op < op) this.#lose(lease, 'the operation was superseded')
+    if (!lease || lease.op >= op) return
+    this.#held.delete(user)
+    lease.lose('the operation was superseded')
   }
 
   async close(): Promise<void> {

@@ -18,7 +18,7 @@ export function createMetrics(registry: Registry) {
 
     operationDuration: new Histogram({
       name: 'skylab_operation_duration_seconds',
-      help: 'Operations that ended, from acceptance to the last event, by kind (create, delete) and result (complete, failed, superseded)',
+      help: 'Operations that ended, from acceptance to the last event, by kind (create, delete) and result (complete, failed)',
       labelNames: ['kind', 'result'] as const,
       buckets: operationBuckets,
       registers,
