@@ -64,6 +64,8 @@ export class OperationRun implements PhaseHost {
   #seq: number
   #progress: number
   #places: number
+  /** It may have killed its owner before, by the act that it begins with. */
+  #suspect: boolean
   #phase = new AbortController()
   #stopped: Error | undefined
 
@@ -83,6 +85,7 @@ export class OperationRun implements PhaseHost {
     this.#seq = record.seq
     this.#progress = record.progress
     this.#places = places
+    this.#suspect = record.attempts > 1
   }
 
   /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
@@ -140,9 +143,8 @@ export class OperationRun implements PhaseHost {
 
   async makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
     const { room } = this.#options
-    // Who may have killed its owner before acts alone, so that it takes no other act down with it.
-    const suspect = this.#claim.record.attempts > 1
-    const need = kind === 'wait' ? 0 : suspect ? room.places : 1
+    // A suspect acts alone, so that it takes no other act down with it.
+    const need = kind === 'wait' ? 0 : this.#suspect ? room.places : 1
     if (need === this.#places) return
     room.leave(this.#places)
     this.#places = 0
@@ -162,6 +164,8 @@ export class OperationRun implements PhaseHost {
       attempts: acting ? 1 : 0,
       progress: this.#progress,
     })
+    // The act has returned. Were it to go on alone, all that a dead replica left would be resumed one after the other.
+    this.#suspect = false
     await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`, this.#lease.user)
   }
 
