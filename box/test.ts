@@ -2,7 +2,8 @@
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { whyNoRealNode } from './node-claim.ts'
+import { waitUntil } from './api-client.ts'
+import { lockRealNode, whyNoRealNode } from './node-claim.ts'
 import { aborted, runProgram } from './program.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { openRun } from './run.ts'
@@ -13,6 +14,8 @@ import { parseTestOptions, type TestOptions, UsageError, usage } from './test-op
 import { type Counts, checkTypes, formatCounts, lint, noTests, runDemo, runVitest, sum } from './test-suites.ts'
 
 const usageCode = 2
+/** Longer than the tests of another run that have it. */
+const realNodeLimitMs = 180_000
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
 
 interface Context {
@@ -36,7 +39,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   rmSync(logsFolder, { recursive: true, force: true })
   let counts = noTests
   const suite = async (name: string, run: () => Promise<Counts>) => {
-    counts = sum(counts, await progress.part(name, run))
+    counts = sum(counts, await progress.part(name, run).catch(error => broken(error, context)))
   }
   if (options.whole) {
     await suite('types', () => checkTypes(signal))
@@ -46,13 +49,38 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
     onRun(context, folder => runVitest({ ...vitestOf(context, folder), project: 'unit' })))
   if (!options.unit) {
     await suite('integration tests', () => onCluster(context, 'integration'))
-    if (options.realNode) await suite('tests on a real node', () => onCluster(context, 'node'))
-    if (options.realNode && options.whole) await suite('the demo', () => runDemo(signal))
+    if (options.realNode)
+      await suite('tests on a real node', () => onRealNode(context, () => onCluster(context, 'node')))
+    if (options.realNode && options.whole) await suite('the demo', () => onRealNode(context, () => runDemo(signal)))
   }
   progress.summary()
   if (existsSync(logsFolder)) progress.say(`Logs of what failed: ${logsFolder}`)
   process.stdout.write(`${formatCounts(counts)}\n`)
   return counts.failed === 0 ? 0 : 1
+}
+
+/** A suite that could not even begin has failed; what was asked to end ends. */
+function broken(error: unknown, { progress, signal }: Context): Counts {
+  signal.throwIfAborted()
+  progress.say(error instanceof Error ? error.message : String(error))
+  return { ...noTests, failed: 1 }
+}
+
+/** Waits until the machine's one real node is free; where it stays another run's, the suite is skipped, in words. */
+async function onRealNode({ progress, signal }: Context, suite: () => Promise<Counts>): Promise<Counts> {
+  const isFree = async () => {
+    const lock = await lockRealNode()
+    await lock?.release()
+    return lock !== null
+  }
+  try {
+    await waitUntil(isFree, { what: 'the real node, which another run has', limitMs: realNodeLimitMs, signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    progress.say(`Skipped: ${(error as Error).message}`)
+    return { ...noTests, skipped: 1 }
+  }
+  return suite()
 }
 
 const vitestOf = ({ options, signal }: Context, folder: string) => ({ args: options.vitest, folder, signal })

@@ -1,0 +1,41 @@
+/** What only a real kubelet shows: a lab that runs, one that ends itself, and one that cannot start. */
+import { expect, test } from 'vitest'
+import { run } from '../../box/command.ts'
+import { askLab } from '../../box/demo-lab.ts'
+import { startFleet } from './harness/fleet.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+const kubectl = (args: string[]) => run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args])
+
+test('a lab answers when it is said to, and one that was shut down from within removes itself', async context => {
+  const fleet = await startFleet(context, { replicas: 2 })
+  const user = fleet.user()
+  await user.create()
+  const { outcome, events } = await user.follow()
+  expect(outcome).toBe('complete')
+  const told = events.map(({ data }) => data).join('\n')
+  expect(told).toMatch(/Successfully assigned/)
+  expect(told).toMatch(/Started container|Container started/)
+  const { body } = await user.userStatus()
+  expect(await askLab(kubectl, body.internal_url!)).toBe(200)
+  const { namespace, lab } = { namespace: fleet.namespace(user.username), lab: `nb-${user.username}` }
+  const whoami = await kubectl(['exec', '-n', namespace, lab, '--', 'id', '-u'])
+  expect(whoami.trim()).toBe(String(body.uid))
+  await kubectl(['exec', '-n', namespace, lab, '--', 'jupyter', 'server', 'stop', '8888'])
+  await eventually('the lab ends', async () => (await user.userStatus()).body.status !== 'running', 30_000)
+  expect((await user.follow()).outcome).toBe('complete')
+  expect((await user.userStatus()).status).toBe(404)
+  expect(await fleet.world.leftOf(user.username)).toEqual([])
+}, 120_000)
+
+test('a lab that crashes before it has started fails at once, with exit code and last lines', async context => {
+  const command = ['sh', '-c', 'echo there is no such kernel >&2; exit 3']
+  const fleet = await startFleet(context, { replicas: 1, config: { lab: { command } } })
+  const user = fleet.user()
+  await user.create()
+  const { outcome, errors } = await user.follow()
+  expect(outcome).toBe('failed')
+  expect(errors.at(-1)).toMatch(/stopped before it had started: exit code 3\nthere is no such kernel/)
+  expect((await user.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
+}, 120_000)
