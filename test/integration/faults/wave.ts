@@ -34,7 +34,7 @@ export interface Struck {
   readonly point: Point
   readonly user: Client
   readonly arm: Arm
-  /** The operation to its end, over the balancer. */
+  /** The operation to its end, over as many connections as it takes. */
   readonly ended: Promise<Followed>
 }
 
@@ -58,9 +58,17 @@ async function ask(fleet: Fleet, { point, user }: Pick<Struck, 'point' | 'user'>
   expect((await asked).status).toBe(point.story === 'delete' ? 202 : 303)
 }
 
-/** Begins one operation for each point through the replicas `indices`, and waits until each is held where it is to be. */
-export async function hold(fleet: Fleet, points: readonly Point[], indices: readonly number[]): Promise<Struck[]> {
-  const balancer = await fleet.balancerUrl()
+/**
+ * Begins one operation for each point through the replicas `indices`, and waits until each is held where it is to be.
+ * @param through where its events are read; by default over the balancer
+ */
+export async function hold(
+  fleet: Fleet,
+  points: readonly Point[],
+  indices: readonly number[],
+  through?: string,
+): Promise<Struck[]> {
+  const url = through ?? (await fleet.balancerUrl())
   const users = points.map(() => fleet.user())
   await Promise.all(users.map((user, i) => prepare(fleet, user, points[i]!.story)))
   return Promise.all(
@@ -69,7 +77,7 @@ export async function hold(fleet: Fleet, points: readonly Point[], indices: read
       const arm = fleet.arm(point.name, 'hold', { user: user.username })
       await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
       if (point.name.endsWith('.accepted')) await arm.landed()
-      const ended = user.at(balancer).follow()
+      const ended = user.at(url).follow()
       // Whoever awaits it later is told.
       ended.catch(() => {})
       await arm.landed()

@@ -1,0 +1,156 @@
+/** Redis emptied, or restarted empty, under labs that run and operations in progress. */
+import { describe, expect, test } from 'vitest'
+import type { LabEvent } from '../../../src/domain.ts'
+import type { Answer, Client, StatusAnswer } from '../harness/client.ts'
+import { type Fleet, startFleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import * as wave from './wave.ts'
+
+const losses: readonly [string, (fleet: Fleet) => Promise<unknown>][] = [
+  ['FLUSHALL', fleet => fleet.world.redis.flushall()],
+  ['restarted empty', fleet => fleet.redis.restart()],
+]
+/** Within which open streams are told. */
+const toldMs = 2000
+
+/** Asks until the answer is no 503, each of which must say when to come again. Gives how many there were. */
+async function insist<B>(ask: () => Promise<Answer<B>>): Promise<Answer<B> & { readonly puts: number }> {
+  for (let puts = 0; ; puts++) {
+    const answer = await ask()
+    if (answer.status !== 503) return { ...answer, puts }
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+async function run(user: Client): Promise<void> {
+  const env = { PLAIN: user.username, API_TOKEN: 'hidden', JUPYTERHUB_SERVICE_PREFIX: `/nb/user/${user.username}/` }
+  await user.create({ image_type: ['recommended'], size: ['medium'], enable_debug: 'true' }, { env })
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+const withoutEvents = ({ events: _, ...rest }: StatusAnswer) => rest
+const podUid = async (fleet: Fleet, user: Client) => (await fleet.world.podOf(user.username))?.metadata.uid
+
+describe.each(losses)('%s', (name, lose) => {
+  test('of 20 labs none is denied, restarted or forgotten, whoever asks first and for what', async context => {
+    const fleet = await startFleet(context)
+    const users = Array.from({ length: 20 }, () => fleet.user())
+    await Promise.all(users.map(run))
+    const before = await Promise.all(users.map(async user => (await user.userStatus()).body))
+    const uids = await Promise.all(users.map(user => podUid(fleet, user)))
+    const deleted = new Set(users.slice(0, 3))
+    const kept = users.filter(user => !deleted.has(user))
+
+    const lostAtMs = performance.now()
+    await lose(fleet)
+    const answers = fleet.urls.flatMap((url, i) => {
+      const admin = fleet.admin.at(url)
+      const list = insist(() => admin.labs()).then(answer => {
+        expect(answer.status).toBe(200)
+        expect(answer.body).toEqual(expect.arrayContaining(kept.map(({ username }) => username)))
+        return answer
+      })
+      const doomed = insist(() => admin.delete(users[i]!.username)).then(answer => {
+        expect(answer.status).toBe(202)
+        return answer
+      })
+      const others = kept.flatMap(user => [
+        insist(() => user.at(url).create()).then(answer => {
+          expect(answer.status).toBe(409)
+          return answer
+        }),
+        insist(() => admin.status(user.username)).then(answer => {
+          expect(answer.status).toBe(200)
+          return answer
+        }),
+      ])
+      return [list, doomed, ...others]
+    })
+    const all = await Promise.all<Answer & { puts: number }>(answers)
+    const putOff = all.reduce((sum, { puts }) => sum + puts, 0)
+    wave.printResult(name, { answers: all.length, putOff, consistentMs: Math.round(performance.now() - lostAtMs) })
+    // Proof that the blow landed while they asked.
+    expect(putOff).toBeGreaterThan(0)
+
+    for (const [i, user] of users.entries()) {
+      if (deleted.has(user)) continue
+      const { body } = await user.userStatus()
+      expect(withoutEvents(body)).toEqual(withoutEvents(before[i]!))
+      expect(body.events.map(({ event }) => event)).toEqual(['info', 'complete'])
+      expect(await podUid(fleet, user)).toBe(uids[i])
+      expect((await user.follow()).outcome).toBe('complete')
+    }
+    for (const user of deleted) expect((await user.follow()).outcome).toBe('complete')
+    expect((await fleet.admin.labs()).body).toEqual(kept.map(({ username }) => username).sort())
+    await wave.expectNothingLeft(fleet, users)
+  }, 120_000)
+
+  test('what was half made is removed, what was half removed goes on or stands again, and clients are told', async context => {
+    const fleet = await startFleet(context, { users: 60 })
+    const cases = await Promise.all(inProgress.map(each => begin(fleet, each)))
+    const lostAtMs = performance.now()
+    await lose(fleet)
+    await Promise.all(
+      cases.map(async ({ point, user, stream, expected }) => {
+        const { events, afterMs } = await readToEnd(stream, lostAtMs)
+        const last = events.at(-1)
+        if (expected === 'whole') expect([point, last]).toMatchObject([point, { event: 'complete' }])
+        else expect([point, last]).toEqual([point, { event: 'failed', data: 'The record of this operation was lost' }])
+        expect([point, afterMs < toldMs]).toEqual([point, true])
+        const status = await insist(() => user.userStatus())
+        const told = status.status === 404 ? 'gone' : status.body.status
+        expect([point, told]).toEqual([point, expect.stringMatching(statuses[expected])])
+      }),
+    )
+    wave.printResult(`${name}, in progress`, { points: cases.length })
+    for (const { arm } of cases) arm.release()
+    for (const { user, expected } of cases) {
+      if (expected === 'gone') await eventually('gone', async () => (await user.userStatus()).status === 404, 30_000)
+      else await eventually('running', async () => (await user.userStatus()).body.status === 'running')
+    }
+    await wave.expectNothingLeft(
+      fleet,
+      cases.map(({ user }) => user),
+    )
+  }, 120_000)
+})
+
+/** What comes of it: the lab goes; it stands, and its operation is lost; it stands, and its operation has succeeded. */
+type Expected = 'gone' | 'stands' | 'whole'
+const statuses = { gone: /^(gone|terminating)$/, stands: /^running$/, whole: /^running$/ } as const
+
+const inProgress: readonly { readonly point: string; readonly expected: Expected }[] = [
+  { point: 'lab.create.make.namespace.before-act', expected: 'gone' },
+  { point: 'lab.create.make.namespace.after-act', expected: 'gone' },
+  { point: 'lab.create.make.secret.after-commit', expected: 'gone' },
+  { point: 'lab.create.make.pod.before-act', expected: 'gone' },
+  { point: 'lab.create.start.after-commit', expected: 'whole' },
+  { point: 'lab.create.finish.before-act', expected: 'whole' },
+  { point: 'lab.delete.pod.before-act', expected: 'stands' },
+  { point: 'lab.delete.pod.after-act', expected: 'gone' },
+  { point: 'lab.delete.namespace.before-act', expected: 'gone' },
+  { point: 'lab.delete.namespace.after-act', expected: 'gone' },
+]
+
+async function begin(fleet: Fleet, { point, expected }: (typeof inProgress)[number]) {
+  const user = fleet.user()
+  const isDeletion = point.startsWith('lab.delete')
+  if (isDeletion) await run(user)
+  const arm = fleet.arm(point, 'hold', { user: user.username })
+  if (isDeletion) await fleet.admin.delete(user.username)
+  else await user.create()
+  await arm.landed()
+  return { point, user, arm, expected, stream: await user.events() }
+}
+
+/** All events of a stream, and how long after a moment the last one came. */
+async function readToEnd(stream: AsyncIterable<LabEvent>, sinceMs: number) {
+  const events: LabEvent[] = []
+  let afterMs = 0
+  for await (const event of stream) {
+    events.push(event)
+    afterMs = performance.now() - sinceMs
+  }
+  return { events, afterMs }
+}
