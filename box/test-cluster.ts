@@ -21,12 +21,22 @@ export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | '
 /** Enough for the labs of all test files at once: a node holds 110 pods. */
 const kwokNodes = 3
 
-/** Starts the cluster. Gives what the tests' environment must hold, and ends with the run. */
-export async function startTestCluster(options: TestClusterOptions): Promise<Record<string, string>> {
+export interface TestCluster {
+  /** What the tests' environment must hold. */
+  readonly env: Readonly<Record<string, string>>
+  /** Ends it, and lets go of the machine's real node. */
+  stop(): Promise<void>
+}
+
+/** Starts the cluster. What a failure or `signal` breaks off ends with the run. */
+export async function startTestCluster(options: TestClusterOptions): Promise<TestCluster> {
   const { stateDir, labsOnKwok, tools } = options
   const realNode = labsOnKwok ? 'never' : 'auto'
   const cluster = await startCluster({ ...options, realNode, kwok: labsOnKwok ? kwokNodes : 0, audit: true })
-  if (!labsOnKwok && !cluster.realNode) throw new Error('there is no real node')
+  if (!labsOnKwok && !cluster.realNode) {
+    await cluster.stop()
+    throw new Error('there is no real node')
+  }
   const [images, controllerKubeconfig] = await Promise.all([
     provideImage({ ...options, cluster }),
     grantRights(cluster),
@@ -44,5 +54,5 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Rec
   }
   const file = join(stateDir, 'test-place.json')
   writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
-  return { [placeVariable]: file }
+  return { env: { [placeVariable]: file }, stop: () => cluster.stop() }
 }

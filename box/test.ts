@@ -99,8 +99,12 @@ async function onRun<T>({ progress }: Context, work: (folder: string) => Promise
 /** Runs a project of vitest on a cluster of its own. */
 function onCluster(context: Context, project: 'integration' | 'node'): Promise<Counts> {
   return onRun(context, async stateDir => {
-    const env = await clusterFor(context, stateDir, project === 'integration')
-    return runVitest({ ...vitestOf(context, stateDir), project, env })
+    const { env, stop } = await clusterFor(context, stateDir, project === 'integration')
+    try {
+      return await runVitest({ ...vitestOf(context, stateDir), project, env })
+    } finally {
+      await stop()
+    }
   })
 }
 
@@ -121,7 +125,7 @@ function keepLogs(stateDir: string): void {
 function stay(context: Context): Promise<number> {
   const { progress, signal, options } = context
   return onRun(context, async stateDir => {
-    const env = await clusterFor(context, stateDir, !options.realNode)
+    const { env } = await clusterFor(context, stateDir, !options.realNode)
     const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     const project = options.realNode ? 'node' : 'integration'
     process.stdout.write(`${assignments.join(' ')} npx vitest run --project ${project} [FILTER…]\n`)
