@@ -26,8 +26,18 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: ['test/integration/harness/**', '**/*.node.test.ts'],
+          exclude: ['test/integration/harness/**', 'test/integration/faults/**', '**/*.node.test.ts'],
           maxWorkers: workers,
+          ...patient,
+        },
+      },
+      {
+        // On the same cluster, but one file after another: take-overs are timed, and company would be measured too.
+        test: {
+          name: 'faults',
+          include: ['test/integration/faults/**/*.test.ts'],
+          exclude: ['**/*.node.test.ts'],
+          fileParallelism: false,
           ...patient,
         },
       },

@@ -75,8 +75,11 @@ export async function lint(signal: AbortSignal): Promise<Counts> {
   return single((await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
 }
 
+/** Of vitest.config.ts. */
+export type Project = 'unit' | 'integration' | 'faults' | 'node'
+
 export interface VitestOptions {
-  readonly project: 'unit' | 'integration' | 'node'
+  readonly project: Project
   /** Options and file filters for vitest. */
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>

@@ -11,7 +11,17 @@ import { setup, type Tools } from './setup.ts'
 import { setupStack } from './stack.ts'
 import { startTestCluster } from './test-cluster.ts'
 import { parseTestOptions, type TestOptions, UsageError, usage } from './test-options.ts'
-import { type Counts, checkTypes, formatCounts, lint, noTests, runDemo, runVitest, sum } from './test-suites.ts'
+import {
+  type Counts,
+  checkTypes,
+  formatCounts,
+  lint,
+  noTests,
+  type Project,
+  runDemo,
+  runVitest,
+  sum,
+} from './test-suites.ts'
 
 const usageCode = 2
 /** Longer than the tests of another run that have it. */
@@ -48,9 +58,9 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   await suite('unit tests', () =>
     onRun(context, folder => runVitest({ ...vitestOf(context, folder), project: 'unit' })))
   if (!options.unit) {
-    await suite('integration tests', () => onCluster(context, 'integration'))
+    await suite('tests on a cluster', () => onCluster(context, true, ['integration', 'faults']))
     if (options.realNode)
-      await suite('tests on a real node', () => onRealNode(context, () => onCluster(context, 'node')))
+      await suite('tests on a real node', () => onRealNode(context, () => onCluster(context, false, ['node'])))
     if (options.realNode && options.whole) await suite('the demo', () => onRealNode(context, () => runDemo(signal)))
   }
   progress.summary()
@@ -96,12 +106,16 @@ async function onRun<T>({ progress }: Context, work: (folder: string) => Promise
   }
 }
 
-/** Runs a project of vitest on a cluster of its own. */
-function onCluster(context: Context, project: 'integration' | 'node'): Promise<Counts> {
+/** Runs projects of vitest on a cluster of their own, one after another. */
+function onCluster(context: Context, labsOnKwok: boolean, projects: readonly Project[]): Promise<Counts> {
   return onRun(context, async stateDir => {
-    const { env, stop } = await clusterFor(context, stateDir, project === 'integration')
+    const { env, stop } = await clusterFor(context, stateDir, labsOnKwok)
     try {
-      return await runVitest({ ...vitestOf(context, stateDir), project, env })
+      let counts = noTests
+      for (const project of projects) {
+        counts = sum(counts, await runVitest({ ...vitestOf(context, stateDir), project, env }))
+      }
+      return counts
     } finally {
       await stop()
     }
@@ -127,8 +141,8 @@ function stay(context: Context): Promise<number> {
   return onRun(context, async stateDir => {
     const { env } = await clusterFor(context, stateDir, !options.realNode)
     const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const project = options.realNode ? 'node' : 'integration'
-    process.stdout.write(`${assignments.join(' ')} npx vitest run --project ${project} [FILTER…]\n`)
+    const project = options.realNode ? '--project node' : '--project integration --project faults'
+    process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
     progress.say('Ctrl-C takes it all down.')
     await aborted(signal)
     return 0
