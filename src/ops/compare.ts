@@ -55,6 +55,7 @@ export class Comparer {
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #wanted = true
+  #insisted = false
   #loop: Promise<void> | undefined
 
   constructor(options: ComparerOptions) {
@@ -71,9 +72,13 @@ export class Comparer {
     await this.#loop
   }
 
-  /** Asks for a compare, soon. */
-  request(): void {
+  /**
+   * Asks for a compare, soon. `insist`: for what was seen in the cluster; else it is enough that another replica compares
+   * the data of this Redis.
+   */
+  request(insist: boolean): void {
     this.#wanted = true
+    this.#insisted ||= insist
     this.#wake.abort()
   }
 
@@ -84,23 +89,25 @@ export class Comparer {
       if (!this.#wanted) await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
       if (this.#closed.signal.aborted) return
       // What is asked for from here on is for the next turn.
-      const asked = this.#wanted
+      const [asked, insisted] = [this.#wanted, this.#insisted]
       this.#wanted = false
-      const done = await this.#turn(asked).catch(error => {
+      this.#insisted = false
+      const done = await this.#turn(asked, insisted).catch(error => {
         log.warn({ reason: (error as Error).message }, 'the compare is put off')
         return false
       })
-      if (!done) this.#wanted = true
+      if (!done) this.request(insisted)
       if (!done) await clock.sleep(retryMs, this.#closed.signal).catch(() => {})
     }
   }
 
   /** @returns whether nothing is left to do: compared here, or by another replica */
-  async #turn(asked: boolean): Promise<boolean> {
+  async #turn(asked: boolean, insisted: boolean): Promise<boolean> {
     const { leases, metrics, clock, labs } = this.#options
+    if (asked && !insisted && (await labs.compared())) return true
     const lease = await leases.acquireCompare()
     // Whoever holds the lease does it. Where it is needed, or was asked for by what was seen here, we come back to it.
-    if (!lease) return !asked && (await labs.compared())
+    if (!lease) return !insisted && (await labs.compared())
     const begunMs = clock.monotonicMs()
     let result: 'done' | 'failed' | 'restarted' = 'failed'
     try {

@@ -107,7 +107,7 @@ async function adopt(context: StepContext, object: KubeObject): Promise<KubeObje
   if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) return standing
   // What an older operation's late write left here: debris, since nobody else writes into this namespace.
   await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
-  throw new RetryLater('what an older operation left stood in the way', 50)
+  throw new RetryLater('what an older operation left stood in the way')
 }
 
 /** A refusal inside a namespace may mean that the namespace is no longer ours. */

@@ -15,6 +15,8 @@ export interface DebrisOptions {
   readonly namespacePrefix: string
   readonly installation: string
   readonly log: Logger
+  /** Ends requests when the replica drains. */
+  readonly signal: AbortSignal
   /** The cluster bears what no record explains. */
   readonly compare: () => void
 }
@@ -47,19 +49,22 @@ export class Debris {
   /** Asked of the API server, since the watches cannot tell a pod that is gone from one they have not seen yet. */
   async isPodGone(user: string, podUid: string): Promise<boolean> {
     const { namespace, lab } = labNames(this.#options.namespacePrefix, user)
-    const pod = await this.#options.kube.get(podRef(namespace, lab), { agent: 'monitor' })
+    const pod = await this.#options.kube.get(podRef(namespace, lab), { agent: 'monitor', signal: this.#options.signal })
     return pod?.metadata.uid !== podUid
   }
 
   async #removeNamespace({ name, uid, op, terminating }: NamespaceFacts): Promise<void> {
     if (terminating) return
     this.#options.log.warn({ namespace: name, op }, 'a namespace that no record knows is removed')
-    await this.#options.kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris' })
+    await this.#options.kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris', signal: this.#options.signal })
   }
 
   async #removePod({ namespace, name, uid, op }: PodFacts): Promise<void> {
     this.#options.log.warn({ namespace, pod: name, op }, 'a pod that no record knows is removed')
-    await this.#options.kube.delete({ ...podRef(namespace, name), uid }, { agent: 'debris', graceSeconds: 0 })
+    await this.#options.kube.delete(
+      { ...podRef(namespace, name), uid },
+      { agent: 'debris', graceSeconds: 0, signal: this.#options.signal },
+    )
   }
 }
 

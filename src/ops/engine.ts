@@ -19,6 +19,8 @@ export interface EngineOptions extends RunOptions {
 const courtesyMs = 15
 /** Operations looked at beyond the room there is, since others take some of them. */
 const lookBeyond = 8
+/** How long an operation that could not be taken is passed over, unless the bell tells that it can. */
+const refusedMs = 1_000
 
 interface Observation {
   readonly beat: number
@@ -30,6 +32,8 @@ export class Engine {
   readonly #runs = new Map<string, OperationRun>()
   readonly #ended = new Set<Promise<void>>()
   readonly #observed = new Map<string, Observation>()
+  /** Users whose operation could not be taken, until when they are passed over. */
+  readonly #refused = new Map<string, number>()
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #lookAgain = true
@@ -74,6 +78,8 @@ export class Engine {
   #hear(ring: Ring): void {
     if (ring.what === 'events') return
     if (ring.what === 'accepted') this.#options.leases.superseded(ring.user, ring.op)
+    if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.user)
+    if (ring.what === 'compared' || ring.what === 'missed') this.#refused.clear()
     if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.user))) return
     this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
       () => this.poke(),
@@ -100,23 +106,23 @@ export class Engine {
   }
 
   async #look(all: boolean): Promise<void> {
-    const { owners, room } = this.#options
-    const limit = room.free + lookBeyond
+    const { owners, room, clock } = this.#options
+    const now = clock.monotonicMs()
+    for (const [user, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(user)
+    const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
     if (!look) return
-    this.#crowded = look.waiting.length >= limit
     const overdue = new Set(look.overdue)
     const waiting = look.waiting.map(({ user }) => user)
-    for (const user of new Set([...(await this.#orphans(look)), ...waiting, ...overdue])) {
+    const users = new Set([...waiting, ...(await this.#orphans(look)), ...overdue])
+    const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
+    this.#crowded = false
+    for (const user of takeable) {
       if (this.#closed.signal.aborted) return
-      if (this.#runs.has(user)) continue
       const places = room.tryEnter() ? 1 : 0
       // Past its deadline an operation is taken whatever the room, to be ended.
-      if (places === 0 && !overdue.has(user)) {
-        this.#crowded = true
-        continue
-      }
-      await this.#take(user, places)
+      if (places === 1 || overdue.has(user)) await this.#take(user, places)
+      else this.#crowded = true
     }
   }
 
@@ -145,12 +151,14 @@ export class Engine {
   }
 
   async #take(user: string, places: number): Promise<void> {
-    const { leases, owners, room, ttlMs } = this.#options
+    const { leases, owners, room, ttlMs, clock } = this.#options
     const taken = await leases.acquire(user).catch(() => null)
     const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
       if (taken) await leases.giveBack(user, taken.token)
-      return room.leave(places)
+      // Whose lease still stands, or who is held: asking again at once would only spin.
+      this.#refused.set(user, clock.monotonicMs() + refusedMs)
+      return room.leave(places, false)
     }
     const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
     const run = new OperationRun(this.#options, claim, lease, places)

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { RetryLater } from '../errors.ts'
+import { KubeError } from '../kube/client.ts'
 import type { PodFacts } from '../labs/facts.ts'
 import { judgeLife } from '../labs/judge.ts'
 import { labNames } from '../labs/names.ts'
@@ -49,6 +50,8 @@ export class Monitor {
   readonly #said = new Map<string, string>()
   /** UIDs of namespaces that were, or will be, looked into. */
   readonly #seen = new Set<string>()
+  /** Pods that are gone, with their users, whose end was refused. */
+  readonly #gone = new Map<string, string>()
   readonly #closed = new AbortController()
   #offs: (() => void)[] = []
 
@@ -84,7 +87,10 @@ export class Monitor {
     const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
     this.#trouble.delete(podUid)
     this.#said.delete(podUid)
-    await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
+    const written = await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
+    // An operation runs, as a rule. Should the ring that tells its end be missed, all of these are judged again.
+    if (written) this.#gone.delete(podUid)
+    else this.#gone.set(podUid, user)
   }
 
   #look({ namespace, pod, goneUid, missing }: Change): void {
@@ -111,6 +117,11 @@ export class Monitor {
       this.#said.delete(pod.uid)
       if (pod.name === lab) this.#run(() => this.judge(pod))
     }
+    for (const [podUid, of] of this.#gone) {
+      if (of !== user) continue
+      this.#gone.delete(podUid)
+      this.#run(() => this.#judgeGoneAgain(user, podUid))
+    }
     this.#run(() => this.#missing(user, namespace))
     clock.sleep(settleMs, this.#closed.signal).then(
       () => this.#run(() => debris.remove(namespace)),
@@ -133,9 +144,18 @@ export class Monitor {
   #lookAtAll(): void {
     const { view } = this.#options
     this.#said.clear()
+    for (const [podUid, user] of this.#gone) this.#run(() => this.judgeGone(user, podUid))
+    this.#gone.clear()
     for (const namespace of view.namespaces()) {
       for (const pod of view.pods(namespace.name)) this.#look({ namespace: namespace.name, pod })
     }
+  }
+
+  /** What is refused at rest is of another pod, or settled: it is not kept. */
+  async #judgeGoneAgain(user: string, podUid: string): Promise<void> {
+    await this.judgeGone(user, podUid)
+    const { record } = await this.#options.store.standing(user)
+    if (!record?.active) this.#gone.delete(podUid)
   }
 
   /** A lab that runs, and whose pod our watches lack: its end may have been seen before it was said to run. */
@@ -200,7 +220,7 @@ export class Monitor {
 
   async #say(pod: PodFacts, word: Word, mark?: Mark): Promise<void> {
     const key = `${word.outcome} ${word.detail}`
-    if (!pod.user || this.#said.get(pod.uid) === key) return
+    if (!pod.user || (!mark && this.#said.get(pod.uid) === key)) return
     this.#said.set(pod.uid, key)
     await this.#tell({ ...word, user: pod.user, podUid: pod.uid }, mark).catch(error => {
       this.#said.delete(pod.uid)
@@ -208,9 +228,10 @@ export class Monitor {
     })
   }
 
-  async #tell(word: Omit<PodWord, 'timeoutMs'>, mark?: Mark): Promise<void> {
+  async #tell(word: Omit<PodWord, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
     const written = await this.#options.store.tellPod({ ...word, timeoutMs: this.#options.deleteTimeoutMs }, mark)
     if (written) this.#options.log.info({ user: word.user, outcome: word.outcome }, 'what befell a lab was recorded')
+    return written
   }
 
   /** What Redis or the API server does not answer now is tried again; what is refused waits for the next change. */
@@ -218,7 +239,8 @@ export class Monitor {
     judge().catch(error => {
       const { log, clock } = this.#options
       if (this.#closed.signal.aborted) return
-      if (!(error instanceof RetryLater)) return log.warn({ reason: (error as Error).message }, 'a judgement failed')
+      if (!(error instanceof RetryLater || error instanceof KubeError))
+        return log.warn({ reason: (error as Error).message }, 'a judgement failed')
       clock.sleep(pauseMs, this.#closed.signal).then(
         () => this.#run(judge, Math.min(pauseMs * 2, 5_000)),
         () => {},

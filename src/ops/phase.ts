@@ -65,7 +65,7 @@ async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<
 
 /** Runs a step again for as long as what stands in its way may pass. */
 async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
-  const begunMs = host.clock.monotonicMs()
+  let refusedSinceMs: number | undefined
   let pauseMs = firstRetryMs
   let trouble = ''
   while (true) {
@@ -76,8 +76,10 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Prom
         throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
       }
       signal.throwIfAborted()
-      const late = host.clock.monotonicMs() - begunMs > refusalGraceMs
-      if (error instanceof KubeError && (late || !isRefusal(error))) throw refused(error)
+      const now = host.clock.monotonicMs()
+      refusedSinceMs = isRefusal(error) ? (refusedSinceMs ?? now) : undefined
+      const late = refusedSinceMs === undefined || now - refusedSinceMs > refusalGraceMs
+      if (error instanceof KubeError && late) throw refused(error)
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
       await host.clock.sleep(error instanceof RetryLater ? (error.afterMs ?? pauseMs) : pauseMs, signal)

@@ -8,11 +8,20 @@
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
+import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
 import { type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 
 /** How often the API server is asked where the watches could not tell. */
 const askAgainMs = 5_000
+/** How long a pod may take to go before what stands in its way is told. */
+const obstacleMs = 10_000
+/**
+ * For how long the API server may still take a namespace that is gone for one on its way out. It refuses what comes into
+ * the next one of that name meanwhile, and the cluster's controllers give up at that: a `default` ServiceAccount was never
+ * made, nor could a pod be. Lags of up to 103 ms were seen on an idle machine.
+ */
+const forgottenMs = 500
 
 /**
  * The namespace of the user's name. What the watches lack may be younger than they are: only who is about to create it,
@@ -96,12 +105,14 @@ async function awaitPod(context: StepContext, below: Bound): Promise<StepResult>
   const { podUid } = context.known
   const namespace = await target(context, below)
   if (!podUid || !namespace) return 'nothing'
-  let told = false
-  await awaitGone(context, podUid, podRef(namespace.name, context.names.lab), async () => {
-    const pod = context.view.pods(namespace.name).find(candidate => candidate.uid === podUid)
-    if (told || !pod?.unheard) return
-    told = true
-    await context.tell([['error', `The node ${pod.node ?? ''} does not answer: the lab there is gone once it does`]])
+  const begunMs = context.clock.monotonicMs()
+  await awaitGone(context, podUid, podRef(namespace.name, context.names.lab), async wakeInMs => {
+    const obstacles = podObstacles(context.view.pods(namespace.name).find(pod => pod.uid === podUid))
+    if (obstacles.length === 0) return
+    // A kubelet that is stopping a pod may look silent for a moment.
+    const leftMs = begunMs + obstacleMs - context.clock.monotonicMs()
+    if (leftMs > 0) return wakeInMs(leftMs)
+    await context.tell(obstacles.map((words): NewEvent => ['error', words]))
   })
   return { events: [['info', 'The lab has stopped']], fields: { podPresent: false } }
 }
@@ -124,20 +135,37 @@ async function deleteNamespace(context: StepContext, below: Bound): Promise<Step
 
 async function awaitNamespace(context: StepContext, below: Bound): Promise<StepResult> {
   const { namespaceUid, doubt } = context.known
-  if (!namespaceUid || (!doubt && !(await target(context, below)))) return 'nothing'
-  let told = ''
+  if (!namespaceUid) return 'nothing'
+  if (!doubt && !(await target(context, below))) {
+    // It went before anyone waited; what is known of it must not be taken for what comes next.
+    if (below === 'before') await forget(context)
+    return 'nothing'
+  }
   await awaitGone(context, namespaceUid, namespaceRef(context.names.namespace), async () => {
     const obstacles = context.view.namespace(context.names.namespace)?.obstacles.join('; ') ?? ''
-    if (obstacles === '' || obstacles === told) return
-    told = obstacles
-    await context.tell([['info', `The cluster is still busy removing it: ${obstacles}`]])
+    if (obstacles !== '') await context.tell([['info', `The cluster is still busy removing it: ${obstacles}`]])
   })
-  context.known.podUid = undefined
-  context.known.namespaceUid = undefined
+  await forget(context)
   return {
     events: [['info', `The namespace ${context.names.namespace} is gone`]],
     fields: { podPresent: false, podUid: '', namespaceUid: '' },
   }
+}
+
+async function forget({ clock, signal, known }: StepContext): Promise<void> {
+  await clock.sleep(forgottenMs, signal)
+  known.podUid = undefined
+  known.namespaceUid = undefined
+}
+
+/** What keeps a pod that is being deleted from going, in words. */
+export function podObstacles(pod: PodFacts | undefined): string[] {
+  if (!pod) return []
+  const silent = pod.unheard || pod.phase === 'Unknown'
+  return [
+    ...(pod.finalizers ?? []).map(name => `The pod has the finalizer ${name}`),
+    ...(silent ? [`The node ${pod.node ?? ''} does not answer: the lab there is gone once it does`] : []),
+  ]
 }
 
 /** Waits for the DELETED event of this UID, or for the API server to say that it has no such object. */
@@ -145,7 +173,7 @@ async function awaitGone(
   context: StepContext,
   uid: string,
   ref: ReturnType<typeof namespaceRef>,
-  meanwhile: () => Promise<void>,
+  meanwhile: (wakeInMs: (ms: number) => void) => Promise<void>,
 ): Promise<void> {
   let askAtMs = 0
   await watchUntil(context, async wakeInMs => {
@@ -155,7 +183,7 @@ async function awaitGone(
         ? context.view.pods(context.names.namespace).some(pod => pod.uid === uid)
         : context.view.namespace(ref.name)?.uid === uid
     if (seen) {
-      await meanwhile()
+      await meanwhile(wakeInMs)
       return undefined
     }
     const now = context.clock.monotonicMs()

@@ -29,7 +29,7 @@ export class Room {
       if (signal.aborted) return reject(signal.reason)
       const leave = () => {
         this.#queue.splice(this.#queue.indexOf(waiter), 1)
-        this.#admit()
+        this.#settle()
         reject(signal.reason)
       }
       const enter = () => {
@@ -43,11 +43,16 @@ export class Room {
     })
   }
 
-  leave(count: number): void {
+  /** `tell`: whether `onFree` may be called for it. */
+  leave(count: number, tell = true): void {
     if (count === 0) return
     this.#free += count
+    this.#settle(tell)
+  }
+
+  #settle(tell = true): void {
     this.#admit()
-    if (this.free > 0) this.onFree()
+    if (tell && this.free > 0) this.onFree()
   }
 
   #admit(): void {

@@ -15,6 +15,7 @@ import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
 import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
+import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
 import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
 import { findWhole } from './whole.ts'
@@ -64,8 +65,8 @@ export class OperationRun implements PhaseHost {
   #seq: number
   #progress: number
   #places: number
-  /** It may have killed its owner before, by the act that it begins with. */
-  #suspect: boolean
+  /** Of the act at hand: those before this one killed their owner, as far as anyone can tell. */
+  #attempts: number
   #phase = new AbortController()
   #stopped: Error | undefined
 
@@ -85,7 +86,7 @@ export class OperationRun implements PhaseHost {
     this.#seq = record.seq
     this.#progress = record.progress
     this.#places = places
-    this.#suspect = record.attempts > 1
+    this.#attempts = record.attempts
   }
 
   /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
@@ -143,8 +144,9 @@ export class OperationRun implements PhaseHost {
 
   async makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
     const { room } = this.#options
-    // A suspect acts alone, so that it takes no other act down with it.
-    const need = kind === 'wait' ? 0 : this.#suspect ? room.places : 1
+    // What may have killed its owner before is done alone, so that it takes no other act down with it.
+    const suspect = this.#attempts > 1
+    const need = kind === 'wait' ? 0 : suspect ? room.places : 1
     if (need === this.#places) return
     room.leave(this.#places)
     this.#places = 0
@@ -157,15 +159,15 @@ export class OperationRun implements PhaseHost {
     const events: NewEvent[] = [...result.events]
     if (step.progress > this.#progress) events.push(['progress', String(step.progress)])
     this.#progress = Math.max(this.#progress, step.progress)
+    // The act has returned. Were the next ones done alone too, all that a dead replica left would wait for each other.
+    this.#attempts = acting ? 1 : 0
     await this.#write(events, {
       ...result.fields,
       step: next?.name ?? '',
       acting,
-      attempts: acting ? 1 : 0,
+      attempts: this.#attempts,
       progress: this.#progress,
     })
-    // The act has returned. Were it to go on alone, all that a dead replica left would be resumed one after the other.
-    this.#suspect = false
     await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`, this.#lease.user)
   }
 
@@ -223,7 +225,8 @@ export class OperationRun implements PhaseHost {
       return this.#complete()
     }
     const first = cleanSteps[0]!.name
-    await this.#write([['error', reason]], { failing: reason, step: first, acting: true, attempts: 1 })
+    this.#attempts = 1
+    await this.#write([['error', reason]], { failing: reason, step: first, acting: true, attempts: this.#attempts })
     await this.#clean(first)
   }
 
@@ -300,15 +303,17 @@ export class OperationRun implements PhaseHost {
 
   /** Acts that did not return took their owner with them, as far as anyone can tell. */
   #requireAttempts(): void {
-    const { attempts } = this.#claim.record
-    if (attempts > this.#options.maxAttempts) {
+    if (this.#attempts > this.#options.maxAttempts) {
       throw new NeedsSomeone(`It was given up after ${this.#options.maxAttempts} attempts that did not return`)
     }
   }
 
+  /** The reason, with what the cluster says stands in the way. */
   #withObstacles(error: Error): string {
-    const obstacles = this.#options.view.namespace(this.#names.namespace)?.obstacles ?? []
-    return [error.message, ...obstacles].join('; ')
+    const { view } = this.#options
+    const { namespace } = this.#names
+    const pod = view.pods(namespace).find(({ uid }) => uid === this.#known.podUid)
+    return [error.message, ...podObstacles(pod), ...(view.namespace(namespace)?.obstacles ?? [])].join('; ')
   }
 
   /** Who resumes reads what was told, so that nothing is told twice. */
