@@ -81,8 +81,9 @@ async function mayKeep(connection: Replica['connection']): Promise<boolean> {
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */
-async function stop({ comparer, monitor, engine }: Replica): Promise<void> {
+async function stop({ comparer, monitor, engine, stopping }: Replica): Promise<void> {
   monitor.stop()
+  stopping.abort()
   await Promise.all([comparer.stop(), engine.drain()])
 }
 

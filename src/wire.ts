@@ -55,10 +55,10 @@ export function wire(settings: Settings) {
     ttlMs: config.engine.leaseTtlMs,
     onOutcome: outcome => metrics.leases.inc({ outcome }),
   })
-  const engine = wireEngine(base, store, cluster, leases, () => comparer.request())
-  const { comparer, monitor } = wireCompare(base, store, cluster, leases)
-  store.labs.onComparing = () => comparer.request()
-  store.owners.onComparing = () => comparer.request()
+  const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
+  const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
+  store.labs.onComparing = () => comparer.request(false)
+  store.owners.onComparing = () => comparer.request(false)
   const sealer = new Sealer(settings.sealingKeys)
   const labs = new Labs({
     config,
@@ -71,7 +71,7 @@ export function wire(settings: Settings) {
     onAccepted: () => engine.poke(),
   })
   const identity = createStaticIdentity(settings.tokens, log)
-  return { ...base, ...store, ...cluster, leases, engine, comparer, monitor, labs, identity }
+  return { ...base, ...store, ...cluster, leases, engine, comparer, monitor, stopping, labs, identity }
 }
 
 type Base = {
@@ -154,8 +154,9 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
 function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases) {
   const { times } = base.config
   const deleteTimeoutMs = times.deleteTimeoutSeconds * 1000
+  const stopping = new AbortController()
   const common = { ...base, ...cluster, store: store.compares, bell: store.bell, labs: store.labs, deleteTimeoutMs }
-  const debris: Debris = new Debris({ ...common, compare: () => comparer.request() })
+  const debris: Debris = new Debris({ ...common, signal: stopping.signal, compare: () => comparer.request(true) })
   const monitor = new Monitor({
     ...common,
     debris,
@@ -172,5 +173,5 @@ function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases)
     failedLabMs: times.failedLabHours * 3_600_000,
     failpoint,
   })
-  return { comparer, monitor }
+  return { comparer, monitor, stopping }
 }

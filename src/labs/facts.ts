@@ -64,6 +64,8 @@ export interface PodFacts {
   readonly everReady?: boolean
   /** Its node has gone silent: what stands here may be long past. */
   readonly unheard?: boolean
+  /** What must let go of it before it is gone. */
+  readonly finalizers?: readonly string[]
   readonly initContainers: readonly ContainerFacts[]
   readonly containers: readonly ContainerFacts[]
 }

@@ -231,6 +231,10 @@ describe('judgeLife', () => {
       expect(judgeLife(podOf(ready, facts))).toMatchObject({ kind: 'unknown' })
     }
   })
+
+  it('is not unknown while it is being deleted: that is told by the deletion', () => {
+    expect(judgeLife(podOf(ready, { unheard: true, deleting: true }))).toMatchObject({ kind: 'healthy' })
+  })
 })
 
 describe('isWhole', () => {

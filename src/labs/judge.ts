@@ -65,7 +65,7 @@ function hasStarted(pod: PodFacts): boolean {
 }
 
 function isSilent(pod: PodFacts): boolean {
-  return pod.unheard === true || pod.phase === 'Unknown'
+  return !pod.deleting && (pod.unheard === true || pod.phase === 'Unknown')
 }
 
 function hasCrashed(container: ContainerFacts): boolean {

@@ -103,6 +103,7 @@ describe('projectPod', () => {
       node: undefined,
       unschedulable: undefined,
       unheard: false,
+      finalizers: [],
       initContainers: [],
       containers: [],
     })
@@ -199,12 +200,12 @@ describe('unheard', () => {
     expect(projectPod(pod({ phase: 'Unknown' })).unheard).toBe(true)
   })
 
-  it('is none whose containers are not ready, and none that is being deleted', () => {
+  it('is none whose containers are not ready; one that is being deleted may be', () => {
     const starting = [{ ...containerStatuses[0], ready: false }]
     expect(projectPod(pod({ phase: 'Running', conditions, containerStatuses: starting })).unheard).toBe(false)
     expect(projectPod(pod({ phase: 'Pending', conditions })).unheard).toBe(false)
     const going = pod({ phase: 'Running', conditions, containerStatuses }, { deletionTimestamp: at(61) })
-    expect(projectPod(going).unheard).toBe(false)
+    expect(projectPod(going).unheard).toBe(true)
   })
 })
 

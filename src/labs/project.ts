@@ -40,8 +40,11 @@ function obstaclesOf(metadata: JsonObject, status: JsonObject): string[] {
   const told = asObjects(status.conditions)
     .filter(condition => condition.status === 'True' && obstacleConditions.has(asText(condition.type)))
     .map(condition => asText(condition.message) || asText(condition.type))
-  const finalizers = Array.isArray(metadata.finalizers) ? metadata.finalizers.map(String) : []
-  return [...told, ...finalizers.map(name => `The namespace has the finalizer ${name}`)]
+  return [...told, ...finalizersOf(metadata).map(name => `The namespace has the finalizer ${name}`)]
+}
+
+function finalizersOf(metadata: JsonObject): string[] {
+  return Array.isArray(metadata.finalizers) ? metadata.finalizers.map(String) : []
 }
 
 /** Facts of a Pod. */
@@ -69,7 +72,8 @@ export function projectPod(object: KubeObject): PodFacts {
     node: asOptionalText(asObject(object.spec).nodeName),
     unschedulable: unschedulableOf(conditions.get('PodScheduled')),
     ...(everReady !== undefined && { everReady }),
-    unheard: !deleting && isUnheard(conditions.get('Ready'), status, containers),
+    unheard: isUnheard(conditions.get('Ready'), status, containers),
+    finalizers: finalizersOf(metadata),
     initContainers: asObjects(status.initContainerStatuses).map(projectContainer),
     containers,
   }

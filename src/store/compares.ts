@@ -134,6 +134,7 @@ export class CompareStore {
   /**
    * What a watch saw of a pod; where the data are not compared yet only with the mark of the compare itself.
    * @returns whether it was written: a lab that runs, no operation, this very pod
+   * @throws {RetryLater} the data are not compared yet
    */
   async tellPod(word: PodWord, mark?: Mark): Promise<boolean> {
     const k = this.#keys
@@ -152,6 +153,7 @@ export class CompareStore {
         word.timeoutMs,
       ],
     )) as [string]
+    if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')
     return answer === 'written'
   }
 

@@ -153,9 +153,9 @@ export class OwnerStore {
     )
   }
 
-  /** Frees a lease that nothing was claimed with. */
+  /** Frees a lease that nothing was claimed with, as far as we know. */
   async giveBack(user: string, token: string): Promise<void> {
-    await this.#connection.run('return-lease', [this.#keys.lease(user)], [token])
+    await this.#release(user, '', token)
   }
 
   /** Key of the lease of comparing, which belongs to no user. */
@@ -173,12 +173,13 @@ export class OwnerStore {
 
   /** Lets go before the end: who owns next goes on where this one stopped. */
   async release(by: Ownership): Promise<void> {
+    await this.#release(by.user, by.op, by.token)
+  }
+
+  async #release(user: string, op: number | '', token: string): Promise<void> {
     const k = this.#keys
-    await this.#connection.run(
-      'release-lease',
-      [k.record(by.user), k.waiting, k.owned, k.lease(by.user), k.bell],
-      [by.user, by.op, by.token],
-    )
+    const keys = [k.record(user), k.waiting, k.owned, k.lease(user), k.bell]
+    await this.#connection.run('release-lease', keys, [user, op, token])
   }
 
   async #fenced(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<void> {

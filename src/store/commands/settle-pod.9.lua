@@ -6,11 +6,11 @@
 -- ARGV: identity compareMark user podUid outcome events detail timeoutMs
 --   detail: how often it was restarted; with failed, 'gone' where the pod is no more
 --   outcome: 'failed' | 'ended' | 'restarted'
--- returns: {'written', op} | {'refused'} (an operation runs, another pod, told before, or not compared)
+-- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before) | {'comparing'}
 local generation, mark, record, events, bell, index, last, waiting, deadlines = unpack(KEYS)
 local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout = unpack(ARGV)
 if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
-  return { 'refused' }
+  return { 'comparing' }
 end
 local op, status, active, uid, seq, told = unpack(redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq', 'restarts'))
 if status ~= 'running' or active == '1' or uid ~= pod_uid then
