@@ -1,7 +1,7 @@
 /** kill -9 of the owner at every step of creations and deletions. */
 import { expect, test } from 'vitest'
 import { type Fleet, startFleet } from '../harness/fleet.ts'
-import { allPoints, type Point } from './points.ts'
+import { type Point, pointsToStrike } from './points.ts'
 import {
   expectEnded,
   expectNothingLeft,
@@ -14,7 +14,7 @@ import {
 } from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
-const waveSize = 15
+const waveSize = 21
 
 /** Strikes the owners of these, who know nothing of their heirs. */
 async function strike(fleet: Fleet, points: readonly Point[], owners: readonly number[], heirs: readonly number[]) {
@@ -29,7 +29,7 @@ async function strike(fleet: Fleet, points: readonly Point[], owners: readonly n
 }
 
 test('each operation is taken over in time, ends as it should, and makes each object once', async context => {
-  const points = allPoints()
+  const points = pointsToStrike()
   const fleet = await startFleet(context, { ...waveFleet, replicas: 4 })
   let [owners, heirs] = [
     [0, 1],

@@ -58,3 +58,12 @@ export function allPoints(): Point[] {
     ...finish('delete', 'delete'),
   ]
 }
+
+/** Of a kind that differs in nothing from its neighbours: objects that are made one like the other. */
+const alike = /\.make\.(configmap-nss|secret|secret-env|networkpolicy|service)\./
+
+/** All of them where they are asked for, by SKYLAB_FAULTS=all; otherwise without those of a kind of which others stand. */
+export function pointsToStrike(): Point[] {
+  const points = allPoints()
+  return process.env.SKYLAB_FAULTS === 'all' ? points : points.filter(({ name }) => !alike.test(name))
+}
