@@ -22,13 +22,6 @@ const losses: readonly [string, Lose][] = [
 /** Within which open streams are told. */
 const toldMs = 2000
 
-/** How many leases the replicas know to be lost. */
-async function leasesLost(fleet: Fleet): Promise<number> {
-  const pages = await Promise.all(fleet.urls.map(async url => (await fetch(`${url}/metrics`)).text()))
-  const counts = pages.map(page => /^skylab_leases_total\{outcome="lost"\} (\d+)$/m.exec(page)?.[1])
-  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0)
-}
-
 /** Asks until the answer is no 503, each of which must say when to come again. Gives how many there were. */
 async function insist<B>(ask: () => Promise<Answer<B>>): Promise<Answer<B> & { readonly puts: number }> {
   for (let puts = 0; ; puts++) {
@@ -122,12 +115,20 @@ describe.concurrent.each(losses)('%s', (name, lose) => {
     )
     await back
     wave.printResult(`${name}, in progress`, { points: cases.length })
-    // Until an owner knows, it may still do what it was told to: a deletion that Redis lost is carried out on a lab rebuilt.
-    await eventually('owners know', async () => (await leasesLost(fleet)) >= cases.length)
+    // An owner that does not know yet may still carry out what Redis has lost, a deletion of a lab that was rebuilt too.
+    // A namespace takes longer to go than a lease lasts.
+    for (const { user } of cases.filter(({ expected }) => expected === 'gone')) {
+      await eventually('gone', async () => (await user.userStatus()).status === 404, 30_000)
+    }
     for (const { arm } of cases) arm.release()
-    for (const { user, expected } of cases) {
-      if (expected === 'gone') await eventually('gone', async () => (await user.userStatus()).status === 404, 30_000)
-      else await eventually('running', async () => (await user.userStatus()).body.status === 'running')
+    await eventually('stale owners give up', async () => {
+      const lines = await Promise.all(fleet.urls.map((_, i) => wave.logged(fleet, i, 'operation is no longer ours')))
+      const users = new Set(lines.flat().map(({ line }) => line.user))
+      return cases.every(({ user }) => users.has(user.username))
+    })
+    for (const { point, user, expected } of cases) {
+      const { status, body } = await user.userStatus()
+      expect([point, status === 404 ? 'gone' : body.status]).toEqual([point, expected === 'gone' ? 'gone' : 'running'])
     }
     await wave.expectNothingLeft(
       fleet,
