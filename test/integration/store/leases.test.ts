@@ -1,0 +1,225 @@
+/** Leases: how one is won on a real Redis, and when its holder stops by its own clock. */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { ManualClock } from '../../../src/kube/testing/clock.ts'
+import { type Lease, Leases } from '../../../src/leases/leases.ts'
+import type { OwnerStore, Ownership } from '../../../src/store/owners.ts'
+import { ttlMs, useStore } from './store.ts'
+
+const store = useStore()
+
+describe('on Redis', () => {
+  let leases: Leases
+  const { clock } = { clock: systemClock }
+  const make = () =>
+    new Leases({
+      redis: store().connection.commands,
+      store: store().owners,
+      keyOf: user => store().keys.lease(user),
+      clock,
+      ttlMs,
+    })
+  beforeEach(() => {
+    leases = make()
+  })
+  afterEach(() => leases.close())
+
+  test('one of many wins, by a token that is the lease’s value', async () => {
+    const others = Array.from({ length: 20 }, make)
+    const won = (await Promise.all(others.map(other => other.acquire('ada')))).filter(lease => lease !== null)
+    expect(won).toHaveLength(1)
+    expect(await store().redis.get(store().keys.lease('ada'))).toBe(won[0]!.token)
+    expect(await store().redis.pttl(store().keys.lease('ada'))).toBeGreaterThan(ttlMs - 1000)
+    await leases.giveBack('ada', won[0]!.token)
+    expect(await leases.acquire('ada')).not.toBeNull()
+  })
+
+  test('a refusal does not wait, and counts from before it was asked for', async () => {
+    await store().hold('ada', 'another')
+    expect(await leases.acquire('ada')).toBeNull()
+    const beforeMs = clock.monotonicMs()
+    const taken = await leases.acquire('grace')
+    expect(taken!.sinceMs).toBeGreaterThanOrEqual(beforeMs)
+    expect(taken!.sinceMs).toBeLessThanOrEqual(clock.monotonicMs())
+  })
+
+  test('of comparing there is one, renewed for as long as it takes', async () => {
+    const first = await leases.acquireCompare()
+    expect(await make().acquireCompare()).toBeNull()
+    await store().redis.pexpire(store().keys.compareLease, 1500)
+    const renewed = async () => (await store().redis.pttl(store().keys.compareLease)) > 1500
+    await vi.waitUntil(renewed, { timeout: 5000, interval: 20 })
+    await first!.release()
+    expect(await store().redis.exists(store().keys.compareLease)).toBe(0)
+  })
+
+  test('kept, it is extended; dropped, no longer', async () => {
+    await store().create('ada')
+    const { token, sinceMs } = (await leases.acquire('ada'))!
+    const claim = await store().owners.claim('ada', token, ttlMs)
+    const lease = leases.keep({ user: 'ada', op: claim!.record.op, token }, sinceMs)
+    const beat = async () => Number(await store().redis.zscore(store().keys.owned, 'ada'))
+    const first = await beat()
+    await vi.waitUntil(async () => (await beat()) > first, { timeout: 5000, interval: 20 })
+    leases.drop(lease)
+    expect(leases.size).toBe(0)
+    lease.check()
+  })
+})
+
+describe('by the holder’s clock', () => {
+  let clock: ManualClock
+  let leases: Leases
+  let asked: { held: readonly Ownership[]; answer: (extended: boolean[]) => void; fail: () => void }[]
+  let onAsked = () => {}
+  const outcomes: string[] = []
+  const long = 10_000
+
+  beforeEach(() => {
+    clock = new ManualClock()
+    asked = []
+    outcomes.length = 0
+    const extend = (held: readonly Ownership[]) =>
+      new Promise<boolean[]>((resolve, reject) => {
+        asked.push({ held, answer: resolve, fail: () => reject(new Error('away')) })
+        onAsked()
+      })
+    leases = new Leases({
+      ...{ redis: store().connection.commands, store: { extend } as unknown as OwnerStore, keyOf: user => user },
+      ...{ clock, ttlMs: long, onOutcome: outcome => outcomes.push(outcome) },
+    })
+  })
+  afterEach(async () => {
+    const closed = leases.close()
+    for (const { fail } of asked) fail()
+    await closed
+  })
+
+  const keep = (user = 'ada', sinceMs = clock.monotonicMs()): Lease => leases.keep({ user, op: 1, token: 't' }, sinceMs)
+
+  /** Moves on, and waits until the leases sleep again. */
+  async function pass(ms: number): Promise<void> {
+    await clock.sleepBetween(0, long)
+    clock.advance(ms)
+    await settle()
+  }
+
+  const settle = () => new Promise(resolve => setImmediate(resolve))
+
+  function isAsked(times: number): Promise<void> {
+    return new Promise(resolve => {
+      onAsked = () => {
+        if (asked.length >= times) resolve()
+      }
+      onAsked()
+    })
+  }
+
+  test('it stops after 0.66 of the TTL, counted from before it was asked for', async () => {
+    await settle()
+    const sinceMs = clock.monotonicMs()
+    clock.advance(1000)
+    const lease = keep('ada', sinceMs)
+    await pass(1000)
+    await pass(1000)
+    await pass(3599)
+    expect(lease.signal.aborted).toBe(false)
+    lease.check()
+    await pass(1)
+    expect(lease.signal.aborted).toBe(true)
+    expect(lease.signal.reason.name).toBe('Fenced')
+    expect(outcomes).toEqual(['won', 'lost'])
+    expect(leases.size).toBe(0)
+  })
+
+  test('an extension counts from before it was sent, however late its answer', async () => {
+    const lease = keep()
+    const begunMs = clock.monotonicMs()
+    await pass(2000)
+    await isAsked(1)
+    await pass(4000)
+    asked[0]!.answer([true])
+    await settle()
+    // Sent at 2,000: valid until 8,600.
+    await pass(begunMs + 8599 - clock.monotonicMs())
+    lease.check()
+    clock.advance(1)
+    expect(() => lease.check()).toThrow('could not be extended')
+  })
+
+  test('one that hangs does not keep others from being stopped', async () => {
+    const [first, second] = [keep('ada'), keep('grace')]
+    await pass(2000)
+    await isAsked(1)
+    await pass(2000)
+    await pass(2599)
+    expect([first.signal.aborted, second.signal.aborted]).toEqual([false, false])
+    await pass(1)
+    expect([first.signal.aborted, second.signal.aborted]).toEqual([true, true])
+    expect(asked).toHaveLength(1)
+  })
+
+  test('with the event loop blocked it is over before any timer says so', () => {
+    const lease = keep()
+    clock.advance(6600)
+    expect(() => lease.check()).toThrow('could not be extended')
+    expect(lease.signal.aborted).toBe(true)
+  })
+
+  test('another’s, by the store’s answer: lost at once', async () => {
+    const [kept, lost] = [keep('ada'), keep('grace')]
+    await pass(2000)
+    await isAsked(1)
+    expect(asked[0]!.held.map(({ user }) => user)).toEqual(['ada', 'grace'])
+    asked[0]!.answer([true, false])
+    await settle()
+    expect([kept.signal.aborted, lost.signal.aborted]).toEqual([false, true])
+    expect(leases.size).toBe(1)
+  })
+
+  test('a failed extension is tried again, and in time it holds', async () => {
+    const lease = keep()
+    await pass(2000)
+    await isAsked(1)
+    asked[0]!.fail()
+    await settle()
+    await pass(2000)
+    await isAsked(2)
+    asked[1]!.answer([true])
+    await settle()
+    clock.advance(6599)
+    lease.check()
+  })
+
+  test('many are extended by a hundred', async () => {
+    for (let i = 0; i < 250; i++) keep(`u${i}`)
+    await pass(2000)
+    for (const [i, count] of [100, 100, 50].entries()) {
+      await isAsked(i + 1)
+      expect(asked[i]!.held).toHaveLength(count)
+      asked[i]!.answer(Array(count).fill(true))
+    }
+    await settle()
+    expect(leases.size).toBe(250)
+  })
+
+  test('superseded by a later operation it is lost, by its own or an earlier one not', () => {
+    const lease = keep()
+    leases.superseded('ada', 1)
+    leases.superseded('grace', 9)
+    expect(lease.signal.aborted).toBe(false)
+    leases.superseded('ada', 2)
+    expect(lease.signal.reason.message).toMatch('superseded')
+  })
+
+  test('dropped it is not extended, and a later one of the same user is left alone', async () => {
+    const first = keep()
+    leases.drop(first)
+    const second = keep()
+    leases.drop(first)
+    expect(leases.size).toBe(1)
+    await pass(2000)
+    await isAsked(1)
+    expect(asked[0]!.held).toEqual([second])
+  })
+})
