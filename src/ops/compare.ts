@@ -55,7 +55,8 @@ export class Comparer {
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #wanted = true
-  #insisted = false
+  /** At the start something may have befallen labs that nobody watched. */
+  #insisted = true
   #loop: Promise<void> | undefined
 
   constructor(options: ComparerOptions) {

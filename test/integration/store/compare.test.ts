@@ -1,5 +1,7 @@
 /** What a compare and a watch may write, and under which conditions alone. */
+
 import { describe, expect, test } from 'vitest'
+import { RetryLater } from '../../../src/errors.ts'
 import type { PodWord, Settlement } from '../../../src/store/compares.ts'
 import { deletion, useStore, view } from './store.ts'
 
@@ -209,10 +211,10 @@ describe('of a pod that was seen', () => {
   test('while the data are not compared only the compare itself writes', async () => {
     await store().run('ada')
     await store().redis.hset(store().keys.generation, 'identity', 'another')
-    expect(await store().compares.tellPod(word())).toBe(false)
+    await expect(store().compares.tellPod(word())).rejects.toThrow(RetryLater)
     const overtaken = await store().compares.begin('first', 1)
     const mark = await store().compares.begin('second', 1)
-    expect(await store().compares.tellPod(word(), overtaken)).toBe(false)
+    await expect(store().compares.tellPod(word(), overtaken)).rejects.toThrow(RetryLater)
     expect(await store().compares.tellPod(word(), mark)).toBe(true)
   })
 })

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { KubeError } from '../kube/client.ts'
+import { ManualClock } from '../kube/testing/clock.ts'
+import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
+import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+
+const did: StepResult = { events: [] }
+
+/** A host that keeps what it is asked for. */
+function makeHost() {
+  const clock = new ManualClock()
+  const log: string[] = []
+  const host: PhaseHost = {
+    clock,
+    context: () => ({}) as StepContext,
+    makeRoom: async kind => void log.push(`room ${kind}`),
+    commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next?.name ?? 'none'}`),
+    onStep: (step, _, result) => log.push(`${result} ${step.name}`),
+  }
+  return { host, clock, log }
+}
+
+const step = (name: string, run: Step['run'] = async () => did, kind: Step['kind'] = 'act'): Step => ({
+  ...{ name, kind, run, progress: 0 },
+})
+const never = new AbortController().signal
+const refusal = (status: number) =>
+  new KubeError({ status, reason: 'Forbidden', message: 'no', method: 'POST', path: '/' } as never)
+
+/** Steps that throw these in turn, and then succeed. */
+function failing(...errors: readonly unknown[]): Step['run'] {
+  const left = [...errors]
+  return async () => {
+    if (left.length > 0) throw left.shift()
+    return did
+  }
+}
+
+describe('runPhase', () => {
+  it('runs steps in order, each with its room, and records the next one', async () => {
+    const { host, log } = makeHost()
+    await runPhase(host, [step('a'), step('b', undefined, 'wait')], '', never)
+    expect(log).toEqual([
+      ...['room act', 'done a', 'commit a, next b'],
+      ...['room wait', 'done b', 'commit b, next none'],
+    ])
+  })
+
+  it('begins where the record says, and from the start where it says nothing that is known', async () => {
+    const steps = [step('a'), step('b'), step('c')]
+    const [one, other] = [makeHost(), makeHost()]
+    await runPhase(one.host, steps, 'b', never)
+    expect(one.log.filter(line => line.startsWith('done'))).toEqual(['done b', 'done c'])
+    await runPhase(other.host, steps, 'unknown', never)
+    expect(other.log.filter(line => line.startsWith('done'))).toEqual(['done a', 'done b', 'done c'])
+  })
+
+  it('records nothing of a step that had nothing to do', async () => {
+    const { host, log } = makeHost()
+    await runPhase(host, [step('a', async () => 'nothing')], '', never)
+    expect(log).toEqual(['room act', 'done a'])
+  })
+
+  it('begins anew where a step finds the cluster otherwise', async () => {
+    const { host, log } = makeHost()
+    await runPhase(host, [step('a'), step('b', failing(new StartOver('otherwise')))], 'b', never)
+    expect(log.filter(line => !line.startsWith('room'))).toEqual([
+      ...['aborted b', 'done a', 'commit a, next b', 'done b', 'commit b, next none'],
+    ])
+  })
+
+  it('tries again what may pass, after longer and longer pauses', async () => {
+    const { host, clock, log } = makeHost()
+    const later = () => new RetryLater('busy')
+    const phase = runPhase(host, [step('a', failing(...Array.from({ length: 7 }, later)))], '', never)
+    for (const pause of [200, 400, 800, 1600, 3200, 5000, 5000]) {
+      expect(await clock.sleepBetween(0, 60_000)).toBe(pause)
+      clock.advance(pause)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await phase
+    expect(log).toContain('done a')
+  })
+
+  it('waits for as long as it is told', async () => {
+    const { host, clock } = makeHost()
+    const phase = runPhase(host, [step('a', failing(new RetryLater('busy', 7000)))], '', never)
+    expect(await clock.sleepBetween(0, 60_000)).toBe(7000)
+    clock.advance(7000)
+    await phase
+  })
+
+  it.each([403, 404])('takes a refusal (%d) for final only when it lasts', async status => {
+    const { host, clock } = makeHost()
+    const refuse = async () => {
+      throw refusal(status)
+    }
+    const phase = runPhase(host, [step('a', refuse)], '', never)
+    const outcome = expect(phase).rejects.toThrow(/refused what the lab needs/)
+    for (let waitedMs = 0; waitedMs <= 10_000; ) {
+      const pause = await clock.sleepBetween(0, 60_000)
+      waitedMs += pause
+      clock.advance(pause)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await outcome
+    await expect(phase).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it('takes any other refusal for final at once', async () => {
+    const { host, log } = makeHost()
+    await expect(runPhase(host, [step('a', failing(refusal(422)))], '', never)).rejects.toBeInstanceOf(NeedsSomeone)
+    expect(log).toContain('failed a')
+  })
+
+  it('passes on what nobody foresaw', async () => {
+    const { host } = makeHost()
+    await expect(runPhase(host, [step('a', failing(new TypeError('a bug')))], '', never)).rejects.toThrow('a bug')
+  })
+
+  it('at the deadline says what stood in the way at last', async () => {
+    const { host, clock } = makeHost()
+    const deadline = new AbortController()
+    const busy = async () => {
+      throw new RetryLater('the registry is busy')
+    }
+    const phase = runPhase(host, [step('a', busy)], '', deadline.signal)
+    const outcome = expect(phase).rejects.toThrow('It took too long (at last: the registry is busy)')
+    await clock.sleepBetween(0, 60_000)
+    deadline.abort(new DeadlinePassed('It took too long'))
+    await outcome
+    await expect(phase).rejects.toBeInstanceOf(DeadlinePassed)
+  })
+
+  it('stops with the reason it is given, whatever a step makes of that', async () => {
+    const { host, log } = makeHost()
+    const controller = new AbortController()
+    const run = async () => {
+      controller.abort(new Error('handed over'))
+      throw new RetryLater('interrupted')
+    }
+    await expect(runPhase(host, [step('a', run)], '', controller.signal)).rejects.toThrow('handed over')
+    expect(log).toContain('aborted a')
+  })
+})
