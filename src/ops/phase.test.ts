@@ -25,8 +25,7 @@ const step = (name: string, run: Step['run'] = async () => did, kind: Step['kind
   ...{ name, kind, run, progress: 0 },
 })
 const never = new AbortController().signal
-const refusal = (status: number) =>
-  new KubeError({ status, reason: 'Forbidden', message: 'no', method: 'POST', path: '/' } as never)
+const refusal = (status: number) => new KubeError(status, 'Forbidden', 'no')
 
 /** Steps that throw these in turn, and then succeed. */
 function failing(...errors: readonly unknown[]): Step['run'] {

@@ -72,20 +72,26 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Prom
     try {
       return await step.run(host.context(step, signal))
     } catch (error) {
-      if (signal.reason instanceof DeadlinePassed && trouble !== '') {
-        throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
-      }
-      signal.throwIfAborted()
+      throwIfStopped(signal, trouble)
       const now = host.clock.monotonicMs()
       refusedSinceMs = isRefusal(error) ? (refusedSinceMs ?? now) : undefined
       const late = refusedSinceMs === undefined || now - refusedSinceMs > refusalGraceMs
       if (error instanceof KubeError && late) throw refused(error)
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
-      await host.clock.sleep(error instanceof RetryLater ? (error.afterMs ?? pauseMs) : pauseMs, signal)
+      const afterMs = error instanceof RetryLater ? error.afterMs : undefined
+      await host.clock.sleep(afterMs ?? pauseMs, signal).catch(() => throwIfStopped(signal, trouble))
       pauseMs = Math.min(pauseMs * 2, longestRetryMs)
     }
   }
+}
+
+/** A deadline that passes while something stood in the way is told with that. */
+function throwIfStopped(signal: AbortSignal, trouble: string): void {
+  if (signal.reason instanceof DeadlinePassed && trouble !== '') {
+    throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
+  }
+  signal.throwIfAborted()
 }
 
 function refused(error: KubeError): NeedsSomeone {

@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { removalSteps } from './removal.ts'
+import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
+
+const upTo = removalSteps('', 'upto', 0, 100)
+const before = removalSteps('clear.', 'before', 0, 4)
+const [deletePod, awaitPod, deleteNamespace, awaitNamespace] = upTo as [Step, Step, Step, Step]
+type Step = (typeof upTo)[number]
+
+/** A cluster in which these stand, seen by the watches. */
+function standing(namespace = {}, pod: object | null = {}) {
+  const cluster = new FakeCluster()
+  cluster.real = { namespace: namespaceObject(namespace), pod: pod ? podObject(pod) : undefined }
+  cluster.show()
+  return cluster
+}
+
+describe('what is removed', () => {
+  it('is one’s own, in two requests, each by its UID', async () => {
+    const cluster = standing()
+    const { context } = fakeContext(cluster)
+    await deletePod.run(context)
+    await deleteNamespace.run(context)
+    expect(cluster.requests).toEqual(['delete Pod uid-of-nb-ada', 'delete Namespace uid-of-nublado-ada'])
+  })
+
+  it('is what bears a lower op', async () => {
+    const cluster = standing({ op: 3 }, { op: 3 })
+    for (const [pod, , namespace] of [upTo, before]) {
+      cluster.requests.length = 0
+      const { context } = fakeContext(cluster)
+      await pod!.run(context)
+      await namespace!.run(context)
+      expect(cluster.requests).toEqual(['delete Pod uid-of-nb-ada', 'delete Namespace uid-of-nublado-ada'])
+    }
+  })
+
+  it('is, when making way, not one’s own, unless that is on its way out', async () => {
+    const cluster = standing()
+    const { context } = fakeContext(cluster)
+    for (const step of before) expect(await step.run(context)).toBe('nothing')
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('is never what bears a higher op: that means that Redis has gone back', async () => {
+    const cluster = standing({ op: 8 }, { op: 8 })
+    for (const step of [upTo[0], upTo[2], before[0], before[2]]) {
+      const { context, compares, known } = fakeContext(cluster)
+      await expect(step!.run(context)).rejects.toBeInstanceOf(RetryLater)
+      expect(compares.count).toBe(1)
+      expect(known.doubt).toBe(true)
+    }
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('is never a foreign namespace: a creation fails for it, a deletion has nothing to do', async () => {
+    const cluster = standing({ foreign: true })
+    const { context } = fakeContext(cluster)
+    for (const step of [deletePod, deleteNamespace]) expect(await step.run(context)).toBe('nothing')
+    for (const step of [before[0], before[2]]) {
+      await expect(step!.run(context)).rejects.toThrow(/not made for ada .* left untouched/)
+      await expect(step!.run(context)).rejects.toBeInstanceOf(NeedsSomeone)
+    }
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('is not deleted twice where it is on its way out', async () => {
+    const cluster = standing({ terminating: true }, null)
+    const { context, known } = fakeContext(cluster)
+    await deleteNamespace.run(context)
+    expect(cluster.requests).toEqual([])
+    expect(known.namespaceUid).toBe('uid-of-nublado-ada')
+  })
+
+  it('is asked for anew where another one of the name stands there', async () => {
+    const cluster = standing()
+    cluster.real = { namespace: namespaceObject({ uid: 'another' }), pod: podObject({ uid: 'another' }) }
+    for (const step of [deletePod, deleteNamespace]) {
+      const { context, known } = fakeContext(cluster)
+      await expect(step.run(context)).rejects.toBeInstanceOf(RetryLater)
+      expect(known.doubt).toBe(true)
+    }
+  })
+})
+
+describe('that there is nothing', () => {
+  it('is believed of the watches by who is about to make it, and of nobody else', async () => {
+    const cluster = new FakeCluster()
+    const { context } = fakeContext(cluster)
+    expect(await before[2]!.run(context)).toBe('nothing')
+    expect(cluster.requests).toEqual([])
+    expect(await deleteNamespace.run(context)).toBe('nothing')
+    expect(cluster.requests).toEqual(['get Namespace'])
+  })
+
+  it('is not believed of watches that lag behind the record', async () => {
+    const cluster = standing({ uid: 'older', op: 3 }, null)
+    cluster.real.namespace = namespaceObject()
+    const { context, known } = fakeContext(cluster)
+    known.namespaceUid = 'uid-of-nublado-ada'
+    await deleteNamespace.run(context)
+    expect(cluster.requests).toEqual(['get Namespace', 'delete Namespace uid-of-nublado-ada'])
+  })
+
+  it('is believed of a DELETED event', async () => {
+    const cluster = standing()
+    const { context, known } = fakeContext(cluster, { gone: new Set(['uid-of-nublado-ada']) })
+    known.namespaceUid = 'uid-of-nublado-ada'
+    expect(await deleteNamespace.run(context)).toBe('nothing')
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('is asked of the API server by who has reason to doubt', async () => {
+    const cluster = new FakeCluster()
+    cluster.real.namespace = namespaceObject({ op: 3 })
+    const { context, known } = fakeContext(cluster)
+    known.doubt = true
+    await before[2]!.run(context)
+    expect(cluster.requests).toEqual(['get Namespace', 'delete Namespace uid-of-nublado-ada'])
+  })
+})
+
+describe('that it is gone', () => {
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+
+  it('is awaited by the DELETED event of this very UID', async () => {
+    const cluster = standing({ terminating: true }, { terminating: true })
+    const gone = new Set<string>()
+    const { context, known } = fakeContext(cluster, { gone })
+    known.podUid = 'uid-of-nb-ada'
+    let isOver = false
+    const waiting = awaitPod.run(context).then(result => {
+      isOver = true
+      return result
+    })
+    gone.add('another')
+    cluster.change({ namespace: context.names.namespace, goneUid: 'another' })
+    await settled()
+    expect(isOver).toBe(false)
+    gone.add('uid-of-nb-ada')
+    cluster.change({ namespace: context.names.namespace, goneUid: 'uid-of-nb-ada' })
+    expect(await waiting).toMatchObject({ fields: { podPresent: false } })
+    expect(cluster.requests).toEqual([])
+    expect(cluster.listeners).toBe(0)
+  })
+
+  it('is asked for where the watches show nothing, and again after a while', async () => {
+    const cluster = standing({ terminating: true }, { terminating: true })
+    const { context, known, clock } = fakeContext(cluster)
+    known.podUid = 'uid-of-nb-ada'
+    cluster.seen = { namespace: cluster.seen.namespace }
+    const waiting = awaitPod.run(context)
+    expect(await clock.sleepBetween(1, 10_000)).toBe(5000)
+    expect(cluster.requests).toEqual(['get Pod'])
+    cluster.real.pod = undefined
+    clock.advance(5000)
+    await waiting
+    expect(cluster.requests).toEqual(['get Pod', 'get Pod'])
+  })
+
+  it('is, of a namespace, given time to be forgotten by the API server', async () => {
+    const cluster = standing({ terminating: true }, null)
+    const { context, known, clock } = fakeContext(cluster, { gone: new Set(['uid-of-nublado-ada']) })
+    known.namespaceUid = 'uid-of-nublado-ada'
+    known.doubt = true
+    const waiting = awaitNamespace.run(context)
+    expect(await clock.sleepBetween(1, 10_000)).toBe(500)
+    clock.advance(500)
+    expect(await waiting).toMatchObject({ fields: { namespaceUid: '', podUid: '' } })
+    expect(known.namespaceUid).toBeUndefined()
+  })
+
+  it('quotes what the cluster says stands in the way, once it has taken long', async () => {
+    const cluster = standing({ terminating: true }, { terminating: true })
+    cluster.real.pod = podObject({ terminating: true })
+    const pod = { ...cluster.real.pod, metadata: { ...cluster.real.pod.metadata, finalizers: ['somebody/holds'] } }
+    cluster.real.pod = pod
+    cluster.show()
+    const gone = new Set<string>()
+    const { context, known, clock, told } = fakeContext(cluster, { gone })
+    known.podUid = 'uid-of-nb-ada'
+    const waiting = awaitPod.run(context)
+    await clock.sleepBetween(9_000, 10_000)
+    expect(told).toEqual([])
+    clock.advance(10_000)
+    await settled()
+    expect(told).toEqual([['error', 'The pod has the finalizer somebody/holds']])
+    gone.add('uid-of-nb-ada')
+    cluster.change({ namespace: context.names.namespace })
+    await waiting
+  })
+})

@@ -1,0 +1,105 @@
+/** For tests: a cluster of one user, as steps see it by watches and by requests. */
+import type { KubeObject } from '../domain.ts'
+import { ManualClock } from '../kube/testing/clock.ts'
+import { annotations, labels, labNames } from '../labs/names.ts'
+import { projectNamespace, projectPod } from '../labs/project.ts'
+import type { NewEvent } from '../store/records.ts'
+import type { Change, ClusterClient, ClusterView } from './cluster.ts'
+import type { Known, StepContext } from './steps.ts'
+
+export const user = 'ada'
+export const installation = 'skylab'
+export const names = labNames('nublado', user)
+
+interface Marks {
+  readonly op?: number
+  readonly uid?: string
+  readonly foreign?: boolean
+  readonly terminating?: boolean
+}
+
+function metadata(name: string, { op = 7, uid = `uid-of-${name}`, foreign, terminating }: Marks) {
+  const deletion = terminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}
+  if (foreign) return { name, uid, ...deletion }
+  const ours = { labels: { [labels.installation]: installation, [labels.op]: String(op) } }
+  return { name, uid, ...deletion, ...ours, annotations: { [annotations.user]: user } }
+}
+
+export const namespaceObject = (marks: Marks = {}): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'Namespace', metadata: metadata(names.namespace, marks) },
+})
+
+export const podObject = (marks: Marks = {}): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata(names.lab, marks), namespace: names.namespace } },
+})
+
+/** What stands in the cluster, what the watches show of it, and every request that was made. */
+export class FakeCluster {
+  readonly requests: string[] = []
+  readonly #listeners = new Set<(change: Change) => void>()
+  real: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
+  seen: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
+
+  /** The watches show all that there is. */
+  show(): void {
+    this.seen = { ...this.real }
+    this.change({ namespace: names.namespace })
+  }
+
+  change(change: Change): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+
+  get listeners(): number {
+    return this.#listeners.size
+  }
+
+  readonly view: ClusterView = {
+    namespace: () => this.seen.namespace && projectNamespace(this.seen.namespace),
+    namespaces: () => (this.seen.namespace ? [projectNamespace(this.seen.namespace)] : []),
+    pods: () => (this.seen.pod ? [projectPod(this.seen.pod)] : []),
+    podEvents: () => [],
+    onChange: listener => {
+      this.#listeners.add(listener)
+      return () => this.#listeners.delete(listener)
+    },
+  }
+
+  readonly kube = {
+    create: async (object: KubeObject) => {
+      this.requests.push(`create ${object.kind}`)
+      return object
+    },
+    get: async ({ kind }: { kind: string }) => {
+      this.requests.push(`get ${kind}`)
+      return (kind === 'Pod' ? this.real.pod : this.real.namespace) ?? null
+    },
+    delete: async ({ kind, uid }: { kind: string; uid: string }) => {
+      this.requests.push(`delete ${kind} ${uid}`)
+      const standing = kind === 'Pod' ? this.real.pod : this.real.namespace
+      if (!standing) return 'gone' as const
+      return standing.metadata.uid === uid ? ('accepted' as const) : ('other' as const)
+    },
+    list: async () => [],
+    settled: async () => {},
+  } as unknown as ClusterClient
+}
+
+/** The context of a step of an operation 7 of `user`. */
+export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {}) {
+  const clock = new ManualClock()
+  const told: NewEvent[] = []
+  const compares = { count: 0 }
+  const known: Known = { namespaceUid: undefined, podUid: undefined, doubt: false }
+  const context: StepContext = {
+    ...{ user, op: 7, installation, names, plan: undefined, known, kube: cluster.kube, view: cluster.view, clock },
+    ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
+    ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {} },
+    tell: async events => void told.push(...events),
+    compare: () => {
+      compares.count += 1
+    },
+    ...more,
+  }
+  return { context, clock, told, compares, known: context.known }
+}
