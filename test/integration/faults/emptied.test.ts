@@ -6,16 +6,22 @@ import { type Fleet, startFleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import * as wave from './wave.ts'
 
-/** Resolves when the data are gone; Redis is there again once what it gives is over. */
-type Lose = (fleet: Fleet) => Promise<{ readonly back: Promise<unknown> }>
+/** Resolves when the data are gone; what it gives brings Redis back. */
+type Lose = (fleet: Fleet) => Promise<() => Promise<unknown>>
 
 const losses: readonly [string, Lose][] = [
-  ['FLUSHALL', async fleet => ({ back: Promise.resolve(await fleet.world.redis.flushall()) })],
+  [
+    'FLUSHALL',
+    async fleet => {
+      await fleet.world.redis.flushall()
+      return async () => {}
+    },
+  ],
   [
     'restarted empty',
     async fleet => {
       await fleet.redis.kill()
-      return { back: fleet.redis.start() }
+      return () => fleet.redis.start()
     },
   ],
 ]
@@ -23,11 +29,15 @@ const losses: readonly [string, Lose][] = [
 const toldMs = 2000
 
 /** Asks until the answer is no 503, each of which must say when to come again. Gives how many there were. */
-async function insist<B>(ask: () => Promise<Answer<B>>): Promise<Answer<B> & { readonly puts: number }> {
+async function insist<B>(
+  ask: () => Promise<Answer<B>>,
+  onPutOff = () => {},
+): Promise<Answer<B> & { readonly puts: number }> {
   for (let puts = 0; ; puts++) {
     const answer = await ask()
     if (answer.status !== 503) return { ...answer, puts }
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    onPutOff()
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 }
@@ -52,10 +62,11 @@ describe.concurrent.each(losses)('%s', (name, lose) => {
     const kept = users.filter(user => !deleted.has(user))
 
     const lostAtMs = performance.now()
-    const { back } = await lose(fleet)
+    const bringBack = await lose(fleet)
+    const asked = Promise.withResolvers<void>()
     const answers = fleet.urls.flatMap((url, i) => {
       const admin = fleet.admin.at(url)
-      const list = insist(() => admin.labs()).then(answer => {
+      const list = insist(() => admin.labs(), asked.resolve).then(answer => {
         expect(answer.status).toBe(200)
         expect(answer.body).toEqual(expect.arrayContaining(kept.map(({ username }) => username)))
         return answer
@@ -76,13 +87,14 @@ describe.concurrent.each(losses)('%s', (name, lose) => {
       ])
       return [list, doomed, ...others]
     })
-    const all = await Promise.all<Answer & { puts: number }>(answers)
-    await back
+    // Somebody was put off by now: the blow has landed while they ask.
+    const answered = Promise.all<Answer & { puts: number }>(answers)
+    await Promise.race([asked.promise, answered])
+    await bringBack()
+    const all = await answered
     const putOff = all.reduce((sum, { puts }) => sum + puts, 0)
     wave.printResult(name, { answers: all.length, putOff, consistentMs: Math.round(performance.now() - lostAtMs) })
-    // Proof that the blow landed while they asked.
     expect(putOff).toBeGreaterThan(0)
-
     for (const [i, user] of users.entries()) {
       if (deleted.has(user)) continue
       const { body } = await user.userStatus()
@@ -100,7 +112,7 @@ describe.concurrent.each(losses)('%s', (name, lose) => {
     const fleet = await startFleet(context, { users: 60 })
     const cases = await Promise.all(inProgress.map(each => begin(fleet, each)))
     const lostAtMs = performance.now()
-    const { back } = await lose(fleet)
+    const back = (await lose(fleet))()
     await Promise.all(
       cases.map(async ({ point, user, stream, expected }) => {
         const { events, afterMs } = await readToEnd(stream, lostAtMs)
