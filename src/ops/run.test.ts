@@ -1,0 +1,233 @@
+import { Registry } from 'prom-client'
+import { describe, expect, it } from 'vitest'
+import { Fenced, RetryLater } from '../errors.ts'
+import { ManualClock } from '../kube/testing/clock.ts'
+import type { Lease } from '../leases/leases.ts'
+import type { Claim } from '../store/owners.ts'
+import { type LabRecord, type NewEvent, type RecordFields, readView } from '../store/records.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { Room } from './room.ts'
+import { OperationRun, type RunOptions } from './run.ts'
+import type { Step } from './steps.ts'
+import { FakeCluster, installation, namespaceObject, podObject, user } from './testing.ts'
+
+const places = 4
+
+const record = (more: Partial<LabRecord> = {}): LabRecord => ({
+  ...{ op: 7, kind: 'delete', status: 'terminating', active: true, nonce: 'n', token: 't', claims: 1, attempts: 1 },
+  ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, view: readView(undefined, user) },
+  ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, podPresent: false, failing: undefined },
+  ...more,
+})
+
+/** A run on a cluster with nothing but a namespace of its own; keeps what it writes. */
+function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}) {
+  const cluster = new FakeCluster()
+  cluster.real = { namespace: namespaceObject() }
+  cluster.show()
+  const clock = new ManualClock()
+  const room = new Room(places)
+  const written: { events: readonly NewEvent[]; fields: RecordFields; outcome?: string }[] = []
+  const calls: string[] = []
+  const owners = {
+    commit: async (_: unknown, __: number, events: readonly NewEvent[], fields: RecordFields) => {
+      written.push({ events, fields })
+    },
+    finish: async (_: unknown, __: number, events: readonly NewEvent[], outcome: string, fields: RecordFields) => {
+      written.push({ events, fields, outcome })
+    },
+    release: async () => void calls.push('release'),
+  }
+  const lost = new AbortController()
+  const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
+  const options = {
+    ...{ owners, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
+    ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
+    times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
+    ...{ log: silentLogger(), metrics: createMetrics(new Registry()) },
+  } as unknown as RunOptions
+  room.tryEnter()
+  const full: Claim = { record: record(more), remainingMs: 60_000, foundOp: 0, ...claim }
+  const run = new OperationRun(options, full, lease, 1)
+  /** The namespace goes, and is forgotten. */
+  const vanish = async () => {
+    const uid = cluster.real.namespace!.metadata.uid!
+    cluster.real.namespace = undefined
+    cluster.seen = {}
+    cluster.change({ namespace: 'nublado-ada', goneUid: uid })
+    await clock.sleepBetween(500, 500)
+    clock.advance(500)
+  }
+  return { run, cluster, clock, room, written, calls, lost, owners, vanish }
+}
+
+const settled = () => new Promise(resolve => setImmediate(resolve))
+const step = (name: string): Step => ({ name, kind: 'act', progress: 0, run: async () => 'nothing' })
+const never = new AbortController().signal
+
+describe('OperationRun', () => {
+  it('runs a deletion to its end: namespace, tombstone, a last event', async () => {
+    const { run, cluster, written, vanish, room } = makeRun({})
+    const ended = run.run()
+    await settled()
+    await vanish()
+    await ended
+    expect(cluster.requests.filter(request => request.startsWith('delete'))).toEqual([
+      'delete Namespace uid-of-nublado-ada',
+    ])
+    expect(written.at(-1)).toMatchObject({
+      outcome: 'gone',
+      events: [
+        ['progress', '100'],
+        ['complete', expect.anything()],
+      ],
+    })
+    expect(room.free).toBe(places)
+    expect(cluster.listeners).toBe(0)
+  })
+
+  it('ends a deletion that was given up, in words', async () => {
+    const { run, written, cluster } = makeRun({ attempts: 4 })
+    await run.run()
+    expect(cluster.requests).toEqual([])
+    expect(written).toHaveLength(1)
+    const events = [
+      ['error', expect.stringMatching(/given up after 3 attempts/)],
+      ['failed', expect.stringMatching(/deletion failed/)],
+    ]
+    expect(written[0]).toMatchObject({ outcome: 'failed', events })
+  })
+
+  it('cleans up after a creation that was given up: those attempts were not the cleaning’s', async () => {
+    const { run, cluster, written, vanish } = makeRun({ kind: 'create', status: 'pending', attempts: 4 })
+    const ended = run.run()
+    await settled()
+    await settled()
+    await vanish()
+    await ended
+    expect(cluster.requests).toContain('delete Namespace uid-of-nublado-ada')
+    expect(written[0]).toMatchObject({
+      fields: { failing: expect.stringMatching(/given up/), attempts: 1, acting: true },
+    })
+    expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { podPresent: false } })
+  })
+
+  it('gives up cleaning that kills its owner, too', async () => {
+    const failing = { kind: 'create', status: 'pending', failing: 'no', step: 'clean.pod', attempts: 4 } as const
+    const { run, cluster, written } = makeRun(failing)
+    await run.run()
+    expect(cluster.requests).toEqual([])
+    expect(written).toMatchObject([{ outcome: 'failed' }])
+    expect(written[0]!.fields).not.toHaveProperty('podPresent')
+  })
+
+  it('ends complete, not failed, where its lab stands after all', async () => {
+    const { run, cluster, written } = makeRun({ kind: 'create', status: 'pending', attempts: 4 })
+    const pod = podObject()
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }]
+    const containerStatuses = [{ name: 'lab', started: true, ready: true, restartCount: 0, state: { running: {} } }]
+    cluster.real.pod = {
+      ...pod,
+      metadata: { ...pod.metadata, ownerReferences },
+      status: { phase: 'Running', containerStatuses },
+    }
+    await run.run()
+    expect(written).toMatchObject([{ outcome: 'running', fields: { podUid: 'uid-of-nb-ada' } }])
+    expect(cluster.requests.filter(request => !request.startsWith('get'))).toEqual([])
+  })
+
+  it('ends what is past its deadline', async () => {
+    const { run, written } = makeRun({}, { remainingMs: -1 })
+    await run.run()
+    expect(written[0]).toMatchObject({ outcome: 'failed' })
+    expect(written[0]!.events[0]![1]).toMatch(/longer than 60 seconds/)
+  })
+
+  it('takes the whole room for an act that may have killed its owner, and one place for the next', async () => {
+    const { run, room } = makeRun({ attempts: 2 })
+    await run.makeRoom('act', never)
+    expect(room.free).toBe(0)
+    await run.commit(step('a'), { events: [] }, step('b'))
+    await run.makeRoom('act', never)
+    expect(room.free).toBe(places - 1)
+    await run.makeRoom('wait', never)
+    expect(room.free).toBe(places)
+  })
+
+  it('counts an attempt for an act that comes next, and none for a wait', async () => {
+    const { run, written } = makeRun({})
+    await run.commit(step('a'), { events: [] }, step('b'))
+    await run.commit(step('a'), { events: [] }, { ...step('b'), kind: 'wait' })
+    expect(written.map(({ fields }) => [fields.acting, fields.attempts])).toEqual([
+      [true, 1],
+      [false, 0],
+    ])
+  })
+
+  it('handed over it lets go, and ends nothing', async () => {
+    const { run, written, calls, room } = makeRun({})
+    const ended = run.run()
+    await settled()
+    run.handOver()
+    await ended
+    expect(calls).toEqual(['release'])
+    expect(written.some(({ outcome }) => outcome !== undefined)).toBe(false)
+    expect(room.free).toBe(places)
+  })
+
+  it('handed over before it has begun it does not begin', async () => {
+    const { run, cluster, calls } = makeRun({})
+    run.handOver()
+    await run.run()
+    expect(cluster.requests).toEqual([])
+    expect(calls).toEqual(['release'])
+  })
+
+  it('stops when its lease is lost', async () => {
+    const { run, calls, lost, written } = makeRun({})
+    const ended = run.run()
+    await settled()
+    lost.abort(new Fenced('lost'))
+    await ended
+    expect(calls).toEqual(['release'])
+    expect(written.some(({ outcome }) => outcome !== undefined)).toBe(false)
+  })
+
+  it('stops when a write is refused', async () => {
+    const { run, calls, owners } = makeRun({})
+    owners.commit = async () => {
+      throw new Fenced('moved on')
+    }
+    await run.run()
+    expect(calls).toEqual(['release'])
+  })
+
+  it('writes again while Redis is away, for as long as the lease lasts', async () => {
+    const { run, owners, clock, written, vanish } = makeRun({})
+    const { commit } = owners
+    let failures = 2
+    owners.commit = async (...args) => {
+      if (failures-- > 0) throw new RetryLater('away')
+      return commit(...args)
+    }
+    const ended = run.run()
+    for (let i = 0; i < 2; i++) {
+      await clock.sleepBetween(100, 100)
+      clock.advance(100)
+      await settled()
+    }
+    await vanish()
+    await ended
+    expect(written.at(-1)).toMatchObject({ outcome: 'gone' })
+  })
+
+  it('after what nobody foresaw it leaves the lease to run out', async () => {
+    const { run, calls, owners } = makeRun({})
+    owners.commit = async () => {
+      throw new TypeError('a bug')
+    }
+    await run.run()
+    expect(calls).toEqual([])
+  })
+})
