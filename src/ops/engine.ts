@@ -140,7 +140,7 @@ export class Engine {
       const observation = before?.beat === beat ? before : { beat, sinceMs: now }
       this.#observed.set(user, observation)
       const still = now - observation.sinceMs >= ttlMs
-      if (still) await owners.free(user, beat)
+      if (still) await owners.free(user, beat, ttlMs)
       if (still || beat < look.nowMs) orphans.push(user)
     }
     if (look.all) {

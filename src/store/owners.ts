@@ -105,9 +105,10 @@ export class OwnerStore {
     return (answer as number[]).map(extended => extended === 1)
   }
 
-  /** Frees a lease whose beat stood still. @returns false when it moved after all */
-  async free(user: string, beat: number): Promise<boolean> {
-    return (await this.#connection.run('free-lease', [this.#keys.owned, this.#keys.lease(user)], [user, beat])) === 1
+  /** Frees a lease whose beat stood still. @returns false when it moved after all, or another has won the lease */
+  async free(user: string, beat: number, ttlMs: number): Promise<boolean> {
+    const keys = [this.#keys.owned, this.#keys.lease(user), this.#keys.record(user)]
+    return (await this.#connection.run('free-lease', keys, [user, beat, ttlMs])) === 1
   }
 
   /**

@@ -14,7 +14,7 @@ import {
 } from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
-const waveSize = 21
+const waveSize = 33
 
 /** Strikes the owners of these, who know nothing of their heirs. */
 async function strike(fleet: Fleet, points: readonly Point[], owners: readonly number[], heirs: readonly number[]) {

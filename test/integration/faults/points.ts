@@ -59,11 +59,14 @@ export function allPoints(): Point[] {
   ]
 }
 
-/** Of a kind that differs in nothing from its neighbours: objects that are made one like the other. */
-const alike = /\.make\.(configmap-nss|secret|secret-env|networkpolicy|service)\./
+/** Whether the whole matrix is asked for, which takes minutes, and not what is tried at each change. */
+export const isWhole = process.env.SKYLAB_FAULTS === 'all'
 
-/** All of them where they are asked for, by SKYLAB_FAULTS=all; otherwise without those of a kind of which others stand. */
+/** Objects that are made one like the other, and what stands on both sides of one script. */
+const alike =
+  /\.make\.(configmap-nss|secret|secret-env|networkpolicy)\.|\.(clear|clean)\..*\.(before-act|after-commit)$/
+
+/** All of them where the whole is asked for; otherwise without those that differ little from others. */
 export function pointsToStrike(): Point[] {
-  const points = allPoints()
-  return process.env.SKYLAB_FAULTS === 'all' ? points : points.filter(({ name }) => !alike.test(name))
+  return isWhole ? allPoints() : allPoints().filter(({ name }) => !alike.test(name))
 }

@@ -143,12 +143,35 @@ describe('free', () => {
     const { by } = await store().own('ada')
     const seen = (await store().owners.look(9, true))!.owned[0]!.beat
     await store().owners.extend([by], ttlMs)
-    expect(await store().owners.free('ada', seen)).toBe(false)
+    expect(await store().owners.free('ada', seen, ttlMs)).toBe(false)
     expect(await store().redis.get(store().keys.lease('ada'))).toBe(by.token)
     const still = (await store().owners.look(9, true))!.owned[0]!.beat
-    expect(await store().owners.free('ada', still)).toBe(true)
+    expect(await store().owners.free('ada', still, ttlMs)).toBe(true)
     expect(await store().redis.exists(store().keys.lease('ada'))).toBe(0)
     expect((await store().owners.look(9, true))!.owned).toHaveLength(1)
+    expect((await store().own('ada')).claim.record.claims).toBe(2)
+  })
+})
+
+describe('free, when another has won the lease and not claimed with it yet', () => {
+  async function wonByAnother(forMs: number): Promise<number> {
+    await store().create('ada')
+    await store().own('ada')
+    const { beat } = (await store().owners.look(9, true))!.owned[0]!
+    await store().redis.del(store().keys.lease('ada'))
+    await store().hold('ada', 'heir', forMs)
+    return beat
+  }
+
+  test('leaves it alone, though the beat stands still', async () => {
+    const beat = await wonByAnother(ttlMs)
+    expect(await store().owners.free('ada', beat, ttlMs)).toBe(false)
+    expect(await store().owners.claim('ada', 'heir', ttlMs)).toMatchObject({ record: { claims: 2 } })
+  })
+
+  test('frees it where a clock that stepped back would let it last', async () => {
+    const beat = await wonByAnother(3_600_000)
+    expect(await store().owners.free('ada', beat, ttlMs)).toBe(true)
     expect((await store().own('ada')).claim.record.claims).toBe(2)
   })
 })

@@ -8,7 +8,7 @@ import * as wave from './wave.ts'
 
 const maxAttempts = 3
 
-test('it is given up after three attempts, and 20 others that wait for their pods complete', async context => {
+test.concurrent('it is given up after three attempts, and 20 others that wait for their pods complete', async context => {
   // Pods find their node only once it bears this label.
   const label = `skylab.test/${randomBytes(4).toString('hex')}`
   const fleet = await startFleet(context, {

@@ -15,7 +15,7 @@ async function whole(fleet: Fleet): Promise<void> {
   }
 }
 
-test('one acceptance, one claim, one event, one end', async context => {
+test.concurrent('one acceptance, one claim, one event, one end', async context => {
   let proxy!: LossyProxy
   const redisUrl = async ({ port }: { port: number }) => {
     proxy = await LossyProxy.before(port)

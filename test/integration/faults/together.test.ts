@@ -1,0 +1,4 @@
+/** Faults in which nothing is timed to the second: all at once, each with a fleet of its own. */
+import './comparing.cases.ts'
+import './lost-reply.cases.ts'
+import './poison.cases.ts'
