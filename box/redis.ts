@@ -75,6 +75,8 @@ function redisSpec(name: string, port: number, { stateDir, aof }: RedisOptions):
     save: '',
     appendonly: aof ? 'yes' : 'no',
     'maxmemory-policy': 'noeviction',
+    // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
+    'set-proc-title': 'no',
   }
   const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
   return { name, command, args, stateDir }
