@@ -44,7 +44,8 @@ export function wire(settings: Settings) {
   const log = createLogger({ level: config.logLevel, replica })
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
-  const base = { settings, config, clock, log, metrics }
+  const sealer = new Sealer(settings.sealingKeys)
+  const base = { settings, config, clock, log, metrics, sealer }
   const store = wireStore(base)
   const cluster = wireCluster(base)
   const leases = new Leases({
@@ -59,7 +60,6 @@ export function wire(settings: Settings) {
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
-  const sealer = new Sealer(settings.sealingKeys)
   const labs = new Labs({
     config,
     store: store.labs,
@@ -80,6 +80,7 @@ type Base = {
   readonly clock: typeof systemClock
   readonly log: ReturnType<typeof createLogger>
   readonly metrics: ReturnType<typeof createMetrics>
+  readonly sealer: Sealer
 }
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
@@ -125,7 +126,7 @@ function wireCluster({ settings, config, clock, log, metrics }: Base) {
 }
 
 function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, compare: () => void): Engine {
-  const { config, settings } = base
+  const { config } = base
   const { times, engine } = config
   return new Engine({
     ...base,
@@ -134,7 +135,6 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
     owners: store.owners,
     labs: store.labs,
     bell: store.bell,
-    sealer: new Sealer(settings.sealingKeys),
     times: {
       spawnMs: times.spawnTimeoutSeconds * 1000,
       deleteMs: times.deleteTimeoutSeconds * 1000,
