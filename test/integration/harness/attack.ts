@@ -1,0 +1,134 @@
+/**
+ * One attack: faults of which each needs proof that it landed, fleets that are judged at rest, and a line of figures. A
+ * run without a blow, with one that missed, or with a broken promise is red.
+ */
+import { appendFileSync } from 'node:fs'
+import { expect, type TestContext, test } from 'vitest'
+import { Fleet, type FleetOptions } from './fleet.ts'
+import { judge } from './judge.ts'
+
+/** In the environment of vitest: the file to which every line of figures is added. */
+export const resultsVariable = 'SKYLAB_RESULTS'
+/** In the environment of vitest: the seed of a run that is to be repeated. */
+export const seedVariable = 'SKYLAB_SEED'
+
+const defaultLimitMs = 120_000
+
+export interface AttackOptions {
+  /** Of the whole test. */
+  readonly limitMs?: number
+  /** Whether others of the same file may run beside it: where nothing is timed to the second. */
+  readonly concurrent?: boolean
+}
+
+/** What a test of faults is given. */
+export interface Fight {
+  readonly context: TestContext
+  /** Chosen anew for each run, and printed: with SKYLAB_SEED it is repeated. */
+  readonly seed: number
+  /** The next of a row of numbers in [0, 1) that the seed decides. */
+  random(): number
+  /** Starts a fleet, which is judged and stopped with the test. */
+  fleet(options?: FleetOptions): Promise<Fleet>
+  /** Counts faults that are tried. */
+  injected(count?: number): void
+  /** Counts faults that were proved to have landed in the window they name. */
+  landed(count?: number): void
+  /** A time that the test is about, such as a take-over, in ms: told as p50, p99 and max. */
+  took(ms: number): void
+  /** One more figure for the line. */
+  figure(name: string, value: unknown): void
+  /** A promise that was broken, where the judge alone would not see it. */
+  violation(words: string): void
+}
+
+class Record {
+  readonly times: number[] = []
+  readonly violations: string[] = []
+  readonly figures: [string, unknown][] = []
+  injected = 0
+  landed = 0
+
+  line(name: string, seed: number, seconds: number, error: unknown): object {
+    const sorted = this.times.toSorted((a, b) => a - b)
+    const at = (share: number) => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!)
+    return {
+      test: name,
+      injected: this.injected,
+      landed: this.landed,
+      missed: this.injected - this.landed,
+      violations: this.violations,
+      ...(sorted.length > 0 && { p50: at(0.5), p99: at(0.99), max: at(1) }),
+      seed,
+      seconds: Number(seconds.toFixed(1)),
+      ...Object.fromEntries(this.figures),
+      ...(error !== undefined && { error: firstLine(error) }),
+    }
+  }
+}
+
+const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n')[0]
+
+/** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */
+export function attack(name: string, body: (fight: Fight) => Promise<void>, options: AttackOptions = {}): void {
+  const define = options.concurrent ? test.concurrent : test
+  define(name, context => fight(name, body, context), options.limitMs ?? defaultLimitMs)
+}
+
+async function fight(name: string, body: (fight: Fight) => Promise<void>, context: TestContext): Promise<void> {
+  const seed = Number(process.env[seedVariable] ?? Math.floor(Math.random() * 2 ** 31))
+  const record = new Record()
+  const fleets: Fleet[] = []
+  const begunMs = performance.now()
+  context.onTestFinished(async () => {
+    const keepLogs = context.task.result?.state === 'fail'
+    await Promise.all(fleets.map(fleet => fleet.stop({ keepLogs })))
+  }, 60_000)
+  let error: unknown
+  try {
+    await body({
+      context,
+      seed,
+      random: mulberry32(seed),
+      fleet: async fleetOptions => {
+        const fleet = await Fleet.start(fleetOptions)
+        fleets.push(fleet)
+        return fleet
+      },
+      injected: (count = 1) => {
+        record.injected += count
+      },
+      landed: (count = 1) => {
+        record.landed += count
+      },
+      took: ms => void record.times.push(ms),
+      figure: (figure, value) => void record.figures.push([figure, value]),
+      violation: words => void record.violations.push(words),
+    })
+    for (const fleet of fleets) record.violations.push(...(await judge(fleet)))
+  } catch (thrown) {
+    error = thrown ?? new Error('nothing was thrown')
+  }
+  report(record.line(name, seed, (performance.now() - begunMs) / 1000, error))
+  if (error !== undefined) throw error
+  expect({ violations: record.violations, landed: record.landed }).toEqual({ violations: [], landed: record.injected })
+  expect(record.injected, 'blows').toBeGreaterThan(0)
+}
+
+function report(line: object): void {
+  const text = JSON.stringify(line)
+  process.stdout.write(`RESULT ${text}\n`)
+  const file = process.env[resultsVariable]
+  if (file) appendFileSync(file, `${text}\n`)
+}
+
+/** A small generator of numbers, the same on every machine. */
+function mulberry32(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
