@@ -43,14 +43,16 @@ async function started(): Promise<void> {
   await Promise.all([...opened.values()].map(({ promise }) => promise))
 }
 
-/** Sends one event and resolves with the namespace that listeners were told of. */
+/** Sends one event and resolves with the name of what listeners were told of. */
 async function send(kind: Kind, type: string, object: object): Promise<string> {
   const told = Promise.withResolvers<string>()
-  const end = watches.onAny(told.resolve)
+  const tell = ({ value }: { value: { name?: string; namespace?: string } }) =>
+    told.resolve(value.namespace ?? value.name!)
+  const ends = [watches.namespaces.on(tell), watches.pods.on(tell), watches.podEvents.on(tell)]
   open.get(kind)!(type, object)
-  const namespace = await told.promise
-  end()
-  return namespace
+  const name = await told.promise
+  for (const end of ends) end()
+  return name
 }
 
 let version = 10
@@ -93,41 +95,6 @@ describe('watches', () => {
     expect(watches.namespaces.get('nublado-ada')).toBeUndefined()
     expect(watches.pods.get('nublado-ada/nb-ada')?.uid).toBe('uid-nb-ada')
     expect([...watches.podEvents.byNamespace('nublado-ada')].map(facts => facts.reason)).toEqual(['Pulling'])
-  })
-
-  test('a listener of one namespace hears of no other, and of nothing after its end', async () => {
-    await started()
-    let ada = 0
-    const count = () => {
-      ada += 1
-    }
-    const end = watches.onNamespace('nublado-ada', count)
-    const endSecond = watches.onNamespace('nublado-ada', count)
-    await send('namespaces', 'ADDED', object('nublado-grace'))
-    expect(ada).toBe(0)
-    await send('namespaces', 'ADDED', object('nublado-ada'))
-    expect(ada).toBe(2)
-    end()
-    end()
-    await send('pods', 'ADDED', object('nb-ada', 'nublado-ada'))
-    expect(ada).toBe(3)
-    endSecond()
-    await send('pods', 'DELETED', object('nb-ada', 'nublado-ada'))
-    expect(ada).toBe(3)
-  })
-
-  test('a listener that throws is logged, and the others are told', async () => {
-    await started()
-    let told = 0
-    watches.onNamespace('nublado-ada', () => {
-      throw new Error('mine')
-    })
-    watches.onNamespace('nublado-ada', () => {
-      told += 1
-    })
-    await send('namespaces', 'ADDED', object('nublado-ada'))
-    expect(told).toBe(1)
-    expect(log.messages).toContain('error: listener of a namespace failed')
   })
 
   test('events are kept of our namespaces only, fifty of each, and leave with them', async () => {

@@ -33,13 +33,9 @@ export class Watches {
    * Events leave with the DELETED that the cluster sends for each when their namespace goes or their hour is over.
    */
   readonly podEvents: Reflector<PodEventFacts>
-  readonly #log: Log
-  readonly #ofNamespace = new Map<string, Set<() => void>>()
-  readonly #ofAny = new Set<(namespace: string) => void>()
 
   constructor({ installation, namespacePrefix, ...common }: WatchesOptions) {
     const labelSelector = `${labels.installation}=${installation}`
-    this.#log = common.log
     const ours = { ...common, apiVersion: 'v1', labelSelector }
     this.namespaces = new Reflector({ ...ours, kind: 'Namespace', project: projectNamespace })
     this.pods = new Reflector({ ...ours, kind: 'Pod', project: projectPod })
@@ -52,9 +48,6 @@ export class Watches {
       project: object =>
         object.metadata.namespace?.startsWith(`${namespacePrefix}-`) ? projectPodEvent(object) : undefined,
     })
-    this.namespaces.on(({ value }) => this.#tell(value.name))
-    this.pods.on(({ value }) => this.#tell(value.namespace))
-    this.podEvents.on(({ value }) => this.#tell(value.namespace))
   }
 
   start(): void {
@@ -82,42 +75,6 @@ export class Watches {
 
   stats(): Record<WatchName, ReflectorStats> {
     return this.#each(reflector => reflector.stats())
-  }
-
-  /**
-   * Calls the listener whenever something about this namespace has changed: itself, its pods, its pods' events.
-   * It says "look again", not what. What a listener throws is logged and reaches nobody else.
-   * @returns a function that ends it
-   */
-  onNamespace(namespace: string, listener: () => void): () => void {
-    const listeners = this.#ofNamespace.get(namespace) ?? new Set()
-    this.#ofNamespace.set(namespace, listeners)
-    // Wrapped, so that one who listens twice is told twice, and leaves once at a time.
-    const own = () => listener()
-    listeners.add(own)
-    return () => {
-      listeners.delete(own)
-      if (listeners.size === 0 && this.#ofNamespace.get(namespace) === listeners) this.#ofNamespace.delete(namespace)
-    }
-  }
-
-  /** As `onNamespace`, for every namespace. */
-  onAny(listener: (namespace: string) => void): () => void {
-    this.#ofAny.add(listener)
-    return () => this.#ofAny.delete(listener)
-  }
-
-  #tell(namespace: string): void {
-    for (const listener of [...(this.#ofNamespace.get(namespace) ?? [])]) this.#call(listener, namespace)
-    for (const listener of [...this.#ofAny]) this.#call(() => listener(namespace), namespace)
-  }
-
-  #call(listener: () => void, namespace: string): void {
-    try {
-      listener()
-    } catch (err) {
-      this.#log.error({ namespace, err }, 'listener of a namespace failed')
-    }
   }
 
   #all(): Reflector<unknown>[] {
