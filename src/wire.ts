@@ -54,7 +54,6 @@ export function wire(settings: Settings) {
     keyOf: user => store.keys.lease(user),
     clock,
     ttlMs: config.engine.leaseTtlMs,
-    onOutcome: outcome => metrics.leases.inc({ outcome }),
   })
   const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)

@@ -9,11 +9,14 @@ import type { Clock } from '../clock.ts'
 import { Fenced, RetryLater } from '../errors.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
 
+/** Why a lease is over: nobody could extend it, or it is another's. */
+export class LeaseLost extends Fenced {}
+
 /** A lease that is held, until its signal is aborted or it is let go. */
 export interface Lease extends Ownership {
-  /** Aborted with `Fenced` when the lease is lost. */
+  /** Aborted with `LeaseLost`, or with `Fenced` where the operation was superseded. */
   readonly signal: AbortSignal
-  /** @throws {Fenced} when it is over by our own clock, although no timer has come to say so yet */
+  /** @throws {LeaseLost} when it is over by our own clock, although no timer has come to say so yet */
   check(): void
 }
 
@@ -23,7 +26,6 @@ export interface LeasesOptions {
   readonly keyOf: (user: string) => string
   readonly clock: Clock
   readonly ttlMs: number
-  readonly onOutcome?: (outcome: 'won' | 'lost') => void
 }
 
 /** Parts of the TTL: when to extend, and when to stop where no extension succeeded. */
@@ -31,6 +33,8 @@ const extendEvery = 0.2
 const selfStopAfter = 0.66
 /** Leases extended by one command. */
 const batchSize = 100
+
+const overdue = 'the lease is lost: it could not be extended in time'
 
 class HeldLease implements Lease {
   readonly user: string
@@ -53,12 +57,12 @@ class HeldLease implements Lease {
   }
 
   check(): void {
-    if (this.#clock.monotonicMs() >= this.validUntilMs) this.lose('it could not be extended in time')
+    if (this.#clock.monotonicMs() >= this.validUntilMs) this.lose(new LeaseLost(overdue))
     this.signal.throwIfAborted()
   }
 
-  lose(why: string): void {
-    this.#controller.abort(new Fenced(`the lease is lost: ${why}`))
+  lose(why: Fenced): void {
+    this.#controller.abort(why)
   }
 }
 
@@ -132,7 +136,6 @@ export class Leases {
   keep(ownership: Ownership, sinceMs: number): Lease {
     const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
     this.#held.set(ownership.user, lease)
-    this.#options.onOutcome?.('won')
     this.#running ??= this.#extendForever()
     this.#wake.abort()
     return lease
@@ -148,7 +151,7 @@ export class Leases {
     const lease = this.#held.get(user)
     if (!lease || lease.op >= op) return
     this.#held.delete(user)
-    lease.lose('the operation was superseded')
+    lease.lose(new Fenced('the operation was superseded'))
   }
 
   async close(): Promise<void> {
@@ -183,7 +186,7 @@ export class Leases {
   #stopOverdue(): void {
     const now = this.#options.clock.monotonicMs()
     for (const lease of this.#held.values()) {
-      if (lease.validUntilMs <= now) this.#lose(lease, 'it could not be extended in time')
+      if (lease.validUntilMs <= now) this.#lose(lease, overdue)
     }
   }
 
@@ -200,14 +203,13 @@ export class Leases {
     extended?.forEach((held, i) => {
       const lease = leases[i]!
       if (held) lease.validUntilMs = sentMs + this.#options.ttlMs * selfStopAfter
-      else this.#lose(lease, 'another owns the operation')
+      else this.#lose(lease, 'the lease is lost: another owns the operation')
     })
   }
 
   #lose(lease: HeldLease, why: string): void {
     if (this.#held.get(lease.user) !== lease) return
     this.#held.delete(lease.user)
-    this.#options.onOutcome?.('lost')
-    lease.lose(why)
+    lease.lose(new LeaseLost(why))
   }
 }

@@ -151,7 +151,7 @@ export class Engine {
   }
 
   async #take(user: string, places: number): Promise<void> {
-    const { leases, owners, room, ttlMs, clock } = this.#options
+    const { leases, owners, room, ttlMs, clock, metrics } = this.#options
     const taken = await leases.acquire(user).catch(() => null)
     const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
@@ -161,6 +161,7 @@ export class Engine {
       return room.leave(places, false)
     }
     const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
+    metrics.leases.inc({ outcome: 'won' })
     const run = new OperationRun(this.#options, claim, lease, places)
     this.#runs.set(user, run)
     const ended = run.run().finally(() => {

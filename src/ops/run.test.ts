@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { Fenced, RetryLater } from '../errors.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
-import type { Lease } from '../leases/leases.ts'
+import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { Claim } from '../store/owners.ts'
 import { type LabRecord, type NewEvent, type RecordFields, readView } from '../store/records.ts'
 import { silentLogger } from '../telemetry/log.ts'
@@ -41,11 +41,12 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}) {
   }
   const lost = new AbortController()
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
+  const metrics = createMetrics(new Registry())
   const options = {
     ...{ owners, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
-    ...{ log: silentLogger(), metrics: createMetrics(new Registry()) },
+    ...{ log: silentLogger(), metrics },
   } as unknown as RunOptions
   room.tryEnter()
   const full: Claim = { record: record(more), remainingMs: 60_000, foundOp: 0, ...claim }
@@ -59,7 +60,12 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}) {
     await clock.sleepBetween(500, 500)
     clock.advance(500)
   }
-  return { run, cluster, clock, room, written, calls, lost, owners, vanish }
+  /** How often a lease came to each end. */
+  const leases = async () => {
+    const { values } = await metrics.leases.get()
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
+  }
+  return { run, cluster, clock, room, written, calls, lost, owners, vanish, leases }
 }
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -185,21 +191,38 @@ describe('OperationRun', () => {
   })
 
   it('stops when its lease is lost', async () => {
-    const { run, calls, lost, written } = makeRun({})
+    const { run, calls, lost, written, leases } = makeRun({})
     const ended = run.run()
     await settled()
-    lost.abort(new Fenced('lost'))
+    lost.abort(new LeaseLost('lost'))
     await ended
+    expect(await leases()).toEqual({ lost: 1 })
     expect(calls).toEqual(['release'])
     expect(written.some(({ outcome }) => outcome !== undefined)).toBe(false)
   })
 
+  it('counts no lease as lost whose last extension crossed the end of its operation', async () => {
+    const { run, owners, lost, vanish, leases, written } = makeRun({})
+    const { finish } = owners
+    owners.finish = async (...args) => {
+      await finish(...args)
+      lost.abort(new LeaseLost('another owns the operation'))
+    }
+    const ended = run.run()
+    await settled()
+    await vanish()
+    await ended
+    expect(written.at(-1)).toMatchObject({ outcome: 'gone' })
+    expect(await leases()).toEqual({})
+  })
+
   it('stops when a write is refused', async () => {
-    const { run, calls, owners } = makeRun({})
+    const { run, calls, owners, leases } = makeRun({})
     owners.commit = async () => {
       throw new Fenced('moved on')
     }
     await run.run()
+    expect(await leases()).toEqual({ fenced: 1 })
     expect(calls).toEqual(['release'])
   })
 

@@ -4,7 +4,7 @@ import type { LabPlan } from '../domain.ts'
 import { ApiError, Fenced, NeedsSomeone, RetryLater } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
-import type { Lease } from '../leases/leases.ts'
+import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { Claim, Outcome, OwnerStore } from '../store/owners.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'
@@ -355,7 +355,9 @@ export class OperationRun implements PhaseHost {
   #explain(error: unknown): boolean {
     if (error instanceof HandOver) this.#log.info('operation handed over')
     else if (error instanceof Fenced) {
-      this.#options.metrics.leases.inc({ outcome: 'fenced' })
+      // Told here and not where leases are extended: an extension that crosses the end of an operation finds nothing to
+      // extend, and nothing was lost; a lease that its owner found overdue would be forgotten before the next extension.
+      this.#options.metrics.leases.inc({ outcome: error instanceof LeaseLost ? 'lost' : 'fenced' })
       this.#log.info({ reason: error.message }, 'operation is no longer ours')
     } else {
       this.#log.error({ err: error }, 'operation let go after an unexpected error')

@@ -44,7 +44,7 @@ export function createMetrics(registry: Registry) {
     }),
     leases: new Counter({
       name: 'skylab_leases_total',
-      help: 'Leases by outcome: won, lost (could not be extended in time), fenced (a write was refused)',
+      help: 'Leases by outcome: won, lost before the operation ended (could not be extended in time), fenced (the operation had moved on)',
       labelNames: ['outcome'] as const,
       registers,
     }),
