@@ -104,7 +104,7 @@ export class Feeds {
 
 /** @throws {ApiError} 400 when it is none of ours in form */
 function parseId(id: string): { op: number; seq: number } {
-  const [, op, seq] = /^(\d{1,15})-(\d{1,9})$/.exec(id) ?? []
+  const [, op, seq] = /^(\d{1,16})-(\d{1,9})$/.exec(id) ?? []
   if (op === undefined) {
     throw new ApiError(400, {
       msg: 'Last-Event-ID is not the id of an event',

@@ -30,7 +30,7 @@ local gone = redis.call('GET', tombstone)
 local op = draw(last, standing[2], gone)
 local now = now_ms()
 -- Streams of operations long over go; those of the last minutes stay, for who still follows one.
-redis.call('XTRIM', events, 'MINID', whole(math.min(now - keep_ms, tonumber(standing[2] or gone or op))))
+redis.call('XTRIM', events, 'MINID', whole(math.min(now_us() - keep_ms * 1000, tonumber(standing[2] or gone or op))))
 redis.call('PERSIST', events)
 redis.call('DEL', record, tombstone)
 local seq = append(events, op, 0, first)

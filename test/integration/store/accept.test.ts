@@ -1,6 +1,6 @@
 /** Acceptance: the one write that begins an operation, from any replica, at any time, as often as it is sent. */
 import { expect, test } from 'vitest'
-import { creation, deletion, Store, tombstoneMs, useStore } from './store.ts'
+import { creation, deletion, hourUs, nowUs, Store, tombstoneMs, useStore } from './store.ts'
 
 const store = useStore()
 
@@ -117,11 +117,11 @@ test('a deletion that nobody asked for takes that very op, with no operation run
 
 test('an op is above Redis’ time, the last one, the tombstone and the failed record, and never given out twice', async () => {
   const users = Array.from({ length: 500 }, (_, i) => `u${i}`)
-  const before = Date.now()
+  const before = nowUs()
   const ops = await Promise.all(users.map(user => store().create(user)))
   expect(new Set(ops).size).toBe(500)
-  expect(Math.min(...ops)).toBeGreaterThan(before - 1000)
-  const ahead = before + 3_600_000
+  expect(Math.min(...ops)).toBeGreaterThan(before - 1_000_000)
+  const ahead = before + hourUs
   await store().redis.set(store().keys.last, ahead)
   expect(await store().create('after-last')).toBe(ahead + 1)
   await store().redis.set(store().keys.tombstone('after-tombstone'), ahead + 1000)
@@ -130,7 +130,7 @@ test('an op is above Redis’ time, the last one, the tombstone and the failed r
 })
 
 test('streams of operations long over go with the next creation; those of the last minutes stay', async () => {
-  const old = Date.now() - 3_600_000
+  const old = nowUs() - hourUs
   const { redis, keys } = store()
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'info', 'data', 'long ago')
   const first = await store().run('ada')
@@ -146,7 +146,7 @@ test('streams of operations long over go with the next creation; those of the la
 
 test('a stream that the standing record names stays, however old its operation is', async () => {
   const { redis, keys } = store()
-  const old = Date.now() - 3_600_000
+  const old = nowUs() - hourUs
   await redis.hset(keys.record('ada'), { op: old, status: 'failed', active: '0', seq: 1 })
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'failed', 'data', 'an hour ago')
   await store().create('ada')

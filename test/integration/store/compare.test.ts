@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { RetryLater } from '../../../src/errors.ts'
 import type { PodWord, Settlement } from '../../../src/store/compares.ts'
-import { deletion, useStore, view } from './store.ts'
+import { deletion, hourUs, nowUs, useStore, view } from './store.ts'
 
 const store = useStore()
 
@@ -101,7 +101,7 @@ describe('to settle', () => {
   })
 
   test('makes an ordinary deletion of what is half made, above all that the cluster bears', async () => {
-    const highestOp = Date.now() + 3_600_000
+    const highestOp = nowUs() + hourUs
     expect(await settle('ada', { outcome: 'delete', highestOp, op: highestOp })).toBe('settled')
     const record = await store().record('ada')
     expect(record).toMatchObject({ op: highestOp + 1, kind: 'delete', status: 'terminating', active: true, seq: 2 })

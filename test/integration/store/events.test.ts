@@ -1,6 +1,6 @@
 /** Streams as clients read them: from a place on, to the end of their own operation, for as long as they are kept. */
 import { expect, test } from 'vitest'
-import { eventsMs, info, useStore } from './store.ts'
+import { eventsMs, info, nowUs, useStore } from './store.ts'
 
 const store = useStore()
 
@@ -58,9 +58,12 @@ test('streams of the last half hour stay beside a newer one, each contiguous', a
   }
   for (const op of ops) expect((await store().told('ada', op)).map(([seq]) => seq)).toEqual([1, 2, 3, 4])
   const { redis, keys } = store()
-  const old = Date.now() - eventsMs - 60_000
+  const old = nowUs() - (eventsMs + 60_000) * 1000
+  const recent = nowUs() - (eventsMs - 60_000) * 1000
   await redis.del(keys.events('ada'))
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'failed', 'data', 'old')
+  await redis.xadd(keys.events('ada'), `${recent}-1`, 'event', 'failed', 'data', 'recent')
   await store().create('ada')
   expect(await store().told('ada', old)).toEqual([])
+  expect(await store().told('ada', recent)).toEqual([[1, 'failed', 'recent']])
 })

@@ -22,6 +22,10 @@ export const tombstoneMs = 600_000
 export const holdMs = 3_600_000
 /** Streams of ended operations stay beside a newer one for this long. */
 export const eventsMs = 1_800_000
+export const hourUs = 3_600_000_000
+
+/** The clock that ops are drawn from, as far as this process knows it. */
+export const nowUs = () => Date.now() * 1000
 
 export function view(username: string): LabView {
   const resources = { cpu: 1, memory: 2 ** 30 }

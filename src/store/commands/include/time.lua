@@ -1,7 +1,11 @@
--- Redis' own clock in milliseconds. Op numbers and deadlines come from it, never the end of a lease alone.
-local function now_ms()
+-- Redis' own clock. Op numbers and deadlines come from it, never the end of a lease alone.
+local function now_us()
   local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
+  return t[1] * 1000000 + t[2]
+end
+
+local function now_ms()
+  return math.floor(now_us() / 1000)
 end
 
 -- Whole numbers beyond 2^31 would otherwise be written in scientific notation.
