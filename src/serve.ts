@@ -1,4 +1,4 @@
-/** The life of a process: start, wait for Redis and Kubernetes, serve, drain. */
+/** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { NeedsSomeone, RetryLater } from './errors.ts'
@@ -7,13 +7,14 @@ import { type Replica, wire } from './wire.ts'
 /** How long a balancer may go on sending requests to who has just turned unready. */
 const unreadyMs = 1_500
 const lookMs = 200
+const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
 export async function serve(settings: Settings): Promise<void> {
   const replica = wire(settings)
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
-  const waiting = new Set(['Redis', 'the Kubernetes API'])
+  const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
   const readiness = { waitingFor: () => [...waiting] }
   const server = await startApiServer({ ...replica, readiness })
   log.info({ host: server.host, port: server.port, waitingFor: [...waiting] }, 'listening')
@@ -65,6 +66,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.monitor.start()
   replica.comparer.start()
   replica.engine.start()
+  // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
+  // at once, and nobody would be left to say when to come again.
+  while (!(await replica.compared().catch(() => false))) await clock.sleep(lookMs, signal)
+  waiting.delete(firstCompare)
   log.info('ready')
 }
 

@@ -70,7 +70,8 @@ export function wire(settings: Settings) {
     onAccepted: () => engine.poke(),
   })
   const identity = createStaticIdentity(settings.tokens, log)
-  return { ...base, ...store, ...cluster, leases, engine, comparer, monitor, stopping, labs, identity }
+  const compared = () => store.labs.compared()
+  return { ...base, ...store, ...cluster, leases, engine, comparer, compared, monitor, stopping, labs, identity }
 }
 
 type Base = {

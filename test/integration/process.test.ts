@@ -27,6 +27,8 @@ async function expectWaiting(fleet: Fleet, what: string): Promise<void> {
   expect((await fetch(`${fleet.url(0)}/healthz`)).status).toBe(200)
 }
 
+const forTheCompare = 'waiting for the first compare of the records with the cluster'
+
 async function expectPutOff(user: Client, fleet: Fleet): Promise<void> {
   const begunMs = performance.now()
   const answers = await Promise.all([
@@ -48,7 +50,8 @@ async function spawn(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
+/** A fleet of one replica whose way to Redis is shut. */
+async function startWithoutRedis(context: TestContext): Promise<{ fleet: Fleet; gate: Gate }> {
   let gate!: Gate
   const redisUrl = async ({ url }: { url: string }) => {
     gate = await Gate.before(url)
@@ -56,12 +59,34 @@ test('without Redis at the start a replica waits, says for what, and then begins
   }
   const fleet = await startFleet(context, { replicas: 1, redisUrl, ready: false })
   context.onTestFinished(() => gate.shut())
-  await expectWaiting(fleet, 'waiting for Redis')
+  return { fleet, gate }
+}
+
+test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
+  const { fleet, gate } = await startWithoutRedis(context)
+  await expectWaiting(fleet, `waiting for Redis, ${forTheCompare}`)
   const user = fleet.user()
   await expectPutOff(user, fleet)
   await gate.open()
   await fleet.ready()
   await spawn(user)
+})
+
+test('it is ready once the data were first compared, and stays so when they are lost', async context => {
+  const { fleet, gate } = await startWithoutRedis(context)
+  const first = fleet.arm('compare.begun', 'hold')
+  await gate.open()
+  await first.landed()
+  await expectWaiting(fleet, forTheCompare)
+  first.release()
+  await fleet.ready()
+  const second = fleet.arm('compare.begun', 'hold')
+  await fleet.world.redis.flushall()
+  await expectPutOff(fleet.user(), fleet)
+  await second.landed()
+  expect((await readiness(fleet)).status).toBe(200)
+  second.release()
+  await fleet.ready()
 })
 
 /** A fleet of one replica whose way to the API server is shut. */
@@ -77,7 +102,7 @@ async function startCutOff(context: TestContext): Promise<{ fleet: Fleet; gate: 
 
 test('without the API server a replica waits; when it goes later, operations wait and labs are known', async context => {
   const { fleet, gate } = await startCutOff(context)
-  await expectWaiting(fleet, 'waiting for the Kubernetes API')
+  await expectWaiting(fleet, `waiting for the Kubernetes API, ${forTheCompare}`)
   await gate.open()
   await fleet.ready()
   const [first, second] = [fleet.user(), fleet.user()]
