@@ -1,7 +1,7 @@
 /** One operation in the hands of its owner, from the claim until it is ended, handed over or lost. */
 import type { Clock } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
-import { ApiError, Fenced, NeedsSomeone, RetryLater } from '../errors.ts'
+import { Fenced, NeedsSomeone } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'
@@ -14,6 +14,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
+import { Journal } from './journal.ts'
 import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
@@ -55,15 +56,13 @@ export class OperationRun implements PhaseHost {
   readonly #options: RunOptions
   readonly #claim: Claim
   readonly #lease: Lease
+  readonly #journal: Journal
   readonly #names: LabNames
   readonly #known: Known
   readonly #agent: string
   readonly #log: Logger
   readonly #gone = new Set<string>()
-  readonly #told = new Set<string>()
   #plan: LabPlan | undefined
-  #seq: number
-  #progress: number
   #places: number
   /** Of the act at hand: those before this one killed their owner, as far as anyone can tell. */
   #attempts: number
@@ -83,8 +82,7 @@ export class OperationRun implements PhaseHost {
     this.#known = { namespaceUid: record.namespaceUid, podUid: record.podUid, doubt }
     this.#agent = `op=${record.op} claim=${record.claims}`
     this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind })
-    this.#seq = record.seq
-    this.#progress = record.progress
+    this.#journal = new Journal(options, lease, record)
     this.#places = places
     this.#attempts = record.attempts
   }
@@ -136,7 +134,7 @@ export class OperationRun implements PhaseHost {
         this.#lease.check()
         return { signal, agent: this.#agent }
       },
-      tell: events => this.#tell(events),
+      tell: events => this.#journal.tell(events),
       compare,
       failpoint: place => failpoint(`lab.${kind}.${step.name}.${place}`, this.#lease.user),
     }
@@ -156,18 +154,10 @@ export class OperationRun implements PhaseHost {
 
   async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void> {
     const acting = next?.kind === 'act'
-    const events: NewEvent[] = [...result.events]
-    if (step.progress > this.#progress) events.push(['progress', String(step.progress)])
-    this.#progress = Math.max(this.#progress, step.progress)
     // The act has returned. Were the next ones done alone too, all that a dead replica left would wait for each other.
     this.#attempts = acting ? 1 : 0
-    await this.#write(events, {
-      ...result.fields,
-      step: next?.name ?? '',
-      acting,
-      attempts: this.#attempts,
-      progress: this.#progress,
-    })
+    const fields = { ...result.fields, step: next?.name ?? '', acting, attempts: this.#attempts }
+    await this.#journal.commit(result.events, step.progress, fields)
     await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`, this.#lease.user)
   }
 
@@ -226,7 +216,8 @@ export class OperationRun implements PhaseHost {
     }
     const first = cleanSteps[0]!.name
     this.#attempts = 1
-    await this.#write([['error', reason]], { failing: reason, step: first, acting: true, attempts: this.#attempts })
+    const fields = { failing: reason, step: first, acting: true, attempts: this.#attempts }
+    await this.#journal.write([['error', reason]], fields)
     await this.#clean(first)
   }
 
@@ -263,7 +254,7 @@ export class OperationRun implements PhaseHost {
     const { kind, acceptedAtMs } = this.#claim.record
     await failpoint(`lab.${kind}.finish.before-act`, this.#lease.user)
     const last = { ...fields, step: '', acting: false }
-    await this.#persist(() => this.#options.owners.finish(this.#lease, this.#seq, events, outcome, last))
+    await this.#journal.finish(outcome, events, last)
     await failpoint(`lab.${kind}.finish.after-act`, this.#lease.user)
     const result = outcome === 'failed' ? 'failed' : 'complete'
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
@@ -322,33 +313,7 @@ export class OperationRun implements PhaseHost {
     if (record.claims <= 1) return
     this.#options.metrics.operationsResumed.inc({ kind: record.kind })
     this.#log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
-    const read = await this.#persist(() => this.#options.labs.events(this.#lease.user, record.op, 0))
-    if (read.found) for (const { event, data } of read.events) this.#told.add(`${event} ${data}`)
-  }
-
-  async #tell(events: readonly NewEvent[]): Promise<void> {
-    const fresh = events.filter(([event, data]) => !this.#told.has(`${event} ${data}`))
-    const distinct = [...new Map(fresh.map(event => [`${event[0]} ${event[1]}`, event])).values()]
-    if (distinct.length > 0) await this.#write(distinct, {})
-  }
-
-  async #write(events: readonly NewEvent[], fields: RecordFields): Promise<void> {
-    await this.#persist(() => this.#options.owners.commit(this.#lease, this.#seq, events, fields))
-    this.#seq += events.length
-    for (const [event, data] of events) this.#told.add(`${event} ${data}`)
-  }
-
-  /** Asks Redis for as long as the lease lasts. */
-  async #persist<T>(ask: () => Promise<T>): Promise<T> {
-    while (true) {
-      this.#lease.check()
-      try {
-        return await ask()
-      } catch (error) {
-        if (!(error instanceof RetryLater || (error instanceof ApiError && error.status === 503))) throw error
-        await this.clock.sleep(100, this.#lease.signal)
-      }
-    }
+    await this.#journal.recall()
   }
 
   /** @returns whether it was foreseen */
