@@ -4,12 +4,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Redis } from 'ioredis'
 import { expect, type TestContext, test } from 'vitest'
 import type { Client, ErrorBody } from './harness/client.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
-import { Gate, gatedKubeconfig } from './harness/gate.ts'
-import { testPlace } from './harness/place.ts'
+import type { Ways } from './harness/ways.ts'
 import { eventually } from './harness/world.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -50,32 +48,27 @@ async function spawn(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-/** A fleet of one replica whose way to Redis is shut. */
-async function startWithoutRedis(context: TestContext): Promise<{ fleet: Fleet; gate: Gate }> {
-  let gate!: Gate
-  const redisUrl = async ({ url }: { url: string }) => {
-    gate = await Gate.before(url)
-    return `redis://127.0.0.1:${gate.port}`
-  }
-  const fleet = await startFleet(context, { replicas: 1, redisUrl, ready: false })
-  context.onTestFinished(() => gate.shut())
-  return { fleet, gate }
+/** A fleet of one replica that reaches nothing yet. */
+async function startCutOff(context: TestContext): Promise<{ fleet: Fleet } & Ways> {
+  const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
+  return { fleet, ...fleet.ways(0) }
 }
 
 test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
-  const { fleet, gate } = await startWithoutRedis(context)
+  const { fleet, redis, kubernetes } = await startCutOff(context)
+  await kubernetes.open()
   await expectWaiting(fleet, `waiting for Redis, ${forTheCompare}`)
   const user = fleet.user()
   await expectPutOff(user, fleet)
-  await gate.open()
+  await redis.open()
   await fleet.ready()
   await spawn(user)
 })
 
 test('it is ready once the data were first compared, and stays so when they are lost', async context => {
-  const { fleet, gate } = await startWithoutRedis(context)
+  const { fleet, redis, kubernetes } = await startCutOff(context)
   const first = fleet.arm('compare.begun', 'hold')
-  await gate.open()
+  await Promise.all([redis.open(), kubernetes.open()])
   await first.landed()
   await expectWaiting(fleet, forTheCompare)
   first.release()
@@ -89,30 +82,20 @@ test('it is ready once the data were first compared, and stays so when they are 
   await fleet.ready()
 })
 
-/** A fleet of one replica whose way to the API server is shut. */
-async function startCutOff(context: TestContext): Promise<{ fleet: Fleet; gate: Gate }> {
-  const folder = await mkdtemp(join(tmpdir(), 'skylab-test-'))
-  context.onTestFinished(() => rm(folder, { recursive: true }))
-  const kubeconfig = join(folder, 'kubeconfig')
-  const gate = await gatedKubeconfig(testPlace().controllerKubeconfig, kubeconfig)
-  const fleet = await startFleet(context, { replicas: 1, kubeconfig, ready: false })
-  context.onTestFinished(() => gate.shut())
-  return { fleet, gate }
-}
-
 test('without the API server a replica waits; when it goes later, operations wait and labs are known', async context => {
-  const { fleet, gate } = await startCutOff(context)
+  const { fleet, redis, kubernetes } = await startCutOff(context)
+  await redis.open()
   await expectWaiting(fleet, `waiting for the Kubernetes API, ${forTheCompare}`)
-  await gate.open()
+  await kubernetes.open()
   await fleet.ready()
   const [first, second] = [fleet.user(), fleet.user()]
   await spawn(first)
-  await gate.shut()
+  await kubernetes.shut()
   expect((await first.userStatus()).body.status).toBe('running')
   expect((await second.create()).status).toBe(303)
   const following = second.follow()
   expect((await second.userStatus()).body.status).toBe('pending')
-  await gate.open()
+  await kubernetes.open()
   expect((await following).outcome).toBe('complete')
 })
 
@@ -136,18 +119,10 @@ test('when Redis goes later, requests are put off; when it is back, all is as it
 })
 
 test('a Redis that may throw keys away is refused, in words for the operator', async context => {
-  let gate!: Gate
-  const redisUrl = async ({ url }: { url: string }) => {
-    gate = await Gate.before(url)
-    const redis = new Redis(url)
-    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru')
-    redis.disconnect()
-    return `redis://127.0.0.1:${gate.port}`
-  }
-  const fleet = await startFleet(context, { replicas: 1, redisUrl, ready: false })
-  context.onTestFinished(() => gate.shut())
+  const { fleet, redis, kubernetes } = await startCutOff(context)
+  await fleet.world.redis.config('SET', 'maxmemory-policy', 'allkeys-lru')
   const { ended } = fleet.replica(0)
-  await gate.open()
+  await Promise.all([redis.open(), kubernetes.open()])
   expect(await ended).toBe(2)
   expect(await fleet.log(0)).toContain('maxmemory-policy allkeys-lru: it must be noeviction')
 })

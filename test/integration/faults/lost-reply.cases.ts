@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { type Fleet, startFleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
-import { LossyProxy } from './proxy.ts'
+import { loseReplyTo } from './commands.ts'
 import * as wave from './wave.ts'
 
 const ofCreation = ['accept-create', 'claim-operation', 'commit-step', 'extend-leases', 'finish-operation'] as const
@@ -16,13 +16,7 @@ async function whole(fleet: Fleet): Promise<void> {
 }
 
 test.concurrent('one acceptance, one claim, one event, one end', async context => {
-  let proxy!: LossyProxy
-  const redisUrl = async ({ port }: { port: number }) => {
-    proxy = await LossyProxy.before(port)
-    return proxy.url
-  }
-  const fleet = await startFleet(context, { redisUrl })
-  context.onTestFinished(() => proxy.close())
+  const fleet = await startFleet(context, { proxies: 'open' })
   const { admin } = fleet
   const users = []
   for (const command of ofCreation) {
@@ -30,7 +24,7 @@ test.concurrent('one acceptance, one claim, one event, one end', async context =
     users.push(user)
     const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
     await whole(fleet)
-    const landed = proxy.dropReplyAfter(command)
+    const landed = loseReplyTo(fleet, command)
     const answer = await user.create()
     expect([command, answer.status]).toEqual([command, 303])
     // Leases are extended while something is owned.
@@ -49,7 +43,7 @@ test.concurrent('one acceptance, one claim, one event, one end', async context =
   for (const [i, command] of ofDeletion.entries()) {
     const user = users[i]!
     await whole(fleet)
-    const landed = proxy.dropReplyAfter(command)
+    const landed = loseReplyTo(fleet, command)
     expect((await admin.delete(user.username)).status).toBe(202)
     const { outcome, op } = await user.follow()
     expect([command, outcome]).toEqual([command, 'complete'])

@@ -20,6 +20,7 @@ import { AuditLog } from './audit.ts'
 import { Client } from './client.ts'
 import { testPlace } from './place.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
+import { makeWays, type Servers, type Ways } from './ways.ts'
 import { World } from './world.ts'
 
 const failpointsModule = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
@@ -40,10 +41,8 @@ export interface FleetOptions {
   readonly config?: ConfigInput
   /** Of the fleet's own Redis. */
   readonly redis?: Pick<RedisOptions, 'aof'>
-  /** Connects the replicas to something else, such as a proxy before Redis. */
-  readonly redisUrl?: (own: Redis) => string | Promise<string>
-  /** Path of another kubeconfig for the replicas, such as one that leads through a proxy. */
-  readonly kubeconfig?: string
+  /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
+  readonly proxies?: 'open' | 'shut'
   /** Added to the replicas' environment. */
   readonly env?: Readonly<Record<string, string>>
   /** Armed before the first replica starts. */
@@ -75,10 +74,10 @@ export class Fleet {
   readonly world: World
   readonly audit: AuditLog
   readonly #options: FleetOptions
-  readonly #configFile: string
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
   readonly #ports: readonly number[]
+  readonly #ways: readonly Ways[]
   readonly #replicas: (Replica | undefined)[] = []
   #balancer: Promise<Balancer> | undefined
   #turn = 0
@@ -93,10 +92,10 @@ export class Fleet {
     this.keyPrefix = config.redis!.keyPrefix!
     this.armoury = parts.armoury
     this.#options = options
-    this.#configFile = join(stateDir, 'skylab.yaml')
     this.#tokens = new Map(users.map(user => [user.username, user]))
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
+    this.#ways = parts.ways
     this.admin = this.as('admin')
     this.world = new World(this)
     this.audit = new AuditLog(testPlace().auditLog)
@@ -155,6 +154,13 @@ export class Fleet {
     return replica
   }
 
+  /** What stands between a replica and its servers, in fleets with `proxies`. */
+  ways(index: number): Ways {
+    const ways = this.#ways[index]
+    if (!ways) throw new Error('the fleet was started without proxies')
+    return ways
+  }
+
   /** The index of the replica that calls itself so, as marks of blows and logs have it. */
   indexOf(name: string): number {
     return Number(/\d+$/.exec(name)?.[0]) - 1
@@ -200,7 +206,7 @@ export class Fleet {
       name: `replica-${index + 1}`,
       port: this.#ports[index],
       stateDir: this.stateDir,
-      configFile: this.#configFile,
+      configFile: configFile(this.stateDir, index),
       env: { ...env, [folderVariable]: this.armoury.folder },
       nodeArgs: ['--import', failpointsModule],
       restart,
@@ -229,6 +235,7 @@ export class Fleet {
   async stop({ keepLogs = false }: { readonly keepLogs?: boolean } = {}): Promise<void> {
     const balancer = await this.#balancer?.catch(() => undefined)
     await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
+    await Promise.all(this.#ways.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
     this.world.close()
     if (!keepLogs) rmSync(this.stateDir, { recursive: true, force: true })
@@ -243,6 +250,7 @@ interface FleetParts {
   readonly options: FleetOptions
   readonly config: ConfigInput
   readonly ports: readonly number[]
+  readonly ways: readonly Ways[]
   readonly users: readonly UserRecord[]
 }
 
@@ -254,18 +262,26 @@ async function prepare(options: FleetOptions): Promise<FleetParts> {
   const armoury = new Armoury(join(stateDir, 'failpoints'))
   const redis = await startRedis({ stateDir, ...options.redis })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
-  const config = configFor(name, options, (await options.redisUrl?.(redis)) ?? redis.url)
+  const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
+  const config = configFor(name, options, servers)
+  const ways: Ways[] = []
   const users = usersFor(options)
   const mode = 0o600
-  await writeFile(join(stateDir, 'skylab.yaml'), stringify(config, { version: '1.1' }), { mode })
+  for (const index of ports.keys()) {
+    if (options.proxies) ways.push(await makeWays(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
+    const own = configFor(name, options, ways[index]?.servers ?? servers)
+    await writeFile(configFile(stateDir, index), stringify(own, { version: '1.1' }), { mode })
+  }
   await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
   await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
-  return { name, stateDir, redis, armoury, options, config, ports, users }
+  return { name, stateDir, redis, armoury, options, config, ports, ways, users }
 }
 
-function configFor(name: string, options: FleetOptions, redisUrl: string): ConfigInput {
-  const { controllerKubeconfig, images, labsOnKwok } = testPlace()
-  const { config = {}, installation = name, namespacePrefix = name, kubeconfig = controllerKubeconfig } = options
+const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
+
+function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }: Servers): ConfigInput {
+  const { images, labsOnKwok } = testPlace()
+  const { config = {}, installation = name, namespacePrefix = name } = options
   const overrides: ConfigInput = {
     logLevel: 'debug',
     installation,

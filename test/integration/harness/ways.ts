@@ -1,0 +1,27 @@
+/** How one replica reaches what it needs, through proxies of its own. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { parse } from 'yaml'
+import type { ConfigPlan } from '../../../box/stack-config.ts'
+import { TcpProxy } from './proxy.ts'
+
+export type Servers = Pick<ConfigPlan, 'redisUrl' | 'kubeconfig'>
+
+export interface Ways {
+  readonly redis: TcpProxy
+  readonly kubernetes: TcpProxy
+  /** As the replica is configured. */
+  readonly servers: Servers
+}
+
+/** `file` is where a kubeconfig is written that leads through the proxy, without its ending. */
+export async function makeWays(state: 'open' | 'shut', servers: Servers, file: string): Promise<Ways> {
+  const kubeconfig = `${file}.kubeconfig`
+  const config = parse(await readFile(servers.kubeconfig, 'utf8'))
+  const { cluster } = config.clusters[0]
+  const redis = await TcpProxy.before(servers.redisUrl)
+  const kubernetes = await TcpProxy.before(cluster.server)
+  cluster.server = `https://127.0.0.1:${kubernetes.port}`
+  await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 })
+  if (state === 'open') await Promise.all([redis.open(), kubernetes.open()])
+  return { redis, kubernetes, servers: { redisUrl: `redis://127.0.0.1:${redis.port}`, kubeconfig } }
+}
