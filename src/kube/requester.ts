@@ -21,6 +21,8 @@ export interface CallOptions {
   readonly agent?: string | undefined
   /** The server does everything but keep it. */
   readonly dryRun?: boolean | undefined
+  /** Passed by a write after the last look at its signal, and when its answer has begun but is not read yet. */
+  readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
 
 export interface RequestOptions extends CallOptions {
@@ -63,6 +65,7 @@ interface Call {
   readonly verb: string
   readonly signal: AbortSignal | undefined
   readonly agent: string
+  readonly failpoint?: CallOptions['failpoint']
 }
 
 export class Requester {
@@ -95,6 +98,7 @@ export class Requester {
       verb: options.verb ?? verbs[method],
       signal: options.signal,
       agent: options.agent ?? '',
+      failpoint: method === 'GET' ? undefined : options.failpoint,
     }
     for (let failures = 1; ; failures += 1) {
       try {
@@ -180,7 +184,9 @@ export class Requester {
     try {
       const { method, path, body } = call
       const headers = this.#headers(credentials, call)
+      await call.failpoint?.('before-send')
       const response = await this.#transport.send(credentials, { method, path, body, headers, signal, startSignal })
+      await call.failpoint?.('after-send')
       if (response.statusCode === 401) this.#credentials.refuse(credentials)
       return response
     } catch (error) {

@@ -3,6 +3,7 @@
  * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
  */
 import { RetryLater } from '../errors.ts'
+import { failpoint } from '../failpoint.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Bell, Ring } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
@@ -153,6 +154,7 @@ export class Engine {
   async #take(user: string, places: number): Promise<void> {
     const { leases, owners, room, ttlMs, clock, metrics } = this.#options
     const taken = await leases.acquire(user).catch(() => null)
+    if (taken) await failpoint('lab.claim.before-act', user)
     const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
       if (taken) await leases.giveBack(user, taken.token)

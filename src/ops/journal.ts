@@ -12,6 +12,9 @@ export interface JournalParts {
   readonly clock: Clock
 }
 
+/** A place between the last look at the lease and the script, where a test may strike. */
+type Pass = () => void | Promise<void>
+
 const retryMs = 100
 
 const textOf = ([event, data]: NewEvent) => `${event} ${data}`
@@ -45,27 +48,28 @@ export class Journal {
   }
 
   /** Records what a step did; progress is told where it has grown. */
-  async commit(events: readonly NewEvent[], progress: number, fields: RecordFields): Promise<void> {
+  async commit(events: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
     const grown = progress > this.#progress
     this.#progress = Math.max(this.#progress, progress)
     const all: readonly NewEvent[] = grown ? [...events, ['progress', String(progress)]] : events
-    await this.write(all, { ...fields, progress: this.#progress })
+    await this.write(all, { ...fields, progress: this.#progress }, pass)
   }
 
-  async write(events: readonly NewEvent[], fields: RecordFields): Promise<void> {
-    await this.#persist(() => this.#parts.owners.commit(this.#lease, this.#seq, events, fields))
+  async write(events: readonly NewEvent[], fields: RecordFields, pass?: Pass): Promise<void> {
+    await this.#persist(() => this.#parts.owners.commit(this.#lease, this.#seq, events, fields), pass)
     this.#seq += events.length
     for (const event of events) this.#told.add(textOf(event))
   }
 
-  async finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
-    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields))
+  async finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields, pass: Pass): Promise<void> {
+    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields), pass)
   }
 
   /** Asks Redis for as long as the lease lasts. */
-  async #persist<T>(ask: () => Promise<T>): Promise<T> {
+  async #persist<T>(ask: () => Promise<T>, pass?: Pass): Promise<T> {
     while (true) {
       this.#lease.check()
+      await pass?.()
       try {
         return await ask()
       } catch (error) {

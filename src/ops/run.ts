@@ -95,6 +95,7 @@ export class OperationRun implements PhaseHost {
     const lost = () => this.#stop(this.#lease.signal.reason)
     this.#lease.signal.addEventListener('abort', lost, { once: true })
     try {
+      await this.#pass('owned')
       this.#lease.check()
       await this.#recall()
       await (this.#claim.record.kind === 'create' ? this.#create() : this.#delete())
@@ -116,7 +117,8 @@ export class OperationRun implements PhaseHost {
 
   context(step: Step, signal: AbortSignal): StepContext {
     const { kube, view, clock, times, installation, compare } = this.#options
-    const { kind, op } = this.#claim.record
+    const { op } = this.#claim.record
+    const pass: StepContext['failpoint'] = place => this.#pass(`${step.name}.${place}`)
     return {
       user: this.#lease.user,
       op,
@@ -132,11 +134,11 @@ export class OperationRun implements PhaseHost {
       gone: this.#gone,
       call: () => {
         this.#lease.check()
-        return { signal, agent: this.#agent }
+        return { signal, agent: this.#agent, failpoint: pass }
       },
       tell: events => this.#journal.tell(events),
       compare,
-      failpoint: place => failpoint(`lab.${kind}.${step.name}.${place}`, this.#lease.user),
+      failpoint: pass,
     }
   }
 
@@ -157,8 +159,8 @@ export class OperationRun implements PhaseHost {
     // The act has returned. Were the next ones done alone too, all that a dead replica left would wait for each other.
     this.#attempts = acting ? 1 : 0
     const fields = { ...result.fields, step: next?.name ?? '', acting, attempts: this.#attempts }
-    await this.#journal.commit(result.events, step.progress, fields)
-    await failpoint(`lab.${this.#claim.record.kind}.${step.name}.after-commit`, this.#lease.user)
+    await this.#journal.commit(result.events, step.progress, fields, () => this.#pass(`${step.name}.before-commit`))
+    await this.#pass(`${step.name}.after-commit`)
   }
 
   onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void {
@@ -217,7 +219,7 @@ export class OperationRun implements PhaseHost {
     const first = cleanSteps[0]!.name
     this.#attempts = 1
     const fields = { failing: reason, step: first, acting: true, attempts: this.#attempts }
-    await this.#journal.write([['error', reason]], fields)
+    await this.#journal.write([['error', reason]], fields, () => this.#pass('fail.before-commit'))
     await this.#clean(first)
   }
 
@@ -252,10 +254,10 @@ export class OperationRun implements PhaseHost {
 
   async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
     const { kind, acceptedAtMs } = this.#claim.record
-    await failpoint(`lab.${kind}.finish.before-act`, this.#lease.user)
+    await this.#pass('finish.before-act')
     const last = { ...fields, step: '', acting: false }
-    await this.#journal.finish(outcome, events, last)
-    await failpoint(`lab.${kind}.finish.after-act`, this.#lease.user)
+    await this.#journal.finish(outcome, events, last, () => this.#pass('finish.before-commit'))
+    await this.#pass('finish.after-act')
     const result = outcome === 'failed' ? 'failed' : 'complete'
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
     this.#options.metrics.operationDuration.observe({ kind, result }, seconds)
@@ -279,6 +281,11 @@ export class OperationRun implements PhaseHost {
     } finally {
       done.abort()
     }
+  }
+
+  /** A place where a test may strike. */
+  #pass(place: string): void | Promise<void> {
+    return failpoint(`lab.${this.#claim.record.kind}.${place}`, this.#lease.user)
   }
 
   #stop(reason: Error): void {
@@ -337,6 +344,8 @@ export class OperationRun implements PhaseHost {
     const late = this.clock.sleep(this.#options.longestRequestMs, done.signal).catch(() => {})
     await Promise.race([this.#options.kube.settled(this.#agent), late])
     done.abort()
+    await this.#pass('release.before-act')
     await this.#options.owners.release(this.#lease).catch(() => {})
+    await this.#pass('release.after-act')
   }
 }

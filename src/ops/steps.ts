@@ -47,7 +47,7 @@ export interface StepContext {
   /** Asks for a compare: the cluster shows that Redis has gone back. */
   compare(): void
   /** Passes a place where a test may strike, such as `lab.create.pod.after-act`. */
-  failpoint(place: 'before-act' | 'after-act' | 'after-commit'): void | Promise<void>
+  failpoint(place: 'before-act' | 'before-send' | 'after-send' | 'after-act'): void | Promise<void>
 }
 
 /** What a step did: nothing worth a record, or events and fields. */
