@@ -10,9 +10,10 @@ import type { Step } from '../../../src/ops/steps.ts'
 /**
  * What a user is in the middle of:
  * - `create`: a first lab; `remake`: a lab after one that failed and left its namespace;
- * - `fail`: a creation that cannot succeed, and cleans up; `delete`: the deletion of a lab that runs.
+ * - `fail`: a creation that cannot succeed, and cleans up; `delete`: the deletion of a lab that runs;
+ * - `supersede`: a deletion that takes the place of a creation.
  */
-export type Story = 'create' | 'remake' | 'fail' | 'delete'
+export type Story = 'create' | 'remake' | 'fail' | 'delete' | 'supersede'
 
 export interface Point {
   readonly story: Story
@@ -28,14 +29,34 @@ function anyPlan(): LabPlan {
   return renderLab({ config, identity, request, choice: chooseLab(config.lab, identity, request.options), image })
 }
 
-/** A wait changes nothing: it can be struck when it is over. */
-const places = ({ kind }: Step) => (kind === 'act' ? ['before-act', 'after-act', 'after-commit'] : ['after-commit'])
+/** Around the one write of an act: its request and, after that, its script. A wait writes nothing but its script. */
+const ofAct = ['before-act', 'before-send', 'after-send', 'after-act']
+const ofScript = ['before-commit', 'after-commit']
+const places = ({ kind }: Step) => (kind === 'act' ? [...ofAct, ...ofScript] : ofScript)
 
 const along = (story: Story, kind: 'create' | 'delete', steps: readonly Step[]): Point[] =>
   steps.flatMap(step => places(step).map(place => ({ story, name: `lab.${kind}.${step.name}.${place}` })))
 
 const finish = (story: Story, kind: 'create' | 'delete'): Point[] =>
-  ['before-act', 'after-act'].map(place => ({ story, name: `lab.${kind}.finish.${place}` }))
+  ['before-act', 'before-commit', 'after-act'].map(place => ({ story, name: `lab.${kind}.finish.${place}` }))
+
+/** Accepted but not answered; the lease taken, but nothing claimed; owned, before the first step. */
+const begin = (story: Story, kind: 'create' | 'delete'): Point[] =>
+  [`lab.${kind}.accepted`, 'lab.claim.before-act', `lab.${kind}.owned`].map(name => ({ story, name }))
+
+/** The owner of a creation that was superseded has a write on the wire, lets go, or has let go. */
+export const supersededPoints = [
+  'lab.create.make.service.after-send',
+  'lab.create.release.before-act',
+  'lab.create.release.after-act',
+]
+
+/** Its successor is accepted, begins, and removes what there is of it. */
+const superseding: readonly Point[] = [
+  'lab.delete.accepted',
+  'lab.delete.owned',
+  'lab.delete.namespace.before-send',
+].map(name => ({ story: 'supersede', name }))
 
 const isClear = ({ name }: Step) => name.startsWith('clear.')
 
@@ -43,7 +64,7 @@ const isClear = ({ name }: Step) => name.startsWith('clear.')
 export function allPoints(): Point[] {
   const steps = createSteps(anyPlan())
   return [
-    { story: 'create', name: 'lab.create.accepted' },
+    ...begin('create', 'create'),
     ...along(
       'create',
       'create',
@@ -51,22 +72,28 @@ export function allPoints(): Point[] {
     ),
     ...finish('create', 'create'),
     ...along('remake', 'create', steps.filter(isClear)),
+    { story: 'fail', name: 'lab.create.fail.before-commit' },
     ...along('fail', 'create', cleanSteps),
     ...finish('fail', 'create'),
-    { story: 'delete', name: 'lab.delete.accepted' },
+    ...begin('delete', 'delete'),
     ...along('delete', 'delete', deleteSteps),
     ...finish('delete', 'delete'),
+    ...superseding,
   ]
 }
 
 /** Whether the whole matrix is asked for, which takes minutes, and not what is tried at each change. */
 export const isWhole = process.env.SKYLAB_FAULTS === 'all'
 
-/** Objects that are made one like the other, and what stands on both sides of one script. */
-const alike =
-  /\.make\.(configmap-nss|secret|secret-env|networkpolicy)\.|\.(clear|clean)\..*\.(before-act|after-commit)$/
+/** Objects that are made one like the other; both sides of one script; and what most steps have in common. */
+const alike = [
+  /\.make\.(configmap-nss|secret|secret-env|networkpolicy|service)\./,
+  /\.(clear|clean)\..*\.(before-act|after-commit)$/,
+  /(?<!\.make\.pod|\.delete\.pod|\.finish)\.(before-send|after-send|before-commit)$/,
+]
 
 /** All of them where the whole is asked for; otherwise without those that differ little from others. */
 export function pointsToStrike(): Point[] {
-  return isWhole ? allPoints() : allPoints().filter(({ name }) => !alike.test(name))
+  const isLike = ({ story, name }: Point) => story !== 'supersede' && alike.some(pattern => pattern.test(name))
+  return isWhole ? allPoints() : allPoints().filter(point => !isLike(point))
 }

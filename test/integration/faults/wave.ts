@@ -11,6 +11,8 @@ import type { Point, Story } from './points.ts'
 
 export const ttlMs = 3000
 export const scanIntervalMs = 300
+/** Of an operation that is held until a whole wave is, and then taken over. */
+const followLimitMs = 150_000
 /** Of a take-over after a crash. */
 export const promisedMs = ttlMs + scanIntervalMs + 1000
 
@@ -19,11 +21,12 @@ const small = { limits: { cpu: 1, memory: '4Gi' } }
 const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 export const hugeOptions = { ...defaultOptions, size: 'huge' }
 
-/** Room for all that are held at once. */
+/** Room for all that are held at once, and time: a request that is held goes on towards its deadline. */
 export const waveFleet = {
-  users: 90,
+  users: 160,
   config: {
     engine: { room: 64, leaseTtlMs: ttlMs, scanIntervalMs },
+    kubernetes: { requestTimeoutSeconds: 60 },
     lab: { sizes },
     times: { noRoomGraceSeconds: 1 },
   },
@@ -40,7 +43,7 @@ export interface Struck {
 
 /** Brings a user to where their story begins. */
 async function prepare(fleet: Fleet, user: Client, story: Story): Promise<void> {
-  if (story === 'create' || story === 'fail') return
+  if (story !== 'delete' && story !== 'remake') return
   await user.create()
   expect((await user.follow()).outcome).toBe('complete')
   if (story === 'delete') return
@@ -48,14 +51,25 @@ async function prepare(fleet: Fleet, user: Client, story: Story): Promise<void> 
   await eventually('failed', async () => (await user.userStatus()).body.status === 'failed')
 }
 
+const isDeletion = ({ story }: Point) => story === 'delete' || story === 'supersede'
+
+/** A creation that is held in the middle of its steps. */
+export async function halfMade(fleet: Fleet, user: Client, url: string, point = 'lab.create.make.service.before-act') {
+  const arm = fleet.arm(point, 'hold', { user: user.username })
+  expect((await user.at(url).create()).status).toBe(303)
+  await arm.landed()
+  return arm
+}
+
 /** What the user, or an administrator, asks for. Where the answer itself is struck there is none. */
 async function ask(fleet: Fleet, { point, user }: Pick<Struck, 'point' | 'user'>, url: string): Promise<void> {
-  const asked =
-    point.story === 'delete'
-      ? fleet.admin.at(url).delete(user.username)
-      : user.at(url).create(point.story === 'fail' ? hugeOptions : defaultOptions)
-  if (point.name.endsWith('.accepted')) return void asked.catch(() => {})
-  expect((await asked).status).toBe(point.story === 'delete' ? 202 : 303)
+  const superseded = point.story === 'supersede' ? await halfMade(fleet, user, url) : undefined
+  const asked = isDeletion(point)
+    ? fleet.admin.at(url).delete(user.username)
+    : user.at(url).create(point.story === 'fail' ? hugeOptions : defaultOptions)
+  if (point.name.endsWith('.accepted')) asked.catch(() => {})
+  else expect((await asked).status).toBe(isDeletion(point) ? 202 : 303)
+  superseded?.release()
 }
 
 /**
@@ -71,20 +85,24 @@ export async function hold(
   const url = through ?? (await fleet.balancerUrl())
   const users = points.map(() => fleet.user())
   await Promise.all(users.map((user, i) => prepare(fleet, user, points[i]!.story)))
-  return Promise.all(
-    points.map(async (point, i) => {
-      const user = users[i]!
-      const arm = fleet.arm(point.name, 'hold', { user: user.username })
-      await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
-      if (point.name.endsWith('.accepted')) await arm.landed()
-      const ended = user.at(url).follow()
-      // Whoever awaits it later is told.
-      ended.catch(() => {})
-      await arm.landed()
-      return { point, user, arm, ended }
-    }),
-  )
+  const holdOne = async (point: Point, i: number): Promise<Struck> => {
+    const user = users[i]!
+    const arm = fleet.arm(point.name, 'hold', { user: user.username })
+    await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
+    if (point.name.endsWith('.accepted')) await arm.landed()
+    const ended = user.at(url).follow({ limitMs: followLimitMs })
+    // Whoever awaits it later is told.
+    ended.catch(() => {})
+    await arm.landed()
+    return { point, user, arm, ended }
+  }
+  const held = await Promise.all(points.map((point, i) => (isClaim(point) ? null : holdOne(point, i))))
+  // Whoever is held there looks for nothing else: these come last, and each takes a replica of its own.
+  for (const [i, point] of points.entries()) if (isClaim(point)) held[i] = await holdOne(point, i)
+  return held as Struck[]
 }
+
+const isClaim = ({ name }: Point) => name.startsWith('lab.claim.')
 
 interface Line {
   readonly time: string
@@ -99,24 +117,24 @@ export async function logged(fleet: Fleet, index: number, msg: string): Promise<
   return lines.map(text => JSON.parse(text) as Line).map(line => ({ line, atMs: Date.parse(line.time) }))
 }
 
-/** When each operation was first resumed after a moment, by user. */
+/** When each operation was first resumed, or begun where nobody had, after a moment; by user. */
 export async function resumptions(fleet: Fleet, afterMs: number): Promise<ReadonlyMap<string, number>> {
-  const all = await Promise.all(Array.from({ length: fleet.size }, (_, i) => logged(fleet, i, 'operation resumed')))
+  const replicas = Array.from({ length: fleet.size }, (_, i) => i)
+  const signs = ['operation resumed', 'step']
+  const all = await Promise.all(replicas.flatMap(i => signs.map(sign => logged(fleet, i, sign))))
   const sorted = all.flat().sort((a, b) => b.atMs - a.atMs)
   return new Map(sorted.filter(({ atMs }) => atMs >= afterMs).map(({ line, atMs }) => [line.user!, atMs]))
 }
 
-const outcomes = { create: 'complete', remake: 'complete', fail: 'failed', delete: 'complete' } as const
-
 /** How it must end, by the story; by the audit log each object was made once. */
 export async function expectEnded(fleet: Fleet, { point, user, ended }: Struck): Promise<Followed> {
   const followed = await ended
-  expect([point, followed.outcome]).toEqual([point, outcomes[point.story]])
+  expect([point, followed.outcome]).toEqual([point, point.story === 'fail' ? 'failed' : 'complete'])
   const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
   const made = writes.filter(({ verb, code, op }) => verb === 'create' && code < 300 && op === followed.op)
   const objects = made.map(({ resource, name }) => `${resource}/${name}`)
   expect([point, objects]).toEqual([point, [...new Set(objects)]])
-  expect([point, objects.length]).toEqual([point, point.story === 'delete' ? 0 : 8])
+  expect([point, objects.length]).toEqual([point, isDeletion(point) ? 0 : 8])
   return followed
 }
 
