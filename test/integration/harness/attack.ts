@@ -3,11 +3,15 @@
  * run without a blow, with one that missed, or with a broken promise is red.
  */
 import { appendFileSync } from 'node:fs'
+import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import { expect, type TestContext, test } from 'vitest'
+import { aborted } from '../../../box/program.ts'
+import { controlVariable } from './controls.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { judge } from './judge.ts'
 
-/** In the environment of vitest: the file to which every line of figures is added. */
+/** In the environment of vitest: the file to which every line of figures is added, instead of being printed. */
 export const resultsVariable = 'SKYLAB_RESULTS'
 /** In the environment of vitest: the seed of a run that is to be repeated. */
 export const seedVariable = 'SKYLAB_SEED'
@@ -42,27 +46,54 @@ export interface Fight {
   violation(words: string): void
 }
 
+/** What is told of one attack. */
+export interface Result {
+  readonly test: string
+  readonly injected: number
+  readonly landed: number
+  readonly missed: number
+  readonly violations: readonly string[]
+  /** Of what `took` was told, in ms. */
+  readonly p50?: number
+  readonly p99?: number
+  readonly max?: number
+  readonly seed: number
+  readonly seconds: number
+  /** The first line of what it ended with, where it did not come to its end. */
+  readonly error?: string
+  /** The guard that was removed. */
+  readonly control?: string
+  /** Of a red one: whose logs are kept. */
+  readonly fleets?: readonly string[]
+}
+
 class Record {
   readonly times: number[] = []
   readonly violations: string[] = []
   readonly figures: [string, unknown][] = []
+  readonly fleets: Fleet[] = []
   injected = 0
   landed = 0
 
-  line(name: string, seed: number, seconds: number, error: unknown): object {
+  result(name: string, seed: number, seconds: number, error: unknown): Result {
     const sorted = this.times.toSorted((a, b) => a - b)
     const at = (share: number) => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!)
+    const missed = this.injected - this.landed
+    const isRed = error !== undefined || missed !== 0 || this.violations.length > 0
+    const control = process.env[controlVariable]
     return {
       test: name,
       injected: this.injected,
       landed: this.landed,
-      missed: this.injected - this.landed,
+      missed,
       violations: this.violations,
       ...(sorted.length > 0 && { p50: at(0.5), p99: at(0.99), max: at(1) }),
       seed,
       seconds: Number(seconds.toFixed(1)),
       ...Object.fromEntries(this.figures),
       ...(error !== undefined && { error: firstLine(error) }),
+      ...(control && { control }),
+      ...(isRed && { fleets: this.fleets.map(fleet => fleet.name) }),
     }
   }
 }
@@ -78,57 +109,56 @@ export function attack(name: string, body: (fight: Fight) => Promise<void>, opti
 async function fight(name: string, body: (fight: Fight) => Promise<void>, context: TestContext): Promise<void> {
   const seed = Number(process.env[seedVariable] ?? Math.floor(Math.random() * 2 ** 31))
   const record = new Record()
-  const fleets: Fleet[] = []
   const begunMs = performance.now()
   context.onTestFinished(async () => {
     const keepLogs = context.task.result?.state === 'fail'
-    await Promise.all(fleets.map(fleet => fleet.stop({ keepLogs })))
+    await Promise.all(record.fleets.map(fleet => fleet.stop({ keepLogs })))
   }, 60_000)
+  const judged = async () => {
+    await body(fightOf(record, seed, context))
+    for (const fleet of record.fleets) record.violations.push(...(await judge(fleet)))
+  }
+  const late = aborted(context.signal).then(() => {
+    throw context.signal.reason
+  })
   let error: unknown
   try {
-    await body({
-      context,
-      seed,
-      random: mulberry32(seed),
-      fleet: async fleetOptions => {
-        const fleet = await Fleet.start(fleetOptions)
-        fleets.push(fleet)
-        return fleet
-      },
-      injected: (count = 1) => {
-        record.injected += count
-      },
-      landed: (count = 1) => {
-        record.landed += count
-      },
-      took: ms => void record.times.push(ms),
-      figure: (figure, value) => void record.figures.push([figure, value]),
-      violation: words => void record.violations.push(words),
-    })
-    for (const fleet of fleets) record.violations.push(...(await judge(fleet)))
+    await Promise.race([judged(), late])
   } catch (thrown) {
     error = thrown ?? new Error('nothing was thrown')
   }
-  report(record.line(name, seed, (performance.now() - begunMs) / 1000, error))
+  report(record.result(name, seed, (performance.now() - begunMs) / 1000, error))
   if (error !== undefined) throw error
   expect({ violations: record.violations, landed: record.landed }).toEqual({ violations: [], landed: record.injected })
   expect(record.injected, 'blows').toBeGreaterThan(0)
 }
 
-function report(line: object): void {
-  const text = JSON.stringify(line)
-  process.stdout.write(`RESULT ${text}\n`)
-  const file = process.env[resultsVariable]
-  if (file) appendFileSync(file, `${text}\n`)
+function fightOf(record: Record, seed: number, context: TestContext): Fight {
+  const generator = xoroshiro128plus(seed)
+  return {
+    context,
+    seed,
+    random: () => uniformFloat64(generator),
+    fleet: async options => {
+      const fleet = await Fleet.start(options)
+      record.fleets.push(fleet)
+      return fleet
+    },
+    injected: (count = 1) => {
+      record.injected += count
+    },
+    landed: (count = 1) => {
+      record.landed += count
+    },
+    took: ms => void record.times.push(ms),
+    figure: (figure, value) => void record.figures.push([figure, value]),
+    violation: words => void record.violations.push(words),
+  }
 }
 
-/** A small generator of numbers, the same on every machine. */
-function mulberry32(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
+function report(result: Result): void {
+  const text = JSON.stringify(result)
+  const file = process.env[resultsVariable]
+  if (file) appendFileSync(file, `${text}\n`)
+  else process.stdout.write(`RESULT ${text}\n`)
 }

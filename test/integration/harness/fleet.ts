@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
 import { stringify } from 'yaml'
 import { waitUntil } from '../../../box/api-client.ts'
@@ -18,12 +17,12 @@ import { type ArmOptions, Armoury } from './armoury.ts'
 import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import { Client } from './client.ts'
+import { sourceWithout } from './controlled.ts'
+import { controlVariable } from './controls.ts'
 import { testPlace } from './place.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 import { makeWays, type Servers, type Ways } from './ways.ts'
 import { World } from './world.ts'
-
-const failpointsModule = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
 
 /** Short where it costs nothing: tests wait for these. */
 const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
@@ -43,6 +42,8 @@ export interface FleetOptions {
   readonly redis?: Pick<RedisOptions, 'aof'>
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
   readonly proxies?: 'open' | 'shut'
+  /** Guards that the replicas are to do without, as `controls.ts` names them. */
+  readonly control?: string
   /** Added to the replicas' environment. */
   readonly env?: Readonly<Record<string, string>>
   /** Armed before the first replica starts. */
@@ -74,6 +75,7 @@ export class Fleet {
   readonly world: World
   readonly audit: AuditLog
   readonly #options: FleetOptions
+  readonly #root: string
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
   readonly #ports: readonly number[]
@@ -92,6 +94,7 @@ export class Fleet {
     this.keyPrefix = config.redis!.keyPrefix!
     this.armoury = parts.armoury
     this.#options = options
+    this.#root = parts.root
     this.#tokens = new Map(users.map(user => [user.username, user]))
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
@@ -208,7 +211,9 @@ export class Fleet {
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
       env: { ...env, [folderVariable]: this.armoury.folder },
-      nodeArgs: ['--import', failpointsModule],
+      root: this.#root,
+      // The very module of `failpoint` that this program loads.
+      nodeArgs: ['--import', join(this.#root, 'test/integration/harness/failpoints.ts')],
       restart,
     })
     this.#replicas[index] = replica
@@ -252,6 +257,8 @@ interface FleetParts {
   readonly ports: readonly number[]
   readonly ways: readonly Ways[]
   readonly users: readonly UserRecord[]
+  /** Of the source that the replicas run. */
+  readonly root: string
 }
 
 async function prepare(options: FleetOptions): Promise<FleetParts> {
@@ -260,6 +267,7 @@ async function prepare(options: FleetOptions): Promise<FleetParts> {
   const stateDir = join(place.stateDir, 'fleets', name)
   mkdirSync(stateDir, { recursive: true })
   const armoury = new Armoury(join(stateDir, 'failpoints'))
+  const root = sourceWithout([process.env[controlVariable], options.control].join(','))
   const redis = await startRedis({ stateDir, ...options.redis })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
   const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
@@ -274,7 +282,7 @@ async function prepare(options: FleetOptions): Promise<FleetParts> {
   }
   await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
   await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
-  return { name, stateDir, redis, armoury, options, config, ports, ways, users }
+  return { name, stateDir, redis, armoury, options, config, ports, ways, users, root }
 }
 
 const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)

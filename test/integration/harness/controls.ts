@@ -1,0 +1,69 @@
+/**
+ * Negative controls: attacks must turn red where their guard is gone. No switch for that lives in the product: a control is
+ * a list of edits to a copy of its source, from which the replicas of a fleet are started.
+ *
+ *     npm run faults -- --controls [NAME…]                 each control with the attacks that it must turn red
+ *     SKYLAB_CONTROL=no-fence npx vitest run …             all fleets of a run without their guard
+ *     fight.fleet({ control: 'no-self-stop' })             one fleet, for an attack that shows what another guard holds
+ *
+ * Controls of the environment and of a fleet add up.
+ */
+
+/** In the environment of vitest: names of controls, separated by commas, for every fleet. */
+export const controlVariable = 'SKYLAB_CONTROL'
+
+/** One change to a file of the product, by text that stands there exactly once. */
+export interface Edit {
+  /** From the root of the checkout. */
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Control {
+  readonly name: string
+  readonly edits: readonly Edit[]
+}
+
+const leases = 'src/leases/leases.ts'
+
+export const controls: readonly Control[] = [
+  {
+    // An owner goes on until a script refuses it: neither its own clock nor what it hears stops it.
+    name: 'no-self-stop',
+    edits: [
+      {
+        file: leases,
+        find: 'if (this.#clock.monotonicMs() >= this.validUntilMs) this.lose(new LeaseLost(overdue))',
+        replace: '',
+      },
+      { file: leases, find: 'Math.min(extendAtMs, ...ends)', replace: 'extendAtMs' },
+      { file: leases, find: 'this.#lose(lease, overdue)', replace: '{}' },
+      { file: leases, find: "this.#lose(lease, 'the lease is lost: another owns the operation')", replace: '{}' },
+      { file: leases, find: 'if (!lease || lease.op >= op) return', replace: 'return' },
+    ],
+  },
+  {
+    name: 'no-fence',
+    edits: [
+      {
+        file: 'src/store/commands/include/owner.lua',
+        find: "return current[1] ~= op or current[2] ~= token or current[3] ~= '1'",
+        replace: 'return false',
+      },
+    ],
+  },
+]
+
+/** @throws where a control is not known, or its text does not stand there exactly once */
+export function edited(text: string, { file, find, replace }: Edit, control: string): string {
+  const count = text.split(find).length - 1
+  if (count !== 1) throw new Error(`control ${control} is broken: what it changes stands ${count} times in ${file}`)
+  return text.replace(find, () => replace)
+}
+
+export function controlNamed(name: string): Control {
+  const control = controls.find(each => each.name === name)
+  if (!control) throw new Error(`no such control: ${name}`)
+  return control
+}
