@@ -1,6 +1,7 @@
 /** Replies of Redis that are lost after it has done what it was asked: sent again, there is one effect. */
-import { expect, test } from 'vitest'
-import { type Fleet, startFleet } from '../harness/fleet.ts'
+import { expect } from 'vitest'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import { loseReplyTo } from './commands.ts'
 import * as wave from './wave.ts'
@@ -15,8 +16,9 @@ async function whole(fleet: Fleet): Promise<void> {
   }
 }
 
-test.concurrent('one acceptance, one claim, one event, one end', async context => {
-  const fleet = await startFleet(context, { proxies: 'open' })
+/** One acceptance, one claim, one event, one end. */
+async function loseReplies(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet({ proxies: 'open' })
   const { admin } = fleet
   const users = []
   for (const command of ofCreation) {
@@ -24,6 +26,7 @@ test.concurrent('one acceptance, one claim, one event, one end', async context =
     users.push(user)
     const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
     await whole(fleet)
+    fight.injected()
     const landed = loseReplyTo(fleet, command)
     const answer = await user.create()
     expect([command, answer.status]).toEqual([command, 303])
@@ -33,6 +36,7 @@ test.concurrent('one acceptance, one claim, one event, one end', async context =
     const { outcome, op, events } = await user.follow()
     expect([command, outcome]).toEqual([command, 'complete'])
     await landed
+    fight.landed()
     const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
     expect([command, writes.length]).toEqual([command, 8])
     expect([command, new Set(writes.map(write => write.op))]).toEqual([command, new Set([op])])
@@ -43,14 +47,17 @@ test.concurrent('one acceptance, one claim, one event, one end', async context =
   for (const [i, command] of ofDeletion.entries()) {
     const user = users[i]!
     await whole(fleet)
+    fight.injected()
     const landed = loseReplyTo(fleet, command)
     expect((await admin.delete(user.username)).status).toBe(202)
     const { outcome, op } = await user.follow()
     expect([command, outcome]).toEqual([command, 'complete'])
     await landed
+    fight.landed()
     const writes = (await fleet.audit.writesOf(fleet.namespace(user.username))).filter(write => write.op === op)
     expect([command, writes.map(({ resource }) => resource)]).toEqual([command, ['pods', 'namespaces']])
   }
-  wave.printResult('lost reply', { drops: ofCreation.length + ofDeletion.length, duplicates: 0 })
   await wave.expectNothingLeft(fleet, users)
-}, 120_000)
+}
+
+attack('T11 reply lost after apply', loseReplies, { concurrent: true })

@@ -1,6 +1,7 @@
 /** Owners that were stopped past the end of their leases, and go on when others have taken their place. */
-import { expect, test } from 'vitest'
-import { type Fleet, startFleet } from '../harness/fleet.ts'
+import { expect } from 'vitest'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import { allPoints } from './points.ts'
 import * as wave from './wave.ts'
@@ -42,17 +43,19 @@ async function renew(fleet: Fleet, { user }: wave.Struck): Promise<void> {
   expect((await user.at(url).follow()).outcome).toBe('complete')
 }
 
-test('nothing that a stale owner does stands, and nothing is told twice', async context => {
-  const fleet = await startFleet(context, wave.waveFleet)
+/** Nothing that a stale owner does stands, and nothing is told twice. */
+async function stopPastLease(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet(wave.waveFleet)
   await Promise.all(heirs.map(index => fleet.kill(index)))
+  fight.injected(points().length)
   const struck = await wave.hold(fleet, points(), [stopped], fleet.url(heirs[0]!))
   await Promise.all(heirs.map(index => fleet.start(index)))
+  const { pid } = fleet.replica(stopped)
   const stoppedAtMs = Date.now()
   await fleet.kill(stopped, 'SIGSTOP')
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
-  const taken = await wave.takeovers(fleet, struck, stoppedAtMs)
-  wave.printTakeovers('stop', struck, taken)
-  expect(taken.filter(({ ms }) => ms > wave.promisedMs)).toEqual([])
+  fight.landed(struck.filter(({ arm }) => arm.marks()[0]!.pid === pid).length)
+  wave.expectInTime(fight, await wave.takeovers(fleet, struck, stoppedAtMs))
   const creations = struck.filter(({ point }) => point.story === 'create')
   await Promise.all(creations.filter((_, i) => i % 2).map(each => renew(fleet, each)))
   const before = await Promise.all(struck.map(each => standing(fleet, each)))
@@ -71,13 +74,15 @@ test('nothing that a stale owner does stands, and nothing is told twice', async 
   // What it tidies up by what its watches last showed is refused by UID; as an owner it does not even try.
   const tried = writes.filter(({ op }) => op !== undefined)
   const figures = { byOwner: tried.length, tidying: writes.length - tried.length, stood: writes.filter(stood).length }
-  wave.printResult('stale', { landed: struck.length, ...figures })
+  for (const [name, value] of Object.entries(figures)) fight.figure(name, value)
   expect(figures).toMatchObject({ byOwner: 0, stood: 0 })
   expect(await Promise.all(struck.map(each => standing(fleet, each)))).toEqual(before)
   await wave.expectNothingLeft(
     fleet,
     struck.map(({ user }) => user),
   )
-}, 120_000)
+}
 
 const stood = ({ code }: { readonly code: number }) => code < 300
+
+attack('T3 stop past the lease', stopPastLease)

@@ -1,6 +1,9 @@
 /** SIGTERM to the owner of operations at every kind of step: handed over within a second, and the process ends. */
-import { expect, test } from 'vitest'
-import { startFleet } from '../harness/fleet.ts'
+import { expect } from 'vitest'
+import type { LabEvent } from '../../../src/domain.ts'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import { allPoints } from './points.ts'
 import * as wave from './wave.ts'
@@ -14,11 +17,8 @@ const drainSeconds = 15
 const chosen = /^lab\.(create\.make\.(namespace|secret|pod)|delete\.(pod|namespace))\./
 const points = () => allPoints().filter(({ name }) => chosen.test(name))
 
-test('operations that act and operations that wait go on elsewhere within a second', async context => {
-  const config = { ...wave.waveFleet.config, times: { drainSeconds } }
-  const fleet = await startFleet(context, { ...wave.waveFleet, config })
-  await Promise.all(heirs.map(index => fleet.kill(index)))
-  // These wait for a node that has room.
+/** Users whose labs wait for a node that has room. */
+async function waitForRoom(fleet: Fleet): Promise<readonly Client[]> {
   const waiting = Array.from({ length: 4 }, () => fleet.user())
   const url = fleet.url(draining)
   for (const user of waiting) {
@@ -27,46 +27,69 @@ test('operations that act and operations that wait go on elsewhere within a seco
     for await (const { data } of stream) if (data.includes('no room')) break
     await stream.close()
   }
-  const struck = await wave.hold(fleet, points(), [draining])
-  const open = await Promise.all(waiting.map(user => user.at(url).events()))
-  const read = open.map(async stream => {
-    const events = []
+  return waiting
+}
+
+/** Reads the users' events from the replica that drains; gives what makes sure that what was cut off goes on elsewhere. */
+async function readThere(fleet: Fleet, users: readonly Client[]): Promise<() => Promise<void>> {
+  const streams = await Promise.all(users.map(user => user.at(fleet.url(draining)).events()))
+  const read = streams.map(async stream => {
+    const events: LabEvent[] = []
     for await (const event of stream) events.push(event)
     return { events, broken: stream.broken() }
   })
+  return async () => {
+    for (const [i, { events, broken }] of (await Promise.all(read)).entries()) {
+      expect(broken).toBe(false)
+      const rest = await users[i]!.follow({ lastEventId: events.at(-1)!.id! })
+      expect(rest.events.at(-1)).toMatchObject({ event: 'failed', data: expect.stringContaining('superseded') })
+    }
+  }
+}
+
+/** Users whose operation did not end where it was, having nothing left to wait for. */
+async function handedOver(fleet: Fleet, struck: readonly wave.Struck[]): Promise<readonly Client[]> {
+  const endedThere = new Set((await wave.logged(fleet, draining, 'operation ended')).map(({ line }) => line.op))
+  const all = await Promise.all(struck.map(async ({ user, ended }) => ({ user, op: (await ended).op })))
+  return all.filter(({ op }) => !endedThere.has(op)).map(({ user }) => user)
+}
+
+/** Operations that act and operations that wait go on elsewhere. */
+async function terminate(fight: Fight): Promise<void> {
+  const config = { ...wave.waveFleet.config, times: { drainSeconds } }
+  const fleet = await fight.fleet({ ...wave.waveFleet, config })
+  await Promise.all(heirs.map(index => fleet.kill(index)))
+  const waiting = await waitForRoom(fleet)
+  const struck = await wave.hold(fleet, points(), [draining])
+  const expectContinued = await readThere(fleet, waiting)
   await Promise.all(heirs.map(index => fleet.start(index)))
   const { ended } = fleet.replica(draining)
+  fight.injected(struck.length + waiting.length)
   const toldAtMs = Date.now()
   const drained = ended.then(code => ({ code, ms: Date.now() - toldAtMs }))
   const gone = fleet.kill(draining, 'SIGTERM')
+  // It drains while all of them are held, or wait.
   await eventually('draining', async () => (await wave.logged(fleet, draining, 'draining')).length > 0)
+  fight.landed(struck.length + waiting.length)
   for (const { arm } of struck) arm.release()
 
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
   await gone
-  // What had nothing left to wait for has ended where it was.
-  const endedThere = new Set((await wave.logged(fleet, draining, 'operation ended')).map(({ line }) => line.op))
   const resumed = await wave.resumptions(fleet, toldAtMs)
-  const handedOver = (await Promise.all(struck.map(async ({ user, ended }) => ({ user, op: (await ended).op }))))
-    .filter(({ op }) => !endedThere.has(op))
-    .map(({ user }) => user)
-  const handovers = [...handedOver, ...waiting].map(({ username }) => ({
+  const handed = await handedOver(fleet, struck)
+  const handovers = [...handed, ...waiting].map(({ username }) => ({
     username,
     ms: (resumed.get(username) ?? Number.POSITIVE_INFINITY) - toldAtMs,
   }))
-  wave.printTakeovers('term', struck, handovers)
-  expect(handedOver.length).toBeGreaterThan(struck.length / 2)
-  expect(handovers.filter(({ ms }) => ms > promisedMs)).toEqual([])
-  wave.printResult('drain', await drained)
+  fight.figure('handed_over', handovers.length)
+  fight.figure('drain_ms', (await drained).ms)
+  expect(handed.length).toBeGreaterThan(struck.length / 2)
+  wave.expectInTime(fight, handovers, promisedMs)
   expect(await drained).toMatchObject({ code: 0 })
   expect((await drained).ms).toBeLessThan(drainSeconds * 1000)
 
   const users = [...struck.map(({ user }) => user), ...waiting]
-  const deleted = wave.expectNothingLeft(fleet, users)
-  for (const [i, { events, broken }] of (await Promise.all(read)).entries()) {
-    expect(broken).toBe(false)
-    const rest = await waiting[i]!.follow({ lastEventId: events.at(-1)!.id! })
-    expect(rest.events.at(-1)).toMatchObject({ event: 'failed', data: expect.stringContaining('superseded') })
-  }
-  await deleted
-}, 120_000)
+  await Promise.all([wave.expectNothingLeft(fleet, users), expectContinued()])
+}
+
+attack('T20 SIGTERM at every kind of step', terminate)

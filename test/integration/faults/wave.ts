@@ -4,6 +4,7 @@
  */
 import { expect } from 'vitest'
 import type { Arm } from '../harness/armoury.ts'
+import type { Fight } from '../harness/attack.ts'
 import { type Client, defaultOptions, type Followed } from '../harness/client.ts'
 import type { Fleet, FleetOptions } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
@@ -162,17 +163,8 @@ export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtM
   })
 }
 
-/** One line of figures, as each fault prints it. */
-export function printResult(test: string, figures: object): void {
-  process.stdout.write(`RESULT ${JSON.stringify({ test, ...figures })}\n`)
-}
-
-export function printTakeovers(
-  test: string,
-  struck: readonly Struck[],
-  taken: readonly { readonly ms: number }[],
-): void {
-  const sorted = taken.map(({ ms }) => ms).sort((a, b) => a - b)
-  const at = (part: number) => sorted[Math.floor((sorted.length - 1) * part)]
-  printResult(test, { landed: struck.length, takeoverMs: { p50: at(0.5), p99: at(0.99), max: at(1) } })
+/** Tells how long these took-over operations waited, none of which may wait longer than is promised. */
+export function expectInTime(fight: Fight, taken: readonly { readonly ms: number }[], limitMs = promisedMs): void {
+  for (const { ms } of taken) fight.took(ms)
+  expect(taken.filter(({ ms }) => ms > limitMs)).toEqual([])
 }
