@@ -1,5 +1,10 @@
 /** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
+import { systemClock } from '../src/clock.ts'
+import { KubeClient } from '../src/kube/client.ts'
+import { askForPolicy } from '../src/ops/policy.ts'
+import { silentLogger } from '../src/telemetry/log.ts'
+import { waitUntil } from './api-client.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
 import { type Balancer, startBalancer } from './haproxy.ts'
 import { labImage } from './image/lab.ts'
@@ -10,7 +15,8 @@ import { type ConfigInput, type DemoUsers, makeUsers, stackConfig, writeConfig }
 import { provideImage } from './stack-image.ts'
 import { Replica } from './stack-replicas.ts'
 
-const rbacFile = new URL('../k8s/rbac.yaml', import.meta.url)
+/** What an operator applies. */
+const manifests = ['rbac', 'policy'].map(name => new URL(`../k8s/${name}.yaml`, import.meta.url))
 /** Where k8s/rbac.yaml puts the controller's ServiceAccount. */
 const account = { namespace: 'skylab', name: 'skylab' }
 
@@ -62,9 +68,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
   const [images, kubeconfig] = await Promise.all([
     provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
-    progress.part('rights in the cluster', () => grantRights(cluster)),
+    progress.part('rights in the cluster', () => grantRights(cluster, signal)),
   ])
-  if (cluster.provider === 'yours') progress.say('k8s/rbac.yaml was applied to your cluster, and stays there.')
+  if (cluster.provider === 'yours') progress.say('k8s/*.yaml was applied to your cluster, and stays there.')
   const users = makeUsers(options.users)
   const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
@@ -92,9 +98,24 @@ async function startFront(replicas: readonly Replica[], { stateDir, tools, signa
 }
 
 /** Applies what an operator applies; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
-export async function grantRights(cluster: Cluster): Promise<string> {
-  await cluster.apply(await readFile(rbacFile, 'utf8'))
-  return cluster.tokenKubeconfig(account.namespace, account.name)
+export async function grantRights(cluster: Cluster, signal?: AbortSignal): Promise<string> {
+  for (const file of manifests) await cluster.apply(await readFile(file, 'utf8'))
+  const kubeconfig = await cluster.tokenKubeconfig(account.namespace, account.name)
+  await policyAtWork(kubeconfig, signal)
+  return kubeconfig
+}
+
+/** API servers take a second to notice a new policy. */
+async function policyAtWork(kubeconfig: string, signal: AbortSignal | undefined): Promise<void> {
+  const kubernetes = { kubeconfig, requestTimeoutSeconds: 5, maxInFlight: 1 }
+  const common = { clock: systemClock, log: silentLogger(), version: 'set-up', replica: 'set-up' }
+  const kube = new KubeClient({ ...common, kubernetes })
+  const isAtWork = async () => (await askForPolicy({ kube, installation: 'skylab', signal })) === null
+  try {
+    await waitUntil(isAtWork, { what: 'the admission policy', limitMs: 30_000, ...(signal && { signal }) })
+  } finally {
+    await kube.close()
+  }
 }
 
 function startReplicas(configFile: string, { replicas, stateDir, progress }: StackOptions): Promise<Replica[]> {

@@ -39,7 +39,7 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
   }
   const [images, controllerKubeconfig] = await Promise.all([
     provideImage({ ...options, cluster }),
-    grantRights(cluster),
+    grantRights(cluster, options.signal),
   ])
   const place: TestPlace = {
     kubeconfig: cluster.kubeconfig,

@@ -65,6 +65,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   void replica.bell.listen()
   replica.monitor.start()
   replica.comparer.start()
+  replica.policy.start()
   replica.engine.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
@@ -86,10 +87,10 @@ async function mayKeep(connection: Replica['connection']): Promise<boolean> {
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */
-async function stop({ comparer, monitor, engine, stopping }: Replica): Promise<void> {
+async function stop({ comparer, monitor, engine, policy, stopping }: Replica): Promise<void> {
   monitor.stop()
   stopping.abort()
-  await Promise.all([comparer.stop(), engine.drain()])
+  await Promise.all([comparer.stop(), policy.stop(), engine.drain()])
 }
 
 async function close({ leases, bell, watches, kube, connection }: Replica): Promise<void> {

@@ -15,6 +15,7 @@ import { Engine } from './ops/engine.ts'
 import { Feeds } from './ops/feeds.ts'
 import { Labs } from './ops/labs.ts'
 import { Monitor } from './ops/monitor.ts'
+import { PolicyWatch } from './ops/policy.ts'
 import { Room } from './ops/room.ts'
 import { clusterView } from './ops/view.ts'
 import { Bell } from './store/bell.ts'
@@ -57,6 +58,7 @@ export function wire(settings: Settings) {
   })
   const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
+  const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
   const labs = new Labs({
@@ -71,7 +73,8 @@ export function wire(settings: Settings) {
   })
   const identity = createStaticIdentity(settings.tokens, log)
   const compared = () => store.labs.compared()
-  return { ...base, ...store, ...cluster, leases, engine, comparer, compared, monitor, stopping, labs, identity }
+  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, identity }
+  return { ...base, ...store, ...cluster, ...parts }
 }
 
 type Base = {

@@ -56,6 +56,11 @@ export function createMetrics(registry: Registry) {
       registers,
     }),
 
+    admissionPolicyActive: new Gauge({
+      name: 'skylab_admission_policy_active',
+      help: 'Whether the API server refused the last write that the policy of k8s/policy.yaml must refuse (1), or not (0)',
+      registers,
+    }),
     kubernetesRequestDuration: new Histogram({
       name: 'skylab_kubernetes_request_duration_seconds',
       help: 'Requests to the Kubernetes API, by verb and status code (error: no answer came)',

@@ -18,14 +18,19 @@ export class AdminKube {
     this.#config.loadFromFile(kubeconfig)
   }
 
-  /** One request. A body of PATCH is a merge patch. */
-  async request(method: string, path: string, body?: object): Promise<KubeAnswer> {
+  /** One request. A body of PATCH is a merge patch. Headers can say for whom it is made (`Impersonate-User`). */
+  async request(
+    method: string,
+    path: string,
+    body?: object,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<KubeAnswer> {
     this.#agent ??= this.#connect()
     const { agent, headers: credentials } = await this.#agent
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const text = body === undefined ? '' : JSON.stringify(body)
     // Node gives a DELETE's body no length of its own accord: it would be taken for the next request.
-    const headers = { ...credentials, 'content-type': type, 'content-length': Buffer.byteLength(text) }
+    const headers = { ...credentials, ...more, 'content-type': type, 'content-length': Buffer.byteLength(text) }
     return new Promise((resolve, reject) => {
       const url = `${this.#config.getCurrentCluster()!.server}${path}`
       const outgoing = request(url, { method, headers, agent, timeout: 15_000 }, answer => {

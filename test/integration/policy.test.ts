@@ -1,0 +1,211 @@
+/** What the API server refuses of the controller by k8s/policy.yaml, and of nobody else. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import type { KubeObject } from '../../src/domain.ts'
+import { creationPath, objectPath } from '../../src/kube/kinds.ts'
+import { labels } from '../../src/labs/names.ts'
+import { withOwnership } from '../../src/labs/render.ts'
+import { startFleet } from './harness/fleet.ts'
+import { AdminKube, type KubeAnswer } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+const account = 'system:serviceaccount:skylab:skylab'
+const unique = randomBytes(4).toString('hex')
+const [own, other] = [`policy-${unique}`, `policy-${unique}-other`]
+const op = 7
+
+const admin = new AdminKube(testPlace().kubeconfig)
+const controller = new AdminKube(testPlace().controllerKubeconfig)
+/** UIDs of the namespaces that stand, by name. */
+const uids: Record<string, string> = {}
+
+type Marks = Readonly<Record<string, string>>
+
+const marksOf = (installation: string, itsOp: number | string): Marks => ({
+  [labels.installation]: installation,
+  [labels.op]: String(itsOp),
+})
+
+const namespaceObject = (name: string, marks: Marks): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: marks } },
+})
+
+/** Of two installations that share the ServiceAccount, and of nobody. */
+const standing = [
+  namespaceObject(`${own}-ada`, marksOf(own, op)),
+  namespaceObject(`${own}-grace`, marksOf(own, op + 1)),
+  namespaceObject(`${other}-ada`, marksOf(other, op)),
+  namespaceObject(`${own}-plain`, {}),
+]
+
+beforeAll(async () => {
+  for (const object of standing) {
+    const kube = object.metadata.labels?.[labels.op] ? controller : admin
+    uids[object.metadata.name] = (await kube.create(object)).metadata.uid!
+  }
+})
+
+afterAll(async () => {
+  await Promise.all(standing.map(({ metadata }) => admin.delete('Namespace', metadata.name)))
+  admin.close()
+  controller.close()
+})
+
+/** A ConfigMap as a creation makes it, but for what is said otherwise. */
+function object(namespace: string, more: { op?: number; installation?: string; owner?: string } = {}): KubeObject {
+  const installation = more.installation ?? (namespace.startsWith(other) ? other : own)
+  const metadata = { name: 'nb-ada', namespace, labels: { [labels.installation]: installation } }
+  const owner = `${more.owner ?? namespace}`
+  return withOwnership({ apiVersion: 'v1', kind: 'ConfigMap', metadata }, more.op ?? op, uids[owner] ?? owner)
+}
+
+function create(kube: AdminKube, made: KubeObject, headers?: Readonly<Record<string, string>>): Promise<KubeAnswer> {
+  const path = creationPath(made.apiVersion, made.kind, made.metadata.namespace)
+  return kube.request('POST', `${path}?dryRun=All`, made, headers)
+}
+
+const bare = (namespace: string): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bare', namespace } },
+})
+
+const unowned = () => {
+  const { metadata, ...rest } = object(`${own}-ada`)
+  const { ownerReferences, ...others } = metadata
+  return { ...rest, metadata: others }
+}
+
+test.each<[string, () => KubeObject]>([
+  ['an object of its op, in a namespace of its installation, owned by it', () => object(`${own}-ada`)],
+  ['the same of another installation with the same ServiceAccount', () => object(`${other}-ada`)],
+  ['a namespace with op and installation', () => namespaceObject(`${own}-new`, marksOf(own, op))],
+])('accepted of the controller: %s', async (_, made) => {
+  expect((await create(controller, made())).status).toBe(201)
+})
+
+test.each<[string, string, () => KubeObject]>([
+  ['an older op', 'its op is 6, its namespace has 7', () => object(`${own}-ada`, { op: 6 })],
+  ['a newer op', 'its op is 8, its namespace has 7', () => object(`${own}-ada`, { op: 8 })],
+  ['another installation’s object', `of the installation ${own}`, () => object(`${own}-ada`, { installation: other })],
+  ['an object in another’s namespace', `installation ${other}`, () => object(`${other}-ada`, { installation: own })],
+  ['an object where no lab is', 'is no lab', () => object(`${own}-plain`)],
+  ['an object in a namespace of the cluster', 'is no lab', () => object('default')],
+  ['an object without labels', 'no op, or no installation', () => bare(`${own}-ada`)],
+  ['an object without labels where no lab is', 'no op, or no installation', () => bare('default')],
+  ['an object of a namespace that is gone', 'this very namespace', () => object(`${own}-ada`, { owner: 'gone' })],
+  ['an object of another namespace', 'very namespace', () => object(`${own}-ada`, { owner: `${own}-grace` })],
+  ['an object that belongs to nothing', 'this very namespace', unowned],
+  ['a namespace without labels', 'no op, or no installation', () => namespaceObject(`${own}-new`, {})],
+  [
+    'a namespace without op',
+    'no op, or no installation',
+    () => namespaceObject(`${own}-new`, { [labels.installation]: own }),
+  ],
+  [
+    'a namespace without installation',
+    'no op, or no installation',
+    () => namespaceObject(`${own}-new`, { [labels.op]: '7' }),
+  ],
+  [
+    'a namespace whose op is no number',
+    'no op, or no installation',
+    () => namespaceObject(`${own}-new`, marksOf(own, 'seven')),
+  ],
+])('refused of the controller: %s', async (_, words, made) => {
+  expectRefused(await create(controller, made()), words)
+})
+
+function expectRefused({ status, body }: KubeAnswer, words: string): void {
+  expect(body.message).toContain("ValidatingAdmissionPolicy 'skylab'")
+  expect(body.message).toContain(words)
+  expect([status, body.reason]).toEqual([403, 'Forbidden'])
+}
+
+/** With all rights that there are, and the controller's name: rights refuse it no update, only the policy does. */
+const mighty = { 'Impersonate-User': account, 'Impersonate-Group': 'system:masters' }
+
+async function change(name: string, marks: Readonly<Record<string, string | null>>, subresource = '') {
+  const path = objectPath({ apiVersion: 'v1', kind: 'Namespace', name })
+  const patch = { metadata: { labels: marks, annotations: { touched: 'yes' } } }
+  return admin.request('PATCH', `${path}${subresource}?dryRun=All`, patch, mighty)
+}
+
+test.each<[string, string, string, Record<string, string | null>, string?]>([
+  ['another op', 'ada', 'its op is 8, and was 7', { [labels.op]: '8' }],
+  ['another op by its status', 'ada', 'its op is 8, and was 7', { [labels.op]: '8' }, '/status'],
+  ['no op', 'ada', 'no op, or no installation', { [labels.op]: null }],
+  ['another installation', 'ada', `is of the installation ${own}`, { [labels.installation]: other }],
+  ['labels for one that is no lab', 'plain', 'the namespace is no lab', marksOf(own, op)],
+  ['anything of one that is no lab', 'plain', 'no op, or no installation', {}],
+])('refused of the controller, whatever its rights: to change a namespace: %s', async (_, name, words, marks, sub) => {
+  expectRefused(await change(`${own}-${name}`, marks, sub), words)
+})
+
+test('a namespace that keeps its op and its installation may be changed', async () => {
+  expect((await change(`${own}-ada`, {})).status).toBe(200)
+})
+
+test('an object cannot be given another op, or taken from where it belongs', async () => {
+  const made = await controller.create(object(`${own}-ada`))
+  const path = objectPath({ apiVersion: 'v1', kind: 'ConfigMap', namespace: `${own}-ada`, name: made.metadata.name })
+  const patch = (metadata: object) => admin.request('PATCH', `${path}?dryRun=All`, { metadata }, mighty)
+  expectRefused(await patch({ labels: { [labels.op]: '8' } }), 'its op is 8, its namespace has 7')
+  expectRefused(await patch({ ownerReferences: null }), 'this very namespace')
+  expect((await patch({ annotations: { touched: 'yes' } })).status).toBe(200)
+})
+
+test.each([
+  ['the administrator', undefined],
+  ['a kubelet', 'system:node:kwok-node-0'],
+  ['the garbage collector', 'system:serviceaccount:kube-system:generic-garbage-collector'],
+  ['another ServiceAccount', 'system:serviceaccount:skylab:other'],
+])('nothing is refused of %s', async (_, sender) => {
+  const headers = sender ? { 'Impersonate-User': sender, 'Impersonate-Group': 'system:masters' } : {}
+  for (const made of [bare(`${own}-ada`), bare('default'), namespaceObject(`${own}-new`, {})]) {
+    expect((await create(admin, made, headers)).status).toBe(201)
+  }
+})
+
+interface Manifest {
+  readonly kind: string
+  readonly rules?: readonly { apiGroups: string[]; resources: string[]; verbs: string[] }[]
+  readonly spec?: { matchConstraints?: { resourceRules: readonly { apiGroups: string[]; resources: string[] }[] } }
+}
+
+const manifests = (name: string): Manifest[] =>
+  parseAllDocuments(readFileSync(new URL(`../../k8s/${name}.yaml`, import.meta.url), 'utf8')).map(each => each.toJS())
+
+test('the policy looks at all that the controller has the right to write', () => {
+  const groups = (rule: { apiGroups: string[]; resources: string[] }) =>
+    rule.apiGroups.flatMap(group => rule.resources.map(resource => `${group}/${resource}`))
+  const writes = ['create', 'update', 'patch', '*']
+  const rules = manifests('rbac').flatMap(({ rules = [] }) => rules)
+  const mayWrite = rules.filter(({ verbs }) => verbs.some(verb => writes.includes(verb))).flatMap(groups)
+  const looksAt = manifests('policy').flatMap(({ spec }) => spec?.matchConstraints?.resourceRules.flatMap(groups) ?? [])
+  expect(mayWrite.length).toBeGreaterThan(5)
+  expect(looksAt).toEqual(expect.arrayContaining(mayWrite))
+})
+
+const told = async (url: string) =>
+  /^skylab_admission_policy_active (\d)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]
+
+test('a replica tells that the policy is at work', async context => {
+  const fleet = await startFleet(context, { replicas: 1 })
+  await eventually('the metric', async () => (await told(fleet.url(0))) === '1')
+  expect(await fleet.log(0)).toContain('"msg":"the admission policy is at work"')
+  expect(await fleet.log(0)).not.toContain('is not at work')
+})
+
+test('a replica whom the policy does not concern says so, works on, and has changed nothing by asking', async context => {
+  const { kubeconfig } = testPlace()
+  const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig } } })
+  const warning = '"msg":"the admission policy is not at work: apply k8s/policy.yaml"'
+  await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
+  expect(await told(fleet.url(0))).toBe('0')
+  expect(await admin.get('ConfigMap', 'skylab-policy-probe', 'default')).toBeNull()
+  const user = fleet.user()
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+})
