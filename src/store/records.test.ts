@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import type { LabView } from '../domain.ts'
+import { encodeEvents, encodeFields, parseEvents, parseRecord, type RecordFields, readView } from './records.ts'
+
+const resources = { cpu: 1, memory: 2 ** 30 }
+const view: LabView = {
+  username: 'ada',
+  options: { size: 'small' },
+  env: { A: 'b' },
+  uid: 1,
+  gid: 2,
+  groups: [],
+  quotas: { limits: resources, requests: resources },
+  internalUrl: 'http://nb-ada',
+}
+
+const flat = (fields: Record<string, string>) => Object.entries(fields).flat()
+
+describe('a record', () => {
+  test('is read from the pairs of a hash, each in its type', () => {
+    const fields = {
+      ...{ op: '1795289101344123', kind: 'create', status: 'pending', active: '1', nonce: 'n', token: 't' },
+      ...{ claims: '2', attempts: '1', step: 'make.pod', seq: '7', progress: '40', acceptedAt: '5', failedAt: '6' },
+      ...{ plan: 'v1.sealed', nsUid: 'ns-uid', podUid: 'pod-uid', pod: '1', failing: 'no room' },
+      view: JSON.stringify(view),
+    }
+    expect(parseRecord(flat(fields), 'ada')).toEqual({
+      ...{ op: 1795289101344123, kind: 'create', status: 'pending', active: true, nonce: 'n', token: 't' },
+      ...{ claims: 2, attempts: 1, step: 'make.pod', seq: 7, progress: 40, acceptedAtMs: 5, failedAtMs: 6, view },
+      ...{ sealedPlan: 'v1.sealed', namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true, failing: 'no room' },
+    })
+  })
+
+  test('that lacks all but its op is one that rests', () => {
+    expect(parseRecord(['op', '5', 'plan', '', 'podUid', ''], 'ada')).toMatchObject({
+      ...{ op: 5, active: false, token: '', step: '', seq: 0, failedAtMs: 0, podPresent: false },
+      ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, failing: undefined },
+    })
+  })
+
+  test('without an op is none', () => {
+    expect(parseRecord([], 'ada')).toBeNull()
+    expect(parseRecord(['status', 'running'], 'ada')).toBeNull()
+  })
+
+  test.each([undefined, '', 'no JSON', '{}', '{"username":"ada"}'])('whose view is %j has a blank one', text => {
+    expect(readView(text, 'ada')).toMatchObject({ username: 'ada', env: {}, internalUrl: '' })
+    expect(parseRecord(flat({ op: '1', ...(text !== undefined && { view: text }) }), 'ada')!.view.username).toBe('ada')
+  })
+})
+
+describe('fields', () => {
+  test('are written under the names and in the forms that a record is read by', () => {
+    const fields = {
+      ...{ step: 'start', attempts: 3, progress: 55, namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true },
+      ...{ failing: 'why', view },
+    } satisfies RecordFields
+    const written: string[] = JSON.parse(encodeFields(fields))
+    expect(written.every(each => typeof each === 'string')).toBe(true)
+    expect(parseRecord(['op', '1', ...written], 'ada')).toMatchObject(fields)
+    expect(encodeFields({ acting: false, podPresent: false })).toBe('["acting","0","pod","0"]')
+    expect(encodeFields({})).toBe('[]')
+  })
+
+  test.each(['\ud83d', 'cut \ud83d', '\ude00 cut', '\0 "\\ é'])('and events are well-formed: %j', words => {
+    const [[type, data]] = JSON.parse(encodeEvents([['error', words]]))
+    expect([type, data]).toEqual(['error', words.toWellFormed()])
+    expect(JSON.parse(encodeFields({ failing: words }))).toEqual(['failing', words.toWellFormed()])
+  })
+})
+
+test('events are read from the entries of a stream', () => {
+  const entries: [string, string[]][] = [
+    ['5-1', ['event', 'info', 'data', 'begun']],
+    ['5-2', ['event', 'complete', 'data', 'up']],
+  ]
+  expect(parseEvents(entries)).toEqual([
+    { id: '5-1', event: 'info', data: 'begun' },
+    { id: '5-2', event: 'complete', data: 'up' },
+  ])
+})

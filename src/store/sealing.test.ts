@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NeedsSomeone } from '../errors.ts'
+import { Sealer } from './sealing.ts'
+
+const [older, newer] = [randomBytes(32), randomBytes(32)]
+const sealer = new Sealer([older])
+const sealed = sealer.seal('a token', 'ada', 'nonce')
+
+test('opens for the user and the acceptance that it was sealed for', () => {
+  expect(sealer.open(sealed, 'ada', 'nonce')).toBe('a token')
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.uuid(), (text, user, nonce) => {
+      expect(sealer.open(sealer.seal(text, user, nonce), user, nonce)).toBe(text)
+    }),
+  )
+})
+
+test('shows nothing of what is sealed, and is another each time', () => {
+  expect(Buffer.from(sealed.split('.').at(-1)!, 'base64url').toString()).not.toContain('token')
+  expect(sealed).not.toContain(older.toString('base64url'))
+  expect(sealer.seal('a token', 'ada', 'nonce')).not.toBe(sealed)
+})
+
+describe('does not open, and says so without what is in it', () => {
+  const refuses = (attempt: () => string) => {
+    expect(attempt).toThrow(NeedsSomeone)
+    expect(attempt).toThrow('does not open')
+  }
+
+  test('for another user, or another acceptance', () => {
+    refuses(() => sealer.open(sealed, 'grace', 'nonce'))
+    refuses(() => sealer.open(sealed, 'ada', 'another'))
+  })
+
+  test('with any part of it changed, cut or taken from another', () => {
+    const parts = sealed.split('.')
+    const other = sealer.seal('another', 'ada', 'nonce').split('.')
+    for (const place of [2, 3, 4]) {
+      const flipped = Buffer.from(parts[place]!, 'base64url')
+      flipped[0]! ^= 1
+      for (const part of [flipped.toString('base64url'), parts[place]!.slice(0, -4), '', other[place]!]) {
+        refuses(() => sealer.open(parts.with(place, part).join('.'), 'ada', 'nonce'))
+      }
+    }
+    refuses(() => sealer.open(parts.slice(0, 3).join('.'), 'ada', 'nonce'))
+  })
+})
+
+describe('keys', () => {
+  test('are rotated: the first seals, all open', () => {
+    const both = new Sealer([newer, older])
+    expect(both.open(sealed, 'ada', 'nonce')).toBe('a token')
+    const fresh = both.seal('a token', 'ada', 'nonce')
+    expect(new Sealer([newer]).open(fresh, 'ada', 'nonce')).toBe('a token')
+    expect(() => sealer.open(fresh, 'ada', 'nonce')).toThrow('a key that this replica does not have')
+    expect(() => new Sealer([newer]).open(sealed, 'ada', 'nonce')).toThrow(NeedsSomeone)
+  })
+
+  test('of another name are not tried, nor is another form', () => {
+    const [version, ...rest] = sealed.split('.')
+    expect(() => sealer.open(['v2', ...rest].join('.'), 'ada', 'nonce')).toThrow('does not have')
+    expect(() => sealer.open([version, '000000000000', ...rest.slice(1)].join('.'), 'ada', 'nonce')).toThrow(
+      'does not have',
+    )
+    expect(() => sealer.open('', 'ada', 'nonce')).toThrow('does not have')
+  })
+
+  test('are needed', () => {
+    expect(() => new Sealer([])).toThrow('no sealing key')
+  })
+})
