@@ -7,6 +7,7 @@ import { type Replica, wire } from './wire.ts'
 /** How long a balancer may go on sending requests to who has just turned unready. */
 const unreadyMs = 1_500
 const lookMs = 200
+const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
@@ -70,8 +71,21 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
   while (!(await replica.compared().catch(() => false))) await clock.sleep(lookMs, signal)
+  await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
   log.info('ready')
+}
+
+/** Waits while the others seal with a key that this replica lacks: it would accept what they cannot open. */
+async function mayOpen({ owners, clock, log }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  while (!owners.opens) {
+    if (owners.opens === false && !waiting.has(othersKey)) {
+      waiting.add(othersKey)
+      log.error('the other replicas seal with a key that is not in sealing.keyFiles here')
+    }
+    await clock.sleep(lookMs, signal)
+  }
+  waiting.delete(othersKey)
 }
 
 /** Whether Redis answers, and will keep what it is given. */

@@ -31,6 +31,9 @@ import { collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
 
+/** TTLs after which the sealing key of replicas that are no more binds nobody. */
+const forgetKeyAfter = 3
+
 /** The longest request to Kubernetes that a former owner may still have in flight. */
 const longestRequestMs = ({ kubernetes }: Settings['config']) => kubernetes.requestTimeoutSeconds * 1000
 
@@ -88,7 +91,7 @@ type Base = {
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
 
-function wireStore({ settings, config, clock, log, metrics }: Base) {
+function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
   const connection = new Connection({
     config: config.redis,
     password: settings.redisPassword,
@@ -98,6 +101,7 @@ function wireStore({ settings, config, clock, log, metrics }: Base) {
       metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
   })
   const keys = new Keys(config.redis.keyPrefix)
+  const sealing = { ids: sealer.ids, keepMs: forgetKeyAfter * config.engine.leaseTtlMs }
   const retention = {
     tombstoneMs: config.times.tombstoneSeconds * 1000,
     idempotencyMs: config.times.idempotencySeconds * 1000,
@@ -106,8 +110,15 @@ function wireStore({ settings, config, clock, log, metrics }: Base) {
   return {
     connection,
     keys,
-    labs: new LabStore(connection, keys, retention),
-    owners: new OwnerStore({ connection, keys, clock, tombstoneMs: retention.tombstoneMs, holdMs: holdMs(config) }),
+    labs: new LabStore(connection, keys, retention, sealing),
+    owners: new OwnerStore({
+      connection,
+      keys,
+      clock,
+      sealing,
+      tombstoneMs: retention.tombstoneMs,
+      holdMs: holdMs(config),
+    }),
     compares: new CompareStore(connection, keys),
     bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),
   }

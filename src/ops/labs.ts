@@ -63,6 +63,7 @@ export class Labs implements LabService {
       }),
     )
     if (accepted.answer === 'mismatch') throw mismatch()
+    if (accepted.answer === 'sealed') throw this.#lacksKey()
     if (accepted.answer === 'exists')
       throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
     await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0)
@@ -99,6 +100,11 @@ export class Labs implements LabService {
 
   events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null> {
     return available(() => this.#options.feeds.open(username, lastEventId))
+  }
+
+  #lacksKey(): ApiError {
+    this.#options.log.error('a creation was put off: the replicas seal with a key that is not in sealing.keyFiles here')
+    return unavailable('this replica lacks the key that plans are sealed with')
   }
 
   async #accepted(kind: 'create' | 'delete', user: string, op: number): Promise<void> {

@@ -8,6 +8,7 @@
  * | generation | hash | never | identity of the Redis whose data were compared, and the last op found in it |
  * | mark | string | yes | the compare in progress |
  * | hold | string | yes | operations up to this op are not claimed yet |
+ * | sealing | string | yes | id of the key that plans are sealed with; kept by all who have it |
  * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
  * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
  * | deadlines | sorted set | empty when idle | users with an operation, by its deadline |
@@ -25,6 +26,7 @@ export class Keys {
   readonly generation: string
   readonly mark: string
   readonly hold: string
+  readonly sealing: string
   readonly waiting: string
   readonly owned: string
   readonly deadlines: string
@@ -39,6 +41,7 @@ export class Keys {
     this.generation = `${this.#tag}generation`
     this.mark = `${this.#tag}mark`
     this.hold = `${this.#tag}hold`
+    this.sealing = `${this.#tag}sealing`
     this.waiting = `${this.#tag}waiting`
     this.owned = `${this.#tag}owned`
     this.deadlines = `${this.#tag}deadlines`

@@ -5,6 +5,7 @@ import { unavailable } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
+import type { SealingKeys } from './sealing.ts'
 
 /** Milliseconds; from the configuration. */
 export interface Retention {
@@ -56,17 +57,22 @@ export class LabStore {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #retention: Retention
+  readonly #sealing: SealingKeys
   /** Called whenever an answer says that the data must first be compared. */
   onComparing: () => void = () => {}
 
-  constructor(connection: Connection, keys: Keys, retention: Retention) {
+  constructor(connection: Connection, keys: Keys, retention: Retention, sealing: SealingKeys) {
     this.#connection = connection
     this.#keys = keys
     this.#retention = retention
+    this.#sealing = sealing
   }
 
-  /** The one write that begins a creation. `mismatch`: the idempotency key was used with another body. */
-  async acceptCreate(creation: Creation): Promise<Accepted | { readonly answer: 'exists' | 'mismatch' }> {
+  /**
+   * The one write that begins a creation. `mismatch`: the idempotency key was used with another body; `sealed`: the other
+   * replicas seal with a key that is not ours, and would not open what we accept.
+   */
+  async acceptCreate(creation: Creation): Promise<Accepted | { readonly answer: 'exists' | 'mismatch' | 'sealed' }> {
     const { user, nonce, idempotency } = creation
     const k = this.#keys
     const [answer, op] = await this.#ask(
@@ -81,6 +87,7 @@ export class LabStore {
         k.index,
         k.tombstone(user),
         k.nonce(nonce),
+        k.sealing,
       ].concat(idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce)),
       [
         user,
@@ -93,9 +100,11 @@ export class LabStore {
         this.#retention.idempotencyMs,
         nonceMs,
         this.#retention.eventsMs,
+        this.#sealing.ids,
+        this.#sealing.keepMs,
       ],
     )
-    if (answer === 'exists' || answer === 'mismatch') return { answer }
+    if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
     return { answer: 'accepted', op: Number(op) }
   }
 

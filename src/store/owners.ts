@@ -4,6 +4,7 @@ import { Fenced } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
+import type { SealingKeys } from './sealing.ts'
 
 /** Who is writing: the operation, and the lease's value. */
 export interface Ownership {
@@ -41,6 +42,7 @@ export interface OwnerStoreOptions {
   readonly connection: Connection
   readonly keys: Keys
   readonly clock: Clock
+  readonly sealing: SealingKeys
   readonly tombstoneMs: number
   /** How long operations that a compare found are held. */
   readonly holdMs: number
@@ -52,25 +54,36 @@ export class OwnerStore {
   readonly #tombstoneMs: number
   readonly #holdMs: number
   readonly #clock: Clock
+  readonly #sealing: SealingKeys
+  #opens: boolean | undefined
   #hold = { op: '0', sinceMs: 0 }
   #passedHold = ''
   onComparing: () => void = () => {}
 
-  constructor({ connection, keys, clock, tombstoneMs, holdMs }: OwnerStoreOptions) {
+  constructor({ connection, keys, clock, sealing, tombstoneMs, holdMs }: OwnerStoreOptions) {
     this.#connection = connection
     this.#keys = keys
     this.#clock = clock
+    this.#sealing = sealing
     this.#tombstoneMs = tombstoneMs
     this.#holdMs = holdMs
   }
 
-  /** What there is to own; null while comparing. `all`: every owned one, to watch their beats. */
+  /** Whether what the replicas seal now can be opened here, as the last look told; undefined before the first. */
+  get opens(): boolean | undefined {
+    return this.#opens
+  }
+
+  /** What there is to own; null while comparing, or without the key. `all`: every owned one, to watch their beats. */
   async look(limit: number, all: boolean): Promise<Look | null> {
     const k = this.#keys
-    const keys = [k.generation, k.waiting, k.owned, k.deadlines, k.hold]
-    const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold]
-    const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing']
+    const { ids, keepMs } = this.#sealing
+    const keys = [k.generation, k.waiting, k.owned, k.deadlines, k.hold, k.sealing]
+    const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold, ids, keepMs]
+    const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing' | 'sealed']
     if (answer[0] === 'comparing') return this.#comparing()
+    this.#opens = answer[0] !== 'sealed'
+    if (!this.#opens) return null
     const [now, held, waiting, owned, overdue] = answer as LookAnswer
     this.#watchHold(held)
     const scored = (flat: string[]) =>
@@ -89,8 +102,8 @@ export class OwnerStore {
     const k = this.#keys
     const [answer, remaining, found, ...flat] = (await this.#connection.run(
       'claim-operation',
-      [k.generation, k.record(user), k.waiting, k.owned, k.deadlines, k.lease(user), k.hold],
-      identity => [identity, user, token, ttlMs, this.#passedHold],
+      [k.generation, k.record(user), k.waiting, k.owned, k.deadlines, k.lease(user), k.hold, k.sealing],
+      identity => [identity, user, token, ttlMs, this.#passedHold, this.#sealing.ids],
     )) as string[]
     if (answer === 'comparing') return this.#comparing()
     const record = answer === 'claimed' ? parseRecord(flat, user) : null

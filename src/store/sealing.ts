@@ -2,6 +2,14 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { NeedsSomeone } from '../errors.ts'
 
+/** What Redis is told of a replica's keys. */
+export interface SealingKeys {
+  /** As `Sealer.ids`. */
+  readonly ids: string
+  /** How long the key that seals is remembered when nobody who has it is there any more. */
+  readonly keepMs: number
+}
+
 interface Key {
   readonly id: string
   readonly bytes: Buffer
@@ -14,6 +22,11 @@ export class Sealer {
   constructor(keys: readonly Buffer[]) {
     if (keys.length === 0) throw new NeedsSomeone('no sealing key')
     this.#keys = keys.map(bytes => ({ bytes, id: createHash('sha256').update(bytes).digest('hex').slice(0, 12) }))
+  }
+
+  /** Names of the keys that tell nothing of them, the one that seals first; parted by spaces. */
+  get ids(): string {
+    return this.#keys.map(({ id }) => id).join(' ')
   }
 
   /** Seals `text` for one user and one acceptance, which alone it opens for. */

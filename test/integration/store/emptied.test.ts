@@ -5,7 +5,7 @@ import type { Connection } from '../../../src/store/connection.ts'
 import { type Accepted, LabStore } from '../../../src/store/labs.ts'
 import type { Ownership } from '../../../src/store/owners.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
-import { creation, eventsMs, ownRedis, Store, tombstoneMs, useStore } from './store.ts'
+import { creation, eventsMs, ownRedis, Store, sealing, tombstoneMs, useStore } from './store.ts'
 
 const store = useStore()
 
@@ -70,7 +70,8 @@ test('no number comes twice over twenty times of losing everything, accepting as
   // Sent at once, in this order: nothing lies between a number and the loss of it.
   const run = async (name: string, names: string[], args: (identity: string) => (string | number)[]) =>
     callCommand(redis, name, names, args(identity))
-  const labs = new LabStore({ run } as unknown as Connection, keys, { tombstoneMs, idempotencyMs: 1000, eventsMs })
+  const retention = { tombstoneMs, idempotencyMs: 1000, eventsMs }
+  const labs = new LabStore({ run } as unknown as Connection, keys, retention, sealing)
   const accepted: Promise<unknown>[] = []
   for (let round = 0; round < 20; round++) {
     void redis.flushall()

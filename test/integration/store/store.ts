@@ -14,6 +14,7 @@ import { Keys } from '../../../src/store/keys.ts'
 import { type Accepted, type Creation, type Deletion, LabStore } from '../../../src/store/labs.ts'
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
 import type { NewEvent } from '../../../src/store/records.ts'
+import type { SealingKeys } from '../../../src/store/sealing.ts'
 import { testPlace } from '../harness/place.ts'
 
 export const ttlMs = 3000
@@ -22,6 +23,7 @@ export const tombstoneMs = 600_000
 export const holdMs = 3_600_000
 /** Streams of ended operations stay beside a newer one for this long. */
 export const eventsMs = 1_800_000
+export const sealing: SealingKeys = { ids: 'first second', keepMs: 60_000 }
 export const hourUs = 3_600_000_000
 
 /** The clock that ops are drawn from, as far as this process knows it. */
@@ -63,6 +65,7 @@ export const deletion = (user: string, more: Partial<Deletion> = {}): Deletion =
 /** What one replica has of the store, and what only a test has. */
 export class Store {
   readonly server: Redis
+  readonly prefix: string
   readonly connection: Connection
   readonly keys: Keys
   readonly labs: LabStore
@@ -71,21 +74,27 @@ export class Store {
   /** A connection beside the store's own, for looking and for breaking. */
   readonly redis: Client
 
-  private constructor(server: Redis, prefix: string, url: string) {
+  private constructor(server: Redis, prefix: string, url: string, sealing: SealingKeys) {
     this.server = server
+    this.prefix = prefix
     const config = configSchema.shape.redis.parse({ url, keyPrefix: prefix })
     this.connection = new Connection({ config, clock: systemClock, onError: () => {} })
     this.keys = new Keys(prefix)
-    this.labs = new LabStore(this.connection, this.keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs })
     const { connection, keys } = this
-    this.owners = new OwnerStore({ connection, keys, clock: systemClock, tombstoneMs, holdMs })
+    this.labs = new LabStore(connection, keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs }, sealing)
+    this.owners = new OwnerStore({ connection, keys, clock: systemClock, sealing, tombstoneMs, holdMs })
     this.compares = new CompareStore(this.connection, this.keys)
     this.redis = new Client(server.url).on('error', () => {})
   }
 
   /** Connected. `url`: where the store's own connections go, when not straight to the server. */
-  static async open(server: Redis, prefix = `t${randomBytes(6).toString('hex')}`, url = server.url): Promise<Store> {
-    const store = new Store(server, prefix, url)
+  static async open(
+    server: Redis,
+    prefix = `t${randomBytes(6).toString('hex')}`,
+    url = server.url,
+    keys: SealingKeys = sealing,
+  ): Promise<Store> {
+    const store = new Store(server, prefix, url, keys)
     store.connection.open()
     await store.connected()
     return store

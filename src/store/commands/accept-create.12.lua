@@ -1,11 +1,13 @@
 -- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
--- Sent again with the same nonce, it answers as before.
--- @include time events draw generation
--- KEYS: generation last record events waiting deadlines bell index tombstone nonce idempotency
--- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs
--- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'}
-local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, idempotency = unpack(KEYS)
-local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms = unpack(ARGV)
+-- Sent again with the same nonce, it answers as before. What the other replicas could not open is not accepted.
+-- @include time events draw generation sealing
+-- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency
+-- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
+--   keepSealingMs
+-- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours)
+local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency = unpack(KEYS)
+local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
+  keep_sealing_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -25,6 +27,10 @@ local standing = redis.call('HMGET', record, 'status', 'op')
 if standing[1] and standing[1] ~= 'failed' then
   return { 'exists' }
 end
+if not may_open(sealing, sealing_ids) then
+  return { 'sealed' }
+end
+seal_with_first(sealing, sealing_ids, keep_sealing_ms)
 
 local gone = redis.call('GET', tombstone)
 local op = draw(last, standing[2], gone)

@@ -1,18 +1,18 @@
 -- Claims an operation for who holds the user's lease: writes its token into the record, from where on every script of
 -- the owner is known by it. An operation that was found in a Redis just restarted waits until former owners stopped.
 -- Sent again with the same token, it answers as before and counts nothing twice.
--- @include time generation
--- KEYS: generation record waiting owned deadlines lease hold
--- ARGV: identity user token ttlMs passedHold
+-- @include time generation sealing
+-- KEYS: generation record waiting owned deadlines lease hold sealing
+-- ARGV: identity user token ttlMs passedHold sealingIds
 --   passedHold: a hold that this replica has seen stand for its whole time by its own clock
 -- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}
-local generation, record, waiting, owned, deadlines, lease, hold = unpack(KEYS)
-local identity, user, token, ttl, passed = unpack(ARGV)
+local generation, record, waiting, owned, deadlines, lease, hold, sealing = unpack(KEYS)
+local identity, user, token, ttl, passed, sealing_ids = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
 end
-if redis.call('GET', lease) ~= token then
+if redis.call('GET', lease) ~= token or not may_open(sealing, sealing_ids) then
   return { 'refused' }
 end
 local op, active, acting, holder = unpack(redis.call('HMGET', record, 'op', 'active', 'acting', 'token'))
