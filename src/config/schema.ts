@@ -178,7 +178,7 @@ const sealing = z.strictObject({
     .array(z.string())
     .default([])
     .describe(
-      '32 bytes in base64 each; the first seals, all open. SKYLAB_SEALING_KEY in the environment goes before them',
+      '32 bytes in base64 each; the first seals, all open. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
     ),
 })
 
