@@ -20,7 +20,8 @@ async function readiness(fleet: Fleet): Promise<{ status: number; waiting: strin
 }
 
 async function expectWaiting(fleet: Fleet, what: string): Promise<void> {
-  await eventually('an answer', async () => (await readiness(fleet)).waiting === what)
+  // The process may still have to start.
+  await eventually('an answer', async () => (await readiness(fleet)).waiting === what, 60_000)
   expect((await readiness(fleet)).status).toBe(503)
   expect((await fetch(`${fleet.url(0)}/healthz`)).status).toBe(200)
 }
