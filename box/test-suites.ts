@@ -1,6 +1,6 @@
 /** Suites of `npm test`: what each runs, and how its outcome is counted. */
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -88,22 +88,37 @@ export interface VitestOptions {
   readonly signal: AbortSignal
 }
 
-/** Runs one project of vitest. */
-export async function runVitest({ project, args, env = {}, folder, signal }: VitestOptions): Promise<Counts> {
+/** Runs one project of vitest, and counts. */
+export async function runVitest(options: VitestOptions): Promise<Counts> {
+  const { ended, report } = await reportVitest(options)
+  const counts = countReport(report)
+  // Such as an error that no test threw.
+  return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+}
+
+/** Runs one project of vitest; gives its report, and whether it ended well. */
+export async function reportVitest(options: VitestOptions): Promise<{ ended: boolean; report: VitestReport }> {
+  const { project, args, env = {}, folder, signal } = options
   const report = join(folder, `vitest-${project}.json`)
+  rmSync(report, { force: true })
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const command = [program('vitest/vitest.mjs'), 'run', '--project', project, '--passWithNoTests']
   const { code } = await runNode([...command, ...reporters, ...args], { env, signal })
-  const counts = countReport(readReport(report))
-  // Such as an error that no test threw.
-  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+  return { ended: code === 0, report: readReport(report) }
 }
 
-/** As much of vitest's JSON report as is counted. */
+/** As much of vitest's JSON report as is counted, or told. */
 export interface VitestReport {
   readonly testResults: readonly {
+    /** Path of the file. */
+    readonly name?: string
     readonly status: string
-    readonly assertionResults: readonly { readonly status: string }[]
+    readonly message?: string
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly title?: string
+      readonly failureMessages?: readonly string[]
+    }[]
   }[]
 }
 

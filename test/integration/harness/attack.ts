@@ -2,7 +2,6 @@
  * One attack: faults of which each needs proof that it landed, fleets that are judged at rest, and a line of figures. A
  * run without a blow, with one that missed, or with a broken promise is red.
  */
-import { appendFileSync } from 'node:fs'
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import { expect, type TestContext, test } from 'vitest'
@@ -10,11 +9,7 @@ import { aborted } from '../../../box/program.ts'
 import { controlVariable } from './controls.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { judge } from './judge.ts'
-
-/** In the environment of vitest: the file to which every line of figures is added, instead of being printed. */
-export const resultsVariable = 'SKYLAB_RESULTS'
-/** In the environment of vitest: the seed of a run that is to be repeated. */
-export const seedVariable = 'SKYLAB_SEED'
+import { type Result, seedVariable, tell } from './result.ts'
 
 const defaultLimitMs = 120_000
 
@@ -44,27 +39,6 @@ export interface Fight {
   figure(name: string, value: unknown): void
   /** A promise that was broken, where the judge alone would not see it. */
   violation(words: string): void
-}
-
-/** What is told of one attack. */
-export interface Result {
-  readonly test: string
-  readonly injected: number
-  readonly landed: number
-  readonly missed: number
-  readonly violations: readonly string[]
-  /** Of what `took` was told, in ms. */
-  readonly p50?: number
-  readonly p99?: number
-  readonly max?: number
-  readonly seed: number
-  readonly seconds: number
-  /** The first line of what it ended with, where it did not come to its end. */
-  readonly error?: string
-  /** The guard that was removed. */
-  readonly control?: string
-  /** Of a red one: whose logs are kept. */
-  readonly fleets?: readonly string[]
 }
 
 class Record {
@@ -127,7 +101,7 @@ async function fight(name: string, body: (fight: Fight) => Promise<void>, contex
   } catch (thrown) {
     error = thrown ?? new Error('nothing was thrown')
   }
-  report(record.result(name, seed, (performance.now() - begunMs) / 1000, error))
+  tell(record.result(name, seed, (performance.now() - begunMs) / 1000, error))
   if (error !== undefined) throw error
   expect({ violations: record.violations, landed: record.landed }).toEqual({ violations: [], landed: record.injected })
   expect(record.injected, 'blows').toBeGreaterThan(0)
@@ -154,11 +128,4 @@ function fightOf(record: Record, seed: number, context: TestContext): Fight {
     figure: (figure, value) => void record.figures.push([figure, value]),
     violation: words => void record.violations.push(words),
   }
-}
-
-function report(result: Result): void {
-  const text = JSON.stringify(result)
-  const file = process.env[resultsVariable]
-  if (file) appendFileSync(file, `${text}\n`)
-  else process.stdout.write(`RESULT ${text}\n`)
 }

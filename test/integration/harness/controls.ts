@@ -23,6 +23,14 @@ export interface Edit {
 export interface Control {
   readonly name: string
   readonly edits: readonly Edit[]
+  /** What must turn red without this guard; empty where a control serves an attack of its own. */
+  readonly attacks: readonly Reddened[]
+}
+
+/** An attack, by how its name begins, with what must be wrong in its violations or its failure. */
+export interface Reddened {
+  readonly name: string
+  readonly expected: RegExp
 }
 
 const leases = 'src/leases/leases.ts'
@@ -31,6 +39,7 @@ export const controls: readonly Control[] = [
   {
     // An owner goes on until a script refuses it: neither its own clock nor what it hears stops it.
     name: 'no-self-stop',
+    attacks: [],
     edits: [
       {
         file: leases,
@@ -45,6 +54,7 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-fence',
+    attacks: [{ name: 'T4 ', expected: /./ }],
     edits: [
       {
         file: 'src/store/commands/include/owner.lua',

@@ -1,0 +1,81 @@
+/** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that. */
+import { readFileSync } from 'node:fs'
+import { type Control, controls, controlVariable } from '../test/integration/harness/controls.ts'
+import { type Result, whyRed } from '../test/integration/harness/result.ts'
+import { environment, type FaultsContext, type FaultsOutcome } from './faults-attacks.ts'
+import { columns, parseResults } from './faults-table.ts'
+import { UsageError } from './test-options.ts'
+import { type ClusterRun, onCluster } from './test-runs.ts'
+import { reportVitest } from './test-suites.ts'
+
+/** What one control showed. */
+export interface Shown {
+  readonly control: string
+  readonly attack: string
+  readonly expected: RegExp
+  /** What the attack says is wrong; null where nothing is. */
+  readonly shown: string | null
+}
+
+export async function runControls(context: FaultsContext): Promise<FaultsOutcome> {
+  const chosen = choose(context.options.filters)
+  const shown = await onCluster(context, true, async run => {
+    const all: Shown[] = []
+    for (const control of chosen) {
+      all.push(...(await context.progress.part(control.name, () => runControl(context, run, control))))
+    }
+    return all
+  })
+  return { table: formatControls(shown), isRight: shown.every(isRed) }
+}
+
+/** Those whose names contain one of these; some are for attacks alone. */
+function choose(filters: readonly string[]): Control[] {
+  const chosen = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
+  if (chosen.length === 0) throw new UsageError(`no control is called ${filters.join(' or ')}`)
+  return chosen.filter(({ attacks }) => attacks.length > 0)
+}
+
+async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
+  const { options, results, signal } = context
+  const pattern = control.attacks.map(({ name }) => `^${name}`).join('|')
+  const { report } = await reportVitest({
+    project: 'faults',
+    args: ['-t', pattern],
+    env: { ...run.env, ...environment(options, results), [controlVariable]: control.name },
+    folder: run.folder,
+    signal,
+  })
+  const told = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === control.name)
+  const failures = report.testResults.flatMap(({ assertionResults }) => assertionResults)
+  return control.attacks.map(({ name, expected }): Shown => {
+    const words = told.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)
+    const messages = failures.filter(({ title }) => title?.startsWith(name)).flatMap(each => each.failureMessages ?? [])
+    const all = [...words, ...messages]
+    return {
+      control: control.name,
+      attack: name,
+      expected,
+      shown: all.find(each => expected.test(each)) ?? all[0] ?? null,
+    }
+  })
+}
+
+const wordsOf = (result: Result): string[] => [...result.violations, whyRed(result) ?? []].flat()
+
+/** Red, and for its reason. */
+export const isRed = ({ shown, expected }: Shown): boolean => shown !== null && expected.test(shown)
+
+const longest = 100
+
+export function formatControls(all: readonly Shown[]): string {
+  const cells = all.map(each => {
+    const line = each.shown?.split('\n').find(part => each.expected.test(part)) ?? each.shown?.split('\n')[0]
+    const verdict = isRed(each) ? 'red' : each.shown === null ? 'GREEN' : 'red for ANOTHER reason'
+    return [each.control, each.attack, String(each.expected), (line ?? 'nothing').trim().slice(0, longest), verdict]
+  })
+  const red = all.filter(isRed).length
+  const sum = `${all.length} controls, ${red} red for their reason, ${all.length - red} not`
+  const headings = ['control', 'attack', 'expected', 'shown', '']
+  return [...columns([headings, ...cells], headings.length), sum].join('\n')
+}
