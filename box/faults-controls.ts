@@ -1,9 +1,11 @@
 /** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that. */
 import { readFileSync } from 'node:fs'
-import { type Control, controls, controlVariable } from '../test/integration/harness/controls.ts'
+import { fileURLToPath } from 'node:url'
+import { type Control, controls, controlVariable, edited, isOfCluster } from '../test/integration/harness/controls.ts'
 import { type Result, whyRed } from '../test/integration/harness/result.ts'
 import { environment, type FaultsContext, type FaultsOutcome } from './faults-attacks.ts'
 import { columns, parseResults } from './faults-table.ts'
+import { untilPolicy } from './policy.ts'
 import { UsageError } from './test-options.ts'
 import { type ClusterRun, onCluster } from './test-runs.ts'
 import { reportVitest } from './test-suites.ts'
@@ -22,7 +24,7 @@ export async function runControls(context: FaultsContext): Promise<FaultsOutcome
   const shown = await onCluster(context, true, async run => {
     const all: Shown[] = []
     for (const control of chosen) {
-      all.push(...(await context.progress.part(control.name, () => runControl(context, run, control))))
+      all.push(...(await context.progress.part(control.name, () => onEditedCluster(context, run, control))))
     }
     return all
   })
@@ -34,6 +36,21 @@ function choose(filters: readonly string[]): Control[] {
   const chosen = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
   if (chosen.length === 0) throw new UsageError(`no control is called ${filters.join(' or ')}`)
   return chosen.filter(({ attacks }) => attacks.length > 0)
+}
+
+/** What an operator applied is changed for as long as the control runs. */
+async function onEditedCluster(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
+  const [edit] = control.edits.filter(isOfCluster)
+  if (!edit) return runControl(context, run, control)
+  const manifest = readFileSync(fileURLToPath(new URL(`../${edit.file}`, import.meta.url)), 'utf8')
+  await run.apply(edited(manifest, edit, control.name))
+  await untilPolicy('gone', run.controllerKubeconfig, context.signal)
+  try {
+    return await runControl(context, run, control)
+  } finally {
+    await run.apply(manifest)
+    await untilPolicy('at work', run.controllerKubeconfig, context.signal)
+  }
 }
 
 async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {

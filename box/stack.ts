@@ -1,13 +1,9 @@
 /** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
-import { systemClock } from '../src/clock.ts'
-import { KubeClient } from '../src/kube/client.ts'
-import { askForPolicy } from '../src/ops/policy.ts'
-import { silentLogger } from '../src/telemetry/log.ts'
-import { waitUntil } from './api-client.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
 import { type Balancer, startBalancer } from './haproxy.ts'
 import { labImage } from './image/lab.ts'
+import { untilPolicy } from './policy.ts'
 import type { Progress } from './progress.ts'
 import { type Redis, startRedis } from './redis.ts'
 import { type Need, setup, type Tools } from './setup.ts'
@@ -101,21 +97,8 @@ async function startFront(replicas: readonly Replica[], { stateDir, tools, signa
 export async function grantRights(cluster: Cluster, signal?: AbortSignal): Promise<string> {
   for (const file of manifests) await cluster.apply(await readFile(file, 'utf8'))
   const kubeconfig = await cluster.tokenKubeconfig(account.namespace, account.name)
-  await policyAtWork(kubeconfig, signal)
+  await untilPolicy('at work', kubeconfig, signal)
   return kubeconfig
-}
-
-/** API servers take a second to notice a new policy. */
-async function policyAtWork(kubeconfig: string, signal: AbortSignal | undefined): Promise<void> {
-  const kubernetes = { kubeconfig, requestTimeoutSeconds: 5, maxInFlight: 1 }
-  const common = { clock: systemClock, log: silentLogger(), version: 'set-up', replica: 'set-up' }
-  const kube = new KubeClient({ ...common, kubernetes })
-  const isAtWork = async () => (await askForPolicy({ kube, installation: 'skylab', signal })) === null
-  try {
-    await waitUntil(isAtWork, { what: 'the admission policy', limitMs: 30_000, ...(signal && { signal }) })
-  } finally {
-    await kube.close()
-  }
 }
 
 function startReplicas(configFile: string, { replicas, stateDir, progress }: StackOptions): Promise<Replica[]> {

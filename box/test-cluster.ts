@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { placeVariable, type TestPlace } from '../test/integration/harness/place.ts'
-import { type ClusterChoice, startCluster } from './cluster.ts'
+import { type Cluster, type ClusterChoice, startCluster } from './cluster.ts'
 import type { Progress } from './progress.ts'
 import type { Tools } from './setup.ts'
 import { grantRights } from './stack.ts'
@@ -24,6 +24,10 @@ const kwokNodes = 3
 export interface TestCluster {
   /** What the tests' environment must hold. */
   readonly env: Readonly<Record<string, string>>
+  /** Applies objects as the administrator. */
+  readonly apply: Cluster['apply']
+  /** Path of the kubeconfig as which replicas run. */
+  readonly controllerKubeconfig: string
   /** Ends it, and lets go of the machine's real node. */
   stop(): Promise<void>
 }
@@ -54,5 +58,6 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
   }
   const file = join(stateDir, 'test-place.json')
   writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
-  return { env: { [placeVariable]: file }, stop: () => cluster.stop() }
+  const { apply } = cluster
+  return { env: { [placeVariable]: file }, apply, controllerKubeconfig, stop: () => cluster.stop() }
 }

@@ -46,7 +46,7 @@ export async function onRun<T>(
   }
 }
 
-export interface ClusterRun extends Pick<TestCluster, 'env'> {
+export interface ClusterRun extends Omit<TestCluster, 'stop'> {
   readonly folder: string
 }
 
@@ -59,7 +59,7 @@ export function onCluster<T>(
   return onRun(context, async folder => {
     const cluster = await startTestCluster({ ...context, ...context.choice, stateDir: folder, labsOnKwok })
     try {
-      return await work({ folder, env: cluster.env })
+      return await work({ ...cluster, folder })
     } finally {
       await cluster.stop()
     }

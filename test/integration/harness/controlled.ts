@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { controlNamed, edited } from './controls.ts'
+import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { testPlace } from './place.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
@@ -17,7 +17,11 @@ const copies = new Map<string, string>()
  */
 export function sourceWithout(controls: string): string {
   const names = [...new Set(controls.split(',').filter(name => name !== ''))]
-  const edits = names.flatMap(name => controlNamed(name).edits.map(edit => ({ name, edit })))
+  const edits = names.flatMap(name =>
+    controlNamed(name)
+      .edits.filter(edit => !isOfCluster(edit))
+      .map(edit => ({ name, edit })),
+  )
   if (edits.length === 0) return checkout
   const key = names.join(',')
   const known = copies.get(key)

@@ -34,6 +34,7 @@ export interface Reddened {
 }
 
 const leases = 'src/leases/leases.ts'
+const connection = 'src/store/connection.ts'
 
 export const controls: readonly Control[] = [
   {
@@ -63,7 +64,80 @@ export const controls: readonly Control[] = [
       },
     ],
   },
+  {
+    name: 'no-policy',
+    attacks: [{ name: 'T3 ', expected: /policy/ }],
+    edits: [{ file: 'k8s/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
+  },
+  {
+    // A number that Redis alone remembers.
+    name: 'counter',
+    attacks: [{ name: 'T7 ', expected: /I6/ }],
+    edits: [
+      {
+        file: 'src/store/commands/include/draw.lua',
+        find: "math.max(tonumber(redis.call('GET', last) or 0), now_us())",
+        replace: "tonumber(redis.call('GET', last) or 0)",
+      },
+    ],
+  },
+  {
+    // Way is made for nothing of ours: what stands is taken for the creation's own.
+    name: 'namespace-reused',
+    attacks: [{ name: 'T14 ', expected: /./ }],
+    edits: [
+      {
+        file: 'src/ops/removal.ts',
+        find: "below === 'before' && namespace.op === context.op && !namespace.terminating",
+        replace: "below === 'before' && !namespace.terminating",
+      },
+      {
+        file: 'src/ops/create.ts',
+        find: 'if (namespace.op === context.op && !namespace.terminating) return namespace.uid',
+        replace: 'if (!namespace.terminating) return namespace.uid',
+      },
+    ],
+  },
+  {
+    name: 'no-uid-precondition',
+    attacks: [{ name: 'T4 ', expected: /./ }],
+    edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
+  },
+  {
+    // As the client comes: it resends by itself what was not answered, waits for ever, and keeps what it cannot send.
+    name: 'default-ioredis',
+    attacks: [{ name: 'T10 ', expected: /./ }],
+    edits: [
+      { file: connection, find: 'autoResendUnfulfilledCommands: false,', replace: '' },
+      { file: connection, find: 'enableOfflineQueue: false,', replace: '' },
+      { file: connection, find: 'maxRetriesPerRequest: 0,', replace: '' },
+      { file: connection, find: 'commandTimeout: config.commandTimeoutMs,', replace: '' },
+      { file: connection, find: 'socketTimeout: 3 * config.commandTimeoutMs,', replace: '' },
+    ],
+  },
+  {
+    name: 'no-cap',
+    attacks: [{ name: 'T22 ', expected: /./ }],
+    edits: [
+      { file: 'src/ops/run.ts', find: 'if (this.#attempts > this.#options.maxAttempts) {', replace: 'if (false) {' },
+    ],
+  },
+  {
+    // Redis' data are believed as they are found.
+    name: 'no-generation',
+    attacks: [{ name: 'T7 ', expected: /./ }],
+    edits: [
+      {
+        file: 'src/store/commands/include/generation.lua',
+        find: "return redis.call('HGET', generation, 'identity') == identity",
+        replace: 'return true',
+      },
+    ],
+  },
 ]
+
+/** What `npm run faults -- --controls` changes in the cluster itself; everything else is the replicas'. */
+export const isOfCluster = ({ file }: Edit): boolean => file.startsWith('k8s/')
 
 /** @throws where a control is not known, or its text does not stand there exactly once */
 export function edited(text: string, { file, find, replace }: Edit, control: string): string {

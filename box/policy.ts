@@ -1,0 +1,26 @@
+import { systemClock } from '../src/clock.ts'
+import { KubeClient } from '../src/kube/client.ts'
+import { askForPolicy } from '../src/ops/policy.ts'
+import { silentLogger } from '../src/telemetry/log.ts'
+import { waitUntil } from './api-client.ts'
+
+/**
+ * Waits until the admission policy is at work, or is no more: API servers take a second to notice a change of it.
+ * @param kubeconfig the controller's own
+ */
+export async function untilPolicy(
+  state: 'at work' | 'gone',
+  kubeconfig: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const kubernetes = { kubeconfig, requestTimeoutSeconds: 5, maxInFlight: 1 }
+  const common = { clock: systemClock, log: silentLogger(), version: 'set-up', replica: 'set-up' }
+  const kube = new KubeClient({ ...common, kubernetes })
+  const isSo = async () =>
+    ((await askForPolicy({ kube, installation: 'skylab', signal })) === null) === (state === 'at work')
+  try {
+    await waitUntil(isSo, { what: `the admission policy ${state}`, limitMs: 30_000, ...(signal && { signal }) })
+  } finally {
+    await kube.close()
+  }
+}
