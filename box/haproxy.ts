@@ -51,8 +51,6 @@ ${servers.join('\n')}
 `
 }
 
-const name = 'balancer'
-
 /**
  * Starts haproxy on a free port; resolves when it takes connections. It answers 503 while no replica is ready.
  * Fails with haproxy's own words.
@@ -62,11 +60,13 @@ export async function startBalancer(options: {
   /** Path of haproxy. */
   readonly program: string
   readonly replicaPorts: readonly number[]
+  /** Of the process, where a run has more than one. */
+  readonly name?: string | undefined
 }): Promise<Balancer> {
-  const { stateDir, program, replicaPorts } = options
+  const { stateDir, program, replicaPorts, name = 'balancer' } = options
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const file = join(stateDir, 'haproxy.cfg')
+  const file = join(stateDir, `${name}.cfg`)
   await writeFile(file, balancerConfig({ port, replicaPorts }))
   await startProcess({ name, command: program, args: ['-db', '-f', file], stateDir })
   await waitUntil(() => answers(url), {

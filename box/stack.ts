@@ -27,6 +27,8 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly audit?: boolean
   /** Changes to the configuration, block by block. */
   readonly overrides?: ConfigInput
+  /** Options of Node itself for the replicas. */
+  readonly nodeArgs?: readonly string[] | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -38,6 +40,8 @@ export interface Stack {
   readonly balancer: Balancer
   readonly replicas: readonly Replica[]
   readonly users: DemoUsers
+  /** What the replicas were given. */
+  readonly configFile: string
   /** Whether labs go to nodes of KWOK, which only pretend to run them. */
   readonly labsOnKwok: boolean
   /** Ends all of it, the cluster last. */
@@ -78,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await Promise.all(replicas.map(replica => replica.stop()))
       await Promise.all([redis.stop(), cluster.stop()])
     }
-    return { url: balancer.url, redis, cluster, balancer, replicas, users, labsOnKwok, stop }
+    return { url: balancer.url, redis, cluster, balancer, replicas, users, configFile, labsOnKwok, stop }
   } catch (error) {
     // Or they would be started again and again while the run is being closed.
     await Promise.all(replicas.map(replica => replica.stop(0)))
@@ -101,8 +105,11 @@ export async function grantRights(cluster: Cluster, signal?: AbortSignal): Promi
   return kubeconfig
 }
 
-function startReplicas(configFile: string, { replicas, stateDir, progress }: StackOptions): Promise<Replica[]> {
+function startReplicas(
+  configFile: string,
+  { replicas, stateDir, nodeArgs, progress }: StackOptions,
+): Promise<Replica[]> {
   const say = (words: string) => progress.say(words)
   const names = Array.from({ length: replicas }, (_, index) => `replica-${index + 1}`)
-  return Promise.all(names.map(name => Replica.start({ name, stateDir, configFile, say })))
+  return Promise.all(names.map(name => Replica.start({ name, stateDir, configFile, nodeArgs, say })))
 }

@@ -1,0 +1,66 @@
+/** The halves of a pair, each with all that it used: many labs made and removed by Skylab, and by the bare loop. */
+import { statSync } from 'node:fs'
+import { type AuditedRequest, controllerRequests } from './audit.ts'
+import type { Load, LoadResult } from './client.ts'
+import type { LoopQuestion } from './loop.ts'
+import { type Commands, commandsBetween, commandsOf } from './redis.ts'
+import type { Stage } from './stage.ts'
+import { type Usage, usedBetween } from './usage.ts'
+
+/** What was used while something was done. */
+export interface Measured<T> {
+  readonly result: T
+  readonly usage: Usage
+  readonly commands: Commands
+  /** Of the controller. */
+  readonly requests: readonly AuditedRequest[]
+}
+
+export interface Half<T> {
+  readonly created: Measured<T>
+  readonly deleted: Measured<T>
+}
+
+export type SkylabHalf = Half<LoadResult>
+/** Seconds. */
+export type LoopHalf = Half<number>
+
+async function measured<T>(stage: Stage, work: () => Promise<T>): Promise<Measured<T>> {
+  const auditLog = stage.stack.cluster.auditLog!
+  const from = statSync(auditLog).size
+  const commands = await commandsOf(stage.redis)
+  const usage = stage.usage()
+  const result = await work()
+  return {
+    result,
+    usage: usedBetween(usage, stage.usage()),
+    commands: commandsBetween(commands, await commandsOf(stage.redis)),
+    requests: await controllerRequests(auditLog, from),
+  }
+}
+
+export async function skylabHalf(stage: Stage, url: string, load: Partial<Load> = {}): Promise<SkylabHalf> {
+  const { client, users, stack } = stage
+  const common = { url, users, adminToken: stack.users.admin!.token, follow: true, ...load }
+  const ask = (question: Load) => measured(stage, () => client.ask<LoadResult>(question))
+  stage.toggleProfiles()
+  const created = await ask({ ...common, kind: 'create' })
+  stage.toggleProfiles()
+  const deleted = await ask({ ...common, kind: 'delete', perSecond: undefined })
+  return { created, deleted }
+}
+
+export async function loopHalf(stage: Stage): Promise<LoopHalf> {
+  const ask = (question: LoopQuestion) => measured(stage, () => stage.loop.ask<number>(question))
+  stage.toggleProfiles()
+  const created = await ask({ do: 'create' })
+  stage.toggleProfiles()
+  return { created, deleted: await ask({ do: 'delete' }) }
+}
+
+/** The same requests to the bare routes, through a balancer like the replicas'. */
+export function bareAcceptance(stage: Stage, perSecond?: number): Promise<LoadResult> {
+  const { client, users, urls } = stage
+  const load: Load = { kind: 'create', url: urls.bare, users, adminToken: '', follow: false, perSecond }
+  return client.ask<LoadResult>(load)
+}

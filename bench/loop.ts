@@ -1,0 +1,199 @@
+/**
+ * What making labs costs at least here: plain Node, one kept-alive agent, a bound on requests in flight and one watch.
+ * The objects are those that Skylab would send for the same users, rendered before the time is taken. No record, no
+ * lease, no deadline, no event, nobody to take over. A process of its own.
+ */
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { Agent, request } from 'node:https'
+import { createInterface } from 'node:readline'
+import { parse } from 'yaml'
+import { systemClock } from '../src/clock.ts'
+import { loadSettings } from '../src/config/load.ts'
+import type { KubeObject, LabPlan } from '../src/domain.ts'
+import { ImageResolver } from '../src/images/registry.ts'
+import { collectionPath, creationPath, objectPath } from '../src/kube/kinds.ts'
+import { chooseLab } from '../src/labs/choose.ts'
+import { labels } from '../src/labs/names.ts'
+import { renderLab, withOwnership } from '../src/labs/render.ts'
+import { answerQuestions } from './worker.ts'
+
+export type LoopQuestion =
+  | {
+      readonly do: 'prepare'
+      readonly configFile: string
+      readonly users: readonly string[]
+      readonly inFlight: number
+    }
+  | { readonly do: 'create' | 'delete' }
+
+/** The prefix of its namespaces and the value of its installation label: to Skylab they are foreign. */
+const own = 'loop'
+const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${own}`)}`
+/** How long a connection may idle: less than an API server keeps one, which would close it under a request. */
+const idleMs = 30_000
+const retryMs = 100
+const pollMs = 250
+
+interface Lab {
+  readonly plan: LabPlan
+  readonly op: number
+  namespaceUid: string
+  podUid: string
+}
+
+interface Server {
+  readonly url: string
+  readonly authorization: string
+  readonly agent: Agent
+  /** For the watch, which has its connection to itself. */
+  readonly watchAgent: Agent
+}
+
+let server: Server
+let labs: Lab[] = []
+let inFlight = 0
+
+answerQuestions(async (question: LoopQuestion) => {
+  if (question.do === 'prepare') return prepare(question)
+  const begunMs = systemClock.monotonicMs()
+  await (question.do === 'create' ? createAll() : deleteAll())
+  return (systemClock.monotonicMs() - begunMs) / 1000
+})
+
+/** @returns how many objects a lab has */
+async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
+  const { config: ours, tokens } = await loadSettings(question.configFile, {})
+  const config = { ...ours, installation: own, lab: { ...ours.lab, namespacePrefix: own } }
+  const images = new ImageResolver({ images: config.images, clock: systemClock, log: { warn: () => {} } })
+  const options = { image_type: 'recommended', size: 'small' }
+  const image = await images.resolve(options)
+  server ??= await serverOf(config.kubernetes.kubeconfig!, question.inFlight)
+  inFlight = question.inFlight
+  const firstOp = systemClock.wallMs()
+  labs = question.users.map((user, index) => {
+    const { quota: _, ...identity } = tokens.find(({ username }) => username === user)!
+    const choice = chooseLab(config.lab, identity, options)
+    const plan = renderLab({ config, identity, request: { options, env: {} }, choice, image })
+    return { plan, op: firstOp + index, namespaceUid: '', podUid: '' }
+  })
+  return 1 + labs[0]!.plan.objects.length
+}
+
+async function serverOf(kubeconfig: string, maxSockets: number): Promise<Server> {
+  const { clusters, users } = parse(await readFile(kubeconfig, 'utf8'))
+  const ca = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64')
+  return {
+    url: clusters[0].cluster.server,
+    authorization: `Bearer ${users[0].user.token}`,
+    agent: new Agent({ ca, keepAlive: true, maxSockets, timeout: idleMs }),
+    watchAgent: new Agent({ ca }),
+  }
+}
+
+async function createAll(): Promise<void> {
+  const ready = await watchUntilReady(labs.length)
+  await inParallel(async lab => {
+    lab.namespaceUid = uidIn(await create(withOwnership(lab.plan.namespace, lab.op, null)))
+    for (const object of lab.plan.objects) {
+      const made = await create(withOwnership(object, lab.op, lab.namespaceUid))
+      if (object.kind === 'Pod') lab.podUid = uidIn(made)
+    }
+  })
+  await ready.all
+}
+
+/** The pods first, then the namespaces; waits until the cluster has none of them any more. */
+async function deleteAll(): Promise<void> {
+  await inParallel(async ({ plan, namespaceUid, podUid }) => {
+    const { name, namespace } = plan.objects.at(-1)!.metadata
+    await remove(objectPath({ apiVersion: 'v1', kind: 'Pod', name, namespace: namespace! }), podUid)
+    await remove(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: namespace! }), namespaceUid)
+  })
+  for (;;) {
+    const left = await send('GET', `${collectionPath('v1', 'Namespace')}?limit=1&${byLabel}`)
+    if (JSON.parse(left.text).items.length === 0) return
+    await systemClock.sleep(pollMs)
+  }
+}
+
+/** As many at a time as requests may be in flight, each lab's requests one after another. */
+async function inParallel(work: (lab: Lab) => Promise<void>): Promise<void> {
+  const left = labs.values()
+  const worker = async () => {
+    for (const lab of left) await work(lab)
+  }
+  await Promise.all(Array.from({ length: inFlight }, worker))
+}
+
+const uidIn = (text: string): string => JSON.parse(text).metadata.uid
+
+function create(object: KubeObject): Promise<string> {
+  return insist('POST', creationPath(object.apiVersion, object.kind, object.metadata.namespace), object, 201)
+}
+
+async function remove(path: string, uid: string): Promise<void> {
+  await insist('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } }, 200, 202)
+}
+
+/** A namespace takes a moment to get what its pods need; until then they are refused. */
+async function insist(method: string, path: string, body: object, ...wanted: readonly number[]): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    const { status, text } = await send(method, path, body)
+    if (wanted.includes(status)) return text
+    if (attempt === 100 || status === 409) throw new Error(`${method} ${path}: ${status} ${text}`)
+    await systemClock.sleep(retryMs)
+  }
+}
+
+function send(method: string, path: string, body?: object): Promise<{ status: number; text: string }> {
+  const content = body && JSON.stringify(body)
+  const { url, authorization, agent } = server
+  const headers = {
+    authorization,
+    'user-agent': own,
+    ...(content && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+  }
+  return new Promise((resolve, reject) => {
+    const sent = request(url + path, { method, headers, agent }, answer => {
+      let text = ''
+      answer.setEncoding('utf8')
+      answer.on('data', chunk => {
+        text += chunk
+      })
+      answer.once('error', reject)
+      answer.once('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+    })
+    sent.once('error', reject)
+    sent.end(content)
+  })
+}
+
+/** Begins the one watch. `all` resolves when that many pods are Ready. */
+async function watchUntilReady(count: number): Promise<{ all: Promise<void> }> {
+  const { url, authorization, watchAgent } = server
+  const path = `${collectionPath('v1', 'Pod')}?watch=true&${byLabel}`
+  const headers = { authorization, 'user-agent': own }
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url + path, { headers, agent: watchAgent }, resolve)
+      .once('error', reject)
+      .end()
+  })
+  const ready = new Set<string>()
+  const all = new Promise<void>(resolve => {
+    createInterface({ input: answer }).on('line', line => {
+      const { object } = JSON.parse(line) as { object: KubeObject & { status?: { conditions?: Condition[] } } }
+      const isReady = object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
+      if (isReady) ready.add(object.metadata.uid!)
+      if (ready.size < count) return
+      resolve()
+      answer.destroy()
+    })
+  })
+  return { all }
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+}

@@ -1,0 +1,124 @@
+/** Where a bench takes place: a stack with KWOK's nodes, the load, the bare loop and the bare routes, each a process. */
+import { resolve } from 'node:path'
+import { Redis } from 'ioredis'
+import { startBalancer } from '../box/haproxy.ts'
+import type { Progress } from '../box/progress.ts'
+import { openRun } from '../box/run.ts'
+import { type Stack, setupStack, startStack } from '../box/stack.ts'
+import type { LoopQuestion } from './loop.ts'
+import type { RouteQuestion } from './route.ts'
+import { type Usage, usageOf } from './usage.ts'
+import { Worker } from './worker.ts'
+
+export interface StageOptions {
+  readonly labs: number
+  readonly replicas: number
+  readonly kwok: number
+  /** Requests of the bare loop at once. */
+  readonly inFlight: number
+  /** A folder for CPU profiles of the making of labs, of each process of Node. */
+  readonly profile: string | undefined
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+export interface Stage {
+  readonly stack: Stack
+  readonly redis: Redis
+  readonly client: Worker
+  readonly loop: Worker
+  /** Addresses of balancers: before all replicas, before the first alone, before as many bare routes as replicas. */
+  readonly urls: { readonly all: string; readonly one: string; readonly bare: string }
+  readonly users: readonly { readonly name: string; readonly token: string }[]
+  readonly objectsPerLab: number
+  usage(): Usage
+  /** Begins profiles, or ends and writes them, where they are wanted. */
+  toggleProfiles(): void
+  /** Ends all replicas but the first. */
+  leaveOne(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openStage(options: StageOptions): Promise<Stage> {
+  const { labs, replicas, kwok, profile, progress, signal } = options
+  const choice = { realNode: 'never', kwok, audit: true } as const
+  const tools = await setupStack(choice, progress, signal)
+  const run = await openRun(progress)
+  try {
+    const { stateDir } = run
+    const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
+    const stack = await startStack({
+      ...{ ...choice, stateDir, tools, progress, signal, nodeArgs, replicas },
+      users: labs + 1,
+    })
+    const worker = (file: string) => new Worker({ file, stateDir, nodeArgs })
+    const workers = { client: worker('client.ts'), loop: worker('loop.ts') }
+    const routes = Array.from({ length: replicas }, () => worker('route.ts'))
+    const balance = async (name: string, replicaPorts: readonly number[]) =>
+      (await startBalancer({ stateDir, program: tools.program('haproxy'), replicaPorts, name })).url
+    const urls = {
+      all: stack.url,
+      one: await balance('balancer-one', [stack.replicas[0]!.port]),
+      bare: await balance('balancer-bare', await portsOf(routes, stack)),
+    }
+    return await stageOf(options, stack, workers, urls, stateDir, async () => {
+      await Promise.all([...Object.values(workers), ...routes].map(each => each.stop()))
+      await Promise.all(stack.replicas.map(replica => replica.stop()))
+      await run.close()
+    })
+  } catch (error) {
+    await run.close()
+    throw error
+  }
+}
+
+async function stageOf(
+  { labs, inFlight, profile }: StageOptions,
+  stack: Stack,
+  workers: Pick<Stage, 'client' | 'loop'>,
+  urls: Stage['urls'],
+  stateDir: string,
+  close: () => Promise<void>,
+): Promise<Stage> {
+  const { client, loop } = workers
+  const users = Object.entries(stack.users)
+    .filter(([name]) => name !== 'admin')
+    .map(([name, { token }]) => ({ name, token }))
+    .slice(0, labs)
+  const redis = new Redis(stack.redis.url)
+  let standing = stack.replicas
+  return {
+    ...{ stack, redis, client, loop, urls, users },
+    objectsPerLab: await prepareLoop(loop, stack, users, inFlight),
+    usage: () => usageOf(stack, stateDir, { client: client.pid, loop: loop.pid }),
+    toggleProfiles: () => {
+      if (profile === undefined) return
+      for (const { pid } of [...standing, client, loop]) process.kill(pid, 'SIGUSR2')
+    },
+    leaveOne: async () => {
+      const others = standing.slice(1)
+      standing = standing.slice(0, 1)
+      await Promise.all(others.map(replica => replica.stop()))
+    },
+    close: async () => {
+      redis.disconnect()
+      await close()
+    },
+  }
+}
+
+function portsOf(routes: readonly Worker[], { redis }: Stack): Promise<number[]> {
+  const question: RouteQuestion = { redisUrl: redis.url }
+  return Promise.all(routes.map(route => route.ask<number>(question)))
+}
+
+function profilerArg(folder: string): string {
+  const module = new URL('profiler.ts', import.meta.url)
+  module.searchParams.set('folder', resolve(folder))
+  return `--import=${module}`
+}
+
+function prepareLoop(loop: Worker, { configFile }: Stack, users: Stage['users'], inFlight: number): Promise<number> {
+  const names = users.map(({ name }) => name)
+  return loop.ask<number>({ do: 'prepare', configFile, users: names, inFlight } satisfies LoopQuestion)
+}

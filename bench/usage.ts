@@ -1,0 +1,47 @@
+/** What processes use, as the kernel counts it. */
+import { readFileSync } from 'node:fs'
+import { readRecord, recordedNames } from '../box/process.ts'
+import type { Stack } from '../box/stack.ts'
+
+const ticksPerSecond = 100
+
+/** Seconds of processor time since their start, by what the processes are. */
+export type Usage = Readonly<Record<string, number>>
+
+/** What is counted: all that the run has recorded, and processes of the bench's own by name. */
+export function usageOf(stack: Stack, stateDir: string, others: Readonly<Record<string, number>>): Usage {
+  const recorded = [stateDir, stack.cluster.stateDir].flatMap(folder =>
+    recordedNames(folder).map(name => [kindOf(name), readRecord(folder, name)?.pid] as const),
+  )
+  const usage: Record<string, number> = {}
+  for (const [name, pid] of [...recorded, ...Object.entries(others)]) {
+    if (pid !== undefined) usage[name] = (usage[name] ?? 0) + cpuSeconds(pid)
+  }
+  return usage
+}
+
+/** `replica-2` is one of the replicas, `redis-33127` is Redis. */
+const kindOf = (name: string): string =>
+  name.startsWith('replica-') ? 'replicas' : name.startsWith('balancer') ? 'balancer' : name.replace(/-\d+$/, '')
+
+export function usedBetween(before: Usage, after: Usage): Usage {
+  return Object.fromEntries(Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)]))
+}
+
+/** 0 for a process that has ended. */
+function cpuSeconds(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+  } catch {
+    return 0
+  }
+}
+
+/** The most memory that a process has had in use at once, in MiB. */
+export function peakMib(pid: number): number {
+  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Math.round(Number(kib) / 1024)
+}

@@ -1,0 +1,66 @@
+/** Programs of a bench as processes of their own, so that each one's processor time is counted apart. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { marker } from '../box/process.ts'
+
+export interface WorkerOptions {
+  /** The module beside this one that calls `answerQuestions`. */
+  readonly file: string
+  /** The folder of an open run, with which it is ended at the latest. */
+  readonly stateDir: string
+  /** Options of Node itself. */
+  readonly nodeArgs: readonly string[]
+}
+
+type Reply = { readonly value: unknown } | { readonly failure: string }
+
+/** A child that answers one question after another. */
+export class Worker {
+  readonly #file: string
+  readonly #child: ChildProcess
+  readonly #ended: Promise<never>
+
+  constructor({ file, stateDir, nodeArgs }: WorkerOptions) {
+    this.#file = file
+    this.#child = fork(fileURLToPath(new URL(file, import.meta.url)), {
+      env: { [marker]: stateDir },
+      execArgv: [...nodeArgs],
+      serialization: 'advanced',
+      detached: true,
+    })
+    this.#ended = new Promise((_, reject) => {
+      this.#child.once('exit', (code, signal) => reject(new Error(`${file} has ended (${code ?? signal})`)))
+    })
+    this.#ended.catch(() => {})
+  }
+
+  get pid(): number {
+    return this.#child.pid!
+  }
+
+  /** Rejects with the child's own words, or where it ends without any. */
+  async ask<T>(question: object): Promise<T> {
+    const answered = new Promise<Reply>(resolve => this.#child.once('message', resolve as (reply: unknown) => void))
+    this.#child.send(question)
+    const reply = await Promise.race([answered, this.#ended])
+    if ('failure' in reply) throw new Error(`${this.#file}: ${reply.failure}`)
+    return reply.value as T
+  }
+
+  /** Ends it; resolves when it has ended. */
+  async stop(): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect()
+    await this.#ended.catch(() => {})
+  }
+}
+
+/** In the child: answers each question until the parent has gone. */
+export function answerQuestions<Q>(answer: (question: Q) => Promise<unknown>): void {
+  process.on('message', question => {
+    answer(question as Q).then(
+      value => process.send!({ value } satisfies Reply),
+      error => process.send!({ failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    )
+  })
+  process.on('disconnect', () => process.exit(0))
+}
