@@ -1,0 +1,118 @@
+/** Replicas that have no room left: what is past its deadline is ended all the same, and nobody overtakes for long. */
+import { expect } from 'vitest'
+import { attack } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { isWhole } from './points.ts'
+import { scanIntervalMs, ttlMs } from './wave.ts'
+
+const seconds = 1000
+const deadlineMs = 12 * seconds
+const cleanUpMs = 4 * seconds
+/** Of everything accepted (P3). */
+const promisedMs = deadlineMs + ttlMs + scanIntervalMs + cleanUpMs
+const room = 2
+const replicas = 2
+
+attack('deadline when all replicas are full', async fight => {
+  const times = { spawnTimeoutSeconds: deadlineMs / seconds, deleteTimeoutSeconds: cleanUpMs / seconds }
+  const engine = { room, leaseTtlMs: ttlMs, scanIntervalMs }
+  const fleet = await fight.fleet({ replicas, config: { engine, times } })
+  const running = fleet.user()
+  expect((await running.create()).status).toBe(303)
+  expect((await running.follow()).outcome).toBe('complete')
+
+  const fill = Array.from({ length: room * replicas }, () => fleet.user())
+  const arms = fill.map(({ username }) => fleet.arm('lab.create.make.secret.before-act', 'hold', { user: username }))
+  await Promise.all(fill.map(user => user.create()))
+  await Promise.all(arms.map(arm => arm.landed()))
+
+  const late = Array.from({ length: 3 }, () => fleet.user())
+  fight.injected(late.length + 1)
+  const begunMs = performance.now()
+  const ends = [...late.map(user => end(user, () => user.create())), end(running, () => deletion(fleet, running))]
+  for (const { outcome, errors, ms, firstOfOwner } of await Promise.all(ends)) {
+    // Whoever took it had no room for it, and it was not begun before its time was over.
+    fight.landed(outcome === 'failed' && !firstOfOwner ? 1 : 0)
+    fight.took(ms)
+    expect(errors.at(-1)).toMatch(/longer than \d+ seconds/)
+  }
+  fight.figure('promisedMs', promisedMs)
+  expect(performance.now() - begunMs).toBeLessThan(promisedMs)
+  for (const arm of arms) arm.release()
+  await Promise.all(fill.map(user => user.follow()))
+  expect((await running.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
+})
+
+const deletion = (fleet: Fleet, user: Client) => fleet.admin.delete(user.username)
+
+/** Asks, follows to the end, and tells how long it took and whether any step was begun. */
+async function end(user: Client, ask: () => Promise<unknown>) {
+  const begunMs = performance.now()
+  await ask()
+  const { outcome, errors, events } = await user.follow()
+  const firstOfOwner = events.some(({ data }) => /was made|Stopping|Removing/.test(data))
+  return { outcome, errors, firstOfOwner, ms: performance.now() - begunMs }
+}
+
+const many = isWhole ? 600 : 100
+const places = 24
+
+attack(
+  `${many} accepted at once are claimed in their order`,
+  async fight => {
+    const times = { noRoomGraceSeconds: 2 }
+    const engine = { leaseTtlMs: 15_000, room: isWhole ? places : places / 6 }
+    const fleet = await fight.fleet({ users: many, config: { times, engine, redis: { commandTimeoutMs: 5000 } } })
+    const order = await watchOrder(fleet)
+    const users = Array.from({ length: many }, () => fleet.user())
+    fight.injected(many)
+    const answers = await Promise.all(
+      users.map(async user => {
+        const begunMs = performance.now()
+        const { status } = await user.create()
+        fight.took(performance.now() - begunMs)
+        return status
+      }),
+    )
+    fight.landed(answers.filter(status => status === 303).length)
+    await eventually('all are claimed', async () => order.claimed.length >= many, 240 * seconds)
+    const totalRoom = fleet.size * engine.room
+    const displacements = order.claimed.map((user, i) => Math.abs(order.accepted.indexOf(user) - i))
+    const within = displacements.filter(by => by <= totalRoom).length / many
+    fight.figure('totalRoom', totalRoom)
+    fight.figure('within', Number(within.toFixed(3)))
+    fight.figure('worst', Math.max(...displacements))
+    order.close()
+    expect(within).toBeGreaterThanOrEqual(0.95)
+    await eventually(
+      'all have ended',
+      async () => (await fleet.world.redis.zcard(fleet.world.keys.deadlines)) === 0,
+      240_000,
+    )
+  },
+  { limitMs: 540_000 },
+)
+
+/** Users in the order in which Redis itself saw them accepted and first claimed. */
+async function watchOrder({ world }: Fleet) {
+  const monitor = await world.redis.monitor()
+  const [accepted, claimed] = [new Set<string>(), new Set<string>()]
+  const prefix = world.keys.record('')
+  monitor.on('monitor', (_: string, [command, key, field, value]: string[]) => {
+    if (!key?.startsWith(prefix)) return
+    const user = key.slice(prefix.length)
+    if (command?.toUpperCase() === 'HINCRBY' && field === 'claims') claimed.add(user)
+    if (command?.toUpperCase() === 'HSET' && field === 'op' && value !== undefined) accepted.add(user)
+  })
+  return {
+    get accepted() {
+      return [...accepted]
+    },
+    get claimed() {
+      return [...claimed]
+    },
+    close: () => monitor.disconnect(),
+  }
+}
