@@ -38,6 +38,7 @@ test('with one prefix the second one meets foreign namespaces, and leaves them a
   const [ofA, ofB] = [a.user(), b.user()]
   expect(a.namespace(ofA.username)).toBe(b.namespace(ofB.username))
   await spawn(ofA)
+  const created = ofA.follow()
   const before = await uidOf(a, ofA)
   expect((await b.admin.labs()).body).toEqual([])
   expect((await ofB.userStatus()).status).toBe(404)
@@ -48,6 +49,39 @@ test('with one prefix the second one meets foreign namespaces, and leaves them a
   await forget(b)
   expect((await b.admin.labs()).body).toEqual([])
   expect((await b.admin.delete(ofB.username)).status).toBe(404)
+  await forget(a)
+  expect((await a.admin.labs()).body).toEqual([ofA.username])
   expect(await uidOf(a, ofA)).toBe(before)
-  expect((await ofA.userStatus()).body.status).toBe('running')
+  // Whatever was tried by either in all this, nothing was written in the lab of the first.
+  const { op } = await created
+  const writes = await a.audit.writesOf(a.namespace(ofA.username))
+  expect(writes.filter(write => write.code < 300 && write.op !== op)).toEqual([])
+})
+
+test('with one prefix neither judges, compares or tidies up what is the other’s', async context => {
+  const a = await startFleet(context, { replicas: 1 })
+  const b = await startFleet(context, { replicas: 1, namespacePrefix: a.namespacePrefix })
+  const [first, second] = [a.user(), a.user()]
+  const [third, fourth] = [b.as('u3'), b.as('u4')]
+  await Promise.all([first, second, third, fourth].map(spawn))
+  const uids = () => Promise.all([uidOf(a, first), uidOf(b, third)])
+  const before = await uids()
+  // What befalls a lab of one is judged by that one; what the other has in its place would be debris, were it its own.
+  await a.world.setPodStatus(second.username, { phase: 'Failed', reason: 'Evicted' })
+  await b.world.setPodStatus(fourth.username, { phase: 'Succeeded' })
+  await eventually('judged', async () => (await second.userStatus()).body.status === 'failed')
+  await eventually('gone', async () => (await fourth.userStatus()).status === 404, 30_000)
+  await Promise.all([forget(a), forget(b)])
+  expect((await a.admin.labs()).body).toEqual([first.username])
+  expect((await b.admin.labs()).body).toEqual([third.username])
+  expect((await second.userStatus()).body.status).toBe('failed')
+  expect(await uids()).toEqual(before)
+  for (const [other, user] of [
+    [b, first],
+    [a, third],
+  ] as const) {
+    expect((await other.admin.status(user.username)).status).toBe(404)
+    expect((await other.admin.delete(user.username)).status).toBe(404)
+  }
+  expect(await uids()).toEqual(before)
 })
