@@ -26,6 +26,8 @@ const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/s
 export class Armoury {
   readonly folder: string
   #arms: ArmSpec[] = []
+  /** Those that are disarmed, too. */
+  readonly #known: ArmSpec[] = []
   #count = 0
 
   constructor(folder: string) {
@@ -40,7 +42,9 @@ export class Armoury {
   arm(point: string, effect: Effect, options: ArmOptions = {}): Arm {
     this.#count += 1
     const id = `arm-${this.#count}`
-    this.#write([...this.#arms, { times: 1, ...options, id, point, effect }])
+    const arm: ArmSpec = { times: 1, ...options, id, point, effect }
+    this.#known.push(arm)
+    this.#write([...this.#arms, arm])
     const marks = () => readMarks(this.folder, id)
     return {
       id,
@@ -54,6 +58,17 @@ export class Armoury {
       release: () => writeFileSync(goFile(this.folder, id), ''),
       disarm: () => this.#write(this.#arms.filter(arm => arm.id !== id)),
     }
+  }
+
+  /** Every blow so far, with what it did. */
+  blows(): (Mark & { readonly effect: Effect })[] {
+    return this.#known.flatMap(({ id, effect }) => readMarks(this.folder, id).map(mark => ({ ...mark, effect })))
+  }
+
+  /** No further blow, and nothing stays held. */
+  letGo(): void {
+    for (const { id, effect } of this.#known) if (effect === 'hold') writeFileSync(goFile(this.folder, id), '')
+    this.#write([])
   }
 
   #write(arms: ArmSpec[]): void {

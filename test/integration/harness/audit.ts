@@ -1,6 +1,7 @@
 /** The API server's audit log: the truth about who wrote what. */
 import { createReadStream, statSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { labels } from '../../../src/labs/names.ts'
 
 /** One request that was answered. */
 export interface AuditedRequest {
@@ -18,12 +19,24 @@ export interface AuditedRequest {
   readonly op: number | undefined
   readonly claim: number | undefined
   readonly replica: string | undefined
+  /** Asked only what would come of it. */
+  readonly dryRun: boolean
   /** When it came and when its answer was complete, wall clock, by the API server. */
   readonly receivedAtMs: number
   readonly completedAtMs: number
 }
 
+/** What the log has of one fleet. */
+export interface AuditOfFleet {
+  /** Of everyone, about its namespaces and what is in them, in the order in which they were answered. */
+  readonly requests: readonly AuditedRequest[]
+  /** How many watches of what it bears a label of are open, by replica and resource. */
+  readonly watches: readonly { readonly replica: string; readonly resource: string; readonly count: number }[]
+}
+
 interface AuditLine {
+  readonly auditID: string
+  readonly requestURI: string
   readonly stage: string
   readonly verb: string
   readonly userAgent?: string
@@ -68,13 +81,44 @@ export class AuditLog {
 
   /** Every answered request of everyone. */
   async all(): Promise<AuditedRequest[]> {
-    if (this.#file === null) throw new Error('this cluster has no audit log that can be read')
     const requests: AuditedRequest[] = []
-    for await (const line of createInterface({ input: createReadStream(this.#file, { start: this.#from }) })) {
-      const entry = parseLine(line)
-      if (entry?.stage === 'ResponseComplete') requests.push(requestOf(entry))
+    for await (const entry of this.#lines(() => true)) {
+      if (entry.stage === 'ResponseComplete') requests.push(requestOf(entry))
     }
     return requests.sort((a, b) => a.receivedAtMs - b.receivedAtMs)
+  }
+
+  /** All that a judge asks, in one pass. */
+  async ofFleet(of: { readonly namespacePrefix: string; readonly installation: string }): Promise<AuditOfFleet> {
+    const requests: AuditedRequest[] = []
+    const open = new Map<string, AuditedRequest>()
+    const isOurs = ({ namespace }: AuditedRequest) => namespace.startsWith(`${of.namespacePrefix}-`)
+    const labelled = encodeURIComponent(`${labels.installation}=${of.installation}`)
+    const mentions = [`${of.namespacePrefix}-`, of.installation]
+    for await (const entry of this.#lines(line => mentions.some(mention => line.includes(mention)))) {
+      const request = requestOf(entry)
+      if (request.verb === 'watch' && entry.requestURI.includes(labelled) && request.replica !== undefined) {
+        if (entry.stage === 'ResponseStarted') open.set(entry.auditID, request)
+        else open.delete(entry.auditID)
+      } else if (entry.stage === 'ResponseComplete' && isOurs(request)) requests.push(request)
+    }
+    const groups = Map.groupBy(open.values(), ({ replica, resource }) => `${replica} ${resource}`)
+    return {
+      requests: requests.sort((a, b) => a.completedAtMs - b.completedAtMs),
+      watches: [...groups.values()].map(group => ({
+        replica: group[0]!.replica!,
+        resource: group[0]!.resource,
+        count: group.length,
+      })),
+    }
+  }
+
+  async *#lines(isWanted: (line: string) => boolean): AsyncGenerator<AuditLine> {
+    if (this.#file === null) throw new Error('this cluster has no audit log that can be read')
+    for await (const line of createInterface({ input: createReadStream(this.#file, { start: this.#from }) })) {
+      const entry = isWanted(line) ? parseLine(line) : undefined
+      if (entry) yield entry
+    }
   }
 }
 
@@ -102,6 +146,7 @@ function requestOf(line: AuditLine): AuditedRequest {
     op: numberOf(/\bop=(\d+)/.exec(userAgent)?.[1]),
     claim: numberOf(/\bclaim=(\d+)/.exec(userAgent)?.[1]),
     replica: /\breplica=(\S+)/.exec(userAgent)?.[1],
+    dryRun: /[?&]dryRun=/.test(line.requestURI),
     receivedAtMs: Date.parse(line.requestReceivedTimestamp),
     completedAtMs: Date.parse(line.stageTimestamp),
   }

@@ -3,6 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { z } from 'zod'
 import type { labStatus } from '../../../src/api/schemas.ts'
 import type { LabEvent } from '../../../src/domain.ts'
+import type { RecordedCall, RecordedStream, Recorder } from './recorder.ts'
 
 export type StatusAnswer = z.output<typeof labStatus>
 
@@ -62,6 +63,12 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Where all that is asked and answered is written down. */
+export interface Recording {
+  readonly recorder: Recorder
+  readonly after?: number
+}
+
 export const defaultOptions = { image_type: 'recommended', size: 'small' } as const
 
 const followLimitMs = 60_000
@@ -74,16 +81,23 @@ export class Client {
   readonly token: string
   /** Where the next request goes. */
   readonly #url: () => string
+  readonly #record: Recording | undefined
 
-  constructor(url: () => string, username: string, token: string) {
+  constructor(url: () => string, username: string, token: string, record?: Recording) {
     this.#url = url
     this.username = username
     this.token = token
+    this.#record = record
   }
 
   /** The same user, at one address. */
   at(url: string): Client {
-    return new Client(() => url, this.username, this.token)
+    return new Client(() => url, this.username, this.token, this.#record)
+  }
+
+  /** The same user, asking because this operation was just seen to complete. */
+  after(op: number): Client {
+    return new Client(this.#url, this.username, this.token, this.#record && { ...this.#record, after: op })
   }
 
   /** One request with this user's token. `path` is below the API's prefix. */
@@ -127,8 +141,15 @@ export class Client {
     const headers: Record<string, string> =
       options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }
     const path = `labs/${encodeURIComponent(this.username)}/events`
-    const response = await this.#fetch(path, { headers, signal: AbortSignal.any(signals) })
-    return openStream(response, () => controller.abort())
+    const url = this.#url()
+    const call = this.#recorded(url, path, {})
+    const response = await this.#fetch(url, path, { headers, signal: AbortSignal.any(signals) }).catch(error => {
+      call?.broke()
+      throw error
+    })
+    call?.answered(response.status, undefined)
+    const about = { user: this.username, url, status: response.status, lastEventId: options.lastEventId }
+    return openStream(response, () => controller.abort(), this.#record?.recorder.stream(about))
   }
 
   /**
@@ -157,14 +178,27 @@ export class Client {
   }
 
   async #send<Body>(path: string, options: RequestOptions = {}): Promise<Answer<Body>> {
-    const response = await this.#fetch(path, options)
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, body: parse(text) as Body }
+    const url = this.#url()
+    const call = this.#recorded(url, path, options)
+    try {
+      const response = await this.#fetch(url, path, options)
+      const body = parse(await response.text())
+      call?.answered(response.status, body)
+      return { status: response.status, headers: response.headers, body: body as Body }
+    } catch (error) {
+      call?.broke()
+      throw error
+    }
   }
 
-  #fetch(path: string, { method = 'GET', headers, body, signal }: RequestOptions): Promise<Response> {
+  #recorded(url: string, path: string, { method = 'GET', headers }: RequestOptions): RecordedCall | undefined {
+    const idempotencyKey = headers?.['idempotency-key']
+    return this.#record?.recorder.call({ by: this.username, method, path, url, idempotencyKey }, this.#record.after)
+  }
+
+  #fetch(url: string, path: string, { method = 'GET', headers, body, signal }: RequestOptions): Promise<Response> {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
-    return fetch(`${this.#url()}/nublado/spawner/v1/${path}`, {
+    return fetch(`${url}/nublado/spawner/v1/${path}`, {
       method,
       headers: { authorization: `Bearer ${this.token}`, ...type, ...headers },
       redirect: 'manual',
@@ -196,9 +230,14 @@ async function pause(ms: number, signal: AbortSignal, events: readonly LabEvent[
 const tooLate = (events: readonly LabEvent[], cause: unknown) =>
   new Error(`no last event, but so far: ${JSON.stringify(events.slice(-5))}`, { cause })
 
-async function openStream(response: Response, abort: () => void): Promise<EventStream> {
+async function openStream(
+  response: Response,
+  abort: () => void,
+  record: RecordedStream | undefined,
+): Promise<EventStream> {
   let retryMs: number | undefined
   let broken = false
+  let left = false
   const comments: string[] = []
   const parser = new EventSourceParserStream({
     onRetry: ms => {
@@ -215,10 +254,13 @@ async function openStream(response: Response, abort: () => void): Promise<EventS
     while (reader) {
       const next = await reader.read().catch(() => null)
       broken ||= next === null
-      if (!next?.value) return
-      const { event, data, id } = next.value
-      yield { event: event as LabEvent['event'], data, ...(id !== undefined && { id }) }
+      if (!next?.value) return record?.ended(left ? 'left' : broken ? 'broken' : 'closed')
+      const { event: name, data, id } = next.value
+      const event = { event: name as LabEvent['event'], data, ...(id !== undefined && { id }) }
+      record?.event(event)
+      yield event
     }
+    record?.ended('closed')
   }
   const events = read()
   return {
@@ -230,6 +272,8 @@ async function openStream(response: Response, abort: () => void): Promise<EventS
     // One iterator for all loops: a loop that was left can be taken up again.
     [Symbol.asyncIterator]: () => ({ next: () => events.next() }),
     close: async () => {
+      left = true
+      record?.ended('left')
       abort()
       await reader?.cancel().catch(() => {})
     },

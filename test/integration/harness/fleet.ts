@@ -1,65 +1,36 @@
 /** A fleet: several real replicas with a Redis, an installation and users of their own, on the tests' one cluster. */
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
-import { stringify } from 'yaml'
 import { waitUntil } from '../../../box/api-client.ts'
 import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
-import { freePort } from '../../../box/ports.ts'
-import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
-import { type ConfigInput, stackConfig } from '../../../box/stack-config.ts'
+import type { Redis } from '../../../box/redis.ts'
 import { Replica } from '../../../box/stack-replicas.ts'
-import { formatTokens } from '../../../src/identity/tokens.ts'
 import { labNames } from '../../../src/labs/names.ts'
-import { type ArmOptions, Armoury } from './armoury.ts'
+import type { ArmOptions, Armoury } from './armoury.ts'
 import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
+import type { Expectations, Terms } from './check/evidence.ts'
 import { Client } from './client.ts'
-import { sourceWithout } from './controlled.ts'
-import { controlVariable } from './controls.ts'
+import { configFile, type FleetOptions, type FleetParts, prepare, termsOf } from './fleet-parts.ts'
+import { type Gauges, measure, type ProcessState, stateOf } from './gauges.ts'
 import { testPlace } from './place.ts'
-import { makeUser, type Overrides, type UserRecord } from './users.ts'
-import { makeWays, type Servers, type Ways } from './ways.ts'
+import { Recorder } from './recorder.ts'
+import type { UserRecord } from './users.ts'
+import type { Ways } from './ways.ts'
 import { World } from './world.ts'
 
-/** Short where it costs nothing: tests wait for these. */
-const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
-/** Tests that want a compare ask for one by what they break. */
-const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
+const heapModule = fileURLToPath(new URL('./heap.ts', import.meta.url))
+
+export type { FleetOptions } from './fleet-parts.ts'
 
 /** Above what a busy machine needs. */
 const startLimitMs = 90_000
 const stopLimitMs = 60_000
-
-export interface FleetOptions {
-  /** Default 3. */
-  readonly replicas?: number
-  /** Changes to the configuration, block by block. */
-  readonly config?: ConfigInput
-  /** Of the fleet's own Redis. */
-  readonly redis?: Pick<RedisOptions, 'aof'>
-  /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
-  readonly proxies?: 'open' | 'shut'
-  /** Guards that the replicas are to do without, as `controls.ts` names them. */
-  readonly control?: string
-  /** Added to the replicas' environment. */
-  readonly env?: Readonly<Record<string, string>>
-  /** Armed before the first replica starts. */
-  readonly failpoints?: readonly (ArmOptions & { readonly point: string; readonly effect: Effect })[]
-  /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default false. */
-  readonly restart?: boolean
-  /** How many plain users there are to take from by `user()`. Default 40. */
-  readonly users?: number
-  /** Users with something special, by name; plain ones otherwise. */
-  readonly people?: Readonly<Record<string, Overrides>>
-  /** Default: a new one. Two fleets may share it, as two installations that collide. */
-  readonly namespacePrefix?: string
-  readonly installation?: string
-  /** Whether to wait until all are ready. Default true. */
-  readonly ready?: boolean
-}
+/** How long a replica may take to say what it knows of an end; who says nothing is unknown. */
+const readBackMs = 5000
 
 export class Fleet {
   readonly name: string
@@ -74,6 +45,12 @@ export class Fleet {
   readonly admin: Client
   readonly world: World
   readonly audit: AuditLog
+  readonly recorder: Recorder
+  readonly terms: Terms
+  /** What the judge is told by the test. */
+  readonly expectations: Expectations = {}
+  /** What each replica took when the fleet had started, with its process. */
+  readonly baseline = new Map<number, { readonly pid: number; readonly gauges: Gauges }>()
   readonly #options: FleetOptions
   readonly #root: string
   readonly #tokens: ReadonlyMap<string, UserRecord>
@@ -81,6 +58,7 @@ export class Fleet {
   readonly #ports: readonly number[]
   readonly #ways: readonly Ways[]
   readonly #replicas: (Replica | undefined)[] = []
+  #readBacks: number
   #balancer: Promise<Balancer> | undefined
   #turn = 0
 
@@ -99,6 +77,10 @@ export class Fleet {
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
     this.#ways = parts.ways
+    this.recorder = new Recorder(join(stateDir, 'log'))
+    this.recorder.onComplete = (user, op) => this.#readBack(user, op)
+    this.#readBacks = options.readBack ?? 0
+    this.terms = termsOf(config)
     this.admin = this.as('admin')
     this.world = new World(this)
     this.audit = new AuditLog(testPlace().auditLog)
@@ -111,6 +93,7 @@ export class Fleet {
     try {
       await Promise.all(fleet.#ports.map((_, index) => fleet.start(index, { ready: false })))
       if (options.ready !== false) await fleet.ready()
+      if (options.readBack !== undefined) await fleet.#measureBaseline()
       return fleet
     } catch (error) {
       await fleet.stop({ keepLogs: true })
@@ -180,7 +163,53 @@ export class Fleet {
   as(username: string): Client {
     const token = this.#tokens.get(username)?.token
     if (token === undefined) throw new Error(`nobody is called ${username} here`)
-    return new Client(() => this.anyUrl(), username, token)
+    return new Client(() => this.anyUrl(), username, token, { recorder: this.recorder })
+  }
+
+  /** Tells the judge of what is different here, for the whole of this fleet. */
+  expects(expectations: Expectations): void {
+    Object.assign(this.expectations, expectations)
+  }
+
+  /** Replicas that run, and are not stopped. */
+  working(): number[] {
+    return this.#inState('working')
+  }
+
+  /** Replicas that were stopped, and not continued. */
+  stopped(): number[] {
+    return this.#inState('stopped')
+  }
+
+  #inState(state: ProcessState): number[] {
+    return this.#ports.map((_, i) => i).filter(i => this.#replicas[i] && stateOf(this.#replicas[i].pid) === state)
+  }
+
+  /** What a replica takes now. */
+  measure(index: number): Promise<Gauges> {
+    const { pid, port } = this.replica(index)
+    const redisPort = this.#ways[index]?.redis.port ?? this.redis.port
+    return measure({ pid, port, redisPort, folder: this.armoury.folder })
+  }
+
+  async #measureBaseline(): Promise<void> {
+    await Promise.all(
+      this.working().map(async index => {
+        this.baseline.set(index, { pid: this.replica(index).pid, gauges: await this.measure(index) })
+      }),
+    )
+  }
+
+  /** Asks every replica at once what it knows of an operation that was just seen to complete. */
+  async #readBack(user: string, op: number): Promise<void> {
+    if (this.#readBacks <= 0) return
+    this.#readBacks -= 1
+    const signal = AbortSignal.timeout(readBackMs)
+    const questions = this.working().flatMap(index => {
+      const judge = this.as('judge').at(this.url(index)).after(op)
+      return [`labs/${encodeURIComponent(user)}`, 'labs'].map(path => judge.request(path, { signal }))
+    })
+    await Promise.allSettled(questions)
   }
 
   /** A user's namespace. */
@@ -198,6 +227,7 @@ export class Fleet {
     const ends = signal === 'SIGKILL' || signal === 'SIGTERM'
     if (ends && !this.#options.restart) this.#replicas[index] = undefined
     const ended = replica.ended
+    this.recorder.struck(signal, replica.name, replica.pid)
     replica.kill(signal)
     if (ends) await ended
   }
@@ -213,10 +243,11 @@ export class Fleet {
       env: { ...env, [folderVariable]: this.armoury.folder },
       root: this.#root,
       // The very module of `failpoint` that this program loads.
-      nodeArgs: ['--import', join(this.#root, 'test/integration/harness/failpoints.ts')],
+      nodeArgs: ['--import', join(this.#root, 'test/integration/harness/failpoints.ts'), '--import', heapModule],
       restart,
     })
     this.#replicas[index] = replica
+    this.recorder.struck('start', replica.name, replica.pid)
     void replica.ended.then(() => {
       if (!restart && this.#replicas[index] === replica) this.#replicas[index] = undefined
     })
@@ -243,73 +274,9 @@ export class Fleet {
     await Promise.all(this.#ways.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
     this.world.close()
+    await this.recorder.written()
     if (!keepLogs) rmSync(this.stateDir, { recursive: true, force: true })
   }
-}
-
-interface FleetParts {
-  readonly name: string
-  readonly stateDir: string
-  readonly redis: Redis
-  readonly armoury: Armoury
-  readonly options: FleetOptions
-  readonly config: ConfigInput
-  readonly ports: readonly number[]
-  readonly ways: readonly Ways[]
-  readonly users: readonly UserRecord[]
-  /** Of the source that the replicas run. */
-  readonly root: string
-}
-
-async function prepare(options: FleetOptions): Promise<FleetParts> {
-  const place = testPlace()
-  const name = `t${randomBytes(4).toString('hex')}`
-  const stateDir = join(place.stateDir, 'fleets', name)
-  mkdirSync(stateDir, { recursive: true })
-  const armoury = new Armoury(join(stateDir, 'failpoints'))
-  const root = sourceWithout([process.env[controlVariable], options.control].join(','))
-  const redis = await startRedis({ stateDir, ...options.redis })
-  const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
-  const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
-  const config = configFor(name, options, servers)
-  const ways: Ways[] = []
-  const users = usersFor(options)
-  const mode = 0o600
-  for (const index of ports.keys()) {
-    if (options.proxies) ways.push(await makeWays(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
-    const own = configFor(name, options, ways[index]?.servers ?? servers)
-    await writeFile(configFile(stateDir, index), stringify(own, { version: '1.1' }), { mode })
-  }
-  await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
-  await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
-  return { name, stateDir, redis, armoury, options, config, ports, ways, users, root }
-}
-
-const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
-
-function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }: Servers): ConfigInput {
-  const { images, labsOnKwok } = testPlace()
-  const { config = {}, installation = name, namespacePrefix = name } = options
-  const overrides: ConfigInput = {
-    logLevel: 'debug',
-    installation,
-    ...config,
-    engine: { ...quick, ...config.engine },
-    times: { ...times, ...config.times },
-  }
-  const made = stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, overrides })
-  return {
-    ...made,
-    redis: { keyPrefix: 'skylab', ...made.redis },
-    lab: { namespacePrefix, terminationGraceSeconds: 1, ...made.lab },
-  }
-}
-
-function usersFor({ users = 40, people = {} }: FleetOptions): UserRecord[] {
-  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1))
-  const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
-  const admin = makeUser('admin', 0, { scopes: ['exec:notebook', 'admin:jupyterlab'] })
-  return [admin, ...plain, ...special]
 }
 
 /** A fleet for one test, ended with it; its logs are kept when the test fails. */

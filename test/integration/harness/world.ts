@@ -2,8 +2,10 @@
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../../box/api-client.ts'
 import type { KubeObject } from '../../../src/domain.ts'
-import { labels, labNames } from '../../../src/labs/names.ts'
+import { annotations, labels, labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'
+import { pairs, parseEvents } from '../../../src/store/records.ts'
+import type { ClusterObject, RedisKey, StreamEvent } from './check/evidence.ts'
 import { AdminKube } from './kube.ts'
 import { testPlace } from './place.ts'
 
@@ -82,6 +84,46 @@ export class World {
     return new Map(names.map((name, index) => [name, times[index]!]))
   }
 
+  /** All of Redis. */
+  async redisDump(): Promise<ReadonlyMap<string, RedisKey>> {
+    const names = await this.redis.keys('*')
+    const kinds = this.redis.pipeline()
+    for (const name of names) kinds.type(name).pttl(name)
+    const told = ((await kinds.exec()) ?? []).map(([, answer]) => answer)
+    const read = this.redis.pipeline()
+    for (const [i, name] of names.entries()) {
+      const type = told[2 * i]
+      if (type === 'hash') read.hgetall(name)
+      else if (type === 'zset') read.zrange(name, 0, '-1', 'WITHSCORES')
+      else if (type === 'stream') read.xrange(name, '-', '+')
+      else read.exists(name)
+    }
+    const values = (await read.exec()) ?? []
+    return new Map(
+      names.map((name, i) => {
+        const type = String(told[2 * i])
+        return [name, { type, ttlMs: Number(told[2 * i + 1]), value: redisValue(type, values[i]?.[1]) }]
+      }),
+    )
+  }
+
+  /** All objects of the installation, wherever they stand. */
+  async objects(): Promise<readonly ClusterObject[]> {
+    const selector = `${labels.installation}=${this.#of.installation}`
+    const kinds = [
+      ['Namespace', '/api/v1/namespaces'],
+      ...Object.entries(paths).map(([kind, path]) => [kind, path('')]),
+    ]
+    const lists = await Promise.all(
+      kinds.map(async ([kind, path]) =>
+        (await this.kube.list(path!.replace('/namespaces//', '/'), selector)).map(object =>
+          clusterObject(kind!, object),
+        ),
+      ),
+    )
+    return lists.flat()
+  }
+
   /** What a deletion should not have left of a user, in words. That a namespace is on its way out is awaited. */
   async leftOf(username: string): Promise<string[]> {
     const found: string[] = []
@@ -110,6 +152,29 @@ export class World {
   close(): void {
     this.kube.close()
     this.#redis?.disconnect()
+  }
+}
+
+function redisValue(type: string, raw: unknown): RedisKey['value'] {
+  if (type === 'hash') return { fields: raw as Record<string, string> }
+  if (type === 'stream') return { events: parseEvents(raw as Parameters<typeof parseEvents>[0]) as StreamEvent[] }
+  if (type !== 'zset') return {}
+  const members = [...pairs(raw as string[])].map(([member, score]): [string, number] => [member, Number(score)])
+  return { members: Object.fromEntries(members) }
+}
+
+function clusterObject(kind: string, object: KubeObject): ClusterObject {
+  const { metadata } = object
+  const op = metadata.labels?.[labels.op]
+  return {
+    kind,
+    name: metadata.name,
+    namespace: kind === 'Namespace' ? metadata.name : (metadata.namespace ?? ''),
+    uid: metadata.uid ?? '',
+    op: op === undefined ? undefined : Number(op),
+    owner: metadata.ownerReferences?.[0]?.uid,
+    terminating: metadata.deletionTimestamp !== undefined,
+    user: metadata.annotations?.[annotations.user],
   }
 }
 

@@ -1,0 +1,165 @@
+/** All that a judge has: what clients saw, what the API server was asked, what replicas logged, and how things stand at rest. */
+import type { Mark } from '../arms.ts'
+import type { AuditedRequest } from '../audit.ts'
+import type { Gauges } from '../gauges.ts'
+import type { Call, Entry, LabValue, Struck, Transcript } from '../history.ts'
+import { callsOf, strikesOf, transcriptsOf } from '../history.ts'
+
+/** One invariant that was broken, in words that begin with its number, such as `I4 …`. */
+export type Violation = string
+
+/** What a test knows to be different in its fleet, and says so. */
+export interface Expectations {
+  /** Redis lost data or went back: streams begin anew, what was in progress is not found in Redis, and former owners are waited for. */
+  readonly redisLoss?: boolean
+  /** Added to what a take-over may take, where the test itself keeps the heirs from it. */
+  readonly takeoverMs?: number
+  /** Creates and deletes were also asked for by others than the fleet's clients. */
+  readonly otherClients?: boolean
+}
+
+/** What was configured. */
+export interface Terms {
+  readonly installation: string
+  readonly namespacePrefix: string
+  readonly keyPrefix: string
+  readonly ttlMs: number
+  readonly scanMs: number
+  readonly spawnMs: number
+  readonly deleteMs: number
+}
+
+/** A line of a replica's log that tells of an operation, or of the replica's own life. */
+export interface LogLine {
+  readonly msg: string
+  readonly replica: string
+  readonly atMs: number
+  readonly user?: string | undefined
+  readonly op?: number | undefined
+  readonly kind?: string | undefined
+  readonly result?: string | undefined
+}
+
+/** An object of the installation. */
+export interface ClusterObject {
+  readonly kind: string
+  readonly name: string
+  /** Of a Namespace: its own name. */
+  readonly namespace: string
+  readonly uid: string
+  readonly op: number | undefined
+  /** UID of the namespace that owns it. */
+  readonly owner: string | undefined
+  readonly terminating: boolean
+  /** Of a Namespace: whose it is. */
+  readonly user: string | undefined
+}
+
+export interface RedisKey {
+  readonly type: string
+  /** -1: for ever. */
+  readonly ttlMs: number
+  readonly value: RedisValue
+}
+
+export interface RedisValue {
+  readonly fields?: Readonly<Record<string, string>>
+  readonly members?: Readonly<Record<string, number>>
+  readonly events?: readonly StreamEvent[]
+}
+
+export interface StreamEvent {
+  readonly id: string
+  readonly event: string
+  readonly data: string
+}
+
+/** What one replica says at rest. */
+export interface Answers {
+  readonly replica: string
+  readonly list: { readonly status: number; readonly names: readonly string[] }
+  readonly labs: Readonly<Record<string, { readonly status: number; readonly lab?: LabValue }>>
+}
+
+/** What one replica takes, at the start of the fleet and at rest; only of those that lived all the time. */
+export interface Usage {
+  readonly replica: string
+  readonly before: Gauges
+  readonly after: Gauges
+}
+
+/** Watches that are open by the API server's log. */
+export interface OpenWatches {
+  readonly replica: string
+  readonly resource: string
+  readonly count: number
+}
+
+export interface Evidence {
+  readonly terms: Terms
+  readonly expects: Expectations
+  readonly history: readonly Entry[]
+  /** Of everyone, about the fleet's namespaces, in the order of their completion. */
+  readonly audit: readonly AuditedRequest[]
+  readonly watches: readonly OpenWatches[]
+  readonly logs: readonly LogLine[]
+  /** Blows of failpoints. */
+  readonly marks: readonly (Mark & { readonly effect: string })[]
+  readonly cluster: readonly ClusterObject[]
+  readonly redis: ReadonlyMap<string, RedisKey>
+  readonly answers: readonly Answers[]
+  readonly usage: readonly Usage[]
+  /** Why the fleet was still busy when the wait for rest was over; empty when it had come to rest. */
+  readonly restless: readonly string[]
+}
+
+/** The history, taken apart once. */
+export interface Told {
+  readonly calls: readonly Call[]
+  readonly transcripts: readonly Transcript[]
+  readonly strikes: readonly Struck[]
+}
+
+export const toldBy = (history: readonly Entry[]): Told => ({
+  calls: callsOf(history),
+  transcripts: transcriptsOf(history),
+  strikes: strikesOf(history),
+})
+
+const terminal = new Set(['complete', 'failed'])
+export const isTerminal = ({ event }: { readonly event: string }): boolean => terminal.has(event)
+
+export function opOf(id: string): { readonly op: number; readonly seq: number } {
+  const [op, seq] = id.split('-').map(Number)
+  return { op: op!, seq: seq! }
+}
+
+/** The event streams in Redis, by user and then by op. */
+export function streamsOf({
+  redis,
+  terms,
+}: Pick<Evidence, 'redis' | 'terms'>): Map<string, Map<number, StreamEvent[]>> {
+  const prefix = `{${terms.keyPrefix}}:events:`
+  const streams = new Map<string, Map<number, StreamEvent[]>>()
+  for (const [key, { value }] of redis) {
+    if (!key.startsWith(prefix)) continue
+    streams.set(
+      key.slice(prefix.length),
+      Map.groupBy(value.events ?? [], ({ id }) => opOf(id).op),
+    )
+  }
+  return streams
+}
+
+/** The records in Redis, by user. */
+export function recordsOf({
+  redis,
+  terms,
+}: Pick<Evidence, 'redis' | 'terms'>): Map<string, Readonly<Record<string, string>>> {
+  const prefix = `{${terms.keyPrefix}}:lab:`
+  return new Map(
+    [...redis]
+      .filter(([key]) => key.startsWith(prefix))
+      .map(([key, { value }]) => [key.slice(prefix.length), value.fields ?? {}]),
+  )
+}

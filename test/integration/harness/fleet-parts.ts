@@ -1,0 +1,138 @@
+/** What a fleet is made of, before its first replica starts: its Redis, its configuration, its users. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { freePort } from '../../../box/ports.ts'
+import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
+import { type ConfigInput, stackConfig } from '../../../box/stack-config.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { formatTokens } from '../../../src/identity/tokens.ts'
+import { type ArmOptions, Armoury } from './armoury.ts'
+import type { Effect } from './arms.ts'
+import type { Terms } from './check/evidence.ts'
+import { sourceWithout } from './controlled.ts'
+import { controlVariable } from './controls.ts'
+import { testPlace } from './place.ts'
+import { makeUser, type Overrides, type UserRecord } from './users.ts'
+import { makeWays, type Servers, type Ways } from './ways.ts'
+
+/** Short where it costs nothing: tests wait for these. */
+const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
+/** Tests that want a compare ask for one by what they break. */
+const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
+
+export interface FleetOptions {
+  /** Default 3. */
+  readonly replicas?: number
+  /** Changes to the configuration, block by block. */
+  readonly config?: ConfigInput
+  /** Of the fleet's own Redis. */
+  readonly redis?: Pick<RedisOptions, 'aof'>
+  /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
+  readonly proxies?: 'open' | 'shut'
+  /** Guards that the replicas are to do without, as `controls.ts` names them. */
+  readonly control?: string
+  /** Added to the replicas' environment. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Armed before the first replica starts. */
+  readonly failpoints?: readonly (ArmOptions & { readonly point: string; readonly effect: Effect })[]
+  /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default false. */
+  readonly restart?: boolean
+  /** How many plain users there are to take from by `user()`. Default 40. */
+  readonly users?: number
+  /** Users with something special, by name; plain ones otherwise. */
+  readonly people?: Readonly<Record<string, Overrides>>
+  /** Default: a new one. Two fleets may share it, as two installations that collide. */
+  readonly namespacePrefix?: string
+  readonly installation?: string
+  /** Whether to wait until all are ready. Default true. */
+  readonly ready?: boolean
+  /**
+   * After how many operations that were seen to complete every replica is asked at once what it knows of it (P6).
+   * Default: after none.
+   */
+  readonly readBack?: number
+}
+
+/** What was promised by a configuration. */
+export function termsOf(input: ConfigInput): Terms {
+  const { installation, lab, redis, engine, times } = configSchema.parse(input)
+  return {
+    installation,
+    namespacePrefix: lab.namespacePrefix,
+    keyPrefix: redis.keyPrefix,
+    ttlMs: engine.leaseTtlMs,
+    scanMs: engine.scanIntervalMs,
+    spawnMs: times.spawnTimeoutSeconds * 1000,
+    deleteMs: times.deleteTimeoutSeconds * 1000,
+  }
+}
+
+export interface FleetParts {
+  readonly name: string
+  readonly stateDir: string
+  readonly redis: Redis
+  readonly armoury: Armoury
+  readonly options: FleetOptions
+  readonly config: ConfigInput
+  readonly ports: readonly number[]
+  readonly ways: readonly Ways[]
+  readonly users: readonly UserRecord[]
+  /** Of the source that the replicas run. */
+  readonly root: string
+}
+
+export async function prepare(options: FleetOptions): Promise<FleetParts> {
+  const place = testPlace()
+  const name = `t${randomBytes(4).toString('hex')}`
+  const stateDir = join(place.stateDir, 'fleets', name)
+  mkdirSync(stateDir, { recursive: true })
+  const armoury = new Armoury(join(stateDir, 'failpoints'))
+  const root = sourceWithout([process.env[controlVariable], options.control].join(','))
+  const redis = await startRedis({ stateDir, ...options.redis })
+  const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
+  const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
+  const config = configFor(name, options, servers)
+  const ways: Ways[] = []
+  const users = usersFor(options)
+  const mode = 0o600
+  for (const index of ports.keys()) {
+    if (options.proxies) ways.push(await makeWays(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
+    const own = configFor(name, options, ways[index]?.servers ?? servers)
+    await writeFile(configFile(stateDir, index), stringify(own, { version: '1.1' }), { mode })
+  }
+  await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
+  await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
+  return { name, stateDir, redis, armoury, options, config, ports, ways, users, root }
+}
+
+export const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
+
+function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }: Servers): ConfigInput {
+  const { images, labsOnKwok } = testPlace()
+  const { config = {}, installation = name, namespacePrefix = name } = options
+  const overrides: ConfigInput = {
+    logLevel: 'debug',
+    installation,
+    ...config,
+    engine: { ...quick, ...config.engine },
+    times: { ...times, ...config.times },
+  }
+  const made = stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, overrides })
+  return {
+    ...made,
+    redis: { keyPrefix: 'skylab', ...made.redis },
+    lab: { namespacePrefix, terminationGraceSeconds: 1, ...made.lab },
+  }
+}
+
+function usersFor({ users = 40, people = {} }: FleetOptions): UserRecord[] {
+  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1))
+  const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
+  const scopes = ['exec:notebook', 'admin:jupyterlab']
+  // Apart from each other: what the judge asks counts for none of the administrator's bounds.
+  const administrators = ['admin', 'judge'].map((name, index) => makeUser(name, 200_000 + index, { scopes }))
+  return [...administrators, ...plain, ...special]
+}
