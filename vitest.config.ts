@@ -16,7 +16,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'box/**/*.test.ts',
             'scripts/**/*.test.ts',
-            'test/integration/harness/*.test.ts',
+            'test/integration/harness/**/*.test.ts',
           ],
           env: { SKYLAB_TEST: '1' },
         },

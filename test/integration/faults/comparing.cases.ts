@@ -9,6 +9,7 @@ const places = ['compare.begun', 'compare.listed', 'compare.settled']
 /** Another one compares, nobody is told before that, and every lab is as it was. */
 async function killWhoCompares(fight: Fight): Promise<void> {
   const fleet = await fight.fleet({ restart: true })
+  fleet.expects({ redisLoss: true })
   const users = Array.from({ length: 5 }, () => fleet.user())
   await Promise.all(users.map(user => user.create()))
   await Promise.all(users.map(user => user.follow()))

@@ -84,6 +84,7 @@ interface Labs {
 /** Of 20 labs none is denied, restarted or forgotten, whoever asks first and for what. */
 async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
   const fleet = await fight.fleet()
+  fleet.expects({ redisLoss: true })
   const users = Array.from({ length: 20 }, () => fleet.user())
   await Promise.all(users.map(run))
   const before = await Promise.all(users.map(async user => (await user.userStatus()).body))
@@ -120,6 +121,7 @@ async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
 /** What was half made is removed, what was half removed goes on or stands again, and clients are told. */
 async function loseInProgress(fight: Fight, lose: Lose): Promise<void> {
   const fleet = await fight.fleet({ users: 60 })
+  fleet.expects({ redisLoss: true })
   const cases = await Promise.all(inProgress.map(each => begin(fleet, each)))
   fight.injected(cases.length)
   const lostAtMs = performance.now()

@@ -132,6 +132,7 @@ async function isGone(fleet: Fleet, user: Client): Promise<boolean> {
 
 async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
   const fleet = await fight.fleet({ users: 60 })
+  fleet.expects({ redisLoss: true })
   const kept = await Promise.all(Array.from({ length: keptCount }, () => keep(fleet)))
   const doomed = fleet.urls.map(() => fleet.user())
   const newcomers = fleet.urls.map(() => fleet.user())

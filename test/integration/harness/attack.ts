@@ -12,6 +12,8 @@ import { judge } from './judge.ts'
 import { type Result, seedVariable, tell } from './result.ts'
 
 const defaultLimitMs = 120_000
+/** Of every fleet: more would weigh more than what they are to watch. */
+const readBacks = 200
 
 export interface AttackOptions {
   /** Of the whole test. */
@@ -114,7 +116,7 @@ function fightOf(record: Record, seed: number, context: TestContext): Fight {
     seed,
     random: () => uniformFloat64(generator),
     fleet: async options => {
-      const fleet = await Fleet.start(options)
+      const fleet = await Fleet.start({ readBack: readBacks, ...options })
       record.fleets.push(fleet)
       return fleet
     },

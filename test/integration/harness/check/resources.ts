@@ -1,0 +1,27 @@
+/** What replicas take at rest, against what they took when the fleet began: I10. */
+import type { Evidence, Usage, Violation } from './evidence.ts'
+
+/** Above a tenth more: what a process may have opened or learned once, and keeps. */
+const slack = { files: 4, redis: 1, heapMb: 24 } as const
+/** Connections to the API server are kept for a while, as many as were needed at once. */
+const pooled = 64
+
+/** I10: what was opened is closed again. */
+export function checkI10({ usage, watches }: Pick<Evidence, 'usage' | 'watches'>): Violation[] {
+  return [...usage.flatMap(grown), ...watches.filter(({ count }) => count > 1).map(tooMany)]
+}
+
+function grown({ replica, before, after }: Usage): Violation[] {
+  const limits = [
+    ['files', 'open files', before.files * 1.1 + slack.files],
+    ['redis', 'connections to Redis', before.redis + slack.redis],
+    ['outgoing', 'other connections', before.outgoing * 1.1 + pooled],
+    ['heapMb', 'MB of heap', before.heapMb * 1.1 + slack.heapMb],
+  ] as const
+  return limits
+    .filter(([name, , limit]) => after[name] > limit)
+    .map(([name, what]) => `I10 ${replica} has ${after[name]} ${what}, and had ${before[name]}`)
+}
+
+const tooMany = ({ replica, resource, count }: Evidence['watches'][number]) =>
+  `I10 ${replica} has ${count} watches of ${resource} open`

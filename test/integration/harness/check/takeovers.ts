@@ -1,0 +1,112 @@
+/** How long those wait whose owner was struck: I7. */
+import type { Evidence, LogLine, Told, Violation } from './evidence.ts'
+
+/** A moment in which a replica had a user's operation in its hands. */
+interface Held {
+  readonly user: string
+  readonly replica: string
+  readonly atMs: number
+}
+
+interface Blow {
+  readonly what: string
+  readonly replica: string
+  readonly atMs: number
+}
+
+export interface Takeover {
+  readonly user: string
+  readonly op: number
+  readonly from: string
+  readonly to: string
+  readonly ms: number
+}
+
+const slackMs = 1000
+/** After data were lost, what is found is left to former owners for as long as a request may take. */
+const longestRequestMs = 10_000
+
+/** Signals by which a replica loses what it has; after `SIGCONT` it may have it still. */
+const deadly = new Set(['SIGKILL', 'SIGSTOP'])
+
+/** Every operation that was resumed after a blow to its owner, and how long it had waited for somebody who could. */
+export function takeoversOf(evidence: Evidence, told: Told): readonly Takeover[] {
+  const held = heldBy(evidence)
+  const blows = blowsOf(evidence, told)
+  return evidence.logs
+    .filter(({ msg, user }) => msg === 'operation resumed' && user !== undefined)
+    .flatMap(resumed => {
+      const owner = lastOwner(held, resumed)
+      const blow = owner && lastBlow(blows, owner, resumed.atMs)
+      if (!blow) return []
+      const sinceMs = Math.max(blow.atMs, heirReadyMs(evidence.logs, blows, resumed))
+      const { user, op, replica, atMs } = resumed
+      return [{ user: user!, op: op!, from: owner.replica, to: replica, ms: atMs - sinceMs }]
+    })
+}
+
+/** Requests, steps and failpoints show who owned. Whoever only accepted did not, nor did whoever woke and gave up. */
+function heldBy({ logs, audit, marks, terms }: Evidence): readonly Held[] {
+  const byOp = new Map(logs.flatMap(({ op, user }) => (op === undefined || user === undefined ? [] : [[op, user]])))
+  const steps = logs.filter(
+    ({ msg, user, result }) =>
+      user !== undefined && (msg === 'operation resumed' || (msg === 'step' && result !== 'aborted')),
+  )
+  const requests = audit.filter(({ op, replica }) => op !== undefined && replica !== undefined)
+  const points = marks.filter(({ point, user }) => user !== undefined && !point.endsWith('.accepted'))
+  return [
+    ...steps.map(({ user, replica, atMs }) => ({ user: user!, replica, atMs })),
+    ...requests.flatMap(({ op, replica, receivedAtMs: atMs, namespace }) => {
+      const user = byOp.get(op!) ?? namespace.slice(terms.namespacePrefix.length + 1)
+      return [{ user, replica: replica!, atMs }]
+    }),
+    ...points.map(({ user, replica, atMs }) => ({ user: user!, replica, atMs })),
+  ].sort((a, b) => a.atMs - b.atMs)
+}
+
+function lastOwner(held: readonly Held[], resumed: LogLine): Held | undefined {
+  return held.findLast(({ user, atMs }) => user === resumed.user && atMs < resumed.atMs)
+}
+
+function blowsOf({ marks }: Evidence, { strikes }: Told): readonly Blow[] {
+  const struck = marks.filter(({ effect }) => effect === 'kill' || effect === 'stop')
+  return [
+    ...strikes.map(({ what, replica, wallMs: atMs }) => ({ what, replica, atMs })),
+    ...struck.map(({ effect, replica, atMs }) => ({ what: effect === 'kill' ? 'SIGKILL' : 'SIGSTOP', replica, atMs })),
+  ].sort((a, b) => a.atMs - b.atMs)
+}
+
+/** The blow that took the operation from its owner, if one did: the last before it was resumed, unless it was undone. */
+function lastBlow(blows: readonly Blow[], { replica, atMs }: Held, beforeMs: number): Blow | undefined {
+  const last = blows.findLast(
+    blow => blow.replica === replica && blow.atMs < beforeMs && (deadly.has(blow.what) || blow.what === 'SIGCONT'),
+  )
+  // A replica may say a last word in the millisecond in which it is struck.
+  return last && deadly.has(last.what) && last.atMs >= atMs - 50 ? last : undefined
+}
+
+/** Since when there was somebody to resume it: of all replicas that worked until then, the first that was ready. */
+function heirReadyMs(logs: readonly LogLine[], blows: readonly Blow[], resumed: LogLine): number {
+  const ready = logs.filter(({ msg, atMs }) => msg === 'ready' && atMs <= resumed.atMs)
+  const worked = ready.filter(({ replica, atMs }) => {
+    const later = ready.some(other => other.replica === replica && other.atMs > atMs)
+    const struck = blows.some(
+      blow => blow.replica === replica && blow.atMs >= atMs && blow.atMs <= resumed.atMs && blow.what.startsWith('SIG'),
+    )
+    return !later && !struck
+  })
+  return worked.length === 0 ? resumed.atMs : Math.min(...worked.map(({ atMs }) => atMs))
+}
+
+/** I7: a take-over takes no longer than TTL, scan and a second. */
+export function checkI7(evidence: Evidence, told: Told): Violation[] {
+  const { terms, expects } = evidence
+  const more = (expects.takeoverMs ?? 0) + (expects.redisLoss ? longestRequestMs + terms.ttlMs : 0)
+  const limitMs = terms.ttlMs + terms.scanMs + slackMs + more
+  return takeoversOf(evidence, told)
+    .filter(({ ms }) => ms > limitMs)
+    .map(
+      ({ user, op, from, to, ms }) =>
+        `I7 op ${op} of ${user} waited ${ms} ms from ${from} to ${to}, promised are ${limitMs}`,
+    )
+}
