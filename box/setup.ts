@@ -4,7 +4,7 @@ import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } fr
 import type { Progress } from './progress.ts'
 
 /** What a command uses; set-up brings what it names and nothing else. */
-export type Need = 'redis' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image'
+export type Need = 'redis' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image' | 'java'
 
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
@@ -24,6 +24,7 @@ const debianParts: Record<Need, DebianPart[]> = {
     debianProgram('procps', 'sysctl'),
   ],
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
+  java: [debianProgram('default-jre-headless', 'java')],
 }
 
 const goParts: Record<Need, GoProgram[]> = {
@@ -33,6 +34,7 @@ const goParts: Record<Need, GoProgram[]> = {
   cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],
   node: ['kubelet', 'kube-proxy'],
   image: [],
+  java: [],
 }
 
 /** The programs that set-up has made sure of. */

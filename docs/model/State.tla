@@ -1,0 +1,84 @@
+-------------------------------- MODULE State --------------------------------
+(* What Redis, the cluster and the replicas hold of one user's lab. *)
+EXTENDS Naturals, FiniteSets, TLC
+
+CONSTANTS
+  Replicas,
+  None,
+  EnvOps,        \* operations whose plan has an object beside the pod
+  \* How much of each may happen.
+  Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines,
+  \* The rules of the protocol: a negative control switches one of them off.
+  TokenChecked, OpByTime, NamespacePerCreation, AbsenceAsked,
+  GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain
+
+VARIABLES
+  redis,         \* what Redis holds of this user and of the installation
+  outer,         \* of Redis: which process answers, its clock, an older copy of its data
+  ns, env, pod,  \* the namespace, and in it an object and the pod
+  wire,          \* requests to the API server that may still be applied
+  run,           \* of each replica, the operation in its hands
+  cmp,           \* of each replica, the compare that it is at
+  word,          \* what the watches have to say of a pod's end: nothing, or due, or refused
+  left,          \* what may still happen
+  ghost          \* what only the invariants know
+
+cluster == <<ns, env, pod>>
+vars == <<redis, outer, ns, env, pod, wire, run, cmp, word, left, ghost>>
+
+Max(S) == CHOOSE x \in S : \A y \in S : y <= x
+\* The smallest number that is in nobody's memory: tokens and UIDs are only ever compared for equality.
+Fresh(used) == CHOOSE n \in 1..(Cardinality(used) + 1) : n \notin used /\ \A m \in 1..(n - 1) : m \in used
+Somethings(S) == S \ {None}
+May(fault) == left[fault] > 0
+Count(fault) == left' = [left EXCEPT ![fault] = @ - 1]
+
+-----------------------------------------------------------------------------
+(* Records *)
+rec == redis.rec
+IsActive(record) == record # None /\ record.status \in {"pending", "terminating"}
+Active == IsActive(rec)
+IsRunning == rec # None /\ rec.status = "running"
+RecordOp == IF rec = None THEN 0 ELSE rec.op
+KnownOp == IF rec = None THEN redis.tombstone ELSE rec.op
+\* include/generation.lua
+Compared == redis.generation = outer.identity
+\* The cluster bears what no record explains: whoever looks asks for a compare.
+Newer == ns # None /\ ns.op > KnownOp
+
+EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, mark |-> None]
+NewRecord(op, status, step, nsUid, podUid) ==
+  [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid]
+
+\* include/draw.lua
+Draw(others) == (IF OpByTime THEN Max({redis.last, outer.time} \cup others) ELSE redis.last) + 1
+\* include/deletion.lua
+StartDeletion(op, nsUid, podUid) ==
+  redis' = [redis EXCEPT !.rec = NewRecord(op, "terminating", "namespace", nsUid, podUid), !.last = op]
+
+-----------------------------------------------------------------------------
+(* What the invariants remember beyond Redis: numbers given out, intents accepted, labs that a client was told of. *)
+Grant(g, op) == [g EXCEPT !.granted = Max({@, op}), !.twice = @ \/ op <= g.granted]
+Intend(g, op) == [g EXCEPT !.intent = Max({@, op})]
+\* Nobody is promised a lab that ended by itself, or whose end was accepted and then forgotten with Redis' data.
+Promise(g, op, podUid) ==
+  [g EXCEPT !.promised = IF op > g.intent /\ podUid \notin g.ended THEN [op |-> op, pod |-> podUid] ELSE None]
+Unpromise(g) == [g EXCEPT !.promised = None]
+
+-----------------------------------------------------------------------------
+(* Numbers in anybody's memory *)
+Tokens ==
+  {redis.lease, outer.backup.lease} \cup {run[r].token : r \in {q \in Replicas : run[q] # None}}
+  \cup {o.token : o \in Somethings({rec, outer.backup.rec})}
+Marks == {redis.mark, outer.backup.mark} \cup {c.mark : c \in Somethings({cmp[r] : r \in Replicas})}
+Owned == {run[r] : r \in {q \in Replicas : run[q] # None /\ run[q].phase # "taken"}}
+NamespaceUids ==
+  {o.uid : o \in Somethings({ns})} \cup {o.owner : o \in Somethings({env, pod})}
+  \cup {m.owner : m \in wire} \cup {m.uid : m \in {x \in wire : x.kind = "namespace"}}
+  \cup {o.ns : o \in Owned \cup Somethings({rec, outer.backup.rec})}
+  \cup {o.uid : o \in Somethings({c.ns : c \in Somethings({cmp[r] : r \in Replicas})})}
+ObjectUids ==
+  {o.uid : o \in Somethings({env, pod})} \cup {m.uid : m \in {x \in wire : x.kind # "namespace"}}
+  \cup {o.pod : o \in Owned \cup Somethings({rec, outer.backup.rec, ghost.promised})}
+  \cup {o.uid : o \in Somethings({c.pod : c \in Somethings({cmp[r] : r \in Replicas})})} \cup ghost.ended
+=============================================================================
