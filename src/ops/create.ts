@@ -105,12 +105,14 @@ async function adopt(context: StepContext, object: KubeObject): Promise<KubeObje
   const { uid, labels: standingLabels, ownerReferences } = standing.metadata
   const sameOp = standingLabels?.[labels.op] === String(context.op)
   if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) return standing
+  // Who comes late must not destroy what a newer operation, or its own next owner, made in the next namespace.
+  await requireNamespace(context)
   // What an older operation's late write left here: debris, since nobody else writes into this namespace.
   await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
   throw new RetryLater('what an older operation left stood in the way')
 }
 
-/** A refusal inside a namespace may mean that the namespace is no longer ours. */
+/** What is refused inside a namespace, or stands there and is not ours, may mean that the namespace is another one. */
 async function requireNamespace(context: StepContext): Promise<void> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   const namespace = object && projectNamespace(object)
