@@ -67,14 +67,21 @@ class Record {
       seed,
       seconds: Number(seconds.toFixed(1)),
       ...Object.fromEntries(this.figures),
-      ...(error !== undefined && { error: firstLine(error) }),
+      ...(error !== undefined && { error: wordsOf(error) }),
       ...(control && { control }),
       ...(isRed && { fleets: this.fleets.map(fleet => fleet.name) }),
     }
   }
 }
 
-const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n')[0]
+const longestWords = 400
+
+/** The first line of its message, with what was found where an expectation failed. */
+function wordsOf(error: unknown): string {
+  const line = (error instanceof Error ? error.message : String(error)).split('\n')[0]!
+  const found = (error as { readonly actual?: unknown }).actual
+  return (found === undefined ? line : `${line}: ${JSON.stringify(found)}`).slice(0, longestWords)
+}
 
 /** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */
 export function attack(name: string, body: (fight: Fight) => Promise<void>, options: AttackOptions = {}): void {
