@@ -9,7 +9,7 @@ const green: Result = {
 
 test('an attack is green when every blow landed, nothing was violated, and it came to its end', () => {
   expect(whyRed(green)).toBeNull()
-  expect(whyRed({ ...green, violations: ['I4 a gap'], error: 'expected' })).toBe('I4 a gap')
+  expect(whyRed({ ...green, violations: ['I4 a gap', 'I9 twice'] })).toBe('I4 a gap')
   expect(whyRed({ ...green, error: 'expected 1 to be 2' })).toBe('expected 1 to be 2')
   expect(whyRed({ ...green, landed: 56, missed: 1 })).toBe('1 of 57 blows missed')
   expect(whyRed({ ...green, injected: 0, landed: 0 })).toBe('there was no blow')

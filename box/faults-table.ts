@@ -65,12 +65,16 @@ export function formatTable(rows: readonly Row[]): string {
 
 const text = (value: number | undefined) => (value === undefined ? '–' : String(value))
 
-/** Everything that was wrong, since a second violation may tell more than the first. */
+const mostWords = 10
+
+/** What was wrong, since a second violation may tell more than the first; all of it is in the lines that are kept. */
 function explain({ test, red, violations = [], fleets = [] }: Row): string[] {
   const words = [...new Set([red!, ...violations])]
+  const more = words.length - mostWords
   return [
     `RED ${test}`,
-    ...words.map(each => `    ${each}`),
+    ...words.slice(0, mostWords).map(each => `    ${each}`),
+    ...(more > 0 ? [`    and ${more} more`] : []),
     ...(fleets.length > 0 ? [`    logs: ${fleets.join(', ')}`] : []),
   ]
 }

@@ -51,6 +51,10 @@ class Record {
   injected = 0
   landed = 0
 
+  async judge(): Promise<void> {
+    for (const fleet of this.fleets) this.violations.push(...(await judge(fleet)))
+  }
+
   result(name: string, seed: number, seconds: number, error: unknown): Result {
     const sorted = this.times.toSorted((a, b) => a - b)
     const at = (share: number) => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!)
@@ -97,19 +101,18 @@ async function fight(name: string, body: (fight: Fight) => Promise<void>, contex
     const keepLogs = context.task.result?.state === 'fail'
     await Promise.all(record.fleets.map(fleet => fleet.stop({ keepLogs })))
   }, 60_000)
-  const judged = async () => {
-    await body(fightOf(record, seed, context))
-    for (const fleet of record.fleets) record.violations.push(...(await judge(fleet)))
-  }
   const late = aborted(context.signal).then(() => {
     throw context.signal.reason
   })
   let error: unknown
-  try {
-    await Promise.race([judged(), late])
-  } catch (thrown) {
-    error = thrown ?? new Error('nothing was thrown')
+  const inTime = async (work: Promise<void>) => {
+    await Promise.race([work, late]).catch(thrown => {
+      error ??= thrown ?? new Error('nothing was thrown')
+    })
   }
+  await inTime(body(fightOf(record, seed, context)))
+  // What failed is judged too: what the judge finds may be the cause.
+  await inTime(record.judge())
   tell(record.result(name, seed, (performance.now() - begunMs) / 1000, error))
   if (error !== undefined) throw error
   expect({ violations: record.violations, landed: record.landed }).toEqual({ violations: [], landed: record.injected })

@@ -29,8 +29,8 @@ export interface Result {
 
 /** Why an attack is red by its own line: the first thing that was wrong, in words; null where nothing was. */
 export function whyRed({ violations, error, missed, injected }: Result): string | null {
-  if (violations.length > 0) return violations[0]!
   if (error !== undefined) return error
+  if (violations.length > 0) return violations[0]!
   if (missed !== 0) return `${missed} of ${injected} blows missed`
   return injected === 0 ? 'there was no blow' : null
 }
