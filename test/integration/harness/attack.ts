@@ -48,11 +48,17 @@ class Record {
   readonly violations: string[] = []
   readonly figures: [string, unknown][] = []
   readonly fleets: Fleet[] = []
+  /** Of the judge, over all fleets. */
+  readonly #sums = new Map<string, number>()
   injected = 0
   landed = 0
 
   async judge(): Promise<void> {
-    for (const fleet of this.fleets) this.violations.push(...(await judge(fleet)))
+    for (const fleet of this.fleets) {
+      const { violations, figures } = await judge(fleet)
+      this.violations.push(...violations)
+      for (const [name, value] of Object.entries(figures)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value)
+    }
   }
 
   result(name: string, seed: number, seconds: number, error: unknown): Result {
@@ -70,7 +76,7 @@ class Record {
       ...(sorted.length > 0 && { p50: at(0.5), p99: at(0.99), max: at(1) }),
       seed,
       seconds: Number(seconds.toFixed(1)),
-      ...Object.fromEntries(this.figures),
+      ...Object.fromEntries([...this.figures, ...this.#sums]),
       ...(error !== undefined && { error: wordsOf(error) }),
       ...(control && { control }),
       ...(isRed && { fleets: this.fleets.map(fleet => fleet.name) }),

@@ -37,8 +37,7 @@ export class Fleet {
   readonly stateDir: string
   readonly installation: string
   readonly namespacePrefix: string
-  /** The one that counts: after a failover, the other. */
-  redis: Redis
+  readonly redis: Redis
   /** `redis.keyPrefix` of the configuration. */
   readonly keyPrefix: string
   readonly armoury: Armoury

@@ -1,11 +1,11 @@
 /** What became of the promises in one fleet: its evidence at rest, held against the invariants of `check.ts`. */
 import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { waitUntil } from '../../../box/api-client.ts'
 import type { Answers, Evidence, LogLine, Usage } from './check/evidence.ts'
 import { toldBy } from './check/evidence.ts'
-import { usersOf } from './check/operations.ts'
+import { operationsOf, usersOf } from './check/operations.ts'
 import { check, type Violation } from './check.ts'
 import type { Fleet } from './fleet.ts'
 import { labValue } from './recorder.ts'
@@ -13,51 +13,95 @@ import { labValue } from './recorder.ts'
 export type { Violation } from './check.ts'
 
 /** Within which a fleet comes to rest: a lease that runs out after data were lost, then the deletion of what is left. */
-const restLimitMs = 60_000
+const defaultRestMs = 60_000
+const lookMs = 200
 /** Of more users not every replica is asked for each. */
 const askedUsers = 100
 
+export interface Verdict {
+  readonly violations: readonly Violation[]
+  /** What there was to judge. */
+  readonly figures: Figures
+}
+
+export interface Figures {
+  readonly operations: number
+  /** Answers of replicas that were asked because they had to know of an end. */
+  readonly read_backs: number
+  readonly judged_ms: number
+}
+
+export interface JudgeOptions {
+  /** How long the fleet may take to come to rest. */
+  readonly restMs?: number
+}
+
 /** Judges a fleet, before it is stopped: lets go what is held, waits for rest, gathers the evidence, and checks it. */
-export async function judge(fleet: Fleet): Promise<readonly Violation[]> {
+export async function judge(fleet: Fleet, { restMs = defaultRestMs }: JudgeOptions = {}): Promise<Verdict> {
   fleet.armoury.letGo()
   await Promise.all(fleet.stopped().map(index => fleet.kill(index, 'SIGCONT')))
   await fleet.recorder.close()
   // One that was just started again, or continued, is asked when it can answer.
   await fleet.ready().catch(() => {})
-  const restless = await rest(fleet)
-  return check(await gather(fleet, restless))
+  const restless = await rest(fleet, restMs)
+  const begunMs = performance.now()
+  const evidence = await gather(fleet, restless)
+  const violations = check(evidence)
+  if (violations.length > 0) await keep(fleet, evidence)
+  const told = toldBy(evidence.history)
+  const figures = {
+    operations: operationsOf(evidence, told).length,
+    read_backs: told.calls.filter(({ after, status }) => after !== undefined && status !== undefined).length,
+    judged_ms: Math.round(performance.now() - begunMs),
+  }
+  return { violations, figures }
+}
+
+/** Beside the history, so that what was found can be looked into, and checked again. */
+function keep(fleet: Fleet, { history: _, ...evidence }: Evidence): Promise<void> {
+  const text = JSON.stringify({ ...evidence, redis: Object.fromEntries(evidence.redis) }, null, 1)
+  return writeFile(join(fleet.stateDir, 'log', 'evidence.json'), text)
 }
 
 /** Waits until nothing goes on any more. Gives what still does when the time is up. */
-async function rest(fleet: Fleet): Promise<readonly string[]> {
-  let busy: readonly string[] = ['nobody could be asked']
-  const isAtRest = async () => {
-    busy = await stirring(fleet)
-    return busy.length === 0
+async function rest(fleet: Fleet, restMs: number): Promise<readonly string[]> {
+  const endMs = performance.now() + restMs
+  for (;;) {
+    const busy = await stirring(fleet).catch(error => [`nobody could be asked: ${error}`])
+    if (busy.length === 0 || performance.now() > endMs) return busy
+    await new Promise(resolve => setTimeout(resolve, lookMs))
   }
-  await waitUntil(isAtRest, { what: 'rest', limitMs: restLimitMs }).catch(() => {})
-  return busy
 }
 
-async function stirring({ world }: Fleet): Promise<readonly string[]> {
-  const { keys, redis } = world
+async function stirring(fleet: Fleet): Promise<readonly string[]> {
+  const operations = await operationsUnderWay(fleet)
+  return operations.length > 0 ? operations : leavingObjects(fleet)
+}
+
+async function operationsUnderWay({ world: { keys, redis } }: Fleet): Promise<readonly string[]> {
   const sets = [keys.waiting, keys.owned, keys.deadlines]
   const users = (await Promise.all(sets.map(key => redis.zrange(key, 0, '-1')))).flat()
   const leases = await redis.keys('*:lease:*')
   const comparing = await redis.exists(keys.mark, keys.compareLease)
-  const records = new Set((await redis.keys(keys.record('*'))).map(key => key.slice(keys.record('').length)))
-  const objects = await world.objects()
-  const homes = new Map(objects.filter(({ kind }) => kind === 'Namespace').map(home => [home.namespace, home]))
-  const onTheirWay = objects.filter(({ kind, terminating, user, namespace, owner }) => {
-    if (kind === 'Namespace') return terminating || user === undefined || !records.has(user)
-    return terminating || homes.get(namespace)?.uid !== owner
-  })
   return [
     ...new Set(users.map(user => `an operation of ${user}`)),
     ...leases.map(key => `the lease ${key}`),
     ...(comparing > 0 ? ['a compare'] : []),
-    ...onTheirWay.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name} is on its way out, or should be`),
   ]
+}
+
+/** What is on its way out, or has to be: of no lab, or of no namespace that stands. */
+async function leavingObjects({ world }: Fleet): Promise<readonly string[]> {
+  const { keys, redis } = world
+  const records = new Set((await redis.keys(keys.record('*'))).map(key => key.slice(keys.record('').length)))
+  const objects = await world.objects()
+  const homes = new Map(objects.filter(({ kind }) => kind === 'Namespace').map(home => [home.namespace, home]))
+  return objects
+    .filter(({ kind, terminating, user, namespace, owner }) => {
+      if (kind === 'Namespace') return terminating || user === undefined || !records.has(user)
+      return terminating || homes.get(namespace)?.uid !== owner
+    })
+    .map(({ kind, namespace, name }) => `${kind} ${namespace}/${name} is on its way out, or should be`)
 }
 
 async function gather(fleet: Fleet, restless: readonly string[]): Promise<Evidence> {
@@ -92,15 +136,24 @@ async function readLogs(fleet: Fleet): Promise<readonly LogLine[]> {
     Array.from({ length: fleet.size }, async (_, index) => {
       const found: LogLine[] = []
       const file = createReadStream(join(fleet.stateDir, 'log', `replica-${index + 1}.log`))
-      for await (const line of createInterface({ input: file })) {
-        if (!telling.test(line)) continue
-        const { msg, replica, time, user, op, kind, result } = JSON.parse(line)
-        found.push({ msg, replica, atMs: Date.parse(time), user, op, kind, result })
+      for await (const text of createInterface({ input: file })) {
+        const line = telling.test(text) ? parseLine(text) : undefined
+        if (line) found.push(line)
       }
       return found
     }),
   )
   return logs.flat().sort((a, b) => a.atMs - b.atMs)
+}
+
+/** The last one of a replica that was killed may be half written. */
+function parseLine(text: string): LogLine | undefined {
+  try {
+    const { msg, replica, time, user, op, kind, result } = JSON.parse(text)
+    return { msg, replica, atMs: Date.parse(time), user, op, kind, result }
+  } catch {
+    return undefined
+  }
 }
 
 async function ask(fleet: Fleet, index: number, users: readonly string[]): Promise<Answers> {

@@ -14,6 +14,8 @@ export interface Expectations {
   readonly redisLoss?: boolean
   /** Added to what a take-over may take, where the test itself keeps the heirs from it. */
   readonly takeoverMs?: number
+  /** Clocks were stepped: by the times of logs nothing can be said. */
+  readonly clocksStep?: boolean
   /** Creates and deletes were also asked for by others than the fleet's clients. */
   readonly otherClients?: boolean
 }

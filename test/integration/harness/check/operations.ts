@@ -135,10 +135,10 @@ function endsOnce({ op, user, stream, accepted }: Operation, { expects }: Eviden
 function endsInTime(
   { op, user, accepted, ended, kinds, toldMs }: Operation,
   all: readonly Operation[],
-  { terms }: Evidence,
+  { terms, expects }: Evidence,
 ) {
   const acceptedMs = accepted[0]?.atMs
-  if (acceptedMs === undefined) return []
+  if (acceptedMs === undefined || expects.clocksStep) return []
   const superseded = all.filter(other => other.user === user && other.op > op).flatMap(other => other.accepted)
   const ends = [...ended.map(({ atMs }) => atMs), ...superseded.map(({ atMs }) => atMs), ...(toldMs ? [toldMs] : [])]
   if (ends.length === 0) return []

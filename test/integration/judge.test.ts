@@ -1,0 +1,67 @@
+/** The judge sees what really happens: it finds nothing wrong in a fleet that works, and what a test does behind its back. */
+import { expect, test } from 'vitest'
+import { labels } from '../../src/labs/names.ts'
+import { type Fleet, startFleet } from './harness/fleet.ts'
+import { judge } from './harness/judge.ts'
+
+/** Two users, of whom one has a lab and the other had one. */
+async function work(fleet: Fleet) {
+  const [keeper, leaver] = [fleet.user(), fleet.user()]
+  await Promise.all([keeper, leaver].map(user => user.create()))
+  await Promise.all([keeper, leaver].map(user => user.follow()))
+  await fleet.admin.delete(leaver.username)
+  await leaver.follow()
+  return { keeper, leaver }
+}
+
+test.concurrent('a fleet that works breaks no promise, and there was something to judge', async context => {
+  const fleet = await startFleet(context, { readBack: 10 })
+  await work(fleet)
+  const { violations, figures } = await judge(fleet)
+  expect(violations).toEqual([])
+  // Three ends, three replicas, two questions.
+  expect(figures).toMatchObject({ operations: 3, read_backs: 18 })
+})
+
+test.concurrent('what was done behind its back is found, by its number', async context => {
+  const fleet = await startFleet(context, { readBack: 10 })
+  const { keeper, leaver } = await work(fleet)
+  const { kube, redis, keys } = fleet.world
+  const namespace = await fleet.world.namespaceOf(keeper.username)
+  const op = Number(namespace.metadata.labels[labels.op])
+  const owner = { apiVersion: 'v1', kind: 'Namespace', name: namespace.metadata.name, uid: namespace.metadata.uid }
+  const ours = { [labels.installation]: fleet.installation }
+  await kube.create({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: 'stale',
+      namespace: namespace.metadata.name,
+      labels: { ...ours, [labels.op]: String(op - 1) },
+      ownerReferences: [owner],
+    },
+  })
+  await kube.delete('Service', `nb-${keeper.username}`, namespace.metadata.name)
+  await redis.set(keys.nonce('left'), '1')
+  await redis.xadd(keys.events(keeper.username), `${op}-99`, 'event', 'failed', 'data', 'a second end')
+  await redis.zadd(keys.index, 2, leaver.username)
+  // By hand, so that no history has it.
+  const answer = await fetch(`${fleet.url(0)}/nublado/spawner/v1/labs/${leaver.username}/create`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${leaver.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ options: { image_type: 'recommended', size: 'small' }, env: {} }),
+    redirect: 'manual',
+  })
+  expect(answer.status).toBe(303)
+  await leaver.follow()
+  const { violations } = await judge(fleet, { restMs: 1000 })
+  const found = (words: RegExp) => violations.some(violation => words.test(violation))
+  const expected = [
+    /^I1 Secret stale of op/,
+    /^I3 .* has 2 ends/,
+    /^I4 stream of .* where \d+ was due/,
+    /^I5 .*nonce:left has no expiry/,
+    /^I8 create .*: 2 operations .* asked for 1/,
+  ]
+  expect([violations, expected.filter(words => !found(words))]).toEqual([violations, []])
+})
