@@ -1,4 +1,5 @@
 /** One pool of kept-alive connections to the API server, replaced when what it was made of has changed. */
+import { createSecureContext } from 'node:tls'
 import { type Dispatcher, Pool } from 'undici'
 import type { Credentials } from './credentials.ts'
 
@@ -17,10 +18,18 @@ export interface Message {
   readonly startSignal?: AbortSignal | undefined
 }
 
+/** What is made once for the credentials that connections are opened with. */
+interface Line {
+  readonly key: string
+  readonly pool: Pool
+  readonly dispatcher: Dispatcher
+  /** The server's own path, before that of every request. */
+  readonly root: string
+}
+
 export class Transport {
   readonly #connectTimeoutMs: number
-  #pool: Pool | undefined
-  #key = ''
+  #line: Line | undefined
   readonly #retired = new Set<Pool>()
 
   constructor(connectTimeoutMs: number) {
@@ -33,32 +42,45 @@ export class Transport {
    */
   send(credentials: Credentials, message: Message): Promise<Dispatcher.ResponseData<AbortSignal | undefined>> {
     const { method, headers, body, signal, startSignal } = message
-    const path = new URL(credentials.server).pathname.replace(/\/$/, '') + message.path
-    const options = { method, path, headers, body: body ?? null, signal, opaque: startSignal }
-    return this.#poolFor(credentials).compose(refuseLateStart).request(options)
+    const { dispatcher, root } = this.#lineFor(credentials)
+    return dispatcher.request({
+      method,
+      path: root + message.path,
+      headers,
+      body: body ?? null,
+      signal,
+      opaque: startSignal,
+    })
   }
 
   /** Closes every connection; what is still under way fails. */
   async close(): Promise<void> {
-    const pools = [...this.#retired, ...(this.#pool ? [this.#pool] : [])]
-    this.#pool = undefined
+    const pools = [...this.#retired, ...(this.#line ? [this.#line.pool] : [])]
+    this.#line = undefined
     await Promise.all(pools.map(pool => pool.destroy()))
   }
 
-  #poolFor(credentials: Credentials): Pool {
-    if (this.#pool && this.#key === credentials.connectionKey) return this.#pool
-    if (this.#pool) this.#retire(this.#pool)
-    this.#key = credentials.connectionKey
-    this.#pool = new Pool(new URL(credentials.server).origin, {
+  #lineFor(credentials: Credentials): Line {
+    if (this.#line?.key === credentials.connectionKey) return this.#line
+    if (this.#line) this.#retire(this.#line.pool)
+    this.#line = this.#open(credentials)
+    return this.#line
+  }
+
+  #open({ server, tls, connectionKey }: Credentials): Line {
+    const url = new URL(server)
+    const pool = new Pool(url.origin, {
       // Watches live on connections of their own, and a hung request holds up no other.
       allowH2: false,
       pipelining: 1,
       keepAliveTimeout: keepAliveMs,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { ...credentials.tls, timeout: this.#connectTimeoutMs },
+      // Certificates are read once, not for each connection.
+      connect: { ...tls, secureContext: createSecureContext(tls), timeout: this.#connectTimeoutMs },
     })
-    return this.#pool
+    const dispatcher = pool.compose(refuseLateStart)
+    return { key: connectionKey, pool, dispatcher, root: url.pathname.replace(/\/$/, '') }
   }
 
   /** Requests on it may end as they would have; then it is gone. */
