@@ -1,5 +1,5 @@
 /** Server-sent events: their text, and the pump that brings an operation's events to one reader. */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import type { LabEvent } from '../domain.ts'
 import type { EventFeed } from '../ops/service.ts'
 import { ByteChannel } from './channel.ts'
@@ -53,7 +53,7 @@ export class EventPump {
 
   /** Ends the stream cleanly, wherever it is. */
   stop(): void {
-    this.#stop.abort()
+    this.#stop.abort(notNeeded)
   }
 
   async #run(): Promise<void> {
@@ -75,7 +75,7 @@ export class EventPump {
     try {
       return await this.#bring(batches)
     } finally {
-      this.#stop.abort()
+      this.#stop.abort(notNeeded)
       // A generator left where it had yielded would never let go of what it holds; one that is deaf is not waited for.
       batches.return?.().catch(() => {})
     }
@@ -117,7 +117,7 @@ export class EventPump {
     if (stop.aborted) return 'stopped'
     // A signal of this wait alone: what listens is gone when the wait is over.
     const wait = new AbortController()
-    const cancel = () => wait.abort()
+    const cancel = () => wait.abort(notNeeded)
     stop.addEventListener('abort', cancel, { once: true })
     try {
       const timer = this.#options.clock.sleep(ms, wait.signal)
@@ -130,7 +130,7 @@ export class EventPump {
       ])
     } finally {
       stop.removeEventListener('abort', cancel)
-      wait.abort()
+      wait.abort(notNeeded)
     }
   }
 }

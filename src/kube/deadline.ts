@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 
 /** A signal that fires after a time, or with another signal. To be released, else it stays in the other's listeners. */
 export class Deadline {
@@ -23,7 +23,7 @@ export class Deadline {
 
   /** The time no longer counts; the other signal still does. */
   stopTimer(): void {
-    this.#timer.abort()
+    this.#timer.abort(notNeeded)
   }
 
   /** Fires now. */

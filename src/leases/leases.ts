@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis'
 import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import { Fenced, RetryLater } from '../errors.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
 
@@ -121,7 +121,7 @@ export class Leases {
     keep().catch(() => {})
     return {
       release: async () => {
-        done.abort()
+        done.abort(notNeeded)
         await store.returnCompare(taken.token).catch(() => {})
       },
     }
@@ -137,7 +137,7 @@ export class Leases {
     const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
     this.#held.set(ownership.user, lease)
     this.#running ??= this.#extendForever()
-    this.#wake.abort()
+    this.#wake.abort(notNeeded)
     return lease
   }
 
@@ -156,7 +156,7 @@ export class Leases {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#wake.abort()
+    this.#wake.abort(notNeeded)
     await this.#running
     await this.#extending
   }

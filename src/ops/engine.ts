@@ -2,6 +2,7 @@
  * The engine of a replica: finds operations that nobody owns, takes their lease, claims and runs them. It looks at start,
  * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
  */
+import { notNeeded } from '../clock.ts'
 import { RetryLater } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import type { Leases } from '../leases/leases.ts'
@@ -63,14 +64,14 @@ export class Engine {
   /** Looks at once: something was accepted here. */
   poke(): void {
     this.#lookAgain = true
-    this.#wake.abort()
+    this.#wake.abort(notNeeded)
   }
 
   /** Takes nothing more, and hands over what it has. Resolves when nothing is owned. */
   async drain(): Promise<void> {
     this.#offBell()
     this.#closed.abort()
-    this.#wake.abort()
+    this.#wake.abort(notNeeded)
     await this.#loop
     for (const run of this.#runs.values()) run.handOver()
     await Promise.all(this.#ended)

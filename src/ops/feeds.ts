@@ -1,5 +1,5 @@
 /** Events for clients: one reader of the bell serves them all, so a waiting client costs nothing. */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import type { LabEvent } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 import type { Bell } from '../store/bell.ts'
@@ -88,7 +88,7 @@ export class Feeds {
   async #sleepUntil(woken: Promise<void>): Promise<void> {
     const done = new AbortController()
     await Promise.race([woken, this.#clock.sleep(retryMs, done.signal).catch(() => {})])
-    done.abort()
+    done.abort(notNeeded)
   }
 
   #listen(user: string, wake: () => void): () => void {

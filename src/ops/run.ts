@@ -1,5 +1,5 @@
 /** One operation in the hands of its owner, from the claim until it is ended, handed over or lost. */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
 import { Fenced, NeedsSomeone } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
@@ -279,7 +279,7 @@ export class OperationRun implements PhaseHost {
       phase.signal.throwIfAborted()
       return await body(phase.signal)
     } finally {
-      done.abort()
+      done.abort(notNeeded)
     }
   }
 
@@ -343,7 +343,7 @@ export class OperationRun implements PhaseHost {
     const done = new AbortController()
     const late = this.clock.sleep(this.#options.longestRequestMs, done.signal).catch(() => {})
     await Promise.race([this.#options.kube.settled(this.#agent), late])
-    done.abort()
+    done.abort(notNeeded)
     await this.#pass('release.before-act')
     await this.#options.owners.release(this.#lease).catch(() => {})
     await this.#pass('release.after-act')

@@ -2,7 +2,7 @@
  * Steps: an operation is an ordered list of them, each idempotent, so that whoever comes next may run any of them again.
  * An `act` changes the cluster and may, at worst, take its owner down with it; a `wait` only watches.
  */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
 import { type CallOptions, KubeError } from '../kube/client.ts'
 import type { LabNames } from '../labs/names.ts'
@@ -100,8 +100,8 @@ export async function watchUntil<T>(
       if (found !== undefined) return found
       if (changed) continue
       const interrupt = new AbortController()
-      wake = () => interrupt.abort()
-      const stop = () => interrupt.abort()
+      wake = () => interrupt.abort(notNeeded)
+      const stop = () => interrupt.abort(notNeeded)
       signal.addEventListener('abort', stop, { once: true })
       // Whoever aborted while `look` was at work will not do so again.
       if (signal.aborted) stop()

@@ -3,7 +3,7 @@
  * command of ours may be, and nothing else is. The client's own habit of resending is switched off.
  */
 import { Redis, type RedisOptions, ReplyError } from 'ioredis'
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { callCommand, defineCommands } from './scripts.ts'
@@ -164,7 +164,7 @@ export class Connection {
       () => false,
       () => false,
     )
-    return Promise.race([this.#nextReady(), late]).finally(() => done.abort())
+    return Promise.race([this.#nextReady(), late]).finally(() => done.abort(notNeeded))
   }
 
   /** One listener for all who wait, however long Redis is away. */
