@@ -12,12 +12,18 @@ const lost: LabEvent = { event: 'failed', data: 'The record of this operation wa
 /** How long to wait at most where Redis does not answer, or its data are being compared: the bell tells when it is over. */
 const retryMs = 2_000
 
+/**
+ * At least so long between two readings of an operation's events before its end, which is read at once. Steps may follow
+ * each other faster than anybody reads along, and each reading is a script and a packet.
+ */
+const gatherMs = 250
+
 type FoundEvents = Extract<EventsRead, { found: true }>
 
 export class Feeds {
   readonly #labs: LabStore
   readonly #clock: Clock
-  readonly #wakers = new Map<string, Set<() => void>>()
+  readonly #readers = new Map<string, Set<Reader>>()
 
   constructor(labs: LabStore, bell: Bell, clock: Clock) {
     this.#labs = labs
@@ -25,8 +31,8 @@ export class Feeds {
     bell.on(ring => {
       // What concerns nobody by name concerns all.
       const user = ring.what === 'missed' || ring.what === 'compared' ? undefined : ring.user
-      for (const wakers of user === undefined ? this.#wakers.values() : [this.#wakers.get(user) ?? []]) {
-        for (const wake of [...wakers]) wake()
+      for (const readers of user === undefined ? this.#readers.values() : [this.#readers.get(user) ?? []]) {
+        for (const reader of readers) reader.rung(ring.what !== 'events')
       }
     })
   }
@@ -42,18 +48,12 @@ export class Feeds {
   }
 
   async *#follow(user: string, first: FoundEvents, signal: AbortSignal): AsyncGenerator<readonly LabEvent[]> {
-    let changed = false
-    let wake = () => {}
-    const off = this.#listen(user, () => {
-      changed = true
-      wake()
-    })
-    const stop = () => wake()
+    const reader = new Reader(this.#clock)
+    const off = this.#register(user, reader)
+    const stop = () => reader.rung(true)
     signal.addEventListener('abort', stop)
     try {
-      // Between the first reading and the listening something may have happened.
       let read: EventsRead | null = first
-      changed = true
       let seq = 0
       while (!signal.aborted) {
         if (read && !read.found) return yield [lost]
@@ -62,12 +62,8 @@ export class Feeds {
           seq = read.lastSeq
           if (read.ended) return
         }
-        const woken = new Promise<void>(resolve => {
-          wake = resolve
-        })
-        if (!changed) await (read ? woken : this.#sleepUntil(woken))
+        await reader.turn(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
-        changed = false
         read = await this.#read(user, first.op, seq)
       }
     } finally {
@@ -85,20 +81,63 @@ export class Feeds {
     }
   }
 
-  async #sleepUntil(woken: Promise<void>): Promise<void> {
-    const done = new AbortController()
-    await Promise.race([woken, this.#clock.sleep(retryMs, done.signal).catch(() => {})])
-    done.abort(notNeeded)
+  #register(user: string, reader: Reader): () => void {
+    const readers = this.#readers.get(user) ?? new Set()
+    this.#readers.set(user, readers)
+    readers.add(reader)
+    return () => {
+      readers.delete(reader)
+      if (readers.size === 0 && this.#readers.get(user) === readers) this.#readers.delete(user)
+    }
+  }
+}
+
+/** When one who follows a stream reads again. */
+class Reader {
+  readonly #clock: Clock
+  #due = false
+  #wake = () => {}
+  #gathering = false
+  #readAtMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#readAtMs = clock.monotonicMs()
+    // Between the first reading and the listening something may have happened.
+    this.rung(false)
   }
 
-  #listen(user: string, wake: () => void): () => void {
-    const wakers = this.#wakers.get(user) ?? new Set()
-    this.#wakers.set(user, wakers)
-    wakers.add(wake)
-    return () => {
-      wakers.delete(wake)
-      if (wakers.size === 0 && this.#wakers.get(user) === wakers) this.#wakers.delete(user)
-    }
+  /** Something happened: `urgent` what must not wait for more of its kind. */
+  rung(urgent: boolean): void {
+    if (urgent) this.#look()
+    if (urgent || this.#gathering) return
+    this.#gathering = true
+    const waitMs = Math.max(0, this.#readAtMs + gatherMs - this.#clock.monotonicMs())
+    this.#clock.sleep(waitMs).then(() => {
+      this.#gathering = false
+      this.#look()
+    })
+  }
+
+  /** Resolves when it is time to read: something happened, or `limitMs` have passed. */
+  async turn(limitMs: number): Promise<void> {
+    const woken = new Promise<void>(resolve => {
+      this.#wake = resolve
+    })
+    if (!this.#due) await (Number.isFinite(limitMs) ? this.#within(limitMs, woken) : woken)
+    this.#due = false
+    this.#readAtMs = this.#clock.monotonicMs()
+  }
+
+  #look(): void {
+    this.#due = true
+    this.#wake()
+  }
+
+  async #within(limitMs: number, woken: Promise<void>): Promise<void> {
+    const done = new AbortController()
+    await Promise.race([woken, this.#clock.sleep(limitMs, done.signal).catch(() => {})])
+    done.abort(notNeeded)
   }
 }
 
