@@ -42,7 +42,7 @@ export class Debris {
     if (boundOp === 0 || namespace.op > boundOp) return this.#options.compare()
     if (isDebris(namespace, standing)) return this.#removeNamespace(namespace)
     for (const pod of view.pods(name)) {
-      if (isStray(pod, namespace, boundOp, standing)) await this.#removePod(pod)
+      if (isStray(pod, boundOp, standing)) await this.#removePod(pod)
     }
   }
 
@@ -73,7 +73,7 @@ function isDebris(namespace: NamespaceFacts, { record }: Standing): boolean {
   return record?.namespaceUid !== namespace.uid
 }
 
-function isStray(pod: PodFacts, namespace: NamespaceFacts, boundOp: number, { record }: Standing): boolean {
-  const ofThisNamespace = pod.ownerUid === namespace.uid && pod.op === namespace.op
-  return !ofThisNamespace && pod.uid !== record?.podUid && !pod.deleting && (pod.op ?? 0) <= boundOp
+/** The same of a pod. It may bear the record's own op: a request that was sent twice, and landed when its first pod was gone. */
+function isStray(pod: PodFacts, boundOp: number, { record }: Standing): boolean {
+  return pod.uid !== record?.podUid && !pod.deleting && (pod.op ?? 0) <= boundOp
 }

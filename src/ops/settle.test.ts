@@ -109,6 +109,8 @@ describe('decide, when Redis knows as much', () => {
 
   it('takes for debris what stands at or below a tombstone, or is not the failed record’s', () => {
     const debris = { kind: 'debris', namespace: 'nublado-ada' }
+    expect(decideFor(standing({ status: 'failed', podUid: 'another' }), found())).toEqual(debris)
+    expect(decideFor(standing({ status: 'failed', podUid: undefined }), found())).toEqual(debris)
     expect(decideFor(standing(null, 7), found())).toEqual(debris)
     expect(decideFor(standing(null, 8), found())).toEqual(debris)
     expect(decideFor(standing({ status: 'failed', op: 9, namespaceUid: undefined }), found())).toEqual(debris)

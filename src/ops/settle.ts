@@ -2,7 +2,7 @@
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { isWhole, judgeLife } from '../labs/judge.ts'
 import type { Settlement, Standing } from '../store/compares.ts'
-import { readView } from '../store/records.ts'
+import { type LabRecord, readView } from '../store/records.ts'
 
 /** What the cluster has of a user; nothing foreign. */
 export interface Found {
@@ -21,7 +21,7 @@ export type Decision =
   | { readonly kind: 'confirm'; readonly podUid: string }
   /** A failed lab whose time is over. */
   | { readonly kind: 'expire'; readonly op: number }
-  /** A namespace that a late write left. */
+  /** A namespace, or a pod in it, that a late write left. */
   | { readonly kind: 'debris'; readonly namespace: string }
 
 const lost: Settlement['lost'] = [
@@ -37,9 +37,13 @@ export function decide(user: string, standing: Standing, found: Found | undefine
   if (!record) return found ? { kind: 'debris', namespace: found.namespace.name } : { kind: 'nothing' }
   if (record.active) return { kind: 'nothing' }
   if (record.status === 'running') return compareRunning(standing, found)
-  if (found && found.namespace.uid !== record.namespaceUid) return { kind: 'debris', namespace: found.namespace.name }
+  if (found && isUnknown(found, record)) return { kind: 'debris', namespace: found.namespace.name }
   if (found && record.failedAtMs < expireBeforeMs) return { kind: 'expire', op: record.op }
   return { kind: 'nothing' }
+}
+
+function isUnknown({ namespace, pod }: Found, record: LabRecord): boolean {
+  return namespace.uid !== record.namespaceUid || (pod !== undefined && pod.uid !== record.podUid)
 }
 
 function compareRunning({ record }: Standing, found: Found | undefined): Decision {

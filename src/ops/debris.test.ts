@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import type { CompareStore, Standing } from '../store/compares.ts'
+import type { LabRecord } from '../store/records.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { Debris } from './debris.ts'
+import { FakeCluster, installation, namespaceObject, podObject } from './testing.ts'
+
+/** What is asked of a cluster that has the namespace and the pod of operation 7, where this stands in Redis. */
+async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod = {}) {
+  const cluster = new FakeCluster()
+  const object = podObject(pod)
+  const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }
+  cluster.real = {
+    namespace: namespaceObject(),
+    pod: { ...object, metadata: { ...object.metadata, ownerReferences: [owner] } },
+  }
+  cluster.show()
+  let compares = 0
+  const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
+  const standing = { record: record && { ...known, ...record }, tombstone, fingerprint: 'f' } as Standing
+  const debris = new Debris({
+    ...{ store: { standing: async () => standing } as unknown as CompareStore, kube: cluster.kube, view: cluster.view },
+    ...{ namespacePrefix: 'nublado', installation, log: silentLogger(), signal: new AbortController().signal },
+    compare: () => {
+      compares += 1
+    },
+  })
+  await debris.remove('nublado-ada')
+  return { requests: cluster.requests, compares }
+}
+
+describe('what is removed as debris', () => {
+  it('is a namespace that is not the record’s, or for which there is but a tombstone', async () => {
+    const removed = { requests: ['delete Namespace uid-of-nublado-ada'], compares: 0 }
+    expect(await removeFrom({ namespaceUid: 'another' })).toEqual(removed)
+    expect(await removeFrom(null, 8)).toEqual(removed)
+  })
+
+  it('is a pod that is not the record’s, in the record’s own namespace: a late write of this very operation too', async () => {
+    const removed = { requests: ['delete Pod uid-of-nb-ada'], compares: 0 }
+    expect(await removeFrom({ status: 'failed', podUid: 'another' })).toEqual(removed)
+    expect(await removeFrom({ status: 'failed', podUid: 'another' }, 0, { op: 5 })).toEqual(removed)
+  })
+
+  it('is nothing that is the record’s, an operation’s, on its way out, or newer', async () => {
+    const nothing = { requests: [], compares: 0 }
+    expect(await removeFrom({})).toEqual(nothing)
+    expect(await removeFrom({ active: true, podUid: 'another', namespaceUid: 'another' })).toEqual(nothing)
+    expect(await removeFrom({ podUid: 'another' }, 0, { terminating: true })).toEqual(nothing)
+    expect(await removeFrom({ podUid: 'another' }, 0, { op: 8 })).toEqual(nothing)
+  })
+
+  it('is nothing where Redis has lost something: a compare is asked for', async () => {
+    const compared = { requests: [], compares: 1 }
+    expect(await removeFrom(null)).toEqual(compared)
+    expect(await removeFrom({ op: 6 })).toEqual(compared)
+  })
+})
