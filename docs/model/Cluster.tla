@@ -78,9 +78,8 @@ CollectGarbage ==
 
 \* The pod reads the object then, whoever made it.
 PodStarts ==
-  /\ pod # None /\ pod.state = "made"
-  /\ pod.op \in EnvOps => env # None
-  /\ pod' = [pod EXCEPT !.state = "started", !.saw = IF env = None THEN None ELSE [op |-> env.op, owner |-> env.owner]]
+  /\ pod # None /\ pod.state = "made" /\ env # None
+  /\ pod' = [pod EXCEPT !.state = "started", !.saw = [op |-> env.op, owner |-> env.owner]]
   /\ UNCHANGED <<redis, outer, ns, env, wire, run, cmp, word, left, ghost>>
 
 \* Its user shuts it down, or it is removed from outside.

@@ -25,10 +25,16 @@ JudgeByCache ==
 NamespaceIsDebris ==
   /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ~ns.terminating
   /\ ns.op <= KnownOp /\ (rec # None => rec.ns # ns.uid)
+\* In the record's own namespace: a pod that was asked for twice, and came when the first was gone.
+PodIsDebris ==
+  /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ns.op <= KnownOp /\ ~NamespaceIsDebris
+  /\ pod # None /\ pod.op <= KnownOp /\ (rec # None => rec.pod # pod.uid)
 RemoveDebris ==
-  /\ NamespaceIsDebris
-  /\ LET m == Request("delete", "namespace", ns.op, ns.uid, None, None) IN m \notin wire /\ wire' = wire \cup {m}
-  /\ UNCHANGED <<redis, outer, cluster, run, cmp, word, left, ghost>>
+  /\ \E m \in IF NamespaceIsDebris THEN {Request("delete", "namespace", ns.op, ns.uid, None, None)}
+              ELSE IF PodIsDebris THEN {Request("delete", "pod", pod.op, pod.uid, None, None)} ELSE {} :
+       m \notin wire /\ wire' = wire \cup {m}
+  /\ ghost' = IF PodIsDebris THEN Intend(ghost, pod.op) ELSE ghost
+  /\ UNCHANGED <<redis, outer, cluster, run, cmp, word, left>>
 
 -----------------------------------------------------------------------------
 OpOf(object) == IF object = None THEN 0 ELSE object.op

@@ -123,12 +123,11 @@ AwaitGone(r) ==
           /\ Set(r, [me EXCEPT !.phase = "done", !.ns = None, !.pod = None])
   /\ UNCHANGED wire /\ Inside
 
+KindOf(step) == CASE step = "make.namespace" -> "namespace" [] step = "make.env" -> "env" [] OTHER -> "pod"
 Make(r) ==
   /\ At(r, Makes)
-  /\ LET me == run[r] IN
-     IF me.step = "make.env" /\ me.op \notin EnvOps THEN Set(r, Advanced(me)) /\ UNCHANGED wire
-     ELSE Send(r, "create", CASE me.step = "make.namespace" -> "namespace" [] me.step = "make.env" -> "env"
-                              [] OTHER -> "pod", me.op, None, IF me.step = "make.namespace" THEN None ELSE me.ns)
+  /\ LET kind == KindOf(run[r].step) IN
+     Send(r, "create", kind, run[r].op, None, IF kind = "namespace" THEN None ELSE run[r].ns)
   /\ Inside
 
 \* AlreadyExists is answered by reading what stands there.
@@ -148,8 +147,8 @@ NamespaceStands(me) == ns # None /\ ns.uid = me.ns /\ ~ns.terminating
 Adopt(r) ==
   /\ Holds(r, "exists") /\ run[r].step \in {"make.env", "make.pod"}
   /\ LET me == run[r]
-         kind == IF me.step = "make.env" THEN "env" ELSE "pod"
-         object == IF me.step = "make.env" THEN env ELSE pod IN
+         kind == KindOf(me.step)
+         object == IF kind = "env" THEN env ELSE pod IN
      IF object = None THEN Set(r, [me EXCEPT !.phase = "ready"]) /\ UNCHANGED wire
      ELSE IF (object.op = me.op /\ object.owner = me.ns) \/ ~LowerOpIsDebris
      THEN Set(r, [me EXCEPT !.phase = "done", !.pod = IF kind = "pod" THEN object.uid ELSE @]) /\ UNCHANGED wire

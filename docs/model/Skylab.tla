@@ -90,7 +90,7 @@ FairSpec == Spec /\ Fairness
 -----------------------------------------------------------------------------
 (* What must never be false *)
 AtRest ==
-  /\ wire = {} /\ word # "due" /\ Compared /\ ~Active /\ ~Newer /\ ~NamespaceIsDebris
+  /\ wire = {} /\ word # "due" /\ Compared /\ ~Active /\ ~Newer /\ ~NamespaceIsDebris /\ ~PodIsDebris
   /\ \A r \in Replicas : run[r] = None /\ cmp[r] = None 
   /\ ns # None => ~ns.terminating
   /\ ~IsGarbage(env) /\ ~IsGarbage(pod)

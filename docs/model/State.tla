@@ -5,7 +5,6 @@ EXTENDS Naturals, FiniteSets, TLC
 CONSTANTS
   Replicas,
   None,
-  EnvOps,        \* operations whose plan has an object beside the pod
   \* How much of each may happen.
   Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines,
   \* The rules of the protocol: a negative control switches one of them off.
