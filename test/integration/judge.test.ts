@@ -21,6 +21,11 @@ test.concurrent('a fleet that works breaks no promise, and there was something t
   expect(violations).toEqual([])
   // Three ends, three replicas, two questions.
   expect(figures).toMatchObject({ operations: 3, read_backs: 18 })
+  expect(fleet.baseline.size).toBe(3)
+  const { watches } = await fleet.audit.ofFleet(fleet.terms)
+  const open = watches.map(({ replica, resource, count }) => `${replica} ${resource} ${count}`)
+  const each = ['namespaces', 'pods'].flatMap(resource => [1, 2, 3].map(n => `replica-${n} ${resource} 1`))
+  expect(open.sort()).toEqual(each.sort())
 })
 
 test.concurrent('what was done behind its back is found, by its number', async context => {
