@@ -54,6 +54,15 @@ describe('what is removed', () => {
     expect(cluster.requests).toEqual([])
   })
 
+  it('is never a newer pod, although the watches still show the namespace of before', async () => {
+    const cluster = standing({ op: 3, uid: 'n3' }, null)
+    cluster.real = { namespace: namespaceObject({ op: 8, uid: 'n8' }), pod: podObject({ op: 8 }) }
+    const { context, compares } = fakeContext(cluster)
+    await expect(deletePod.run(context)).rejects.toBeInstanceOf(RetryLater)
+    expect(compares.count).toBe(1)
+    expect(cluster.requests).toEqual(['get Pod'])
+  })
+
   it('is never a foreign namespace: a creation fails for it, a deletion has nothing to do', async () => {
     const cluster = standing({ foreign: true })
     const { context } = fakeContext(cluster)

@@ -49,9 +49,9 @@ export function isOurs(context: StepContext, namespace: NamespaceFacts): boolean
   )
 }
 
-/** @throws {RetryLater} the namespace bears a higher op, which a compare has to settle first */
-export function requireNotNewer(context: StepContext, namespace: NamespaceFacts): void {
-  if ((namespace.op ?? 0) <= context.op) return
+/** @throws {RetryLater} what stands there bears a higher op, which a compare has to settle first */
+export function requireNotNewer(context: StepContext, standing: Pick<NamespaceFacts, 'op'>): void {
+  if ((standing.op ?? 0) <= context.op) return
   context.compare()
   context.known.doubt = true
   throw new RetryLater('the cluster bears a newer operation than the record', 1000)
@@ -90,6 +90,8 @@ async function deletePod(context: StepContext, below: Bound): Promise<StepResult
   const namespace = await target(context, below)
   const pod = namespace && (await findPod(context, namespace))
   if (!pod) return 'nothing'
+  // The namespace may be remembered from before another took its place, and the pod be read from that.
+  requireNotNewer(context, pod)
   await context.failpoint('before-act')
   const answer = await context.kube.delete({ ...podRef(pod.namespace, pod.name), uid: pod.uid }, context.call())
   await context.failpoint('after-act')
