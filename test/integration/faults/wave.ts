@@ -73,22 +73,27 @@ async function ask(fleet: Fleet, { point, user }: Pick<Struck, 'point' | 'user'>
   superseded?.release()
 }
 
-/**
- * Begins one operation for each point through the replicas `indices`, and waits until each is held where it is to be.
- * @param through where its events are read; by default over the balancer
- */
+export interface HoldOptions {
+  /** Where events are read. Default: over the balancer. */
+  readonly through?: string
+  /** Which of them are to go on together. */
+  readonly groupOf?: (point: Point) => string | undefined
+}
+
+/** Begins one operation for each point through the replicas `indices`, and waits until each is held where it is to be. */
 export async function hold(
   fleet: Fleet,
   points: readonly Point[],
   indices: readonly number[],
-  through?: string,
+  { through, groupOf = () => undefined }: HoldOptions = {},
 ): Promise<Struck[]> {
   const url = through ?? (await fleet.balancerUrl())
   const users = points.map(() => fleet.user())
   await Promise.all(users.map((user, i) => prepare(fleet, user, points[i]!.story)))
   const holdOne = async (point: Point, i: number): Promise<Struck> => {
     const user = users[i]!
-    const arm = fleet.arm(point.name, 'hold', { user: user.username })
+    const group = groupOf(point)
+    const arm = fleet.arm(point.name, 'hold', { user: user.username, ...(group !== undefined && { group }) })
     await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
     if (point.name.endsWith('.accepted')) await arm.landed()
     const ended = user.at(url).follow({ limitMs: followLimitMs })
@@ -110,6 +115,7 @@ interface Line {
   readonly msg: string
   readonly user?: string
   readonly op?: number
+  readonly reason?: string
 }
 
 /** Lines of a replica's log with these words. */

@@ -1,9 +1,10 @@
 /** The tests' side of failpoints: arms them, waits for the blows, lets go what is held. */
-import { mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { waitUntil } from '../../../box/api-client.ts'
-import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks } from './arms.ts'
+import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, stopFirst } from './arms.ts'
 
-export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms'>>
+export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms' | 'group'>>
 
 /** One armed failpoint. */
 export interface Arm {
@@ -52,10 +53,10 @@ export class Armoury {
       landed: async (blow = 1, limitMs = landLimitMs) => {
         const mark = await this.#landed(id, point, blow, limitMs)
         // The mark is made first: a SIGCONT sent now could come before the SIGSTOP.
-        if (effect === 'stop') await waitUntil(async () => isStopped(mark.pid), { what: point, limitMs })
+        if (effect === 'stop') await this.#stopped(mark.pid)
         return mark
       },
-      release: () => writeFileSync(goFile(this.folder, id), ''),
+      release: () => this.#release(options.group ?? id),
       disarm: () => this.#write(this.#arms.filter(arm => arm.id !== id)),
     }
   }
@@ -67,8 +68,29 @@ export class Armoury {
 
   /** No further blow, and nothing stays held. */
   letGo(): void {
-    for (const { id, effect } of this.#known) if (effect === 'hold') writeFileSync(goFile(this.folder, id), '')
+    for (const { id, group = id, effect } of this.#known) if (effect === 'hold') this.#release(group)
     this.#write([])
+  }
+
+  /** A group that has gone on already is left alone: it may be told only once whether to stop before that. */
+  #release(group: string): void {
+    const file = goFile(this.folder, group)
+    if (!existsSync(file)) writeFileSync(file, '')
+  }
+
+  /**
+   * Stops the one process in which a whole group is held, as by SIGSTOP, in the very moment in which all of them go on:
+   * woken, it does what comes next at each place before any timer of its own is due.
+   */
+  async stopHeld(group: string, pid: number): Promise<void> {
+    const part = join(this.folder, `${group}.part`)
+    writeFileSync(part, stopFirst)
+    renameSync(part, goFile(this.folder, group))
+    await this.#stopped(pid)
+  }
+
+  async #stopped(pid: number): Promise<void> {
+    await waitUntil(async () => isStopped(pid), { what: `process ${pid} stopped`, limitMs: landLimitMs })
   }
 
   #write(arms: ArmSpec[]): void {

@@ -6,12 +6,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
+ * - `note`: nothing but the mark;
  * - `kill`: SIGKILL to itself; `stop`: SIGSTOP to itself, until somebody sends SIGCONT;
  * - `hold`: waits there until the test releases it, while the rest of the process goes on;
  * - `spin`: blocks the event loop for `ms`;
  * - `throw`: an error that nobody foresaw.
  */
-export type Effect = 'kill' | 'stop' | 'hold' | 'spin' | 'throw'
+export type Effect = 'note' | 'kill' | 'stop' | 'hold' | 'spin' | 'throw'
 
 /** One place to strike. */
 export interface ArmSpec {
@@ -27,6 +28,8 @@ export interface ArmSpec {
   readonly times: number | null
   /** Of `spin`. */
   readonly ms?: number
+  /** Of `hold`: all of one group are released together. */
+  readonly group?: string
 }
 
 /** What a blow leaves behind. */
@@ -44,8 +47,9 @@ export const folderVariable = 'SKYLAB_FAILPOINTS'
 
 export const armsFile = (folder: string): string => join(folder, 'arms.json')
 export const markFile = (folder: string, id: string, blow: number): string => join(folder, `${id}.${blow}.mark`)
-/** Stands there once a blow that holds is released. */
+/** Stands there once a blow that holds is released, or a group of them; says whether to stop before that. */
 export const goFile = (folder: string, id: string): string => join(folder, `${id}.go`)
+export const stopFirst = 'stop'
 
 export function readArms(folder: string): ArmSpec[] {
   try {

@@ -12,6 +12,8 @@ export interface AuditedRequest {
   readonly namespace: string
   readonly name: string
   readonly code: number
+  /** Why it was refused. */
+  readonly message: string
   /** Of the ServiceAccount, or whoever else sent it. */
   readonly sender: string
   readonly userAgent: string
@@ -47,7 +49,7 @@ interface AuditLine {
     readonly namespace?: string
     readonly name?: string
   }
-  readonly responseStatus?: { readonly code?: number }
+  readonly responseStatus?: { readonly code?: number; readonly message?: string }
   readonly requestReceivedTimestamp: string
   readonly stageTimestamp: string
 }
@@ -141,6 +143,7 @@ function requestOf(line: AuditLine): AuditedRequest {
     name,
     namespace: resource === 'namespaces' ? name : namespace,
     code: line.responseStatus?.code ?? 0,
+    message: line.responseStatus?.message ?? '',
     sender: line.user?.username ?? '',
     userAgent,
     op: numberOf(/\bop=(\d+)/.exec(userAgent)?.[1]),

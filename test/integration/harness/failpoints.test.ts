@@ -17,6 +17,14 @@ const program = `
     await failpoint(point, user)?.catch(error => console.log(error.message))
     console.log('passed ' + point)
   }`
+/** Passes all of them at once, and says in which turn of its event loop, counted by a timer, they were passed. */
+const together = `
+  const { failpoint } = await import(${JSON.stringify(source)})
+  let turn = 0
+  const timer = setInterval(() => { turn += 1 }, 1)
+  const pass = point => failpoint(point).then(() => turn)
+  console.log(new Set(await Promise.all(JSON.parse(process.argv[1]).map(([point]) => pass(point)))).size)
+  clearInterval(timer)`
 
 let folder: string
 let armoury: Armoury
@@ -31,9 +39,9 @@ afterEach(() => {
 })
 
 /** A process that passes points; resolves with what it printed and how it ended. */
-function pass(points: readonly (readonly [string, string?])[], replica = 'replica-1') {
+function pass(points: readonly (readonly [string, string?])[], { replica = 'replica-1', code = program } = {}) {
   const env = { ...process.env, [folderVariable]: armoury.folder, SKYLAB_REPLICA: replica }
-  const args = ['--import', module, '--input-type=module', '-e', program, JSON.stringify(points)]
+  const args = ['--import', module, '--input-type=module', '-e', code, JSON.stringify(points)]
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   let out = ''
@@ -67,6 +75,22 @@ test('what is held goes on when it is released; a blow is told when it lands', a
   await arm.landed()
   arm.release()
   expect(await ended).toEqual({ out: 'passed a\npassed a\n', how: 0 })
+})
+
+test('a group that is held goes on where it was when its process wakes, before any timer that is due', async () => {
+  const points = [['a'], ['b'], ['c']] as const
+  const arms = points.map(([point]) => armoury.arm(point, 'hold', { group: 'g' }))
+  const { child, ended } = pass(points, { code: together })
+  await Promise.all(arms.map(arm => arm.landed()))
+  await armoury.stopHeld('g', child.pid!)
+  child.kill('SIGCONT')
+  expect(await ended).toEqual({ out: '1\n', how: 0 })
+})
+
+test('a note is a mark and nothing else', async () => {
+  const arm = armoury.arm('a', 'note', { times: null })
+  expect((await pass([['a'], ['a']]).ended).out).toBe('passed a\n'.repeat(2))
+  expect(arm.marks()).toHaveLength(2)
 })
 
 test('an error is thrown as often as it is asked for, until it is disarmed', async () => {

@@ -2,10 +2,10 @@
  * Loaded before the program by tests alone (`node --import …/failpoints.ts src/main.ts serve …`): gives the failpoints
  * their effects, as the folder of `arms.ts` says at the moment in which one is passed.
  */
-import { existsSync, linkSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFailpoint } from '../../../src/failpoint.ts'
-import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, strikes } from './arms.ts'
+import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
 
 const folder = process.env[folderVariable]
 const replica = process.env.SKYLAB_REPLICA ?? ''
@@ -37,6 +37,8 @@ function tryLink(from: string, to: string): boolean {
 
 async function strike(arm: ArmSpec, point: string): Promise<void> {
   switch (arm.effect) {
+    case 'note':
+      return
     case 'kill':
       process.kill(process.pid, 'SIGKILL')
       // Nothing may happen any more, though the signal takes a moment.
@@ -53,17 +55,27 @@ async function strike(arm: ArmSpec, point: string): Promise<void> {
   }
 }
 
-function released({ id }: ArmSpec): Promise<void> {
-  const file = goFile(folder!, id)
+function released({ id, group = id }: ArmSpec): Promise<void> {
+  const file = goFile(folder!, group)
   return new Promise(resolve => {
     const look = () => {
       if (!existsSync(file)) return
       watcher.close()
+      obey(file)
       resolve()
     }
     const watcher = watch(folder!, look)
     look()
   })
+}
+
+const obeyed = new Set<string>()
+
+/** All that wait for one file are told of it in one turn of the event loop, of which the first stops the process. */
+function obey(file: string): void {
+  if (obeyed.has(file)) return
+  obeyed.add(file)
+  if (readFileSync(file, 'utf8') === stopFirst) process.kill(process.pid, 'SIGSTOP')
 }
 
 function spin(ms: number): void {

@@ -83,6 +83,7 @@ export function request(
     namespace,
     name,
     code: verb === 'create' ? 201 : 200,
+    message: '',
     sender: 'system:serviceaccount:skylab:skylab',
     userAgent: 'skylab/0',
     op,

@@ -1,0 +1,91 @@
+/** What became of all that owners tried after their time: every write is accounted for, by the audit log and their own. */
+import type { AuditedRequest } from '../harness/audit.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { logged } from './wave.ts'
+
+/** Counts; `slipped` lists what stands although it should not. */
+export interface Account {
+  /** Operations whose owner stopped by itself: its clock, or what it heard, told it that it was late. */
+  readonly selfStops: number
+  /** Operations whose owner sent a script that was refused. */
+  readonly refusedByRedis: number
+  /** Writes to the cluster that were sent. */
+  readonly tried: number
+  readonly refusedByPolicy: number
+  /** The name was taken, or gone, or bears another UID. */
+  readonly refusedByName: number
+  readonly removedAsDebris: number
+  readonly garbageCollected: number
+  /** Asked again for what had been asked for: a deletion of the same object, on its way out. */
+  readonly repeated: number
+  readonly slipped: readonly string[]
+}
+
+const collector = 'system:serviceaccount:kube-system:generic-garbage-collector'
+
+/** Operations that one replica no longer owns, or has ended, since a moment; with what it said of them. */
+export async function verdicts(fleet: Fleet, index: number, sinceMs: number): Promise<ReadonlyMap<number, string>> {
+  const gaveUp = await logged(fleet, index, 'operation is no longer ours')
+  const ended = await logged(fleet, index, 'operation ended')
+  const lines = [...ended, ...gaveUp].filter(({ atMs }) => atMs >= sinceMs)
+  return new Map(lines.map(({ line }) => [line.op!, line.reason ?? 'ended']))
+}
+
+/** Operations of a replica that find something newer in their place each time they look, and wait for it to go. */
+export async function turnedAway(fleet: Fleet, index: number, sinceMs: number): Promise<ReadonlySet<number>> {
+  const reads = (await fleet.audit.requestsOf(fleet.namespacePrefix)).filter(
+    ({ verb, replica, receivedAtMs }) =>
+      verb === 'get' && replica === `replica-${index + 1}` && receivedAtMs >= sinceMs,
+  )
+  const byOp = Map.groupBy(reads, ({ op }) => op ?? 0)
+  return new Set([...byOp].filter(([, group]) => group.length > 1).map(([op]) => op))
+}
+
+/** Of these operations, as far as one replica went on with them after a moment. */
+export async function accountOf(
+  fleet: Fleet,
+  index: number,
+  sinceMs: number,
+  ops: ReadonlySet<number>,
+): Promise<Account> {
+  const reasons = [...(await verdicts(fleet, index, sinceMs))].filter(([op]) => ops.has(op)).map(([, reason]) => reason)
+  const all = (await fleet.audit.all()).filter(({ namespace }) => namespace.startsWith(`${fleet.namespacePrefix}-`))
+  const tried = (await fleet.audit.writesOf(fleet.namespacePrefix)).filter(
+    ({ receivedAtMs, replica, op }) =>
+      receivedAtMs >= sinceMs && replica === `replica-${index + 1}` && op !== undefined && ops.has(op),
+  )
+  const fates = tried.map(write => fateOf(write, all))
+  const count = (fate: string) => fates.filter(each => each === fate).length
+  return {
+    selfStops: reasons.filter(reason => /lease is lost|superseded/.test(reason)).length,
+    refusedByRedis: reasons.filter(reason => reason.includes('moved on')).length,
+    tried: tried.length,
+    refusedByPolicy: count('policy'),
+    refusedByName: count('name'),
+    removedAsDebris: count('debris'),
+    garbageCollected: count('collector'),
+    repeated: count('repeated'),
+    slipped: tried.filter((_, i) => fates[i] === 'slipped').map(describe),
+  }
+}
+
+const describe = ({ verb, resource, namespace, name, code, message, op }: AuditedRequest) =>
+  [verb, `${resource}/${name}`, 'in', namespace, 'by', op, code, message].join(' ')
+
+function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
+  const { verb, code, message } = write
+  if (code === 403 && message.includes('ValidatingAdmissionPolicy')) return 'policy'
+  if (code === 404 || code === 409) return 'name'
+  if (code >= 300) return 'slipped'
+  if (verb === 'delete') return 'repeated'
+  const removal = all.find(later => removes(later, write))
+  if (!removal) return 'slipped'
+  return removal.sender === collector ? 'collector' : 'debris'
+}
+
+/** A deletion that took along what was written, by itself or with its namespace. */
+function removes(later: AuditedRequest, { resource, name, namespace, completedAtMs }: AuditedRequest): boolean {
+  if (later.verb !== 'delete' || later.code >= 300 || later.namespace !== namespace) return false
+  if (later.receivedAtMs < completedAtMs) return false
+  return later.resource === 'namespaces' || (later.resource === resource && later.name === name)
+}
