@@ -47,7 +47,7 @@ BeginCompare(r) ==
          its == IF ns # None /\ pod # None /\ pod.owner = ns.uid THEN pod ELSE None IN
      /\ redis' = [redis EXCEPT !.mark = mark]
      /\ cmp' = [cmp EXCEPT ![r] = [phase |-> "listed", mark |-> mark, identity |-> outer.identity,
-                                   ns |-> ns, pod |-> its, highest |-> Max({OpOf(ns), OpOf(pod)})]]
+                                   found |-> redis.last, ns |-> ns, pod |-> its, highest |-> Max({OpOf(ns), OpOf(pod)})]]
   /\ UNCHANGED <<outer, cluster, wire, run, word, ghost>>
 
 Marked(c) == c.identity = outer.identity /\ redis.mark = c.mark
@@ -80,7 +80,8 @@ Settle(r) ==
 
 EndCompare(r) ==
   /\ cmp[r] # None /\ cmp[r].phase = "settled" /\ Marked(cmp[r])
-  /\ redis' = [redis EXCEPT !.last = Max({@, cmp[r].highest}), !.generation = outer.identity, !.mark = None]
+  /\ redis' = [redis EXCEPT !.last = Max({@, cmp[r].highest}), !.generation = outer.identity, !.mark = None,
+                            !.found = IF Compared THEN @ ELSE cmp[r].found]
   /\ cmp' = [cmp EXCEPT ![r] = None]
   /\ UNCHANGED <<outer, cluster, wire, run, word, left, ghost>>
 

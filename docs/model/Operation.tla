@@ -58,7 +58,7 @@ Claim(r) ==
      IF Compared /\ redis.lease = token /\ Active
      THEN /\ redis' = [redis EXCEPT !.rec.token = token]
           /\ Set(r, [phase |-> "ready", token |-> token, op |-> rec.op, step |-> rec.step, base |-> rec.step,
-                     ns |-> rec.ns, pod |-> rec.pod, doubt |-> FALSE, outcome |-> None])
+                     ns |-> rec.ns, pod |-> rec.pod, doubt |-> rec.op <= redis.found, outcome |-> None])
      ELSE Release(r)
   /\ UNCHANGED <<outer, cluster, wire, cmp, word, left, ghost>>
 
@@ -80,16 +80,18 @@ Makes == {"make.namespace", "make.env", "make.pod"}
 Creation == <<"clear.namespace", "clear.namespace-gone", "make.namespace", "make.env", "make.pod", "start">>
 Deletion == <<"namespace", "namespace-gone">>
 Cleaning == <<"clean.namespace", "clean.namespace-gone">>
-ListOf(step) == CHOOSE list \in {Creation, Deletion, Cleaning} : \E i \in DOMAIN list : list[i] = step
-PlaceOf(step) == CHOOSE i \in DOMAIN ListOf(step) : ListOf(step)[i] = step
-IsLast(step) == PlaceOf(step) = Cardinality(DOMAIN ListOf(step))
+Lists == {Creation, Deletion, Cleaning}
+Steps == UNION {{list[i] : i \in DOMAIN list} : list \in Lists}
+ListOf == [step \in Steps |-> CHOOSE list \in Lists : \E i \in DOMAIN list : list[i] = step]
+PlaceOf == [step \in Steps |-> CHOOSE i \in DOMAIN ListOf[step] : ListOf[step][i] = step]
+IsLast(step) == PlaceOf[step] = Cardinality(DOMAIN ListOf[step])
 OutcomeOf(step) == IF step = "start" THEN "running" ELSE IF step = "namespace-gone" THEN "gone" ELSE "failed"
 
 \* What the record names when all steps are done: whoever resumes begins the list anew.
-NextInRecord(step) == ListOf(step)[IF IsLast(step) THEN 1 ELSE PlaceOf(step) + 1]
+NextInRecord(step) == ListOf[step][IF IsLast(step) THEN 1 ELSE PlaceOf[step] + 1]
 Advanced(me) ==
   IF IsLast(me.step) THEN [me EXCEPT !.phase = "finishing", !.outcome = OutcomeOf(me.step)]
-  ELSE [me EXCEPT !.phase = "ready", !.step = ListOf(@)[PlaceOf(@) + 1]]
+  ELSE [me EXCEPT !.phase = "ready", !.step = ListOf[@][PlaceOf[@] + 1]]
 Inside == UNCHANGED <<redis, outer, cluster, cmp, word, left, ghost>>
 
 Request(verb, kind, op, uid, owner, sender) ==
@@ -98,29 +100,31 @@ Send(r, verb, kind, op, uid, owner) ==
   /\ wire' = wire \cup {Request(verb, kind, op, uid, owner, r)}
   /\ Set(r, [run[r] EXCEPT !.phase = "sent"])
 
-\* Only who is about to create takes the watches' word for an absence; made to doubt it once, nobody does.
+\* Only who is about to create takes the watches' word for an absence; in doubt of them nobody does.
+NothingStands(me) ==
+  ns # None => \/ me.step \in Clears /\ ~me.doubt
+               \/ me.step \in Clears /\ ns.op = me.op /\ ~ns.terminating
+               \/ me.step \in Clears /\ ~NamespacePerCreation
+               \/ ~AbsenceAsked
 Remove(r) ==
   /\ At(r, {"clear.namespace", "clean.namespace", "namespace"})
-  /\ LET me == run[r]
-         before == me.step \in Clears IN
-     \/ /\ ns # None => \/ before /\ ~me.doubt
-                        \/ before /\ ns.op = me.op /\ ~ns.terminating
-                        \/ before /\ ~NamespacePerCreation
-                        \/ ~AbsenceAsked
-        /\ Set(r, Advanced(me)) /\ UNCHANGED wire
+  /\ LET me == run[r] IN
+     \/ NothingStands(me) /\ Set(r, Advanced(me)) /\ UNCHANGED wire
      \/ /\ ns # None /\ ns.op <= me.op /\ ns.terminating
         /\ Set(r, [me EXCEPT !.phase = "done", !.ns = ns.uid]) /\ UNCHANGED wire
-     \/ /\ ns # None /\ ~ns.terminating /\ (ns.op < me.op \/ (ns.op = me.op /\ ~before))
+     \/ /\ ns # None /\ ~ns.terminating /\ (ns.op < me.op \/ (ns.op = me.op /\ me.step \notin Clears))
         /\ Send(r, "delete", "namespace", ns.op, ns.uid, None)
   /\ Inside
 
 \* By the DELETED event of this UID, or by a GET.
 AwaitGone(r) ==
   /\ At(r, {"clear.namespace-gone", "clean.namespace-gone", "namespace-gone"})
-  /\ LET me == run[r] IN
-     IF me.ns = None THEN Set(r, Advanced(me))
-     ELSE /\ ns # None => ns.uid # me.ns
-          /\ Set(r, [me EXCEPT !.phase = "done", !.ns = None, !.pod = None])
+  /\ LET me == run[r]
+         forgetful == [me EXCEPT !.ns = None, !.pod = None] IN
+     \/ me.ns = None /\ Set(r, Advanced(me))
+     \/ me.ns # None /\ me.step \in Clears /\ NothingStands(me) /\ Set(r, Advanced(forgetful))
+     \/ /\ me.ns # None /\ (ns # None => ns.uid # me.ns)
+        /\ Set(r, [forgetful EXCEPT !.phase = "done"])
   /\ UNCHANGED wire /\ Inside
 
 KindOf(step) == CASE step = "make.namespace" -> "namespace" [] step = "make.env" -> "env" [] OTHER -> "pod"
@@ -172,7 +176,7 @@ AwaitStart(r) ==
 DeadlinePasses(r) ==
   /\ run[r] # None /\ run[r].phase \in {"ready", "sent", "exists", "refused"}
   /\ May("deadlines") /\ Count("deadlines")
-  /\ Set(r, IF ListOf(run[r].step) = Creation THEN [run[r] EXCEPT !.phase = "failing"]
+  /\ Set(r, IF ListOf[run[r].step] = Creation THEN [run[r] EXCEPT !.phase = "failing"]
             ELSE [run[r] EXCEPT !.phase = "finishing", !.outcome = "failed"])
   /\ wire' = Orphaned(r)
   /\ UNCHANGED <<redis, outer, cluster, cmp, word, ghost>>

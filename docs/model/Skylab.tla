@@ -104,7 +104,7 @@ NothingStale == AtRest /\ ns # None =>
 NothingStaleSeen == pod # None /\ ns # None /\ pod.owner = ns.uid /\ pod.saw # None =>
   pod.saw.op = pod.op /\ pod.saw.owner = pod.owner
 \* P6: what was deleted is gone, what is said to run does.
-NothingLeft == AtRest /\ rec = None => ns = None
+NothingLeft == AtRest => IF rec = None THEN ns = None ELSE pod # None => pod.uid = rec.pod
 Settled == AtRest /\ IsRunning =>
   ns # None /\ ns.uid = rec.ns /\ pod # None /\ pod.uid = rec.pod /\ pod.state = "started"
 \* P6, P7: a lab of which a client was told is never denied and never destroyed, until its end was accepted or it ended.

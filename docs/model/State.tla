@@ -45,7 +45,8 @@ Compared == redis.generation = outer.identity
 \* The cluster bears what no record explains: whoever looks asks for a compare.
 Newer == ns # None /\ ns.op > KnownOp
 
-EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, mark |-> None]
+\* `found`: the last op when the data were compared; what is not above it may be old.
+EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None]
 NewRecord(op, status, step, nsUid, podUid) ==
   [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid]
 

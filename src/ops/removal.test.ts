@@ -180,6 +180,18 @@ describe('that it is gone', () => {
     expect(known.namespaceUid).toBeUndefined()
   })
 
+  it('is not awaited of a creation’s own namespace by who begins its steps anew, in doubt or not', async () => {
+    for (const doubt of [false, true]) {
+      const cluster = standing()
+      const { context, known, clock } = fakeContext(cluster)
+      Object.assign(known, { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt })
+      const waiting = before[3]!.run(context)
+      expect(await clock.sleepBetween(1, 10_000)).toBe(500)
+      clock.advance(500)
+      expect(await waiting).toBe('nothing')
+    }
+  })
+
   it('quotes what the cluster says stands in the way, once it has taken long', async () => {
     const cluster = standing({ terminating: true }, { terminating: true })
     cluster.real.pod = podObject({ terminating: true })

@@ -138,7 +138,8 @@ async function deleteNamespace(context: StepContext, below: Bound): Promise<Step
 async function awaitNamespace(context: StepContext, below: Bound): Promise<StepResult> {
   const { namespaceUid, doubt } = context.known
   if (!namespaceUid) return 'nothing'
-  if (!doubt && !(await target(context, below))) {
+  // A creation may find its own namespace here: that of a step list begun anew, which nobody is removing.
+  if ((!doubt || below === 'before') && !(await target(context, below))) {
     // It went before anyone waited; what is known of it must not be taken for what comes next.
     if (below === 'before') await forget(context)
     return 'nothing'

@@ -169,8 +169,12 @@ export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtM
   })
 }
 
-/** Tells how long these took-over operations waited, none of which may wait longer than is promised. */
+/** Tells how long each of these took. One that took longer than is promised breaks the promise, and not the attack off. */
 export function expectInTime(fight: Fight, taken: readonly { readonly ms: number }[], limitMs = promisedMs): void {
   for (const { ms } of taken) fight.took(ms)
-  expect(taken.filter(({ ms }) => ms > limitMs)).toEqual([])
+  const late = taken.filter(({ ms }) => ms > limitMs).toSorted((a, b) => b.ms - a.ms)
+  if (late.length === 0) return
+  fight.violation(
+    `I7 ${late.length} of ${taken.length} took longer than ${limitMs} ms, such as ${JSON.stringify(late[0])}`,
+  )
 }

@@ -37,7 +37,8 @@ export class Fleet {
   readonly stateDir: string
   readonly installation: string
   readonly namespacePrefix: string
-  readonly redis: Redis
+  /** The one that counts: after a failover, the other. */
+  redis: Redis
   /** `redis.keyPrefix` of the configuration. */
   readonly keyPrefix: string
   readonly armoury: Armoury

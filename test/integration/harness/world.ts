@@ -32,16 +32,20 @@ export class World {
   readonly keys: Keys
   readonly #of: WorldOf
   #redis: Redis | undefined
+  #redisUrl: string | undefined
 
   constructor(of: WorldOf) {
     this.#of = of
     this.keys = new Keys(of.keyPrefix)
   }
 
-  /** A connection to the fleet's Redis. */
+  /** A connection to the fleet's Redis, whichever that is by now. */
   get redis(): Redis {
-    this.#redis ??= new Redis(this.#of.redis.url).on('error', () => {})
-    return this.#redis
+    const { url } = this.#of.redis
+    if (this.#redisUrl !== url) this.#redis?.disconnect()
+    if (this.#redisUrl !== url) this.#redis = new Redis(url).on('error', () => {})
+    this.#redisUrl = url
+    return this.#redis!
   }
 
   /** All namespaces of the installation. */

@@ -323,6 +323,27 @@ describe('release', () => {
     await store().owners.giveBack('ada', 'mine')
     expect(await store().redis.exists(store().keys.lease('ada'))).toBe(0)
   })
+
+  test('given back after a claim was refused, the operation is found where it was', async () => {
+    await store().create('ada')
+    const { by } = await store().own('ada')
+    await store().redis.hset(store().keys.generation, 'identity', 'another')
+    await store().compare(0, 60_000)
+    await store().redis.del(store().keys.lease('ada'))
+    await store().hold('ada', 'heir')
+    expect(await store().owners.claim('ada', 'heir', ttlMs)).toBeNull()
+    await store().owners.giveBack('ada', 'heir')
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ user: 'ada' }] })
+    expect(await store().record('ada')).toMatchObject({ token: by.token, attempts: 1 })
+  })
+
+  test('given back after a claim whose answer was lost, the operation waits for the next one', async () => {
+    const op = await store().create('ada')
+    await store().own('ada', 'mine')
+    await store().owners.giveBack('ada', 'mine')
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
+    expect(await store().record('ada')).toMatchObject({ token: '', attempts: 0 })
+  })
 })
 
 test('of two owners at once only one writes: the lease may be held twice, the record has one token', async () => {

@@ -1,0 +1,75 @@
+/** A second Redis that follows the fleet's own until it takes its place, as under Sentinel. */
+import { Redis as Client } from 'ioredis'
+import { type Redis, startRedis } from '../../../box/redis.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { TcpProxy } from '../harness/proxy.ts'
+import { eventually } from '../harness/world.ts'
+
+export class Standby {
+  readonly redis: Redis
+  readonly client: Client
+  readonly #fleet: Fleet
+  readonly #link: TcpProxy
+
+  private constructor(fleet: Fleet, redis: Redis, link: TcpProxy) {
+    this.#fleet = fleet
+    this.redis = redis
+    this.#link = link
+    this.client = new Client(redis.url).on('error', () => {})
+  }
+
+  /** Has all that the fleet's Redis has, and hears of every change. */
+  static async of(fleet: Fleet): Promise<Standby> {
+    const link = await TcpProxy.before(fleet.redis.url)
+    await link.open()
+    const standby = new Standby(fleet, await startRedis({ stateDir: fleet.stateDir }), link)
+    await standby.client.call('REPLICAOF', '127.0.0.1', link.port)
+    await standby.caughtUp()
+    return standby
+  }
+
+  /** Resolves when it has all that the first one has now. */
+  async caughtUp(): Promise<void> {
+    const written = offsetOf(await this.#fleet.world.redis.info('replication'))
+    await eventually('replication', async () => {
+      const info = await this.client.info('replication')
+      return info.includes('master_link_status:up') && offsetOf(info) >= written
+    })
+  }
+
+  /** From here on it hears nothing more of the first. */
+  lag(): void {
+    this.#link.silence()
+  }
+
+  /**
+   * It becomes the fleet's Redis. Replicas are led to it one after another, so some still write to the first, which ends
+   * when all have come. Gives for each replica how many ms after its turn it answered again.
+   */
+  async promote(delaysMs: readonly number[]): Promise<number[]> {
+    const first = this.#fleet.redis
+    await this.#link.shut()
+    await this.client.call('REPLICAOF', 'NO', 'ONE')
+    this.#fleet.redis = this.redis
+    const switched = await Promise.all(delaysMs.map((delayMs, index) => this.#lead(index, delayMs)))
+    await first.stop()
+    return switched
+  }
+
+  async stop(): Promise<void> {
+    this.client.disconnect()
+    await Promise.all([this.#link.shut(), this.redis.stop()])
+  }
+
+  async #lead(index: number, delayMs: number): Promise<number> {
+    await new Promise(resolve => setTimeout(resolve, delayMs))
+    const turnedMs = performance.now()
+    this.#fleet.ways(index).redis.turnTo(this.redis.url)
+    const admin = this.#fleet.admin.at(this.#fleet.url(index))
+    await eventually('an answer after the switch', async () => (await admin.labs()).status === 200)
+    return Math.round(performance.now() - turnedMs)
+  }
+}
+
+/** How far its history has been written, or, of one that follows, been heard. */
+const offsetOf = (info: string) => Number(/^(?:slave_repl_offset|master_repl_offset):(\d+)/m.exec(info)?.[1])
