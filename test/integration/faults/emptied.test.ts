@@ -92,14 +92,17 @@ async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
   const kept = users.slice(fleet.size)
 
   fight.injected()
+  const comparing = fleet.arm('compare.begun', 'hold')
   const lostAtMs = performance.now()
   const bringBack = await lose(fleet)
   const asked = Promise.withResolvers<void>()
   const answers = askEverywhere(fleet, { users, kept }, asked.resolve)
-  // Somebody was put off by now: the blow has landed while they ask.
+  // Nothing is compared before somebody was put off: the blow has landed while they ask.
   const answered = Promise.all<Answer & { puts: number }>(answers)
   await Promise.race([asked.promise, answered])
   await bringBack()
+  await comparing.landed()
+  comparing.release()
   const putOff = (await answered).reduce((sum, { puts }) => sum + puts, 0)
   if (putOff > 0) fight.landed()
   fight.took(performance.now() - lostAtMs)

@@ -1,0 +1,78 @@
+/** Redis dies and comes back with its data, and hangs for a while: nobody waits long for an answer, and nothing is lost. */
+import { expect } from 'vitest'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import * as wave from './wave.ts'
+
+/** Longer than any call may take. */
+const outageMs = 2000
+/** Of one call, whatever Redis does. */
+const longestMs = 1200
+
+type Outage = readonly [string, begin: (fleet: Fleet) => unknown, end: (fleet: Fleet) => unknown]
+
+const outages: readonly Outage[] = [
+  ['restarts', ({ redis }) => redis.kill(), ({ redis }) => redis.start()],
+  ['hangs', ({ redis }) => redis.pause(), ({ redis }) => redis.resume()],
+]
+
+interface Asked {
+  readonly status: number
+  readonly ms: number
+}
+
+/** Asks every replica again and again for what each user has. Gives what ends it, and then all answers. */
+function askOn(fleet: Fleet, users: readonly Client[]): () => Promise<readonly Asked[]> {
+  const asked: Asked[] = []
+  let isOver = false
+  const ask = async (client: Client) => {
+    while (!isOver) {
+      const begunMs = performance.now()
+      const { status } = await client.userStatus()
+      asked.push({ status, ms: performance.now() - begunMs })
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
+  const asking = Promise.all(fleet.urls.flatMap(url => users.map(user => ask(user.at(url)))))
+  return async () => {
+    isOver = true
+    await asking
+    return asked
+  }
+}
+
+async function cutOff(fight: Fight, begin: Outage[1], end: Outage[2]): Promise<void> {
+  const fleet = await fight.fleet({ redis: { aof: true } })
+  const running = Array.from({ length: 3 }, () => fleet.user())
+  const pending = Array.from({ length: 3 }, () => fleet.user())
+  await Promise.all(running.map(user => user.create()))
+  await Promise.all(running.map(user => user.follow()))
+  const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { times: pending.length })
+  await Promise.all(pending.map(user => user.create()))
+  await arm.landed(pending.length)
+
+  const enough = askOn(fleet, [...running, ...pending])
+  fight.injected()
+  await begin(fleet)
+  await new Promise(resolve => setTimeout(resolve, outageMs))
+  await end(fleet)
+  const answersAgain = (url: string) => async () => (await fleet.admin.at(url).labs()).status === 200
+  await Promise.all(fleet.urls.map(url => eventually('an answer again', answersAgain(url))))
+  const asked = await enough()
+  const putOff = asked.filter(({ status }) => status === 503).length
+  if (putOff > 0) fight.landed()
+  for (const { ms } of asked) fight.took(ms)
+  fight.figure('put_off', putOff)
+  const late = asked.filter(({ ms }) => ms > longestMs)
+  if (late.length > 0) fight.violation(`${late.length} of ${asked.length} calls took longer than ${longestMs} ms`)
+  expect([...new Set(asked.map(({ status }) => status))].sort()).toEqual([200, 503])
+  arm.release()
+  for (const user of pending) expect((await user.follow()).outcome).toBe('complete')
+  await wave.expectNothingLeft(fleet, [...running, ...pending])
+}
+
+for (const [name, begin, end] of outages) {
+  attack(`T6 Redis ${name}`, fight => cutOff(fight, begin, end), { concurrent: true })
+}
