@@ -56,14 +56,15 @@ async function onEditedCluster(context: FaultsContext, run: ClusterRun, control:
 async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
   const { options, results, signal } = context
   const pattern = control.attacks.map(({ name }) => `^${name}`).join('|')
+  const without = [control.beside, control.name].filter(each => each !== undefined).join(',')
   const { report } = await reportVitest({
     project: 'faults',
     args: ['-t', pattern],
-    env: { ...run.env, ...environment(options, results), [controlVariable]: control.name },
+    env: { ...run.env, ...environment(options, results), [controlVariable]: without },
     folder: run.folder,
     signal,
   })
-  const told = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === control.name)
+  const told = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === without)
   const failures = report.testResults.flatMap(({ assertionResults }) => assertionResults)
   return control.attacks.map(({ name, expected }): Shown => {
     const words = told.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)

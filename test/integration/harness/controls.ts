@@ -23,6 +23,8 @@ export interface Edit {
 export interface Control {
   readonly name: string
   readonly edits: readonly Edit[]
+  /** Another one that is taken away with it, where either guard alone would hold. */
+  readonly beside?: string
   /** What must turn red without this guard; empty where a control serves an attack of its own. */
   readonly attacks: readonly Reddened[]
 }
@@ -55,7 +57,8 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-fence',
-    attacks: [{ name: 'T4 ', expected: /./ }],
+    beside: 'no-self-stop',
+    attacks: [{ name: 'T3 ', expected: /./ }],
     edits: [
       {
         file: 'src/store/commands/include/owner.lua',
@@ -66,7 +69,7 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-policy',
-    attacks: [{ name: 'T3 ', expected: /policy/ }],
+    attacks: [{ name: 'T3 ', expected: /stale writes refused by the policy/ }],
     edits: [{ file: 'k8s/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
   },
   {
@@ -100,7 +103,8 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-uid-precondition',
-    attacks: [{ name: 'T4 ', expected: /./ }],
+    beside: 'no-self-stop',
+    attacks: [{ name: 'T3 ', expected: /./ }],
     edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
   },
   {
