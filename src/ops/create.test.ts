@@ -6,9 +6,9 @@ import { createSteps } from './create.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
 
 /** Operation 7 makes its pod, and a pod stands there already: of this op, owned by the namespace of this UID. */
-function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ada') {
+function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ada', terminating = false) {
   const cluster = new FakeCluster()
-  const pod = podObject({ op })
+  const pod = podObject({ op, terminating })
   const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: ownerUid }
   cluster.real = {
     namespace: namespaceObject({ uid: namespaceUid }),
@@ -29,6 +29,13 @@ describe('a pod that stands already', () => {
     const { known, run } = meeting(7, 'uid-of-nublado-ada')
     await run()
     expect(known.podUid).toBe('uid-of-nb-ada')
+  })
+
+  it('is awaited while it is being removed, though it is one’s own', async () => {
+    const { cluster, known, run } = meeting(7, 'uid-of-nublado-ada', 'uid-of-nublado-ada', true)
+    await expect(run()).rejects.toBeInstanceOf(RetryLater)
+    expect(known.podUid).toBeUndefined()
+    expect(cluster.requests).toEqual(['get Pod'])
   })
 
   it.each([

@@ -102,9 +102,12 @@ async function createOrAdopt(context: StepContext, object: KubeObject): Promise<
 async function adopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
   const standing = await context.kube.get(refOf(object), context.call())
   if (!standing) throw new RetryLater('an object came and went', 100)
-  const { uid, labels: standingLabels, ownerReferences } = standing.metadata
+  const { uid, labels: standingLabels, ownerReferences, deletionTimestamp } = standing.metadata
   const sameOp = standingLabels?.[labels.op] === String(context.op)
-  if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) return standing
+  if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) {
+    if (!deletionTimestamp) return standing
+    throw new RetryLater('what was made before is being removed')
+  }
   // Who comes late must not destroy what a newer operation, or its own next owner, made in the next namespace.
   await requireNamespace(context)
   // What an older operation's late write left here: debris, since nobody else writes into this namespace.

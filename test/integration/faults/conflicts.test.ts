@@ -1,0 +1,265 @@
+/** Everything that 409 can mean: done before, debris, foreign, on its way out, or not the one that was meant. */
+import { expect } from 'vitest'
+import type { KubeObject } from '../../../src/domain.ts'
+import { annotations, labels } from '../../../src/labs/names.ts'
+import { withOwnership } from '../../../src/labs/render.ts'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { expectNothingLeft } from './wave.ts'
+
+const finalizer = 'skylab.test/hold'
+
+/** A user whose operation is held just before a write. */
+interface Scene {
+  readonly fleet: Fleet
+  readonly user: Client
+  readonly op: number
+  /** Name of the user's namespace, and its UID where it stands. */
+  readonly namespace: string
+  readonly namespaceUid: string | undefined
+  /** Lets it go on, to its end; gives how it ended and what was told last before that. */
+  end(): Promise<{ readonly outcome: string; readonly error: string }>
+}
+
+async function held(fleet: Fleet, user: Client, point: string, ask: () => Promise<{ status: number }>) {
+  const arm = fleet.arm(point, 'hold', { user: user.username })
+  expect([202, 303]).toContain((await ask()).status)
+  await arm.landed()
+  const op = Number(await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'op'))
+  const namespaceUid = (await fleet.world.namespaceOf(user.username))?.metadata.uid
+  const end = async () => {
+    arm.release()
+    const { outcome, errors } = await user.follow()
+    return { outcome, error: errors.at(-1) ?? '' }
+  }
+  return { fleet, user, op, namespace: fleet.namespace(user.username), namespaceUid, end }
+}
+
+function creating(fleet: Fleet, step: string): Promise<Scene> {
+  const user = fleet.user()
+  return held(fleet, user, `lab.create.make.${step}.before-act`, () => user.create())
+}
+
+async function deleting(fleet: Fleet, step: string): Promise<Scene> {
+  const user = fleet.user()
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+  return held(fleet, user, `lab.delete.${step}.before-act`, () => fleet.admin.delete(user.username))
+}
+
+interface Marks {
+  readonly op?: number
+  readonly installation?: string
+  readonly user?: string
+}
+
+/** The user's namespace as somebody made it meanwhile. */
+function namespaceObject({ fleet, user, namespace, op }: Scene, marks: Marks = {}): KubeObject {
+  const { installation = fleet.installation, user: name = user.username } = marks
+  const itsLabels = { [labels.installation]: installation, [labels.op]: String(marks.op ?? op) }
+  const metadata = { name: namespace, labels: itsLabels, annotations: { [annotations.user]: name } }
+  return { apiVersion: 'v1', kind: 'Namespace', metadata }
+}
+
+const foreignNamespace = ({ namespace: name }: Scene): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+})
+
+/** The ConfigMap that the user's creation is about to make, as somebody made it meanwhile. */
+function configMap(scene: Scene, op: number, ownerUid: string, more: object = {}): KubeObject {
+  const { fleet, user, namespace } = scene
+  const itsLabels = { [labels.installation]: fleet.installation }
+  const metadata = { name: `nb-${user.username}-nss`, namespace, labels: itsLabels, ...more }
+  return withOwnership({ apiVersion: 'v1', kind: 'ConfigMap', metadata }, op, ownerUid)
+}
+
+const bareConfigMap = ({ user, namespace }: Scene): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `nb-${user.username}-nss`, namespace } },
+})
+
+const put = ({ fleet }: Scene, object: KubeObject) => fleet.world.kube.create(object)
+const conflicts = async ({ fleet, namespace, op }: Scene) =>
+  (await fleet.audit.requestsOf(namespace)).filter(request => request.code === 409 && request.op === op)
+
+/** The namespace was made already, or what stands there is made way for: the lab stands in one of its own op. */
+async function expectStands(scene: Scene, isAdopted: boolean, stood: KubeObject): Promise<void> {
+  expect(await scene.end()).toMatchObject({ outcome: 'complete' })
+  const { metadata } = await scene.fleet.world.namespaceOf(scene.user.username)
+  expect(metadata.labels[labels.op]).toBe(String(scene.op))
+  expect(metadata.uid === stood.metadata.uid).toBe(isAdopted)
+}
+
+/** It fails in words, and what stands there is as it was; then its owner takes it away. */
+async function expectRefused(scene: Scene, stood: KubeObject): Promise<void> {
+  const { outcome, error } = await scene.end()
+  expect(outcome).toBe('failed')
+  expect(error).toContain(`was not made for ${scene.user.username} by this installation: it is left untouched`)
+  await expectUntouched(scene, stood)
+}
+
+async function expectUntouched({ fleet, user, namespace }: Scene, stood: KubeObject): Promise<void> {
+  const { metadata, status } = await fleet.world.namespaceOf(user.username)
+  expect([metadata.uid, metadata.labels, status.phase]).toEqual([stood.metadata.uid, stood.metadata.labels, 'Active'])
+  await fleet.world.kube.delete('Namespace', namespace)
+}
+
+/** The lab stands, and its ConfigMap is the one that stood there, or another one that bears its own marks. */
+async function expectMade(scene: Scene, isAdopted: boolean, stood: KubeObject): Promise<void> {
+  expect(await scene.end()).toMatchObject({ outcome: 'complete' })
+  const { metadata } = await scene.fleet.world.kube.get(stood.kind, stood.metadata.name, scene.namespace)
+  expect(metadata.labels[labels.op]).toBe(String(scene.op))
+  expect(metadata.ownerReferences[0].uid).toBe(scene.namespaceUid)
+  expect(metadata.uid === stood.metadata.uid).toBe(isAdopted)
+}
+
+/** A ConfigMap that is being deleted and cannot go: the creation comes back to it until it can. */
+async function awaitedObject(fleet: Fleet, opOf: (op: number) => number): Promise<Scene> {
+  const scene = await creating(fleet, 'configmap-nss')
+  const { kube } = fleet.world
+  const object = configMap(scene, opOf(scene.op), scene.namespaceUid!, { finalizers: [finalizer] })
+  const stood = await put(scene, object)
+  const { name } = stood.metadata
+  await kube.delete('ConfigMap', name, scene.namespace)
+  const made = expectMade(scene, false, stood)
+  made.catch(() => {})
+  await eventually('it comes back', async () => (await conflicts(scene)).length > 1)
+  await kube.patch('ConfigMap', name, scene.namespace, { metadata: { finalizers: null } })
+  await made
+  return scene
+}
+
+/** What an older creation's pod would be, in the newer one's namespace. */
+async function olderPod(scene: Scene): Promise<KubeObject> {
+  const metadata = { name: `nb-${scene.user.username}`, namespace: scene.namespace }
+  const spec = { containers: [{ name: 'late', image: 'late' }], terminationGracePeriodSeconds: 0 }
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, labels: {} }, spec }
+  const account = () => scene.fleet.world.kube.get('ServiceAccount', 'default', scene.namespace)
+  await eventually('the ServiceAccount of pods', account)
+  return put(scene, withOwnership(pod, scene.op - 1, scene.namespaceUid!))
+}
+
+/** Another pod stands under the name when the deletion comes: it was not the one that was meant, and goes in its turn. */
+async function exchangedPod(fleet: Fleet): Promise<Scene> {
+  const scene = await deleting(fleet, 'pod')
+  const { kube } = fleet.world
+  const { metadata, spec, ...pod } = await fleet.world.podOf(scene.user.username)
+  const { name, namespace, labels: itsLabels, ownerReferences } = metadata
+  await kube.delete('Pod', name, namespace, 0)
+  await eventually('the pod is gone', async () => !(await fleet.world.podOf(scene.user.username)))
+  const { nodeName, ...unscheduled } = spec
+  await put(scene, { ...pod, metadata: { name, namespace, labels: itsLabels, ownerReferences }, spec: unscheduled })
+  expect(nodeName).toBeTruthy()
+  expect(await scene.end()).toMatchObject({ outcome: 'complete' })
+  expect(await fleet.world.podOf(scene.user.username)).toBeNull()
+  return scene
+}
+
+/** Another namespace stands under the name when the deletion comes. */
+async function exchangedNamespace(fleet: Fleet, newOne: (scene: Scene) => KubeObject): Promise<[Scene, KubeObject]> {
+  const scene = await deleting(fleet, 'namespace')
+  await fleet.world.kube.delete('Namespace', scene.namespace)
+  await eventually('the namespace is gone', async () => !(await fleet.world.namespaceOf(scene.user.username)), 30_000)
+  const stood = await put(scene, newOne(scene))
+  expect(await scene.end()).toMatchObject({ outcome: 'complete' })
+  return [scene, stood]
+}
+
+const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
+  'namespace of this op: made before': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    await expectStands(scene, true, await put(scene, namespaceObject(scene)))
+    return scene
+  },
+  'namespace of an older op: made way for': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    await expectStands(scene, false, await put(scene, namespaceObject(scene, { op: scene.op - 1 })))
+    return scene
+  },
+  'namespace on its way out: awaited': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    const stood = await put(scene, namespaceObject(scene))
+    await fleet.world.kube.delete('Namespace', scene.namespace)
+    await expectStands(scene, false, stood)
+    return scene
+  },
+  'namespace of nobody: refused': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    await expectRefused(scene, await put(scene, foreignNamespace(scene)))
+    return scene
+  },
+  'namespace of another installation: refused': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    await expectRefused(scene, await put(scene, namespaceObject(scene, { installation: 'another' })))
+    return scene
+  },
+  'namespace of another user: refused': async fleet => {
+    const scene = await creating(fleet, 'namespace')
+    await expectRefused(scene, await put(scene, namespaceObject(scene, { user: 'somebody else' })))
+    return scene
+  },
+  'object of this op and this namespace: made before': async fleet => {
+    const scene = await creating(fleet, 'configmap-nss')
+    await expectMade(scene, true, await put(scene, configMap(scene, scene.op, scene.namespaceUid!)))
+    return scene
+  },
+  'object of an older op: removed': async fleet => {
+    const scene = await creating(fleet, 'configmap-nss')
+    await expectMade(scene, false, await put(scene, configMap(scene, scene.op - 1, scene.namespaceUid!)))
+    return scene
+  },
+  'object of this op and a namespace that is gone: removed': async fleet => {
+    const scene = await creating(fleet, 'configmap-nss')
+    await expectMade(scene, false, await put(scene, configMap(scene, scene.op, crypto.randomUUID())))
+    return scene
+  },
+  'object without marks: removed': async fleet => {
+    const scene = await creating(fleet, 'configmap-nss')
+    await expectMade(scene, false, await put(scene, bareConfigMap(scene)))
+    return scene
+  },
+  'object of an older op on its way out: awaited': fleet => awaitedObject(fleet, op => op - 1),
+  'object of this op on its way out: awaited': fleet => awaitedObject(fleet, op => op),
+  'pod of an older op: removed': async fleet => {
+    const scene = await creating(fleet, 'pod')
+    await expectMade(scene, false, await olderPod(scene))
+    return scene
+  },
+  'deletion meets another pod: removed': exchangedPod,
+  'deletion meets another namespace of ours: removed': async fleet => {
+    const [scene] = await exchangedNamespace(fleet, each => namespaceObject(each))
+    expect(await fleet.world.namespaceOf(scene.user.username)).toBeNull()
+    return scene
+  },
+  'deletion meets a foreign namespace: left alone': async fleet => {
+    const [scene, stood] = await exchangedNamespace(fleet, foreignNamespace)
+    await expectUntouched(scene, stood)
+    return scene
+  },
+}
+
+/** Each answer of 409 is proved by the audit log. */
+async function conflict(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet({ replicas: 2, config: { engine: { room: 32 } } })
+  const names = Object.keys(cells)
+  fight.injected(names.length)
+  const scenes = await Promise.all(
+    Object.entries(cells).map(async ([name, cell]) => {
+      try {
+        return await cell(fleet)
+      } catch (error) {
+        throw new Error(`${name}: ${(error as Error).message}`, { cause: error })
+      }
+    }),
+  )
+  const proved = await Promise.all(scenes.map(async scene => (await conflicts(scene)).length > 0))
+  expect(names.filter((_, i) => !proved[i])).toEqual([])
+  fight.landed(proved.filter(Boolean).length)
+  await expectNothingLeft(
+    fleet,
+    scenes.map(({ user }) => user),
+  )
+}
+
+attack('T14 all that 409 can mean', conflict)
