@@ -1,5 +1,5 @@
 /** What became of all that owners tried after their time: every write is accounted for, by the audit log and their own. */
-import type { AuditedRequest } from '../harness/audit.ts'
+import { type AuditedRequest, isPolicyRefusal } from '../harness/audit.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { logged } from './wave.ts'
 
@@ -21,7 +21,8 @@ export interface Account {
   readonly slipped: readonly string[]
 }
 
-const collector = 'system:serviceaccount:kube-system:generic-garbage-collector'
+/** Who removes what belongs to nothing that stands. */
+export const collector = 'system:serviceaccount:kube-system:generic-garbage-collector'
 
 /** Operations that one replica no longer owns, or has ended, since a moment; with what it said of them. */
 export async function verdicts(fleet: Fleet, index: number, sinceMs: number): Promise<ReadonlyMap<number, string>> {
@@ -73,15 +74,19 @@ const describe = ({ verb, resource, namespace, name, code, message, op }: Audite
   [verb, `${resource}/${name}`, 'in', namespace, 'by', op, code, message].join(' ')
 
 function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
-  const { verb, code, message } = write
-  if (code === 403 && message.includes('ValidatingAdmissionPolicy')) return 'policy'
+  const { verb, code } = write
+  if (isPolicyRefusal(write)) return 'policy'
   if (code === 404 || code === 409) return 'name'
   if (code >= 300) return 'slipped'
   if (verb === 'delete') return 'repeated'
-  const removal = all.find(later => removes(later, write))
+  const removal = removalOf(write, all)
   if (!removal) return 'slipped'
   return removal.sender === collector ? 'collector' : 'debris'
 }
+
+/** The first deletion that took along what was written, of requests in the order of their arrival. */
+export const removalOf = (write: AuditedRequest, all: readonly AuditedRequest[]): AuditedRequest | undefined =>
+  all.find(later => removes(later, write))
 
 /** A deletion that took along what was written, by itself or with its namespace. */
 function removes(later: AuditedRequest, { resource, name, namespace, completedAtMs }: AuditedRequest): boolean {

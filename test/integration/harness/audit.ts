@@ -56,6 +56,10 @@ interface AuditLine {
 
 const writes = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 
+/** Whether it was k8s/policy.yaml that refused a request. */
+export const isPolicyRefusal = ({ code, message }: AuditedRequest): boolean =>
+  code === 403 && message.includes("ValidatingAdmissionPolicy 'skylab'")
+
 export class AuditLog {
   readonly #file: string | null
   readonly #from: number

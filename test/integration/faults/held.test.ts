@@ -1,0 +1,146 @@
+/** Writes that a webhook holds behind the policy, until the lab that they were meant for is another one. */
+import { expect } from 'vitest'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { type Hold, HoldingWebhook } from '../harness/webhook.ts'
+import * as late from './late.ts'
+import { isWhole } from './points.ts'
+
+const owner = 0
+const heirs = [1, 2]
+/** Longer than what a namespace takes to go. */
+const heldMs = 12_000
+
+/**
+ * When the write is let go:
+ * - `before`: the newer lab's namespace stands, and its own object of that name is about to be made;
+ * - `after`: the newer lab runs; `never`: the lab was deleted, and nobody asked for another.
+ */
+type Moment = 'before' | 'after' | 'never'
+
+interface Case {
+  /** The step whose write is held. */
+  readonly step: string
+  readonly moment: Moment
+}
+
+const steps = ['namespace', 'configmap-env', 'configmap-nss', 'secret', 'secret-env', 'networkpolicy', 'service', 'pod']
+const moments: readonly Moment[] = ['before', 'after', 'never']
+
+const all = steps.flatMap(step => moments.map((moment): Case => ({ step, moment })))
+/** Without a namespace that nobody asked for again: it stands for 20 s before anyone looks into it. */
+const telling: readonly Case[] = [
+  ...['namespace', 'configmap-env', 'secret', 'pod'].map((step): Case => ({ step, moment: 'before' })),
+  ...['service', 'pod'].map((step): Case => ({ step, moment: 'never' })),
+  { step: 'networkpolicy', moment: 'after' },
+]
+
+interface Held extends Case, Omit<late.StaleWrite, 'sinceMs'> {
+  readonly hold: Hold
+}
+
+interface Renewed extends Held, late.StaleWrite {
+  /** Waits for the newer lab; its op, or null where there is none. */
+  readonly end: () => Promise<number | null>
+}
+
+/** Asks one replica for a lab, up to just before the write that is to be held. */
+async function begin(fleet: Fleet, webhook: HoldingWebhook, each: Case): Promise<() => Promise<Held>> {
+  const user = fleet.user()
+  const arm = fleet.arm(`lab.create.make.${each.step}.before-act`, 'hold', { user: user.username })
+  expect((await user.at(fleet.url(owner)).create()).status).toBe(303)
+  await arm.landed()
+  const namespace = fleet.namespace(user.username)
+  const hold = webhook.hold(write => write.namespace === namespace && stepOf(write) === each.step)
+  return async () => {
+    arm.release()
+    return { ...each, user, hold, ...(await hold.arrived) }
+  }
+}
+
+const singular: Readonly<Record<string, string>> = { networkpolicies: 'networkpolicy' }
+
+/** The part of a step's name that tells what it makes. */
+function stepOf({ resource, name }: { readonly resource: string; readonly name: string }): string {
+  const kind = singular[resource] ?? resource.replace(/s$/, '')
+  return kind + (/-(env|nss)$/.exec(name)?.[0] ?? '')
+}
+
+/** Deletes the lab and makes another within the wait. */
+async function renew(fleet: Fleet, held: Held): Promise<Renewed> {
+  const { step, moment, user, hold } = held
+  const there = user.at(fleet.url(heirs[0]!))
+  expect((await fleet.admin.at(fleet.url(heirs[1]!)).delete(user.username)).status).toBe(202)
+  expect((await there.follow()).outcome).toBe('complete')
+  const arm = moment === 'before' && fleet.arm(`lab.create.make.${step}.before-act`, 'hold', { user: user.username })
+  if (moment !== 'never') {
+    expect((await there.create()).status).toBe(303)
+    await (arm ? arm.landed() : there.follow())
+  }
+  hold.release(heldMs)
+  const end = async () => {
+    if (moment === 'never') return null
+    if (arm) arm.release()
+    const { outcome, op } = await there.follow()
+    expect([step, moment, outcome]).toEqual([step, moment, 'complete'])
+    return op
+  }
+  return { ...held, sinceMs: Date.now(), end }
+}
+
+/** Labs that come and go meanwhile, through the same webhook and the same policy; gives how many were made. */
+function churn(fleet: Fleet, users: readonly Client[]): () => Promise<number> {
+  let [over, made] = [false, 0]
+  const live = async (user: Client) => {
+    while (!over) {
+      expect((await user.create()).status).toBe(303)
+      expect((await user.follow()).outcome).toBe('complete')
+      made += 1
+      expect((await fleet.admin.at(fleet.url(heirs[0]!)).delete(user.username)).status).toBe(202)
+      expect((await user.follow()).outcome).toBe('complete')
+    }
+  }
+  const lives = Promise.all(users.map((user, i) => live(user.at(fleet.url(heirs[i % heirs.length]!)))))
+  lives.catch(() => {})
+  return async () => {
+    over = true
+    await lives
+    return made
+  }
+}
+
+/** At rest nothing stale is there, and none was seen by the newer pod; nobody honest is refused for good. */
+async function heldByWebhook(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet({ users: 60, config: { engine: { room: 48 } } })
+  const webhook = await HoldingWebhook.start(fleet)
+  fight.context.onTestFinished(() => webhook.close())
+  await Promise.all(heirs.map(index => fleet.kill(index, 'SIGSTOP')))
+  const cases = isWhole ? all : telling
+  fight.injected(cases.length)
+  const begun = await Promise.all(cases.map(each => begin(fleet, webhook, each)))
+  // All at once: from here on the API server waits for 30 s.
+  const held = await Promise.all(begun.map(send => send()))
+  // Its connections stay open: nobody tells the API server that nobody waits any more.
+  await fleet.kill(owner, 'SIGSTOP')
+  await Promise.all(heirs.map(index => fleet.kill(index, 'SIGCONT')))
+
+  const honest = churn(
+    fleet,
+    Array.from({ length: isWhole ? 12 : 4 }, () => fleet.user()),
+  )
+  const renewed = await Promise.all(held.map(each => renew(fleet, each)))
+  const tried = await late.awaitTried(fleet, renewed)
+  fight.landed(tried.length)
+  const newer = await Promise.all(renewed.map(({ end }) => end()))
+  fight.figure('honest_labs', newer.filter(op => op !== null).length + (await honest()))
+  await Promise.all(held.map(({ user }, i) => late.expectNothingStale(fleet, user, newer[i]!)))
+  late.tellFates(fight, await late.fatesOf(fleet, tried))
+  for (const [i, each] of renewed.entries()) {
+    if (each.moment === 'before') await late.expectUnseen(fleet, each, newer[i]!)
+  }
+  await late.tellRefusals(fight, fleet, renewed)
+  await fleet.kill(owner, 'SIGCONT')
+}
+
+attack('T14 a write held 12 s by a webhook, its lab made anew', heldByWebhook, { limitMs: 180_000 })

@@ -1,0 +1,121 @@
+/** Writes of an older operation that come late: what became of each, by the audit log and by what stands at last. */
+import { expect } from 'vitest'
+import { labels } from '../../../src/labs/names.ts'
+import type { Fight } from '../harness/attack.ts'
+import { type AuditedRequest, isPolicyRefusal } from '../harness/audit.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { collector, removalOf } from './stale.ts'
+
+/** A write of one object, sent by who owned an operation that is over. */
+export interface StaleWrite {
+  readonly user: Client
+  readonly op: number
+  readonly resource: string
+  readonly name: string
+  /** When what it was meant for was no more: only what is answered later counts. */
+  readonly sinceMs: number
+}
+
+/**
+ * - `policy`: refused by it; `taken`: the newer operation's own stood there; `gone`: no namespace did, or one on its way
+ *   out; `cut`: its sender gave it up before it was stored;
+ * - `debris`, `collected`: it landed, and was removed by the newer operation (or as nobody's) or by the garbage collector;
+ * - `slipped`: it landed, and nobody removed it.
+ */
+export type Fate = 'policy' | 'taken' | 'gone' | 'cut' | 'debris' | 'collected' | 'slipped'
+
+/** No write outlives its operation by more than the longest request. */
+const promisedMs = 60_000
+
+/** The late attempt to create it, once it was answered. */
+function attemptOf(all: readonly AuditedRequest[], { user, ...write }: StaleWrite, fleet: Fleet) {
+  const namespace = fleet.namespace(user.username)
+  return all.findLast(
+    request =>
+      request.verb === 'create' &&
+      request.namespace === namespace &&
+      request.resource === write.resource &&
+      request.name === write.name &&
+      request.op === write.op &&
+      request.completedAtMs >= write.sinceMs,
+  )
+}
+
+/** Waits until each was tried too late, and answered; gives those of which that is so within the limit. */
+export async function awaitTried<T extends StaleWrite>(fleet: Fleet, writes: readonly T[]): Promise<T[]> {
+  let tried: T[] = []
+  const all = async () => {
+    const requests = await fleet.audit.all()
+    tried = writes.filter(write => attemptOf(requests, write, fleet))
+    return tried.length === writes.length
+  }
+  // Who was not tried is counted as missed.
+  await eventually('stale writes are answered', all, 20_000).catch(() => {})
+  return tried
+}
+
+/** What became of each, once all is at rest. */
+export async function fatesOf(fleet: Fleet, writes: readonly StaleWrite[]): Promise<Fate[]> {
+  const all = await fleet.audit.all()
+  return writes.map(write => {
+    const attempt = attemptOf(all, write, fleet)!
+    if (isPolicyRefusal(attempt)) return 'policy'
+    if (attempt.code === 409) return 'taken'
+    if (attempt.code === 504) return 'cut'
+    if (attempt.code >= 300) return 'gone'
+    const removal = removalOf(attempt, all)
+    if (!removal) return 'slipped'
+    return removal.sender === collector ? 'collected' : 'debris'
+  })
+}
+
+/** Everything in a user's namespace is the newer operation's; of a user without a lab there is nothing at all. */
+export async function expectNothingStale(fleet: Fleet, user: Client, op: number | null): Promise<void> {
+  const stale = async () => {
+    const namespace = await fleet.world.namespaceOf(user.username)
+    if (namespace && namespace.metadata.labels?.[labels.op] !== String(op)) return [{ ...namespace, kind: 'Namespace' }]
+    const objects = await fleet.world.objectsOf(user.username)
+    const { uid } = namespace?.metadata ?? {}
+    return objects.filter(
+      ({ metadata }) => metadata.labels?.[labels.op] !== String(op) || metadata.ownerReferences?.[0]?.uid !== uid,
+    )
+  }
+  const words = `nothing stale of ${user.username}`
+  await eventually(words, async () => (await stale()).length === 0, promisedMs).catch(() => {})
+  expect((await stale()).map(({ kind, metadata }) => [kind, metadata.labels?.[labels.op]])).toEqual([])
+}
+
+/**
+ * No pod was made before what had landed late was gone: what stood under a name that a pod mounts or is reached by was
+ * removed before the newer operation could make its own, and the pod comes last.
+ */
+export async function expectUnseen(fleet: Fleet, write: StaleWrite, newerOp: number): Promise<void> {
+  const own = (await fleet.audit.writesOf(fleet.namespace(write.user.username))).filter(
+    ({ verb, code, op }) => verb === 'create' && code < 300 && op === newerOp,
+  )
+  const made = own.find(({ resource, name }) => resource === write.resource && name === write.name)
+  const pod = own.find(({ resource }) => resource === 'pods')
+  expect([write.resource, made !== undefined, pod !== undefined]).toEqual([write.resource, true, true])
+  expect(made!.completedAtMs, write.resource).toBeLessThanOrEqual(pod!.completedAtMs)
+}
+
+/** Of the policy's refusals in this fleet's namespaces: those of honest writes, and those of anyone else. */
+export async function tellRefusals(fight: Fight, fleet: Fleet, stale: readonly StaleWrite[]): Promise<void> {
+  const isStale = ({ op }: AuditedRequest) => stale.some(write => write.op === op)
+  const ours = (await fleet.audit.all()).filter(({ namespace }) => namespace.startsWith(`${fleet.namespacePrefix}-`))
+  const refused = ours.filter(isPolicyRefusal)
+  const honest = refused.filter(request => request.op !== undefined && !isStale(request))
+  const others = refused.filter(({ op }) => op === undefined)
+  fight.figure('refused', { stale: refused.filter(isStale).length, honest: honest.length, others: others.length })
+  if (others.length > 0) fight.violation(`P2 the policy refused writes of ${others.map(({ sender }) => sender)}`)
+}
+
+/** Counts what became of them. */
+export function tellFates(fight: Fight, fates: readonly Fate[]): void {
+  const counts: Record<Fate, number> = { policy: 0, taken: 0, gone: 0, cut: 0, debris: 0, collected: 0, slipped: 0 }
+  for (const fate of fates) counts[fate] += 1
+  fight.figure('stale', { tried: fates.length, ...counts })
+  if (counts.slipped > 0) fight.violation(`P2 ${counts.slipped} stale writes were never removed`)
+}

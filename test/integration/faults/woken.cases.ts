@@ -1,0 +1,106 @@
+/** Owners stopped between their last look at the lease and the bytes of a write, and woken when a newer lab's namespace stands. */
+import { expect } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { KubeClient } from '../../../src/kube/client.ts'
+import { silentLog } from '../../../src/kube/testing/log.ts'
+import { Watches } from '../../../src/kube/watches.ts'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { testPlace } from '../harness/place.ts'
+import * as late from './late.ts'
+import { isWhole } from './points.ts'
+
+/** What each of the stopped replicas is about to write. */
+const steps = isWhole ? ['configmap-env', 'secret', 'networkpolicy', 'service', 'pod'] : ['configmap-env', 'pod']
+const heir = steps.length
+const everyone = Array.from({ length: steps.length + 1 }, (_, index) => index)
+
+const resources: Readonly<Record<string, string>> = { 'configmap-env': 'configmaps', networkpolicy: 'networkpolicies' }
+
+interface Stopped extends Omit<late.StaleWrite, 'sinceMs'> {
+  readonly replica: number
+  readonly step: string
+}
+
+/** Stops a replica by itself, just before the write of a lab that it makes while all others are stopped. */
+async function stop(fleet: Fleet, step: string, replica: number): Promise<Stopped> {
+  const user = fleet.user()
+  const arm = fleet.arm(`lab.create.make.${step}.before-send`, 'stop', { user: user.username })
+  await fleet.kill(replica, 'SIGCONT')
+  expect((await user.at(fleet.url(replica)).create()).status).toBe(303)
+  expect((await arm.landed()).replica).toBe(`replica-${replica + 1}`)
+  const op = Number(await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'op'))
+  const name = `nb-${user.username}${/-env$/.exec(step)?.[0] ?? ''}`
+  return { user, op, step, replica, resource: resources[step] ?? `${step}s`, name }
+}
+
+/** The cluster as a replica watches it. */
+async function watchNamespaces(fight: Fight, { installation, namespacePrefix }: Fleet): Promise<Watches> {
+  const kubernetes = { kubeconfig: testPlace().kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
+  const common = { clock: systemClock, log: silentLog }
+  const client = new KubeClient({ ...common, kubernetes, version: 'test', replica: 'test' })
+  const watches = new Watches({ ...common, client, installation, namespacePrefix })
+  watches.start()
+  fight.context.onTestFinished(async () => {
+    await watches.stop()
+    await client.close()
+  })
+  await watches.whenReady(fight.context.signal)
+  return watches
+}
+
+/** Resolves in the moment in which the watch shows a namespace of a newer op. */
+function newerNamespace({ namespaces }: Watches, name: string, op: number): Promise<number> {
+  return new Promise(resolve => {
+    const off = namespaces.on(({ type, value }) => {
+      if (type !== 'put' || value.name !== name || (value.op ?? 0) <= op) return
+      off()
+      resolve(value.op!)
+    })
+  })
+}
+
+/** Deletes the lab, asks for another, and wakes the owner of the first at the watch event of its namespace. */
+async function wake(fleet: Fleet, watches: Watches, stopped: Stopped, isHeld: boolean) {
+  const { user, op, step, replica } = stopped
+  const there = user.at(fleet.url(heir))
+  expect((await fleet.admin.at(fleet.url(heir)).delete(user.username)).status).toBe(202)
+  expect((await there.follow()).outcome).toBe('complete')
+  // Held, the newer operation cannot have taken the name before the stale write comes.
+  const arm = isHeld ? fleet.arm(`lab.create.make.${step}.before-act`, 'hold', { user: user.username }) : undefined
+  const appears = newerNamespace(watches, fleet.namespace(user.username), op)
+  expect((await there.create()).status).toBe(303)
+  const newerOp = await appears
+  const sinceMs = Date.now()
+  await fleet.kill(replica, 'SIGCONT')
+  return { ...stopped, sinceMs, newerOp, release: () => arm?.release() }
+}
+
+async function ended(user: Client, fleet: Fleet, newerOp: number): Promise<void> {
+  const { outcome, op } = await user.at(fleet.url(heir)).follow()
+  expect({ outcome, op }).toEqual({ outcome: 'complete', op: newerOp })
+}
+
+/** Each writes, for nobody has told it yet; nothing of that stays, and nothing honest is refused for good. */
+async function wokenByNewer(fight: Fight): Promise<void> {
+  // Woken after the time-out of a request, a replica would cut what it has just sent.
+  const fleet = await fight.fleet({ replicas: everyone.length, config: { kubernetes: { requestTimeoutSeconds: 60 } } })
+  const watches = await watchNamespaces(fight, fleet)
+  await Promise.all(everyone.map(index => fleet.kill(index, 'SIGSTOP')))
+  fight.injected(steps.length)
+  const stopped: Stopped[] = []
+  for (const [replica, step] of steps.entries()) stopped.push(await stop(fleet, step, replica))
+  await fleet.kill(heir, 'SIGCONT')
+  const woken = await Promise.all(stopped.map((each, i) => wake(fleet, watches, each, i % 2 === 0)))
+  const tried = await late.awaitTried(fleet, woken)
+  fight.landed(tried.length)
+  for (const { release } of woken) release()
+  await Promise.all(woken.map(({ user, newerOp }) => ended(user, fleet, newerOp)))
+  await Promise.all(woken.map(({ user, newerOp }) => late.expectNothingStale(fleet, user, newerOp)))
+  late.tellFates(fight, await late.fatesOf(fleet, tried))
+  for (const each of woken) await late.expectUnseen(fleet, each, each.newerOp)
+  await late.tellRefusals(fight, fleet, woken)
+}
+
+attack('T14 woken by the watch event of a newer namespace', wokenByNewer, { concurrent: true })

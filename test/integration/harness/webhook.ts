@@ -1,0 +1,134 @@
+/**
+ * A validating webhook that holds writes of one installation. It comes after the policy, and nothing looks at the namespace
+ * again behind it: what it holds is stored when it answers, in whatever stands there then.
+ */
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import type { KubeObject } from '../../../src/domain.ts'
+import { makeCertificate } from '../../../src/kube/testing/server.ts'
+import { labels } from '../../../src/labs/names.ts'
+import type { Fleet } from './fleet.ts'
+import { eventually } from './world.ts'
+
+/** What is asked about, of all that an AdmissionReview says. */
+export interface Write {
+  readonly namespace: string
+  readonly resource: string
+  readonly name: string
+  readonly op: number
+}
+
+interface Review {
+  readonly request: {
+    readonly uid: string
+    readonly resource: { readonly resource: string }
+    readonly object: KubeObject
+  }
+}
+
+/** One write, the first that is of the kind that a test wants held. */
+export interface Hold {
+  /** Resolves when it has come. */
+  readonly arrived: Promise<Write>
+  /** Lets it be stored, no sooner than so many ms after it came. */
+  release(afterMs?: number): void
+}
+
+interface Holding {
+  readonly wants: (write: Write) => boolean
+  take(write: Write): Promise<void>
+}
+
+/** The longest that the API server waits for a webhook. */
+const timeoutSeconds = 30
+const kind = 'ValidatingWebhookConfiguration'
+const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+
+export class HoldingWebhook {
+  readonly #fleet: Fleet
+  readonly #server: Server
+  #holdings: Holding[] = []
+  #asked = 0
+
+  private constructor(fleet: Fleet, certificate: { readonly cert: string; readonly key: string }) {
+    this.#fleet = fleet
+    this.#server = createServer(certificate, async (request, response) => {
+      const review = (await json(request)) as Review
+      this.#asked += 1
+      await this.#ask(review)
+      const answer = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ ...answer, response: { uid: review.request.uid, allowed: true } }))
+    })
+  }
+
+  /** Resolves when the API server asks it. */
+  static async start(fleet: Fleet): Promise<HoldingWebhook> {
+    const certificate = makeCertificate(fleet.stateDir, 'webhook')
+    const webhook = new HoldingWebhook(fleet, certificate)
+    await new Promise<void>(resolve => webhook.#server.listen(0, '127.0.0.1', resolve))
+    await webhook.#register(certificate.ca)
+    return webhook
+  }
+
+  /** Holds the first write that is wanted; everything else passes. */
+  hold(wants: Holding['wants']): Hold {
+    let [arrive, release]: [(write: Write) => void, (afterMs: number) => void] = [() => {}, () => {}]
+    const arrived = new Promise<Write>(resolve => {
+      arrive = resolve
+    })
+    const released = new Promise<number>(resolve => {
+      release = resolve
+    })
+    const take = async (write: Write) => {
+      const atMs = performance.now()
+      arrive(write)
+      const leftMs = atMs + (await released) - performance.now()
+      await new Promise(resolve => setTimeout(resolve, Math.max(0, leftMs)))
+    }
+    this.#holdings.push({ wants, take })
+    return { arrived, release: (afterMs = 0) => release(afterMs) }
+  }
+
+  async close(): Promise<void> {
+    await this.#fleet.world.kube.request('DELETE', `${path}/${this.#fleet.name}`)
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+
+  async #ask({ request }: Review): Promise<void> {
+    const { metadata } = request.object
+    const { name, namespace = name } = metadata
+    const op = Number(metadata.labels?.[labels.op])
+    const write = { namespace, resource: request.resource.resource, name, op }
+    const holding = this.#holdings.find(({ wants }) => wants(write))
+    this.#holdings = this.#holdings.filter(each => each !== holding)
+    await holding?.take(write)
+  }
+
+  async #register(ca: string): Promise<void> {
+    const { kube } = this.#fleet.world
+    const { port } = this.#server.address() as AddressInfo
+    const url = `https://127.0.0.1:${port}/`
+    const answer = await kube.request('POST', path, {
+      ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name: this.#fleet.name } },
+      webhooks: [
+        {
+          name: 'hold.skylab.test',
+          clientConfig: { url, caBundle: Buffer.from(ca).toString('base64') },
+          rules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['CREATE'], resources: ['*'] }],
+          objectSelector: { matchLabels: { [labels.installation]: this.#fleet.installation } },
+          ...{ failurePolicy: 'Ignore', sideEffects: 'None', timeoutSeconds, admissionReviewVersions: ['v1'] },
+        },
+      ],
+    })
+    if (answer.status !== 201) throw new Error(`no webhook: ${answer.body?.message}`)
+    const metadata = { name: this.#fleet.name, labels: { [labels.installation]: this.#fleet.installation } }
+    await eventually('the webhook is asked', async () => {
+      const probe = { apiVersion: 'v1', kind: 'ConfigMap', metadata }
+      await kube.request('POST', '/api/v1/namespaces/default/configmaps?dryRun=All', probe)
+      return this.#asked > 0
+    })
+  }
+}
