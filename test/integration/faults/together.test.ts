@@ -1,5 +1,7 @@
 /** Faults in which nothing is timed to the second: all at once, each with a fleet of its own. */
 import './comparing.cases.ts'
+import './keys.cases.ts'
 import './lease-model.cases.ts'
+import './linear.cases.ts'
 import './lost-reply.cases.ts'
 import './poison.cases.ts'
