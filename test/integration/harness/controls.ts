@@ -87,7 +87,7 @@ export const controls: readonly Control[] = [
   {
     // Way is made for nothing of ours: what stands is taken for the creation's own.
     name: 'namespace-reused',
-    attacks: [{ name: 'T14 ', expected: /./ }],
+    attacks: [{ name: 'T14 all that 409 can mean', expected: /namespace of an older op: made way for/ }],
     edits: [
       {
         file: 'src/ops/removal.ts',
@@ -104,7 +104,10 @@ export const controls: readonly Control[] = [
   {
     name: 'no-uid-precondition',
     beside: 'no-self-stop',
-    attacks: [{ name: 'T3 ', expected: /./ }],
+    attacks: [
+      { name: 'T3 ', expected: /./ },
+      { name: 'T14 all that 409 can mean', expected: /deletion meets/ },
+    ],
     edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
   },
   {
