@@ -7,10 +7,10 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Progress } from '../box/progress.ts'
 import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
-import { acceptanceOf, median, report } from './report.ts'
+import { acceptanceOf, report } from './report.ts'
 import { openStage, type Stage } from './stage.ts'
 import { round } from './statistics.ts'
-import { peakMib } from './usage.ts'
+import { peakMib, type Usage } from './usage.ts'
 
 const loopInFlight = 32
 /** The first labs of a process pay for what is compiled once. */
@@ -65,14 +65,14 @@ async function spawnFigures(stage: Stage, options: Options, progress: Progress):
   for (let number = 1; number <= pairs; number++) {
     done.push(await progress.part(`pair ${number} of ${pairs}`, () => pair(stage, (pairs - number) % 2 === 0)))
     const { skylab, loop } = done.at(-1)!
-    progress.say(`  labs/s: ${ratePhrase(skylab, loop, labs)}`)
+    progress.say(phraseOf(skylab, loop, labs))
   }
   const lastLoop = done.at(-1)!.loop
   const steady = options.steady && (await progress.part('steady acceptance', () => steadyAcceptance(stage)))
   const peaks = stack.replicas.map(({ pid }) => peakMib(pid))
   await stage.leaveOne()
   const one = await progress.part('one replica', () => skylabHalf(stage, urls.one))
-  progress.say(`  labs/s: ${ratePhrase(one, lastLoop, labs)}`)
+  progress.say(phraseOf(one, lastLoop, labs))
   return {
     bench: 'spawn',
     conditions: {
@@ -113,7 +113,9 @@ async function steadyAcceptance(stage: Stage): Promise<object> {
   }
 }
 
-function ratePhrase({ created }: SkylabHalf, loop: LoopHalf, labs: number): string {
+function phraseOf({ created }: SkylabHalf, loop: LoopHalf, labs: number): string {
   const [ours, theirs] = [labs / created.result.seconds, labs / loop.created.result]
-  return `${round(ours, 1)} against ${round(theirs, 1)} (${round(median([ours / theirs]), 2)})`
+  const cpuMs = ({ usage }: { usage: Usage }, name: string) => round(((usage[name] ?? 0) * 1000) / labs, 1)
+  const rates = `${round(ours, 1)} labs/s against ${round(theirs, 1)} (${round(ours / theirs, 2)})`
+  return `  ${rates}, ${cpuMs(created, 'replicas')} ms of CPU per lab against ${cpuMs(loop.created, 'loop')}`
 }
