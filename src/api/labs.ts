@@ -1,10 +1,10 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi'
-import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'
 import { admit } from './admit.ts'
+import { limitBody } from './body.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
-import { methodNotAllowed, noLab, notJson, tooLarge } from './errors.ts'
+import { methodNotAllowed, noLab, notJson } from './errors.ts'
 import { EventRoute } from './events.ts'
 import { PerUserLimit } from './limits.ts'
 import { createBody, createHeaders, errorBody, eventsHeaders, labStatus, userList, userPath } from './schemas.ts'
@@ -22,7 +22,6 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
   const requests = new PerUserLimit(config.api.maxRequestsPerUser, 'requests')
   const asUser = admit('user', parts.identity, requests)
   const asAdmin = admit('admin', parts.identity, requests)
-  const limitBody = bodyLimit({ maxSize: config.api.maxBodyBytes, onError: tooLarge })
   const routes = labRoutes(prefix)
 
   app.openapi({ ...routes.list, middleware: [asAdmin] as const }, async c => c.json(await labs.running(), 200))
@@ -35,11 +34,14 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
     return c.json(await statusOf(c.get('caller').username), 200)
   })
 
-  app.openapi({ ...routes.create, middleware: [asUser, limitBody, requireJson] as const }, async c => {
-    const caller = c.get('caller')
-    await labs.create(caller, c.req.valid('json'), c.req.valid('header')['idempotency-key'])
-    return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
-  })
+  app.openapi(
+    { ...routes.create, middleware: [asUser, limitBody(config.api.maxBodyBytes), requireJson] as const },
+    async c => {
+      const caller = c.get('caller')
+      await labs.create(caller, c.req.valid('json'), c.req.valid('header')['idempotency-key'])
+      return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
+    },
+  )
 
   app.openapi({ ...routes.remove, middleware: [asAdmin] as const }, async c => {
     if (!(await labs.delete(c.req.valid('param').username))) throw noLab('this user has no lab')
