@@ -1,5 +1,5 @@
 /** Identities from a file of tokens. */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { Identity } from '../domain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type IdentityProvider, unauthorized } from './provider.ts'
@@ -14,7 +14,7 @@ const bearer = /^Bearer +([\x21-\x7e]+)$/i
 export function createStaticIdentity(tokens: readonly TokenRecord[], log: Logger): IdentityProvider {
   log.warn({ tokens: tokens.length }, 'identity provider static is for demos and tests, never for real users')
   // Both sides are hashed under a key of this process: how long a look-up took tells nothing about a token.
-  const key = randomBytes(32)
+  const key = createSecretKey(randomBytes(32))
   const hash = (token: string) => createHmac('sha256', key).update(token).digest('base64')
   const known = new Map(tokens.map(record => [hash(record.token), identityOf(record)]))
 

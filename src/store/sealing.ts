@@ -1,5 +1,5 @@
 /** Sealing of plans: who reads Redis learns no token. AES-256-GCM, bound to the user and to the acceptance it came with. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { NeedsSomeone } from '../errors.ts'
 
 /** What Redis is told of a replica's keys. */
@@ -12,7 +12,7 @@ export interface SealingKeys {
 
 interface Key {
   readonly id: string
-  readonly bytes: Buffer
+  readonly secret: KeyObject
 }
 
 export class Sealer {
@@ -21,7 +21,10 @@ export class Sealer {
   /** The first key seals, all of them open: so keys are rotated. Each has 32 bytes. */
   constructor(keys: readonly Buffer[]) {
     if (keys.length === 0) throw new NeedsSomeone('no sealing key')
-    this.#keys = keys.map(bytes => ({ bytes, id: createHash('sha256').update(bytes).digest('hex').slice(0, 12) }))
+    this.#keys = keys.map(bytes => ({
+      secret: createSecretKey(bytes),
+      id: createHash('sha256').update(bytes).digest('hex').slice(0, 12),
+    }))
   }
 
   /** Names of the keys that tell nothing of them, the one that seals first; parted by spaces. */
@@ -31,9 +34,9 @@ export class Sealer {
 
   /** Seals `text` for one user and one acceptance, which alone it opens for. */
   seal(text: string, user: string, nonce: string): string {
-    const { id, bytes } = this.#keys[0]!
+    const { id, secret } = this.#keys[0]!
     const iv = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(bound(user, nonce))
+    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(bound(user, nonce))
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
     return ['v1', id, ...[iv, cipher.getAuthTag(), sealed].map(part => part.toString('base64url'))].join('.')
   }
@@ -46,7 +49,7 @@ export class Sealer {
       throw new NeedsSomeone('the plan was sealed with a key that this replica does not have')
     try {
       const part = (encoded: string | undefined) => Buffer.from(encoded ?? '', 'base64url')
-      const decipher = createDecipheriv('aes-256-gcm', key.bytes, part(iv), { authTagLength: 16 })
+      const decipher = createDecipheriv('aes-256-gcm', key.secret, part(iv), { authTagLength: 16 })
       decipher.setAAD(bound(user, nonce)).setAuthTag(part(tag))
       return decipher.update(part(text), undefined, 'utf8') + decipher.final('utf8')
     } catch (cause) {
