@@ -77,9 +77,13 @@ function checkPrefix(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
+/** Of each list of patterns, which is a configuration's: made once, since an expression is compiled when it is first used. */
+const formsOf = new WeakMap<readonly string[], readonly RegExp[]>()
+
 /** Secret is what has a secret's name, or is an address with user information in it. */
 function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
-  const forms = patterns.map(globForm)
+  const forms = formsOf.get(patterns) ?? patterns.map(globForm)
+  formsOf.set(patterns, forms)
   return (name, value) => forms.some(form => form.test(name)) || urlWithUser.test(value)
 }
 
