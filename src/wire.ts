@@ -9,6 +9,7 @@ import { ImageResolver } from './images/registry.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
+import { Acceptance } from './ops/acceptance.ts'
 import { Comparer } from './ops/compare.ts'
 import { Debris } from './ops/debris.ts'
 import { Engine } from './ops/engine.ts'
@@ -49,7 +50,7 @@ export function wire(settings: Settings) {
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
   const sealer = new Sealer(settings.sealingKeys)
-  const base = { settings, config, clock, log, metrics, sealer }
+  const base = { settings, config, clock, log, metrics, sealer, acceptance: new Acceptance(clock) }
   const store = wireStore(base)
   const cluster = wireCluster(base)
   const leases = new Leases({
@@ -72,6 +73,7 @@ export function wire(settings: Settings) {
     images: new ImageResolver({ images: config.images, clock, log }),
     log,
     metrics,
+    acceptance: base.acceptance,
     onAccepted: () => engine.poke(),
   })
   const identity = createStaticIdentity(settings.tokens, log)
@@ -87,6 +89,7 @@ type Base = {
   readonly log: ReturnType<typeof createLogger>
   readonly metrics: ReturnType<typeof createMetrics>
   readonly sealer: Sealer
+  readonly acceptance: Acceptance
 }
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>

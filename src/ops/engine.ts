@@ -8,11 +8,13 @@ import { failpoint } from '../failpoint.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Bell, Ring } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
+import type { Acceptance } from './acceptance.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 
 export interface EngineOptions extends RunOptions {
   readonly leases: Leases
   readonly bell: Bell
+  readonly acceptance: Acceptance
   readonly ttlMs: number
   readonly scanIntervalMs: number
 }
@@ -39,6 +41,8 @@ export class Engine {
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #lookAgain = true
+  /** The bell was heard, and there will be a look. */
+  #heard = false
   /** More was waiting at the last look than there was room for. */
   #crowded = false
   #loop: Promise<void> | undefined
@@ -83,8 +87,13 @@ export class Engine {
     if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.user)
     if (ring.what === 'compared' || ring.what === 'missed') this.#refused.clear()
     if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.user))) return
+    if (this.#heard) return
+    this.#heard = true
     this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
-      () => this.poke(),
+      () => {
+        this.#heard = false
+        this.poke()
+      },
       () => {},
     )
   }
@@ -96,6 +105,7 @@ export class Engine {
       this.#wake = new AbortController()
       const restMs = Math.max(0, wholeLookAtMs - clock.monotonicMs())
       if (!this.#lookAgain) await clock.sleep(restMs, this.#wake.signal).catch(() => {})
+      await this.#options.acceptance.pause()
       this.#lookAgain = false
       if (this.#closed.signal.aborted) return
       // All beats are read on the interval alone; the bell needs only what it may have been about.

@@ -12,6 +12,7 @@ import type { LabStore } from '../store/labs.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Acceptance } from './acceptance.ts'
 import type { Feeds } from './feeds.ts'
 import type { EventFeed, LabService } from './service.ts'
 
@@ -23,6 +24,7 @@ export interface LabsOptions {
   readonly images: { resolve(options: LabOptions): Promise<ResolvedImage> }
   readonly log: Logger
   readonly metrics: Metrics
+  readonly acceptance: Acceptance
   /** Something was accepted here. */
   readonly onAccepted: () => void
 }
@@ -34,7 +36,11 @@ export class Labs implements LabService {
     this.#options = options
   }
 
-  async create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
+  create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
+    return this.#options.acceptance.during(() => this.#create(caller, request, idempotencyKey))
+  }
+
+  async #create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
     const { config, store } = this.#options
     const { username } = caller
     const bodyHash = hashOf(request)
@@ -69,7 +75,11 @@ export class Labs implements LabService {
     await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0)
   }
 
-  async delete(username: string): Promise<boolean> {
+  delete(username: string): Promise<boolean> {
+    return this.#options.acceptance.during(() => this.#delete(username))
+  }
+
+  async #delete(username: string): Promise<boolean> {
     const { config, store } = this.#options
     const accepted = await available(() =>
       store.acceptDelete({

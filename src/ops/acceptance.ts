@@ -1,0 +1,36 @@
+/** Requests that are being accepted: they go before the operations that they begin, since somebody waits for an answer. */
+import { type Clock, notNeeded } from '../clock.ts'
+
+/** However many come, new operations wait no longer for them. */
+const patienceMs = 250
+
+export class Acceptance {
+  readonly #clock: Clock
+  #underWay = 0
+  #over = Promise.withResolvers<void>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  async during<T>(accept: () => Promise<T>): Promise<T> {
+    this.#underWay += 1
+    try {
+      return await accept()
+    } finally {
+      this.#underWay -= 1
+      if (this.#underWay === 0) {
+        this.#over.resolve()
+        this.#over = Promise.withResolvers()
+      }
+    }
+  }
+
+  /** Resolves when none is under way, or after 250 ms. */
+  async pause(): Promise<void> {
+    if (this.#underWay === 0) return
+    const done = new AbortController()
+    await Promise.race([this.#over.promise, this.#clock.sleep(patienceMs, done.signal).catch(() => {})])
+    done.abort(notNeeded)
+  }
+}
