@@ -89,8 +89,15 @@ const longestWords = 400
 /** The first line of its message, with what was found where an expectation failed. */
 function wordsOf(error: unknown): string {
   const line = (error instanceof Error ? error.message : String(error)).split('\n')[0]!
-  const found = (error as { readonly actual?: unknown }).actual
-  return (found === undefined ? line : `${line}: ${JSON.stringify(found)}`).slice(0, longestWords)
+  const { actual, expected } = error as { readonly actual?: unknown; readonly expected?: unknown }
+  const found = actual === undefined ? '' : `: ${JSON.stringify(unlike(actual, expected))}`
+  return (line + found).slice(0, longestWords)
+}
+
+/** Of lists of the same length only what differs. */
+function unlike(actual: unknown, expected: unknown): unknown {
+  if (!Array.isArray(actual) || !Array.isArray(expected) || actual.length !== expected.length) return actual
+  return actual.filter((each, i) => JSON.stringify(each) !== JSON.stringify(expected[i]))
 }
 
 /** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */

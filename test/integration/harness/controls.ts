@@ -58,7 +58,7 @@ export const controls: readonly Control[] = [
   {
     name: 'no-fence',
     beside: 'no-self-stop',
-    attacks: [{ name: 'T3 ', expected: /./ }],
+    attacks: [{ name: 'T3 ', expected: /every stale owner gives up/ }],
     edits: [
       {
         file: 'src/store/commands/include/owner.lua',
@@ -103,9 +103,10 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-uid-precondition',
+    // A lab that runs has lost its pod.
     beside: 'no-self-stop',
     attacks: [
-      { name: 'T3 ', expected: /./ },
+      { name: 'T3 ', expected: /"status":"failed","pod":"missing"/ },
       { name: 'T14 all that 409 can mean', expected: /deletion meets/ },
     ],
     edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
