@@ -1,37 +1,70 @@
-/** Whoever compares the records with the cluster dies in the middle of it. */
+/** Whoever compares the records with the cluster dies in the middle of it, or is stopped there past its lease. */
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import * as wave from './wave.ts'
 
 const places = ['compare.begun', 'compare.listed', 'compare.settled']
+const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
+const config = { engine: { leaseTtlMs, scanIntervalMs } }
 
-/** Another one compares, nobody is told before that, and every lab is as it was. */
-async function killWhoCompares(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ restart: true })
-  fleet.expects({ redisLoss: true })
-  const users = Array.from({ length: 5 }, () => fleet.user())
+async function running(fleet: Fleet, count: number): Promise<readonly Client[]> {
+  const users = Array.from({ length: count }, () => fleet.user())
   await Promise.all(users.map(user => user.create()))
   await Promise.all(users.map(user => user.follow()))
-  const uids = async () =>
-    Promise.all(users.map(async user => (await fleet.world.podOf(user.username)).metadata.uid as string))
+  return users
+}
+
+/** One lab in the middle of its creation and one in the middle of its deletion; gives what lets their owners go on. */
+async function inFlight(fleet: Fleet): Promise<() => void> {
+  const [[deleted], created] = [await running(fleet, 1), fleet.user()]
+  const deletion = fleet.arm('lab.delete.pod.before-act', 'hold', { user: deleted!.username })
+  const creation = await wave.halfMade(fleet, created, fleet.anyUrl())
+  expect((await fleet.admin.delete(deleted!.username)).status).toBe(202)
+  await deletion.landed()
+  return () => {
+    for (const arm of [creation, deletion]) arm.release()
+  }
+}
+
+/** Asks until it is told: meanwhile nobody knows, and never is a lab missing. */
+async function untilCompared(admin: Client, users: readonly Client[]): Promise<void> {
+  await eventually('the labs again', async () => {
+    const answer = await admin.labs().catch(() => null)
+    expect([200, 503, undefined]).toContain(answer?.status)
+    if (answer?.status === 200) expect(answer.body).toEqual(expect.arrayContaining(users.map(user => user.username)))
+    return answer?.status === 200
+  })
+}
+
+/** Redis loses its data while a lab is made and one deleted, and whoever compares is stopped at each place in turn. */
+async function strikeAll(
+  fight: Fight,
+  fleet: Fleet,
+  goOn: (struck: number, users: readonly Client[]) => Promise<void>,
+) {
+  fleet.expects({ redisLoss: true })
+  const users = await running(fleet, 5)
+  const uids = () => Promise.all(users.map(async user => (await fleet.world.podOf(user.username)).metadata.uid))
   const before = await uids()
   const waits: { readonly ms: number }[] = []
   for (const place of places) {
     fight.injected()
-    const arm = fleet.arm(place, 'kill')
+    const release = await inFlight(fleet)
+    const arm = fleet.arm(place, 'stop')
     const lostAtMs = Date.now()
     await fleet.world.redis.flushall()
-    const answers = eventually('the labs again', async () => {
-      const answer = await fleet.admin.labs().catch(() => null)
-      expect([200, 503, undefined]).toContain(answer?.status)
-      if (answer?.status === 200) expect(answer.body).toEqual(users.map(({ username }) => username).sort())
-      return answer?.status === 200
-    })
-    await arm.landed()
+    const struck = fleet.indexOf((await arm.landed()).replica)
     fight.landed()
-    await answers
-    waits.push({ ms: Date.now() - lostAtMs })
+    release()
+    const compared = untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
+    compared.then(
+      () => waits.push({ ms: Date.now() - lostAtMs }),
+      () => {},
+    )
+    await Promise.all([compared, goOn(struck, users)])
     await fleet.ready()
   }
   expect(await uids()).toEqual(before)
@@ -39,4 +72,29 @@ async function killWhoCompares(fight: Fight): Promise<void> {
   wave.expectInTime(fight, waits, wave.promisedMs + 1000)
 }
 
+/** Another one compares, and every lab is as it was. */
+async function killWhoCompares(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet({ restart: true, config })
+  await strikeAll(fight, fleet, struck => fleet.kill(struck))
+}
+
+async function restarts(fleet: Fleet, index: number): Promise<number> {
+  const metrics = await (await fetch(`${fleet.url(index)}/metrics`)).text()
+  return Number(/^skylab_compare_duration_seconds_count\{.*result="restarted".*\} (\d+)/m.exec(metrics)?.[1] ?? 0)
+}
+
+/** What it read before it was stopped is refused: it begins again. */
+async function stopWhoCompares(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet({ config })
+  let refused = 0
+  await strikeAll(fight, fleet, async (struck, users) => {
+    await untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
+    await fleet.kill(struck, 'SIGCONT')
+    await eventually('the stale compare is refused', async () => (await restarts(fleet, struck)) > 0)
+    refused += 1
+  })
+  fight.figure('refusedByRedis', refused)
+}
+
 attack('T1 kill -9 in the middle of a compare', killWhoCompares, { concurrent: true })
+attack('T3 stop in the middle of a compare', stopWhoCompares, { concurrent: true })

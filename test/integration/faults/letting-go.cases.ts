@@ -1,0 +1,39 @@
+/** The owner dies after its last commit, when it drains, and before it gives its leases back. */
+import { attack, type Fight } from '../harness/attack.ts'
+import { allPoints } from './points.ts'
+import * as wave from './wave.ts'
+
+const draining = 0
+const heirs = [1, 2]
+const last = /^lab\.(create\.make\.service|delete\.pod)\.after-commit$/
+
+/** They are taken over when their leases have run out, and go on behind what was committed. */
+async function killBeforeRelease(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet(wave.waveFleet)
+  await Promise.all(heirs.map(index => fleet.kill(index)))
+  const points = allPoints().filter(({ name }) => last.test(name))
+  fight.injected(points.length)
+  const struck = await wave.hold(fleet, points, [draining])
+  const leaving = struck.map(({ user, point: { name } }) => {
+    const kind = name.split('.')[1]
+    return fleet.arm(`lab.${kind}.release.before-act`, 'hold', { user: user.username })
+  })
+  await Promise.all(heirs.map(index => fleet.start(index)))
+  const { pid } = fleet.replica(draining)
+  const gone = fleet.kill(draining, 'SIGTERM')
+  for (const { arm } of struck) arm.release()
+  const marks = await Promise.all(leaving.map(arm => arm.landed()))
+  const killedAtMs = Date.now()
+  process.kill(pid, 'SIGKILL')
+  await gone
+  fight.landed(marks.filter(mark => mark.pid === pid).length)
+  await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
+  const taken = await wave.takeovers(fleet, struck, killedAtMs)
+  wave.expectInTime(fight, taken)
+  await wave.expectNothingLeft(
+    fleet,
+    struck.map(({ user }) => user),
+  )
+}
+
+attack('T1 kill -9 after the last commit, before the release', killBeforeRelease, { concurrent: true })

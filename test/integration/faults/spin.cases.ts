@@ -1,0 +1,47 @@
+/** An owner whose event loop is blocked beyond its lease: nothing in it can act meanwhile, and then it must not. */
+import { expect } from 'vitest'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { isWhole } from './points.ts'
+import { verdicts } from './stale.ts'
+import * as wave from './wave.ts'
+
+const blockMs = 2 * wave.ttlMs
+/** Before the last look at the lease, and behind it; before a script. */
+const all = ['make.pod.before-act', 'make.pod.before-send', 'make.pod.before-commit', 'start.before-commit']
+const points = (isWhole ? all : all.slice(1, 2)).map(place => `lab.create.${place}`)
+
+/** How long after its event loop was free again the owner gave the operation up. */
+async function block(fight: Fight, fleet: Fleet, point: string): Promise<number> {
+  const user = fleet.user()
+  const arm = fleet.arm(point, 'spin', { user: user.username, ms: blockMs })
+  expect((await user.at(fleet.anyUrl()).create()).status).toBe(303)
+  const { replica, atMs } = await arm.landed()
+  const blocked = fleet.indexOf(replica)
+  const { op, outcome } = await user.at(fleet.url((blocked + 1) % fleet.size)).follow()
+  expect([point, outcome]).toEqual([point, 'complete'])
+  const resumedAtMs = (await wave.resumptions(fleet, atMs)).get(user.username)!
+  wave.expectInTime(fight, [{ ms: resumedAtMs - atMs }])
+  // Nobody else can have gone on unless the loop was blocked for so long.
+  if (resumedAtMs < atMs + blockMs) fight.landed()
+  const gaveUp = async () => (await verdicts(fleet, blocked, atMs)).get(op)
+  const reason = await eventually(`given up at ${point}`, gaveUp)
+  expect([point, reason]).toEqual([point, expect.stringMatching(/lease is lost|moved on/)])
+  const line = (await wave.logged(fleet, blocked, 'operation is no longer ours')).find(each => each.line.op === op)!
+  return line.atMs - (atMs + blockMs)
+}
+
+async function blockOwners(fight: Fight): Promise<void> {
+  const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
+  const fleet = await fight.fleet({ config: { engine: { leaseTtlMs, scanIntervalMs } } })
+  const latencies: number[] = []
+  for (const point of points) {
+    fight.injected()
+    latencies.push(await block(fight, fleet, point))
+  }
+  fight.figure('blockMs', blockMs)
+  fight.figure('abortLatencyMs', Math.max(...latencies))
+}
+
+attack('T5 event loop blocked past the lease', blockOwners, { concurrent: true })
