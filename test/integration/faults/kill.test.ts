@@ -3,7 +3,16 @@ import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { type Point, pointsToStrike } from './points.ts'
-import { expectEnded, expectInTime, expectNothingLeft, hold, type Struck, takeovers, waveFleet } from './wave.ts'
+import {
+  askAgain,
+  expectEnded,
+  expectInTime,
+  expectNothingLeft,
+  hold,
+  type Struck,
+  takeovers,
+  waveFleet,
+} from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
 const waveSize = 33
@@ -21,6 +30,7 @@ async function strike(fight: Fight, fleet: Fleet, points: readonly Point[], { ow
   await Promise.all(heirs.map(index => fleet.start(index)))
   const killedAtMs = Date.now()
   await Promise.all(owners.map(index => fleet.kill(index)))
+  await Promise.all(struck.map(each => askAgain(fleet, each)))
   await Promise.all(struck.map(each => expectEnded(fleet, each)))
   fight.landed(struck.filter(({ arm }) => victims.includes(arm.marks()[0]!.pid)).length)
   return { struck, taken: await takeovers(fleet, struck, killedAtMs) }

@@ -38,6 +38,8 @@ export interface Struck {
   readonly point: Point
   readonly user: Client
   readonly arm: Arm
+  /** Status of the answer to what was asked for; `unknown` where none came. */
+  readonly answer: Promise<number | 'unknown'>
   /** The operation to its end, over as many connections as it takes. */
   readonly ended: Promise<Followed>
 }
@@ -62,15 +64,36 @@ export async function halfMade(fleet: Fleet, user: Client, url: string, point = 
   return arm
 }
 
-/** What the user, or an administrator, asks for. Where the answer itself is struck there is none. */
-async function ask(fleet: Fleet, { point, user }: Pick<Struck, 'point' | 'user'>, url: string): Promise<void> {
+type Asking = Pick<Struck, 'point' | 'user'>
+
+const isUnanswered = ({ name }: Point) => name.endsWith('.accepted')
+
+/** What the user, or an administrator, asks for. Where the answer itself is struck nobody waits for it. */
+async function ask(fleet: Fleet, { point, user }: Asking, url: string): Promise<Pick<Struck, 'answer'>> {
   const superseded = point.story === 'supersede' ? await halfMade(fleet, user, url) : undefined
   const asked = isDeletion(point)
     ? fleet.admin.at(url).delete(user.username)
-    : user.at(url).create(point.story === 'fail' ? hugeOptions : defaultOptions)
-  if (point.name.endsWith('.accepted')) asked.catch(() => {})
-  else expect((await asked).status).toBe(isDeletion(point) ? 202 : 303)
+    : user.at(url).create(point.story === 'fail' ? hugeOptions : defaultOptions, { key: user.username })
+  const answer = asked.then(
+    ({ status }) => status,
+    () => 'unknown' as const,
+  )
+  if (!isUnanswered(point)) expect(await answer).toBe(isDeletion(point) ? 202 : 303)
   superseded?.release()
+  return { answer }
+}
+
+/** Whoever got no answer asks again, and is told of the one operation that there is. */
+export async function askAgain(fleet: Fleet, struck: Struck): Promise<void> {
+  const { point, user, answer, ended } = struck
+  if (!isUnanswered(point)) return
+  expect([point, await answer]).toEqual([point, 'unknown'])
+  const again = isDeletion(point)
+    ? await fleet.admin.delete(user.username)
+    : await user.create(defaultOptions, { key: user.username })
+  expect([point, again.status]).toEqual([point, isDeletion(point) ? 202 : 303])
+  const { op } = await ended
+  expect([point, (await user.follow()).op]).toEqual([point, op])
 }
 
 export interface HoldOptions {
@@ -94,13 +117,13 @@ export async function hold(
     const user = users[i]!
     const group = groupOf(point)
     const arm = fleet.arm(point.name, 'hold', { user: user.username, ...(group !== undefined && { group }) })
-    await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
-    if (point.name.endsWith('.accepted')) await arm.landed()
+    const { answer } = await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
+    if (isUnanswered(point)) await arm.landed()
     const ended = user.at(url).follow({ limitMs: followLimitMs })
     // Whoever awaits it later is told.
     ended.catch(() => {})
     await arm.landed()
-    return { point, user, arm, ended }
+    return { point, user, arm, answer, ended }
   }
   const held = await Promise.all(points.map((point, i) => (isClaim(point) ? null : holdOne(point, i))))
   // Whoever is held there looks for nothing else: these come last, and each takes a replica of its own.
@@ -161,8 +184,9 @@ export async function expectNothingLeft(fleet: Fleet, users: readonly Client[]):
 /** How long after a blow each operation was resumed, of those that were somebody's to resume. */
 export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtMs: number) {
   const resumed = await resumptions(fleet, blowAtMs)
-  // What was struck in its answer, or behind its last script, had its owner elsewhere or had ended.
-  const open = struck.filter(({ point }) => !/accepted|finish\.after-act/.test(point.name))
+  // What was struck in its answer, or behind its last script, had its owner elsewhere or had ended; a lease that nothing
+  // was claimed with is not extended, and may have run out before the blow.
+  const open = struck.filter(({ point }) => !/accepted|finish\.after-act|^lab\.claim/.test(point.name))
   return open.map(({ point, user }) => {
     const atMs = resumed.get(user.username) ?? Number.POSITIVE_INFINITY
     return { point: point.name, ms: atMs - blowAtMs }
