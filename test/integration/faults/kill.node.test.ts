@@ -1,40 +1,85 @@
-/** kill -9 of the owner in the middle of a creation whose pod a real kubelet starts. */
+/** Owners that die or hang at the worst moments, of labs whose containers a real kubelet starts: each is started once. */
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
-import { isWhole } from './points.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { isWhole, worstPoints } from './points.ts'
+import { verdicts } from './stale.ts'
 import * as wave from './wave.ts'
 
-const one = 'lab.create.make.pod.after-act'
-const points = isWhole ? [one, 'lab.create.make.service.after-act', 'lab.create.start.after-commit'] : [one]
+const owners = [0, 1]
+const heirs = [2, 3]
 
-/** The lab comes up, and its container was started once. */
-async function kill(fight: Fight, point: string): Promise<void> {
-  const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
-  const fleet = await fight.fleet({ restart: true, config: { engine: { leaseTtlMs, scanIntervalMs } } })
-  const user = fleet.user()
-  fight.injected()
-  const arm = fleet.arm(point, 'kill', { user: user.username })
-  const through = user.at(await fleet.balancerUrl())
-  await through.create().catch(() => {})
-  const followed = await through.follow()
-  const { atMs } = await arm.landed()
-  fight.landed()
-  expect(followed.outcome).toBe('complete')
-  wave.expectInTime(fight, [{ ms: (await wave.resumptions(fleet, atMs)).get(user.username)! - atMs }])
-
-  const namespace = fleet.namespace(user.username)
-  const [status] = (await fleet.world.podOf(user.username)).status.containerStatuses
-  expect(status).toMatchObject({ restartCount: 0, started: true })
-  const events = await fleet.world.kube.list(`/api/v1/namespaces/${namespace}/events`)
-  const starts = events.filter(({ reason }) => reason === 'Started')
-  expect(starts.map(({ count }) => count)).toEqual([1])
-  const made = (await fleet.audit.writesOf(namespace)).filter(({ verb, code }) => verb === 'create' && code < 300)
-  expect(made.map(({ resource }) => resource).filter(resource => resource === 'pods')).toHaveLength(1)
-  expect(made).toHaveLength(8)
-  fight.figure('starts', starts.length)
-  fight.figure('connections', followed.connections)
-  await fleet.ready()
-  await wave.expectNothingLeft(fleet, [user])
+/** One node has room for all, and the time to start them: a lab is what answers on its port. */
+const size = { limits: { cpu: 0.2, memory: '256Mi' } }
+const fleetOptions = {
+  ...wave.waveFleet,
+  replicas: 4,
+  config: {
+    ...wave.waveFleet.config,
+    lab: {
+      sizes: { small: size, medium: size, large: size },
+      startupProbe: 'tcp' as const,
+      command: ['python3', '-m', 'http.server', '8888'],
+    },
+  },
 }
 
-for (const point of points) attack(`T1 kill -9 on a real kubelet, ${point}`, fight => kill(fight, point))
+const few = /\.pod\.after-(send|act)$/
+const points = () => worstPoints().filter(({ name }) => isWhole || few.test(name))
+
+/** How often the kubelet has started the container of a lab, by its own events. */
+async function startsOf(fleet: Fleet, username: string): Promise<number> {
+  const [status] = (await fleet.world.podOf(username))?.status.containerStatuses ?? []
+  if (!status) return 0
+  const events = await fleet.world.kube.list(`/api/v1/namespaces/${fleet.namespace(username)}/events`)
+  const started = events.filter(({ reason }) => reason === 'Started').map(({ count }) => Number(count ?? 1))
+  return status.restartCount + started.reduce((sum, count) => sum + count, 0)
+}
+
+/** Wakes the stale owners, and waits until they know. */
+async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<void> {
+  const owned = struck.filter(({ point }) =>
+    /\.(owned|after-send|after-act|after-commit|before-commit)$/.test(point.name),
+  )
+  const ops = new Set(await Promise.all(owned.map(async ({ ended }) => (await ended).op)))
+  const wokenAtMs = Date.now()
+  for (const { arm } of struck) arm.release()
+  await Promise.all(owners.map(index => fleet.kill(index, 'SIGCONT')))
+  await eventually('every stale owner gives up', async () => {
+    const known = await Promise.all(owners.map(index => verdicts(fleet, index, wokenAtMs)))
+    return ops.difference(new Set(known.flatMap(verdict => [...verdict.keys()]))).size === 0
+  })
+}
+
+async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+  const fleet = await fight.fleet(fleetOptions)
+  await Promise.all(heirs.map(index => fleet.kill(index)))
+  fight.injected(points().length)
+  const struck = await wave.hold(fleet, points(), owners, { through: fleet.url(heirs[0]!) })
+  const pids = owners.map(index => fleet.replica(index).pid)
+  await Promise.all(heirs.map(index => fleet.start(index)))
+  const struckAtMs = Date.now()
+  await Promise.all(owners.map(index => fleet.kill(index, signal)))
+  if (signal === 'SIGKILL') await Promise.all(struck.map(each => wave.askAgain(fleet, each)))
+  await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
+  fight.landed(struck.filter(({ arm }) => pids.includes(arm.marks()[0]!.pid)).length)
+  wave.expectInTime(fight, await wave.takeovers(fleet, struck, struckAtMs))
+  if (signal === 'SIGSTOP') await wake(fleet, struck)
+  const created = struck.filter(({ point }) => point.story === 'create')
+  const starts = await Promise.all(created.map(({ user }) => startsOf(fleet, user.username)))
+  expect(starts).toEqual(created.map(() => 1))
+  // What was deleted has no events any more: its one pod was made once, and never after the deletion.
+  const pods = (await fleet.audit.writesOf(fleet.namespacePrefix)).filter(
+    ({ verb, code, resource }) => verb === 'create' && code < 300 && resource === 'pods',
+  )
+  expect(pods).toHaveLength(struck.filter(({ point }) => point.story !== 'supersede').length)
+  fight.figure('containerStarts', starts.length)
+  await wave.expectNothingLeft(
+    fleet,
+    struck.map(({ user }) => user),
+  )
+}
+
+attack('T1 kill -9 on a real kubelet', fight => strike(fight, 'SIGKILL'), { limitMs: 240_000 })
+if (isWhole) attack('T3 stop past the lease on a real kubelet', fight => strike(fight, 'SIGSTOP'), { limitMs: 240_000 })

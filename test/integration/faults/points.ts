@@ -82,6 +82,16 @@ export function allPoints(): Point[] {
   ]
 }
 
+/**
+ * The worst moments of a creation and of a deletion: accepted but not answered, accepted but not owned, owned before the
+ * first step, sent but not answered, done but not recorded, recorded, while finishing, finished, while superseding.
+ */
+const worst = /\.(accepted|owned)$|^lab\.claim\.|(\.make|delete)\.pod\.after-|\.finish\.(before-commit|after-act)$/
+const isWorst = ({ story, name }: Point) =>
+  story === 'supersede' || ((story === 'create' || story === 'delete') && worst.test(name))
+
+export const worstPoints = (): Point[] => allPoints().filter(isWorst)
+
 /** Whether the whole matrix is asked for, which takes minutes, and not what is tried at each change. */
 export const isWhole = process.env.SKYLAB_FAULTS === 'all'
 
