@@ -1,10 +1,13 @@
 /** Owners that die or hang at the worst moments, of labs whose containers a real kubelet starts: each is started once. */
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
+import { killWhoCompares, stopWhoCompares } from './comparing.ts'
 import { isWhole, worstPoints } from './points.ts'
 import { verdicts } from './stale.ts'
+import { strikeSuperseded } from './superseding.ts'
 import * as wave from './wave.ts'
 
 const owners = [0, 1]
@@ -81,5 +84,20 @@ async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
   )
 }
 
+/** Labs that ran all the time were not started again. */
+async function expectOneStart(fleet: Fleet, users: readonly Client[]): Promise<void> {
+  expect(await Promise.all(users.map(user => startsOf(fleet, user.username)))).toEqual(users.map(() => 1))
+}
+
 attack('T1 kill -9 on a real kubelet', fight => strike(fight, 'SIGKILL'), { limitMs: 240_000 })
-if (isWhole) attack('T3 stop past the lease on a real kubelet', fight => strike(fight, 'SIGSTOP'), { limitMs: 240_000 })
+
+if (isWhole) {
+  const { kubernetes: _, ...config } = fleetOptions.config
+  const compared = { config }
+  const patient = { config: fleetOptions.config }
+  attack('T3 stop past the lease on a real kubelet', fight => strike(fight, 'SIGSTOP'), { limitMs: 240_000 })
+  attack('T1 kill -9 while superseding on a real kubelet', fight => strikeSuperseded(fight, 'SIGKILL', patient))
+  attack('T3 stop while superseding on a real kubelet', fight => strikeSuperseded(fight, 'SIGSTOP', patient))
+  attack('T1 kill -9 in a compare on a real kubelet', fight => killWhoCompares(fight, compared, expectOneStart))
+  attack('T3 stop in a compare on a real kubelet', fight => stopWhoCompares(fight, compared, expectOneStart))
+}

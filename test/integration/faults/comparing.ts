@@ -1,14 +1,15 @@
 /** Whoever compares the records with the cluster dies in the middle of it, or is stopped there past its lease. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
+import type { Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import type { Fleet, FleetOptions } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import * as wave from './wave.ts'
 
 const places = ['compare.begun', 'compare.listed', 'compare.settled']
-const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
-const config = { engine: { leaseTtlMs, scanIntervalMs } }
+
+/** What else must be so of labs that ran all the time. */
+type Check = (fleet: Fleet, users: readonly Client[]) => Promise<void>
 
 async function running(fleet: Fleet, count: number): Promise<readonly Client[]> {
   const users = Array.from({ length: count }, () => fleet.user())
@@ -44,7 +45,7 @@ async function strikeAll(
   fight: Fight,
   fleet: Fleet,
   goOn: (struck: number, users: readonly Client[]) => Promise<void>,
-) {
+): Promise<readonly Client[]> {
   fleet.expects({ redisLoss: true })
   const users = await running(fleet, 5)
   const uids = () => Promise.all(users.map(async user => (await fleet.world.podOf(user.username)).metadata.uid))
@@ -67,15 +68,17 @@ async function strikeAll(
     await Promise.all([compared, goOn(struck, users)])
     await fleet.ready()
   }
-  expect(await uids()).toEqual(before)
   // The lease of comparing runs out, a scan of ours finds it free, and then the compare takes its time.
   wave.expectInTime(fight, waits, wave.promisedMs + 1000)
+  expect(await uids()).toEqual(before)
+  return users
 }
 
 /** Another one compares, and every lab is as it was. */
-async function killWhoCompares(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ restart: true, config })
-  await strikeAll(fight, fleet, struck => fleet.kill(struck))
+export async function killWhoCompares(fight: Fight, options: FleetOptions, check?: Check): Promise<void> {
+  const fleet = await fight.fleet({ ...options, restart: true })
+  const users = await strikeAll(fight, fleet, struck => fleet.kill(struck))
+  await check?.(fleet, users)
 }
 
 async function restarts(fleet: Fleet, index: number): Promise<number> {
@@ -84,17 +87,19 @@ async function restarts(fleet: Fleet, index: number): Promise<number> {
 }
 
 /** What it read before it was stopped is refused: it begins again. */
-async function stopWhoCompares(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ config })
-  let refused = 0
-  await strikeAll(fight, fleet, async (struck, users) => {
+export async function stopWhoCompares(fight: Fight, options: FleetOptions, check?: Check): Promise<void> {
+  const fleet = await fight.fleet(options)
+  const refused = new Map<number, number>()
+  const labs = await strikeAll(fight, fleet, async (struck, users) => {
     await untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
     await fleet.kill(struck, 'SIGCONT')
-    await eventually('the stale compare is refused', async () => (await restarts(fleet, struck)) > 0)
-    refused += 1
+    const before = refused.get(struck) ?? 0
+    await eventually('the stale compare is refused', async () => (await restarts(fleet, struck)) > before)
+    refused.set(struck, await restarts(fleet, struck))
   })
-  fight.figure('refusedByRedis', refused)
+  fight.figure(
+    'refusedByRedis',
+    [...refused.values()].reduce((sum, count) => sum + count, 0),
+  )
+  await check?.(fleet, labs)
 }
-
-attack('T1 kill -9 in the middle of a compare', killWhoCompares, { concurrent: true })
-attack('T3 stop in the middle of a compare', stopWhoCompares, { concurrent: true })

@@ -1,13 +1,11 @@
 /** The owner of a creation is struck when a deletion has taken its place and it has not let go yet, or just has. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import type { Fight } from '../harness/attack.ts'
+import type { Fleet, FleetOptions } from '../harness/fleet.ts'
 import { isWhole, supersededPoints } from './points.ts'
 import * as wave from './wave.ts'
 
 const points = isWhole ? supersededPoints : supersededPoints.slice(1, 2)
-const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
-const config = { engine: { leaseTtlMs, scanIntervalMs }, kubernetes: { requestTimeoutSeconds: 60 } }
 
 /** Brings a creation to where its owner is to be struck, and has it superseded. */
 async function supersede(fleet: Fleet, point: string, url: string) {
@@ -21,8 +19,13 @@ async function supersede(fleet: Fleet, point: string, url: string) {
   return { user, arm, mark: await arm.landed() }
 }
 
-async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
-  const fleet = await fight.fleet({ restart: true, config })
+/** The deletion comes to its end, and nothing of the creation is left. */
+export async function strikeSuperseded(
+  fight: Fight,
+  signal: 'SIGKILL' | 'SIGSTOP',
+  options: FleetOptions,
+): Promise<void> {
+  const fleet = await fight.fleet({ ...options, restart: true })
   const users = []
   for (const point of points) {
     fight.injected()
@@ -31,7 +34,7 @@ async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
     const struckAtMs = Date.now()
     await fleet.kill(struck, signal)
     // Its lease ran on, or it was let go of already: else another owner has come before the blow.
-    if (struckAtMs - mark.atMs < leaseTtlMs / 2) fight.landed()
+    if (struckAtMs - mark.atMs < wave.ttlMs / 2) fight.landed()
     const through = user.at(fleet.url((struck + 1) % fleet.size))
     const { outcome } = await through.follow()
     expect([point, outcome]).toEqual([point, 'complete'])
@@ -44,6 +47,3 @@ async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
   }
   await wave.expectNothingLeft(fleet, users)
 }
-
-attack('T1 kill -9 while superseding', fight => strike(fight, 'SIGKILL'), { concurrent: true })
-if (isWhole) attack('T3 stop past the lease while superseding', fight => strike(fight, 'SIGSTOP'), { concurrent: true })

@@ -1,0 +1,18 @@
+/** The worst moments that have no step of their own: a compare, and a creation that a deletion takes the place of. */
+import { attack } from '../harness/attack.ts'
+import { killWhoCompares, stopWhoCompares } from './comparing.ts'
+import { isWhole } from './points.ts'
+import { strikeSuperseded } from './superseding.ts'
+import { waveFleet } from './wave.ts'
+
+const { leaseTtlMs, scanIntervalMs } = waveFleet.config.engine
+const engine = { leaseTtlMs, scanIntervalMs }
+const options = { config: { engine } }
+/** A write that is held on the wire is not to end by its deadline. */
+const patient = { config: { engine, kubernetes: waveFleet.config.kubernetes } }
+const together = { concurrent: true }
+
+attack('T1 kill -9 in the middle of a compare', fight => killWhoCompares(fight, options), together)
+attack('T3 stop in the middle of a compare', fight => stopWhoCompares(fight, options), together)
+attack('T1 kill -9 while superseding', fight => strikeSuperseded(fight, 'SIGKILL', patient), together)
+if (isWhole) attack('T3 stop while superseding', fight => strikeSuperseded(fight, 'SIGSTOP', patient), together)
