@@ -50,6 +50,7 @@ test.each<[string, Evidence]>([
   ['a write that was only tried', plus.audit({ ...stray(115), dryRun: true })],
   ['a take-over in time', taken(4000)],
   ['a pod of the same name after the first was deleted', again()],
+  ['a namespace that its former owner makes once more when it is gone', madeLate(1)],
   ['an answer that nobody got, and nothing done', plus.history(...call('create', 'ada', {}))],
   [
     'a replica that says nothing after an end',
@@ -170,6 +171,7 @@ test.each<[string, Evidence, RegExp]>([
     plus.audit(request('create', 'lab-ada/secrets/nb-ada', opOfAda, 140)),
     /^I9 secrets\/nb-ada/,
   ],
+  ['a namespace that its owner makes once more when it is gone', madeLate(2), /^I9 namespaces\/lab-bob/],
   ['files left open', using({ files: 40 }), /^I10 replica-1 has 40 open files/],
   ['connections to Redis left open', using({ redis: 5 }), /^I10 replica-1 has 5 connections to Redis/],
   ['other connections left open', using({ outgoing: 90 }), /^I10 replica-1 has 90 other connections/],
@@ -221,6 +223,17 @@ function again(): Evidence {
     request('create', 'lab-bob/namespaces/lab-bob', opOfBob - 9, 10),
     request('create', 'lab-bob/pods/nb-bob', opOfBob - 9, 20),
     request('delete', 'lab-bob/pods/nb-bob', opOfBob, 30),
+  )
+}
+
+/** The second owner of an operation made the namespace; whoever has this claim made it again after its deletion. */
+function madeLate(claim: number): Evidence {
+  const path = 'lab-bob/namespaces/lab-bob'
+  return plus.audit(
+    request('create', path, opOfBob - 9, 10, { claim: 2 }),
+    request('delete', path, opOfBob - 8, 20),
+    request('create', path, opOfBob - 9, 30, { claim }),
+    request('delete', path, undefined, 40),
   )
 }
 
