@@ -53,8 +53,9 @@ const gapsOf = ({ created, deleted }: SkylabHalf) => created.result.streamsWithG
 
 /** Milliseconds of processor time per lab: while they are made, and while they are removed. */
 function cpuFigures(skylab: readonly SkylabHalf[], loop: readonly LoopHalf[], labs: number): object {
-  const perLab = (usages: readonly Usage[], name: string) =>
-    round((median(usages.map(usage => usage[name] ?? 0)) * 1000) / labs, 1)
+  const each = (usages: readonly Usage[], name: string) =>
+    usages.map(usage => round(((usage[name] ?? 0) * 1000) / labs, 1))
+  const perLab = (usages: readonly Usage[], name: string) => median(each(usages, name))
   const making = skylab.map(half => half.created.usage)
   const looping = loop.map(half => half.created.usage)
   const others = Object.keys(making[0]!).filter(name => name !== 'replicas' && name !== 'loop')
@@ -67,6 +68,7 @@ function cpuFigures(skylab: readonly SkylabHalf[], loop: readonly LoopHalf[], la
       replicas,
       loop: loops,
       ratio: round(replicas / loops, 2),
+      each: { replicas: each(making, 'replicas'), loop: each(looping, 'loop') },
       others: Object.fromEntries(others.map(name => [name, perLab(making, name)])),
       others_with_loop: Object.fromEntries(others.map(name => [name, perLab(looping, name)])),
     },
