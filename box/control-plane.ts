@@ -128,7 +128,13 @@ function auditFlags(stateDir: string, auditLog: string): Record<string, string> 
     rules: [{ level: 'Metadata' }],
   }
   writeFileSync(policyFile, JSON.stringify(policy))
-  return { 'audit-policy-file': policyFile, 'audit-log-path': auditLog, 'audit-log-mode': 'blocking' }
+  return {
+    'audit-policy-file': policyFile,
+    'audit-log-path': auditLog,
+    'audit-log-mode': 'blocking',
+    // Unsaid, the file is put aside at 100 MB, which a long run passes, and whoever reads on from a place misses the rest.
+    'audit-log-maxsize': '65536',
+  }
 }
 
 function controlApiServer(
