@@ -97,6 +97,18 @@ describe('retries', () => {
   })
 })
 
+test('a write passes the places around its sending, as often as it is sent; a read passes none', async () => {
+  const passed: string[] = []
+  const failpoint = (place: string) => void passed.push(`${place} ${server.received.length}`)
+  server.script.push(json(pod), status(503, 'ServiceUnavailable'), json(pod))
+  await client.get(ref, { failpoint })
+  expect(passed).toEqual([])
+  const made = client.create(pod, { failpoint })
+  clock.advance(await clock.sleepBetween(100, 200))
+  await made
+  expect(passed).toEqual(['before-send 1', 'after-send 2', 'before-send 2', 'after-send 3'])
+})
+
 describe('deadline', () => {
   test('a server that hangs is left after the request time-out', async () => {
     server.script.push(hang, json(pod))
