@@ -103,9 +103,9 @@ export const controls: readonly Control[] = [
   },
   {
     name: 'no-uid-precondition',
-    // A lab that runs has lost its pod.
     beside: 'no-self-stop',
     attacks: [
+      // A lab that runs has lost its pod.
       { name: 'T3 ', expected: /"status":"failed","pod":"missing"/ },
       { name: 'T14 all that 409 can mean', expected: /deletion meets/ },
     ],
