@@ -23,6 +23,8 @@ export class Journal {
   readonly #parts: JournalParts
   readonly #lease: Lease
   readonly #told = new Set<string>()
+  /** Of those, what former owners told. */
+  #recalled: ReadonlySet<string> = new Set()
   #seq: number
   #progress: number
 
@@ -37,7 +39,9 @@ export class Journal {
   async recall(): Promise<void> {
     const { user, op } = this.#lease
     const read = await this.#persist(() => this.#parts.labs.events(user, op, 0))
-    if (read.found) for (const { event, data } of read.events) this.#told.add(textOf([event, data]))
+    if (!read.found) return
+    this.#recalled = new Set(read.events.map(({ event, data }) => textOf([event, data])))
+    for (const text of this.#recalled) this.#told.add(text)
   }
 
   /** Tells what was not told before. */
@@ -47,8 +51,12 @@ export class Journal {
     if (distinct.length > 0) await this.write(distinct, {})
   }
 
-  /** Records what a step did; progress is told where it has grown. */
-  async commit(events: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
+  /**
+   * Records what a step did; progress is told where it has grown. Who resumes after the last step takes all of them once
+   * more, and finds them done.
+   */
+  async commit(done: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
+    const events = done.filter(event => !this.#recalled.has(textOf(event)))
     const grown = progress > this.#progress
     this.#progress = Math.max(this.#progress, progress)
     const all: readonly NewEvent[] = grown ? [...events, ['progress', String(progress)]] : events

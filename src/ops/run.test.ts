@@ -22,7 +22,7 @@ const record = (more: Partial<LabRecord> = {}): LabRecord => ({
 })
 
 /** A run on a cluster with nothing but a namespace of its own; keeps what it writes. */
-function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}) {
+function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: readonly NewEvent[] = []) {
   const cluster = new FakeCluster()
   cluster.real = { namespace: namespaceObject() }
   cluster.show()
@@ -39,11 +39,12 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}) {
     },
     release: async () => void calls.push('release'),
   }
+  const events = async () => ({ found: true, events: told.map(([event, data]) => ({ event, data })) })
   const lost = new AbortController()
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
   const options = {
-    ...{ owners, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
+    ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
     ...{ log: silentLogger(), metrics },
@@ -91,6 +92,17 @@ describe('OperationRun', () => {
     })
     expect(room.free).toBe(places)
     expect(cluster.listeners).toBe(0)
+  })
+
+  it('tells nothing again that a former owner told', async () => {
+    const stopping: NewEvent = ['info', 'Stopping the lab']
+    const { run, written } = makeRun({ claims: 2 }, {}, [stopping])
+    const ended = run.run()
+    await settled()
+    await run.commit(step('a'), { events: [stopping, ['info', 'new']] }, undefined)
+    expect(written.at(-1)!.events).toEqual([['info', 'new']])
+    run.handOver()
+    await ended
   })
 
   it('ends a deletion that was given up, in words', async () => {
