@@ -110,7 +110,11 @@ export class Leases {
   async acquireCompare(): Promise<{ release(): Promise<void> } | null> {
     const { store, ttlMs, clock } = this.#options
     const taken = await this.#tryOnce(store.compareLease)
-    if (!taken) return null
+    if (!taken) {
+      // Should its holder live, two compare for once, which does no harm.
+      await store.freeCompare(ttlMs)
+      return null
+    }
     const done = new AbortController()
     const keep = async () => {
       while (true) {

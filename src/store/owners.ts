@@ -181,6 +181,11 @@ export class OwnerStore {
     await this.#connection.run('renew-lease', [this.#keys.compareLease], [token, ttlMs])
   }
 
+  /** Frees the lease of comparing where its holder's death would keep it for as long as Redis' clock stepped back. */
+  async freeCompare(ttlMs: number): Promise<void> {
+    await this.#connection.run('free-overlong', [this.#keys.compareLease], [ttlMs])
+  }
+
   async returnCompare(token: string): Promise<void> {
     await this.#connection.run('return-lease', [this.#keys.compareLease], [token])
   }

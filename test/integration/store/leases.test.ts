@@ -53,6 +53,18 @@ describe('on Redis', () => {
     expect(await store().redis.exists(store().keys.compareLease)).toBe(0)
   })
 
+  test('of comparing is free again when Redis’ clock stepped back, though nobody extends it', async () => {
+    await leases.acquireCompare()
+    const other = make()
+    await other.acquireCompare()
+    expect(await store().redis.exists(store().keys.compareLease)).toBe(1)
+    await store().redis.pexpire(store().keys.compareLease, 3_600_000)
+    expect(await other.acquireCompare()).toBeNull()
+    const won = await other.acquireCompare()
+    expect(won).not.toBeNull()
+    await won!.release()
+  })
+
   test('kept, it is extended; dropped, no longer', async () => {
     await store().create('ada')
     const { token, sinceMs } = (await leases.acquire('ada'))!
