@@ -22,3 +22,8 @@ test('one table, with the line that tells, and a sum', () => {
     '3 controls, 1 red for their reason, 2 not',
   ])
 })
+
+test('of a long line what tells is shown', () => {
+  const shown = `${'a'.repeat(200)} I9 ${'b'.repeat(200)}`
+  expect(formatControls([{ ...red, shown }])).toContain(`  …${'a'.repeat(29)} I9 ${'b'.repeat(57)}…  red`)
+})

@@ -84,13 +84,22 @@ const wordsOf = (result: Result): string[] => [...result.violations, whyRed(resu
 /** Red, and for its reason. */
 export const isRed = ({ shown, expected }: Shown): boolean => shown !== null && expected.test(shown)
 
-const longest = 100
+const longest = 90
+const before = 30
+
+/** The line that tells, around what was expected in it. */
+function excerpt({ shown, expected }: Shown): string {
+  if (shown === null) return 'nothing'
+  const lines = shown.split('\n')
+  const line = (lines.find(each => expected.test(each)) ?? lines[0]!).trim()
+  const from = Math.max(0, Math.min(line.search(expected) - before, line.length - longest))
+  return `${from > 0 ? '…' : ''}${line.slice(from, from + longest)}${from + longest < line.length ? '…' : ''}`
+}
 
 export function formatControls(all: readonly Shown[]): string {
   const cells = all.map(each => {
-    const line = each.shown?.split('\n').find(part => each.expected.test(part)) ?? each.shown?.split('\n')[0]
     const verdict = isRed(each) ? 'red' : each.shown === null ? 'GREEN' : 'red for ANOTHER reason'
-    return [each.control, each.attack, String(each.expected), (line ?? 'nothing').trim().slice(0, longest), verdict]
+    return [each.control, each.attack, String(each.expected), excerpt(each), verdict]
   })
   const red = all.filter(isRed).length
   const sum = `${all.length} controls, ${red} red for their reason, ${all.length - red} not`
