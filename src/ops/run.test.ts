@@ -16,6 +16,7 @@ const places = 4
 
 const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   ...{ op: 7, kind: 'delete', status: 'terminating', active: true, nonce: 'n', token: 't', claims: 1, attempts: 1 },
+  acting: true,
   ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, view: readView(undefined, user) },
   ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, podPresent: false, failing: undefined },
   ...more,
@@ -171,6 +172,36 @@ describe('OperationRun', () => {
     expect(room.free).toBe(places - 1)
     await run.makeRoom('wait', never)
     expect(room.free).toBe(places)
+  })
+
+  it('that waits for its turn to be done alone has not begun, and is no attempt of who dies meanwhile', async () => {
+    const { run, room, written } = makeRun({ attempts: 2 })
+    room.tryEnter()
+    const alone = run.makeRoom('act', never)
+    await settled()
+    expect(written.map(({ fields }) => fields)).toEqual([{ acting: false, attempts: 2 }])
+    room.leave(1)
+    await alone
+    expect(room.free).toBe(0)
+    expect(written.at(-1)).toMatchObject({ fields: { acting: true, attempts: 2 } })
+  })
+
+  it('that is turned away from the room was counted, so that letting go takes it back', async () => {
+    const { run, room, written } = makeRun({ attempts: 2 })
+    room.tryEnter()
+    const turnedAway = new AbortController()
+    const alone = run.makeRoom('act', turnedAway.signal)
+    await settled()
+    turnedAway.abort(new Error('handed over'))
+    await expect(alone).rejects.toThrow('handed over')
+    expect(written.map(({ fields }) => fields.acting)).toEqual([false, true])
+  })
+
+  it('whose former owner died in the queue is done alone, and counted when it begins', async () => {
+    const { run, room, written } = makeRun({ attempts: 3, acting: false })
+    await run.makeRoom('act', never)
+    expect(room.free).toBe(0)
+    expect(written.map(({ fields }) => fields)).toEqual([{ acting: true, attempts: 3 }])
   })
 
   it('counts an attempt for an act that comes next, and none for a wait', async () => {

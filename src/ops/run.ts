@@ -19,6 +19,7 @@ import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
 import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
+import { Turn } from './turn.ts'
 import { findWhole } from './whole.ts'
 
 /** Milliseconds; from the configuration. */
@@ -57,15 +58,13 @@ export class OperationRun implements PhaseHost {
   readonly #claim: Claim
   readonly #lease: Lease
   readonly #journal: Journal
+  readonly #turn: Turn
   readonly #names: LabNames
   readonly #known: Known
   readonly #agent: string
   readonly #log: Logger
   readonly #gone = new Set<string>()
   #plan: LabPlan | undefined
-  #places: number
-  /** Of the act at hand: those before this one killed their owner, as far as anyone can tell. */
-  #attempts: number
   #phase = new AbortController()
   #stopped: Error | undefined
 
@@ -83,8 +82,7 @@ export class OperationRun implements PhaseHost {
     this.#agent = `op=${record.op} claim=${record.claims}`
     this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind })
     this.#journal = new Journal(options, lease, record)
-    this.#places = places
-    this.#attempts = record.attempts
+    this.#turn = new Turn(options.room, this.#journal, record, places)
   }
 
   /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
@@ -105,8 +103,7 @@ export class OperationRun implements PhaseHost {
     } finally {
       this.#lease.signal.removeEventListener('abort', lost)
       off()
-      this.#options.room.leave(this.#places)
-      this.#places = 0
+      this.#turn.end()
     }
   }
 
@@ -142,23 +139,12 @@ export class OperationRun implements PhaseHost {
     }
   }
 
-  async makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
-    const { room } = this.#options
-    // What may have killed its owner before is done alone, so that it takes no other act down with it.
-    const suspect = this.#attempts > 1
-    const need = kind === 'wait' ? 0 : suspect ? room.places : 1
-    if (need === this.#places) return
-    room.leave(this.#places)
-    this.#places = 0
-    if (need > 0) await room.enter(need, signal)
-    this.#places = need
+  makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
+    return this.#turn.take(kind, signal)
   }
 
   async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void> {
-    const acting = next?.kind === 'act'
-    // The act has returned. Were the next ones done alone too, all that a dead replica left would wait for each other.
-    this.#attempts = acting ? 1 : 0
-    const fields = { ...result.fields, step: next?.name ?? '', acting, attempts: this.#attempts }
+    const fields = { ...result.fields, step: next?.name ?? '', ...this.#turn.next(next) }
     await this.#journal.commit(result.events, step.progress, fields, () => this.#pass(`${step.name}.before-commit`))
     await this.#pass(`${step.name}.after-commit`)
   }
@@ -216,11 +202,10 @@ export class OperationRun implements PhaseHost {
       Object.assign(this.#known, whole)
       return this.#complete()
     }
-    const first = cleanSteps[0]!.name
-    this.#attempts = 1
-    const fields = { failing: reason, step: first, acting: true, attempts: this.#attempts }
+    const first = cleanSteps[0]!
+    const fields = { failing: reason, step: first.name, ...this.#turn.next(first) }
     await this.#journal.write([['error', reason]], fields, () => this.#pass('fail.before-commit'))
-    await this.#clean(first)
+    await this.#clean(first.name)
   }
 
   /** Removes what a failed creation made; the record stays, and says whether that succeeded. */
@@ -301,7 +286,7 @@ export class OperationRun implements PhaseHost {
 
   /** Acts that did not return took their owner with them, as far as anyone can tell. */
   #requireAttempts(): void {
-    if (this.#attempts > this.#options.maxAttempts) {
+    if (this.#turn.attempts > this.#options.maxAttempts) {
       throw new NeedsSomeone(`It was given up after ${this.#options.maxAttempts} attempts that did not return`)
     }
   }

@@ -10,6 +10,7 @@ const nowMs = 1_700_000_000_000
 
 const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   ...{ op: 7, kind: 'create', status: 'running', active: false, nonce: 'n', token: '', claims: 1, attempts: 0 },
+  acting: false,
   ...{ step: '', seq: 2, progress: 100, acceptedAtMs: nowMs, failedAtMs: 0, view: readView(undefined, 'ada') },
   ...{ sealedPlan: undefined, namespaceUid: 'namespace-uid', podUid: 'pod-uid', podPresent: true, failing: undefined },
   ...more,

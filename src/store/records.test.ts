@@ -20,13 +20,32 @@ describe('a record', () => {
   test('is read from the pairs of a hash, each in its type', () => {
     const fields = {
       ...{ op: '1795289101344123', kind: 'create', status: 'pending', active: '1', nonce: 'n', token: 't' },
-      ...{ claims: '2', attempts: '1', step: 'make.pod', seq: '7', progress: '40', acceptedAt: '5', failedAt: '6' },
+      ...{
+        claims: '2',
+        attempts: '1',
+        acting: '1',
+        step: 'make.pod',
+        seq: '7',
+        progress: '40',
+        acceptedAt: '5',
+        failedAt: '6',
+      },
       ...{ plan: 'v1.sealed', nsUid: 'ns-uid', podUid: 'pod-uid', pod: '1', failing: 'no room' },
       view: JSON.stringify(view),
     }
     expect(parseRecord(flat(fields), 'ada')).toEqual({
       ...{ op: 1795289101344123, kind: 'create', status: 'pending', active: true, nonce: 'n', token: 't' },
-      ...{ claims: 2, attempts: 1, step: 'make.pod', seq: 7, progress: 40, acceptedAtMs: 5, failedAtMs: 6, view },
+      ...{
+        claims: 2,
+        attempts: 1,
+        acting: true,
+        step: 'make.pod',
+        seq: 7,
+        progress: 40,
+        acceptedAtMs: 5,
+        failedAtMs: 6,
+        view,
+      },
       ...{ sealedPlan: 'v1.sealed', namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true, failing: 'no room' },
     })
   })

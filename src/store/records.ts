@@ -13,6 +13,8 @@ export interface LabRecord {
   readonly token: string
   readonly claims: number
   readonly attempts: number
+  /** Whether the next step is an act that may have begun: then a claim counts as an attempt. */
+  readonly acting: boolean
   /** The name of the next step; '' is the first. */
   readonly step: string
   readonly seq: number
@@ -65,6 +67,7 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     token: fields.get('token') ?? '',
     claims: number('claims'),
     attempts: number('attempts'),
+    acting: fields.get('acting') === '1',
     step: fields.get('step') ?? '',
     seq: number('seq'),
     progress: number('progress'),
