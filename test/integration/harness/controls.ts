@@ -127,7 +127,11 @@ export const controls: readonly Control[] = [
     name: 'no-cap',
     attacks: [{ name: 'T22 ', expected: /no last event/ }],
     edits: [
-      { file: 'src/ops/run.ts', find: 'if (this.#turn.attempts > this.#options.maxAttempts) {', replace: 'if (false) {' },
+      {
+        file: 'src/ops/run.ts',
+        find: 'if (this.#turn.attempts > this.#options.maxAttempts) {',
+        replace: 'if (false) {',
+      },
     ],
   },
   {
