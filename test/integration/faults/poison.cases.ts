@@ -1,19 +1,23 @@
-/** An operation that takes its owner down with every act of its own, beside others that only wait. */
+/** Operations that take their owner down with every act of their own, beside others that only wait. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { labels } from '../../../src/labs/names.ts'
 import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
+import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
 const maxAttempts = 3
+const waitingCount = isWhole ? 50 : 20
 
-/** It is given up after three attempts, and the others complete. */
-async function poison(fight: Fight): Promise<void> {
-  // Pods find their node only once it bears this label.
+/** A fleet whose pods find their node only while it bears a label, and the way to set that. */
+async function labelledFleet(fight: Fight) {
   const label = `skylab.test/${randomBytes(4).toString('hex')}`
   const fleet = await fight.fleet({
     restart: true,
+    users: waitingCount + 2,
     config: {
       engine: { leaseTtlMs: wave.ttlMs, scanIntervalMs: wave.scanIntervalMs, maxAttempts },
       lab: { nodeSelector: { type: 'kwok', [label]: 'yes' } },
@@ -24,43 +28,80 @@ async function poison(fight: Fight): Promise<void> {
   const setLabel = (value: string | null) =>
     kube.request('PATCH', `/api/v1/nodes/${node!.metadata.name}`, { metadata: { labels: { [label]: value } } })
   fight.context.onTestFinished(() => void setLabel(null))
-
-  const others = Array.from({ length: 20 }, () => fleet.user())
-  await Promise.all(others.map(user => user.create()))
-  const isWaiting = async () =>
-    (await fleet.world.kube.list('/api/v1/pods', `${labels.installation}=${fleet.installation}`)).length ===
-    others.length
-  await eventually('20 pods that wait', isWaiting)
-
-  const poisoner = fleet.user()
-  const arm = fleet.arm('lab.create.make.service.after-act', 'kill', { user: poisoner.username, times: null })
-  fight.injected(maxAttempts)
-  const begunMs = performance.now()
-  await poisoner.create()
-  const poisoned = await poisoner.follow()
-  fight.figure('poisoned_ms', Math.round(performance.now() - begunMs))
-  fight.landed(arm.marks().length)
-  expect(poisoned.outcome).toBe('failed')
-  expect(poisoned.errors.at(-1)).toMatch(/given up after 3 attempts/)
-  expect((await poisoner.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
-  expect(await fleet.world.namespaceOf(poisoner.username)).toBeNull()
-
-  await setLabel('yes')
-  const ended = await Promise.all(others.map(user => user.follow()))
-  expect(ended.map(({ outcome }) => outcome)).toEqual(others.map(() => 'complete'))
-  for (const user of others) {
-    const pods = (await fleet.audit.writesOf(fleet.namespace(user.username))).filter(
-      ({ resource }) => resource === 'pods',
-    )
-    expect(pods).toHaveLength(1)
-  }
-  fight.figure('attempts', arm.marks().length)
-  fight.figure('others', ended.length)
-  arm.disarm()
-  expect((await poisoner.create()).status).toBe(303)
-  expect((await poisoner.follow()).outcome).toBe('complete')
-  await fleet.ready()
-  await wave.expectNothingLeft(fleet, [...others, poisoner])
+  return { fleet, setLabel }
 }
 
-attack('T22 poison beside 20 that wait for their pods', poison, { concurrent: true })
+/** Asks for what kills its owner at this point: given up after as many acts as are allowed. */
+async function poison(
+  fight: Fight,
+  fleet: Fleet,
+  user: Client,
+  point: string,
+  ask: () => ReturnType<Client['create']>,
+) {
+  const arm = fleet.arm(point, 'kill', { user: user.username, times: null })
+  fight.injected(maxAttempts)
+  const begunMs = performance.now()
+  expect((await ask()).status).toBeLessThan(400)
+  const { outcome, errors } = await user.follow()
+  const attempts = arm.marks().length
+  fight.landed(attempts)
+  expect({ outcome, attempts }).toEqual({ outcome: 'failed', attempts: maxAttempts })
+  expect(errors.at(-1)).toMatch(/given up after 3 attempts/)
+  fight.figure(`attempts_${point.split('.')[1]}`, attempts)
+  fight.figure(`poisoned_ms_${point.split('.')[1]}`, Math.round(performance.now() - begunMs))
+  arm.disarm()
+  // Whoever was struck last is back.
+  await fleet.ready()
+}
+
+/** One after the other: an act that stands beside one that kills is counted as an attempt, too. */
+async function poisonBoth(fight: Fight, fleet: Fleet, maker: Client, leaver: Client): Promise<void> {
+  await poison(fight, fleet, maker, 'lab.create.make.service.after-act', () => maker.create())
+  expect((await maker.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
+  expect(await fleet.world.namespaceOf(maker.username)).toBeNull()
+
+  // Not after the act: with its pod gone, the next owner would have nothing to do that could kill it.
+  await poison(fight, fleet, leaver, 'lab.delete.pod.before-act', () => fleet.admin.delete(leaver.username))
+  expect((await leaver.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
+}
+
+/** From when their pods may start. Each has had one pod. */
+async function expectUnharmed(fight: Fight, fleet: Fleet, others: readonly Client[]): Promise<void> {
+  const begunMs = performance.now()
+  const follow = async (user: Client) => {
+    const { outcome } = await user.follow()
+    fight.took(performance.now() - begunMs)
+    return outcome
+  }
+  expect(await Promise.all(others.map(follow))).toEqual(others.map(() => 'complete'))
+  for (const user of others) {
+    const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
+    expect(writes.filter(({ resource }) => resource === 'pods')).toHaveLength(1)
+  }
+  fight.figure('others', others.length)
+}
+
+/** A creation and a deletion are given up after three attempts each, and the others complete. */
+async function besideOthers(fight: Fight): Promise<void> {
+  const { fleet, setLabel } = await labelledFleet(fight)
+  const url = await fleet.balancerUrl()
+  const [maker, leaver, ...others] = Array.from({ length: waitingCount + 2 }, () => fleet.user().at(url))
+  await setLabel('yes')
+  await leaver!.create()
+  expect((await leaver!.follow()).outcome).toBe('complete')
+  await setLabel(null)
+  await Promise.all(others.map(user => user.create()))
+  const ofFleet = `${labels.installation}=${fleet.installation}`
+  const isWaiting = async () => (await fleet.world.kube.list('/api/v1/pods', ofFleet)).length === waitingCount + 1
+  await eventually('pods that wait', isWaiting)
+
+  await poisonBoth(fight, fleet, maker!, leaver!)
+  await setLabel('yes')
+  await expectUnharmed(fight, fleet, others)
+  expect((await maker!.create()).status).toBe(303)
+  expect((await maker!.follow()).outcome).toBe('complete')
+  await wave.expectNothingLeft(fleet, [...others, maker!, leaver!])
+}
+
+attack(`T22 poison beside ${waitingCount} that wait for their pods`, besideOthers, { concurrent: true })
