@@ -19,7 +19,7 @@ export const promisedMs = ttlMs + scanIntervalMs + 1000
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
 /** No node has room for it: a creation that fails after its grace. */
-const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
+export const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 export const hugeOptions = { ...defaultOptions, size: 'huge' }
 
 /** Room for all that are held at once, and time: a request that is held goes on towards its deadline. */
@@ -62,6 +62,16 @@ export async function halfMade(fleet: Fleet, user: Client, url: string, point = 
   expect((await user.at(url).create()).status).toBe(303)
   await arm.landed()
   return arm
+}
+
+/** A creation that waits until a node has room. */
+export async function waitForRoom(user: Client, url: string): Promise<Client> {
+  const there = user.at(url)
+  expect((await there.create(hugeOptions)).status).toBe(303)
+  const stream = await there.events()
+  for await (const { data } of stream) if (data.includes('no room')) break
+  await stream.close()
+  return user
 }
 
 type Asking = Pick<Struck, 'point' | 'user'>
