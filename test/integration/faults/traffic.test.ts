@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/domain.ts'
 import type { Arm } from '../harness/armoury.ts'
 import { attack, type Fight } from '../harness/attack.ts'
-import type { Answer, Client, StatusAnswer } from '../harness/client.ts'
+import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
+import { expectKept, keep, ofKept, run } from './kept.ts'
 import { flushAll, type Lose, restartEmpty } from './losses.ts'
 import { isWhole } from './points.ts'
 import { insist, type Question, Traffic } from './traffic.ts'
@@ -24,32 +25,11 @@ const wakeWithinMs = 4000
 /** Within which open streams are told. */
 const toldMs = 2000
 
-interface Kept {
-  readonly user: Client
-  readonly before: StatusAnswer
-  readonly podUid: string
-}
-
 /** In the middle of an operation, with its events as they come. */
 interface Held {
   readonly user: Client
   readonly arm: Arm
   readonly told: Promise<{ readonly last: LabEvent | undefined; readonly atMs: number }>
-}
-
-const withoutEvents = ({ events: _, ...rest }: StatusAnswer) => rest
-const podUid = async (fleet: Fleet, { username }: Client) => (await fleet.world.podOf(username))?.metadata.uid
-
-async function run(user: Client): Promise<void> {
-  const env = { PLAIN: user.username, API_TOKEN: 'hidden', JUPYTERHUB_SERVICE_PREFIX: `/nb/user/${user.username}/` }
-  await user.create({ image_type: ['recommended'], size: ['medium'], enable_debug: 'true' }, { env })
-  await user.follow()
-}
-
-async function keep(fleet: Fleet): Promise<Kept> {
-  const user = fleet.user()
-  await run(user)
-  return { user, before: (await user.userStatus()).body, podUid: await podUid(fleet, user) }
 }
 
 async function hold(fleet: Fleet, point: string): Promise<Held> {
@@ -68,37 +48,12 @@ async function hold(fleet: Fleet, point: string): Promise<Held> {
   return { user, arm, told }
 }
 
-/** The same again and again: what of its answers is in order, at any moment. */
-function questions(fleet: Fleet, { random }: Fight, kept: readonly Kept[], held: readonly Held[]): Question[] {
-  const admin = (url: string) => fleet.admin.at(url)
-  const names = kept.map(({ user }) => user.username)
-  const isAsBefore = ({ status, body }: Answer<unknown>, { before }: Kept) =>
-    status === 200 && isDeepStrictEqual(withoutEvents(body as StatusAnswer), withoutEvents(before))
-  const some = () => kept[Math.floor(random() * kept.length)]!
-  return [
-    {
-      what: 'GET labs',
-      ask: url => admin(url).labs(),
-      allows: ({ status, body }) => status === 200 && names.every(name => (body as string[]).includes(name)),
-    },
-    ...kept.map(each => ({
-      what: `GET of ${each.user.username}, who is kept`,
-      ask: (url: string) => admin(url).status(each.user.username),
-      allows: (answer: Answer<unknown>) => isAsBefore(answer, each),
-    })),
-    ...held.map(({ user }) => ({
-      what: `GET of ${user.username}, who is in the middle of something`,
-      ask: (url: string) => admin(url).status(user.username),
-      allows: ({ status }: Answer<unknown>) => status === 200 || status === 404,
-    })),
-    { what: 'create', ask: url => some().user.at(url).create(), allows: ({ status }) => status === 409 },
-    {
-      what: 'user-status',
-      ask: url => some().user.at(url).userStatus(),
-      allows: ({ status, body }) => status === 200 && (body as StatusAnswer).status === 'running',
-    },
-  ]
-}
+const ofHeld = (fleet: Fleet, held: readonly Held[]): Question[] =>
+  held.map(({ user }) => ({
+    what: `GET of ${user.username}, who is in the middle of something`,
+    ask: url => fleet.admin.at(url).status(user.username),
+    allows: ({ status }) => status === 200 || status === 404,
+  }))
 
 /** Somebody deletes a lab, and somebody new asks for one, through each replica. */
 function mixIn(fleet: Fleet, doomed: readonly Client[], newcomers: readonly Client[]): Promise<unknown> {
@@ -141,7 +96,7 @@ async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
   const held = await Promise.all([...creations, ...deletions].map(point => hold(fleet, point)))
   fight.landed(held.length)
 
-  const traffic = new Traffic(fleet, questions(fleet, fight, kept, held))
+  const traffic = new Traffic(fleet.urls, [...ofKept(fleet, fight, kept), ...ofHeld(fleet, held)])
   await eventually('traffic', async () => traffic.asked > 200)
   const before = { asked: traffic.asked, putOff: traffic.putOff }
   const lostAtMs = performance.now()
@@ -171,15 +126,6 @@ async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
   await expectKept(fight, fleet, kept)
   const users = [...kept.map(({ user }) => user), ...held.map(({ user }) => user), ...doomed, ...newcomers]
   await wave.expectNothingLeft(fleet, users)
-}
-
-async function expectKept(fight: Fight, fleet: Fleet, kept: readonly Kept[]): Promise<void> {
-  for (const { user, podUid: uid } of kept) {
-    if ((await podUid(fleet, user)) !== uid) fight.violation(`${user.username} has another pod`)
-    const { outcome, events } = await user.follow()
-    const told = events.map(({ event }) => event)
-    if (!isDeepStrictEqual(told, ['info', 'complete'])) fight.violation(`${user.username}: ${outcome}, told ${told}`)
-  }
 }
 
 attack('T7 FLUSHALL under traffic', fight => loseUnderTraffic(fight, flushAll))

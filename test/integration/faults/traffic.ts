@@ -1,6 +1,5 @@
 /** Requests that go on whatever happens, through every replica, each answer held against what may be said. */
 import type { Answer } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
 
 /** What is asked again and again. */
 export interface Question {
@@ -35,9 +34,9 @@ export class Traffic {
   readonly #done = new AbortController()
   readonly #loops: Promise<void>[]
 
-  /** Asks all of it through each replica every 50 ms, or as fast as the answers come. */
-  constructor(fleet: Fleet, questions: readonly Question[]) {
-    this.#loops = fleet.urls.map(url => this.#goOn(url, questions))
+  /** Asks all of it through each of these replicas every 50 ms, or as fast as the answers come. */
+  constructor(urls: readonly string[], questions: readonly Question[]) {
+    this.#loops = urls.map(url => this.#goOn(url, questions))
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,64 @@
+/** Labs that run when Redis loses its data, and that nobody may deny, change or restart. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Fight } from '../harness/attack.ts'
+import type { Answer, Client, StatusAnswer } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import type { Question } from './traffic.ts'
+
+export interface Kept {
+  readonly user: Client
+  readonly before: StatusAnswer
+  readonly podUid: string
+}
+
+const withoutEvents = ({ events: _, ...rest }: StatusAnswer) => rest
+const podUidOf = async (fleet: Fleet, { username }: Client) => (await fleet.world.podOf(username))?.metadata.uid
+
+/** Makes a lab with something of everything in its status. */
+export async function run(user: Client): Promise<void> {
+  const env = { PLAIN: user.username, API_TOKEN: 'hidden', JUPYTERHUB_SERVICE_PREFIX: `/nb/user/${user.username}/` }
+  await user.create({ image_type: ['recommended'], size: ['medium'], enable_debug: 'true' }, { env })
+  await user.follow()
+}
+
+export async function keep(fleet: Fleet): Promise<Kept> {
+  const user = fleet.user()
+  await run(user)
+  return { user, before: (await user.userStatus()).body, podUid: await podUidOf(fleet, user) }
+}
+
+/** The same again and again: what of its answers is in order, at any moment. */
+export function ofKept(fleet: Fleet, { random }: Fight, kept: readonly Kept[]): Question[] {
+  const admin = (url: string) => fleet.admin.at(url)
+  const names = kept.map(({ user }) => user.username)
+  const isAsBefore = ({ status, body }: Answer<unknown>, { before }: Kept) =>
+    status === 200 && isDeepStrictEqual(withoutEvents(body as StatusAnswer), withoutEvents(before))
+  const some = () => kept[Math.floor(random() * kept.length)]!
+  return [
+    {
+      what: 'GET labs',
+      ask: url => admin(url).labs(),
+      allows: ({ status, body }) => status === 200 && names.every(name => (body as string[]).includes(name)),
+    },
+    ...kept.map(each => ({
+      what: `GET of ${each.user.username}, who is kept`,
+      ask: (url: string) => admin(url).status(each.user.username),
+      allows: (answer: Answer<unknown>) => isAsBefore(answer, each),
+    })),
+    { what: 'create', ask: url => some().user.at(url).create(), allows: ({ status }) => status === 409 },
+    {
+      what: 'user-status',
+      ask: url => some().user.at(url).userStatus(),
+      allows: ({ status, body }) => status === 200 && (body as StatusAnswer).status === 'running',
+    },
+  ]
+}
+
+/** They have the pods that they had, and streams that say that they run. */
+export async function expectKept(fight: Fight, fleet: Fleet, kept: readonly Kept[]): Promise<void> {
+  for (const { user, podUid } of kept) {
+    if ((await podUidOf(fleet, user)) !== podUid) fight.violation(`P7 ${user.username} has another pod`)
+    const { outcome } = await user.follow()
+    if (outcome !== 'complete') fight.violation(`P7 the stream of ${user.username} ends with ${outcome}`)
+  }
+}
