@@ -1,4 +1,5 @@
 /** Faults in which nothing is timed to the second: all at once, each with a fleet of its own. */
+import './hop.cases.ts'
 import './keys.cases.ts'
 import './lease-model.cases.ts'
 import './letting-go.cases.ts'

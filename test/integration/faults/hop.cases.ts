@@ -1,0 +1,131 @@
+/** Clients that leave their event stream again and again, and go on with `Last-Event-ID` at another replica. */
+import { isDeepStrictEqual } from 'node:util'
+import type { LabEvent } from '../../../src/domain.ts'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { isWhole } from './points.ts'
+import * as wave from './wave.ts'
+
+const userCount = isWhole ? 12 : 4
+const hoppersPerUser = 3
+/** A client stays no longer than this. */
+const stayMs = 1000
+/** Each operation is held here for a while, so that there is something to leave in the middle of. */
+const pauses = {
+  create: ['make.namespace.before-act', 'make.secret.after-act', 'make.pod.before-act', 'finish.before-act'],
+  delete: ['pod.before-act', 'namespace.after-act', 'finish.before-act'],
+}
+const pauseMs = 700
+
+const isLast = ({ event }: LabEvent) => event === 'complete' || event === 'failed'
+
+/** Reads an operation to its end, at another replica after each stay. */
+async function hop(fight: Fight, fleet: Fleet, user: Client, first: number): Promise<LabEvent[]> {
+  const events: LabEvent[] = []
+  for (let hops = first; !events.some(isLast); hops++) {
+    const lastEventId = events.at(-1)?.id
+    const stream = await user.at(fleet.url(hops % fleet.size)).events({ lastEventId })
+    if (lastEventId !== undefined) fight.injected()
+    if (lastEventId !== undefined && stream.status === 200) fight.landed()
+    const stay = setTimeout(() => stream.close(), stayMs * fight.random())
+    for await (const event of stream) events.push(event)
+    clearTimeout(stay)
+  }
+  return events
+}
+
+/** How many ids are missing, and how many came twice. */
+function count(events: readonly LabEvent[]): { gaps: number; repeats: number } {
+  const seqs = events.map(({ id }) => Number(id!.split('-')[1]))
+  const distinct = new Set(seqs)
+  return { gaps: Math.max(...seqs) - distinct.size, repeats: seqs.length - distinct.size }
+}
+
+/** Over all who hop. */
+interface Tally {
+  gaps: number
+  repeats: number
+}
+
+/** One operation, slowed down, with all who follow it; gives its stream as one reads it who stays. */
+async function followed(
+  fight: Fight,
+  fleet: Fleet,
+  user: Client,
+  kind: keyof typeof pauses,
+  tally: Tally,
+): Promise<LabEvent[]> {
+  const arms = pauses[kind].map(place => fleet.arm(`lab.${kind}.${place}`, 'hold', { user: user.username }))
+  for (const [i, arm] of arms.entries()) setTimeout(() => arm.release(), pauseMs * (i + 1))
+  await (kind === 'create' ? user.create() : fleet.admin.delete(user.username))
+  const hoppers = Array.from({ length: hoppersPerUser }, (_, i) => hop(fight, fleet, user, i))
+  const { events } = await user.follow()
+  for (const seen of await Promise.all(hoppers)) {
+    const { gaps, repeats } = count(seen)
+    tally.gaps += gaps
+    tally.repeats += repeats
+    if (!isDeepStrictEqual(seen, events)) fight.violation(`I4 ${user.username}: two clients read different streams`)
+  }
+  return [...events]
+}
+
+/** What a client gets that comes with an id; as much as is there at once. */
+async function ask(fleet: Fleet, user: Client, lastEventId: string): Promise<(number | string[])[]> {
+  return Promise.all(
+    fleet.urls.map(async url => {
+      const stream = await user.at(url).events({ lastEventId })
+      if (stream.status !== 200) return stream.status
+      const ids: string[] = []
+      for await (const { id } of stream) ids.push(id!)
+      return ids
+    }),
+  )
+}
+
+/** Ids of streams that have ended, that never were, and that are another's, asked of every replica. */
+async function askForOthers(
+  fight: Fight,
+  fleet: Fleet,
+  users: readonly Client[],
+  streams: LabEvent[][][],
+): Promise<void> {
+  const [created, deleted] = streams[0]!
+  const [foreign] = streams[1]!
+  const ids = (events: readonly LabEvent[] | undefined) => events!.map(({ id }) => id!)
+  const cases: readonly (readonly [string, string, number | string[]])[] = [
+    ['the last of a stream that has ended', ids(deleted).at(-1)!, 204],
+    ['the last of an operation before that', ids(created).at(-1)!, 204],
+    ['in the middle of an operation before that', ids(created)[2]!, ids(created).slice(3)],
+    ['of a stream that is gone', '1-1', 204],
+    ['of another user', ids(foreign)[2]!, 204],
+    ['beyond the end', `${ids(deleted)[0]!.split('-')[0]}-9999`, ids(deleted)],
+    ['of nothing', 'nonsense', 400],
+  ]
+  for (const [what, id, expected] of cases) {
+    fight.injected(fleet.size)
+    for (const answer of await ask(fleet, users[0]!, id)) {
+      fight.landed()
+      if (!isDeepStrictEqual(answer, expected)) fight.violation(`I4 an id ${what}: ${JSON.stringify(answer)}`)
+    }
+  }
+}
+
+async function hopAbout(fight: Fight): Promise<void> {
+  const fleet = await fight.fleet(wave.waveFleet)
+  const users = Array.from({ length: userCount }, () => fleet.user())
+  const tally: Tally = { gaps: 0, repeats: 0 }
+  const live = async (user: Client) => [
+    await followed(fight, fleet, user, 'create', tally),
+    await followed(fight, fleet, user, 'delete', tally),
+  ]
+  const streams = await Promise.all(users.map(live))
+  for (const [name, value] of Object.entries(tally)) {
+    fight.figure(name, value)
+    if (value > 0) fight.violation(`I4 ${value} ${name}`)
+  }
+  await askForOthers(fight, fleet, users, streams)
+  await wave.expectNothingLeft(fleet, users)
+}
+
+attack('T19 hopping from replica to replica', hopAbout, { concurrent: true })
