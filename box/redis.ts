@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { waitUntil } from './api-client.ts'
@@ -12,6 +12,8 @@ export interface RedisOptions {
   stateDir: string
   /** Whether data outlive a restart (append-only file). Default false. */
   aof?: boolean
+  /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
+  wrongClock?: boolean
   port?: number
   signal?: AbortSignal
 }
@@ -28,8 +30,13 @@ export interface Redis {
   /** Halts it: connections stay open and nothing answers. */
   pause(): void
   resume(): void
+  /** Steps its wall clock to so many seconds off the real time. */
+  stepClock(offSeconds: number): void
   stop(): Promise<void>
 }
+
+/** Debian's library that makes a process' clock wrong. */
+export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
 /** Starts Redis on loopback; resolves when it answers. */
 export async function startRedis(options: RedisOptions): Promise<Redis> {
@@ -47,6 +54,12 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
     })
   }
   const kill = () => stopProcess(stateDir, name, 0)
+  const stepClock = (offSeconds: number) => {
+    const file = clockFile(stateDir, name)
+    writeFileSync(`${file}.part`, offSeconds < 0 ? `${offSeconds}` : `+${offSeconds}`)
+    renameSync(`${file}.part`, file)
+  }
+  if (options.wrongClock) stepClock(0)
   await start()
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -59,11 +72,22 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
     },
     pause: () => void signalProcess(stateDir, name, 'SIGSTOP'),
     resume: () => void signalProcess(stateDir, name, 'SIGCONT'),
+    stepClock,
     stop: () => stopProcess(stateDir, name, 5000),
   }
 }
 
-function redisSpec(name: string, port: number, { stateDir, aof }: RedisOptions): ProcessSpec {
+const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
+
+const wrongClockEnv = (file: string) => ({
+  // Redis' own allocator asks for the time before the library is ready to say it: the C library's is put before that.
+  LD_PRELOAD: `${fakeTime} libc.so.6`,
+  FAKETIME_TIMESTAMP_FILE: file,
+  FAKETIME_NO_CACHE: '1',
+  DONT_FAKE_MONOTONIC: '1',
+})
+
+function redisSpec(name: string, port: number, { stateDir, aof, wrongClock }: RedisOptions): ProcessSpec {
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
@@ -79,7 +103,7 @@ function redisSpec(name: string, port: number, { stateDir, aof }: RedisOptions):
     'set-proc-title': 'no',
   }
   const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
-  return { name, command, args, stateDir }
+  return { name, command, args, stateDir, ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }) }
 }
 
 /** Whether it answers a PING; while it loads its file it does not. */

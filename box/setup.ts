@@ -2,12 +2,14 @@ import { attempt, findProgram } from './command.ts'
 import { type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
 import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
 import type { Progress } from './progress.ts'
+import { fakeTime } from './redis.ts'
 
 /** What a command uses; set-up brings what it names and nothing else. */
-export type Need = 'redis' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image' | 'java'
+export type Need = 'redis' | 'clocks' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image' | 'java'
 
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
+  clocks: [debianFile('faketime', fakeTime)],
   balancer: [debianProgram('haproxy')],
   kubectl: [],
   cluster: [debianProgram('openssl')],
@@ -29,6 +31,7 @@ const debianParts: Record<Need, DebianPart[]> = {
 
 const goParts: Record<Need, GoProgram[]> = {
   redis: [],
+  clocks: [],
   balancer: [],
   kubectl: ['kubectl'],
   cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],

@@ -6,7 +6,7 @@ import type { ClusterChoice } from './cluster.ts'
 import { lockRealNode } from './node-claim.ts'
 import type { Progress } from './progress.ts'
 import { openRun } from './run.ts'
-import type { Tools } from './setup.ts'
+import { setup, type Tools } from './setup.ts'
 import { setupStack } from './stack.ts'
 import { startTestCluster, type TestCluster } from './test-cluster.ts'
 
@@ -23,12 +23,13 @@ export interface RunContext {
 }
 
 /** Brings everything first: what comes later then costs only what it does. */
-export function setupSuites(
+export async function setupSuites(
   choice: RunContext['choice'],
   realNode: boolean,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Tools> {
+  await setup(['clocks'], progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
 

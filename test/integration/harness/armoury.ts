@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from '../../../box/api-client.ts'
-import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, stopFirst } from './arms.ts'
+import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, stopFirst, wallFile } from './arms.ts'
 
 export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms' | 'group'>>
 
@@ -91,6 +91,13 @@ export class Armoury {
 
   async #stopped(pid: number): Promise<void> {
     await waitUntil(async () => isStopped(pid), { what: `process ${pid} stopped`, limitMs: landLimitMs })
+  }
+
+  /** Steps the wall clock of a replica to so far off the real time. */
+  stepWall(replica: string, offMs: number): void {
+    const file = wallFile(this.folder, replica)
+    writeFileSync(`${file}.part`, String(offMs))
+    renameSync(`${file}.part`, file)
   }
 
   #write(arms: ArmSpec[]): void {

@@ -51,6 +51,9 @@ export const markFile = (folder: string, id: string, blow: number): string => jo
 export const goFile = (folder: string, id: string): string => join(folder, `${id}.go`)
 export const stopFirst = 'stop'
 
+/** Says by how many ms a replica's wall clock is off. */
+export const wallFile = (folder: string, replica: string): string => join(folder, `${replica}.wall`)
+
 export function readArms(folder: string): ArmSpec[] {
   try {
     return JSON.parse(readFileSync(armsFile(folder), 'utf8'))

@@ -6,6 +6,7 @@ import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from
 import { join } from 'node:path'
 import { setFailpoint } from '../../../src/failpoint.ts'
 import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
+import './wall.ts'
 
 const folder = process.env[folderVariable]
 const replica = process.env.SKYLAB_REPLICA ?? ''

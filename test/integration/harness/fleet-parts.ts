@@ -29,7 +29,7 @@ export interface FleetOptions {
   /** Changes to the configuration, block by block. */
   readonly config?: ConfigInput
   /** Of the fleet's own Redis. */
-  readonly redis?: Pick<RedisOptions, 'aof'>
+  readonly redis?: Pick<RedisOptions, 'aof' | 'wrongClock'>
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
   readonly proxies?: 'open' | 'shut'
   /** Guards that the replicas are to do without, as `controls.ts` names them. */

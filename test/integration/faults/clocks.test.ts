@@ -1,0 +1,135 @@
+/** Wall clocks that are an hour off, and that step while operations are owned: of Redis, and of replicas. */
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { eventually } from '../harness/world.ts'
+import { isWhole } from './points.ts'
+import * as wave from './wave.ts'
+
+const hour = 3600
+/** Above what a step takes of them: deadlines go by Redis' clock. */
+const deadlineSeconds = 4 * hour
+const usersAtOnce = 9
+/** Of what is asked of Redis and of logs, beside what is timed. */
+const lookMs = 500
+
+/** Steps a clock, of Redis or of this replica; gives whether that is seen. */
+type Step = (fleet: Fleet, index: number) => Promise<boolean>
+
+const redisTo =
+  (offSeconds: number): Step =>
+  async fleet => {
+    fleet.redis.stepClock(offSeconds)
+    const [seconds] = await fleet.world.redis.time()
+    return Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5
+  }
+
+const replicaTo =
+  (offSeconds: number): Step =>
+  async (fleet, index) => {
+    fleet.armoury.stepWall(fleet.replica(index).name, offSeconds * 1000)
+    const isSeen = async () => {
+      await fleet.admin.at(fleet.url(index)).labs()
+      const { time } = JSON.parse((await fleet.log(index)).trimEnd().split('\n').at(-1)!) as { time: string }
+      return Math.abs(Date.parse(time) - Date.now() - offSeconds * 1000) < 60_000
+    }
+    return eventually('the step is seen', isSeen)
+  }
+
+const ofRedis = [hour, 0, -hour, 0].map(redisTo)
+const ofReplicas = [hour, -hour].map(replicaTo)
+
+/** How often each user's operation was resumed, and who had each last. */
+async function ownersOf(
+  fleet: Fleet,
+): Promise<ReadonlyMap<string, { readonly index: number; readonly resumed: number }>> {
+  const lines = async (index: number, msg: string) =>
+    (await wave.logged(fleet, index, msg)).map(({ line }) => ({ index, user: line.user!, msg }))
+  const all = await Promise.all(
+    [...fleet.urls.keys()].flatMap(index => [lines(index, 'step'), lines(index, 'operation resumed')]),
+  )
+  const byUser = Map.groupBy(all.flat(), ({ user }) => user)
+  return new Map(
+    [...byUser].map(([user, said]) => {
+      const resumed = said.filter(({ msg }) => msg === 'operation resumed')
+      return [user, { index: (resumed[0] ?? said[0]!).index, resumed: resumed.length }]
+    }),
+  )
+}
+
+/** Whose operation is another's by now. */
+async function isTaken(fleet: Fleet, { username }: Client): Promise<boolean> {
+  return ((await ownersOf(fleet)).get(username)?.resumed ?? 0) > 0
+}
+
+/** While the clock steps one owner dies, and others live. Gives how many of theirs were taken from the living. */
+async function stepAndKill(fight: Fight, fleet: Fleet, step: Step): Promise<number> {
+  const users = Array.from({ length: usersAtOnce }, () => fleet.user())
+  await Promise.all(users.map((user, i) => wave.waitForRoom(user, fleet.url(i % fleet.size))))
+  const owners = await ownersOf(fleet)
+  const victim = owners.get(users[0]!.username)!.index
+  const isVictims = ({ username }: Client) => owners.get(username)!.index === victim
+  fight.injected()
+  // Stopped first: nothing of its own is sent any more after the step.
+  await fleet.kill(victim, 'SIGSTOP')
+  if (await step(fleet, (victim + 1) % fleet.size)) fight.landed()
+  await fleet.kill(victim)
+  const killedMs = performance.now()
+  await Promise.all(
+    users.filter(isVictims).map(async user => {
+      await eventually(`${user.username} taken over`, () => isTaken(fleet, user), 60_000)
+      const ms = performance.now() - killedMs
+      fight.took(ms)
+      if (ms > wave.promisedMs + lookMs) fight.violation(`I7 ${user.username} waited ${Math.round(ms)} ms`)
+    }),
+  )
+  const newcomers = Array.from({ length: fleet.size }, () => fleet.user())
+  await Promise.all(newcomers.map(user => user.create()))
+  for (const user of newcomers) {
+    if ((await user.follow()).outcome !== 'complete') fight.violation(`${user.username}: its creation failed`)
+  }
+  await fleet.start(victim)
+  const taken = await ownersOf(fleet)
+  const lost = users.filter(user => !isVictims(user) && taken.get(user.username)!.resumed > 0)
+  await wave.expectNothingLeft(fleet, [...users, ...newcomers])
+  return lost.length
+}
+
+/** Whoever compares is stopped, Redis' clock goes back, and it dies: nobody can extend its lease, which is an hour long. */
+async function stepWhileComparing(fight: Fight, fleet: Fleet): Promise<void> {
+  fleet.expects({ redisLoss: true })
+  const arm = fleet.arm('compare.begun', 'hold')
+  fight.injected()
+  await fleet.world.redis.flushall()
+  fleet.admin.labs().catch(() => {})
+  const { replica } = await arm.landed()
+  await fleet.kill(fleet.indexOf(replica), 'SIGSTOP')
+  if (await redisTo(-hour)(fleet, 0)) fight.landed()
+  await fleet.kill(fleet.indexOf(replica))
+  const killedMs = performance.now()
+  await eventually('compared by another', async () => (await fleet.admin.labs()).status === 200, 60_000)
+  const ms = performance.now() - killedMs
+  fight.figure('compareTakenOverMs', Math.round(ms))
+  if (ms > wave.promisedMs + lookMs) fight.violation(`I7 all waited ${Math.round(ms)} ms for a compare`)
+}
+
+async function stepClocks(fight: Fight): Promise<void> {
+  const times = {
+    spawnTimeoutSeconds: deadlineSeconds,
+    deleteTimeoutSeconds: deadlineSeconds,
+    noRoomGraceSeconds: hour,
+  }
+  const fleet = await fight.fleet({
+    ...wave.waveFleet,
+    redis: { wrongClock: true },
+    config: { ...wave.waveFleet.config, times },
+  })
+  fleet.expects({ clocksStep: true })
+  let falseExpiries = 0
+  for (const step of [...ofRedis, ...ofReplicas]) falseExpiries += await stepAndKill(fight, fleet, step)
+  fight.figure('falseExpiries', falseExpiries)
+  await stepWhileComparing(fight, fleet)
+  await fleet.world.emptied()
+}
+
+if (isWhole) attack('T17 clocks that step', stepClocks, { limitMs: 300_000 })

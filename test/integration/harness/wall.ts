@@ -1,0 +1,29 @@
+/** Loaded with the failpoints: the wall clock of a replica is as far off as a file says, its monotonic one is right. */
+import { readFileSync, watch } from 'node:fs'
+import { folderVariable, wallFile } from './arms.ts'
+
+const folder = process.env[folderVariable]
+const realNow = Date.now
+let offMs = 0
+
+if (folder !== undefined) {
+  const file = wallFile(folder, process.env.SKYLAB_REPLICA ?? '')
+  const read = () => {
+    try {
+      offMs = Number(readFileSync(file, 'utf8'))
+    } catch {
+      offMs = 0
+    }
+  }
+  watch(folder, { persistent: false }, (_, name) => {
+    if (name !== null && file.endsWith(name)) read()
+  })
+  read()
+  globalThis.Date = class extends Date {
+    static override now = () => realNow() + offMs
+
+    constructor(...parts: readonly [] | ConstructorParameters<DateConstructor>) {
+      super(...((parts.length === 0 ? [realNow() + offMs] : parts) as [number]))
+    }
+  } as DateConstructor
+}
