@@ -1,4 +1,6 @@
 /** Faults in which nothing is timed to the second: all at once, each with a fleet of its own. */
+import './conflicts.cases.ts'
+import './emptied.cases.ts'
 import './hop.cases.ts'
 import './keys.cases.ts'
 import './lease-model.cases.ts'
@@ -7,4 +9,5 @@ import './linear.cases.ts'
 import './lost-reply.cases.ts'
 import './poison.cases.ts'
 import './spin.cases.ts'
+import './woken.cases.ts'
 import './worst.cases.ts'
