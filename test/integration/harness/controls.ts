@@ -138,6 +138,34 @@ export const controls: readonly Control[] = [
     ],
   },
   {
+    name: 'accepted-twice',
+    attacks: [{ name: 'T23 ', expected: /not as if one after another/ }],
+    edits: [
+      {
+        file: 'src/store/commands/accept-create.12.lua',
+        find: "if standing[1] and standing[1] ~= 'failed' then",
+        replace: 'if false then',
+      },
+    ],
+  },
+  {
+    name: 'unmasked',
+    attacks: [{ name: 'P8 planted', expected: /in statuses/ }],
+    edits: [{ file: 'src/labs/env.ts', find: 'isSecret(name, value) ? mask : value', replace: 'value' }],
+  },
+  {
+    // A plan opens for whoever has the key.
+    name: 'unbound',
+    attacks: [{ name: 'P8 plans', expected: /complete/ }],
+    edits: [
+      {
+        file: 'src/store/sealing.ts',
+        find: 'nonce: string) => Buffer',
+        replace: "nonce: string) => Buffer.from('') ?? Buffer",
+      },
+    ],
+  },
+  {
     // Redis' data are believed as they are found, by who asks for a lab and by who asks for all of them.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],
