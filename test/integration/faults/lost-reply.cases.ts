@@ -1,13 +1,18 @@
 /** Replies of Redis that are lost after it has done what it was asked: sent again, there is one effect. */
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
-import { loseReplyTo } from './commands.ts'
+import { allCommands, loseReplyTo } from './commands.ts'
+import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
-const ofCreation = ['accept-create', 'claim-operation', 'commit-step', 'extend-leases', 'finish-operation'] as const
-const ofDeletion = ['accept-delete', 'claim-operation', 'commit-step', 'finish-operation'] as const
+/** What makes replicas send a command; asserts that there is one effect. `lost` resolves when its reply is lost. */
+type Story = (fleet: Fleet, user: Client, lost: () => Promise<void>) => Promise<void>
+
+/** For what is sent every now and then, as long as something is in progress. */
+const aWhile = () => new Promise(resolve => setTimeout(resolve, wave.ttlMs / 2))
 
 /** One reply lost is made up for; two in a row, such as by a connection that is not back yet, are a 503. */
 async function whole(fleet: Fleet): Promise<void> {
@@ -16,48 +21,153 @@ async function whole(fleet: Fleet): Promise<void> {
   }
 }
 
-/** One acceptance, one claim, one event, one end. */
-async function loseReplies(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ proxies: 'open' })
-  const { admin } = fleet
-  const users = []
-  for (const command of ofCreation) {
+/** Its creation is one: one acceptance, one claim, each event and each object once, one end. */
+async function expectCreatedOnce(fleet: Fleet, user: Client): Promise<void> {
+  const { outcome, op, events } = await user.follow()
+  expect(outcome).toBe('complete')
+  const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
+  expect(writes.map(write => write.op)).toEqual(Array.from({ length: 8 }, () => op))
+  const told = events.map(({ event, data }) => `${event} ${data}`)
+  expect(told).toEqual([...new Set(told)])
+  expect((await user.create()).status).toBe(409)
+}
+
+const creation: Story = async (fleet, user, lost) => {
+  const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
+  const landed = lost()
+  expect((await user.create()).status).toBe(303)
+  await arm.landed()
+  await Promise.race([landed, aWhile()])
+  arm.release()
+  await expectCreatedOnce(fleet, user)
+  await Promise.all([user.userStatus(), fleet.admin.labs(), landed])
+}
+
+const deletion: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const landed = lost()
+  expect((await fleet.admin.delete(user.username)).status).toBe(202)
+  const { outcome, op } = await user.follow()
+  expect(outcome).toBe('complete')
+  await landed
+  const writes = (await fleet.audit.writesOf(fleet.namespace(user.username))).filter(write => write.op === op)
+  expect(writes.map(({ resource }) => resource)).toEqual(['pods', 'namespaces'])
+}
+
+const podFails: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const landed = lost()
+  await fleet.world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted' })
+  await landed
+  await eventually('failed', async () => (await user.userStatus()).body.status === 'failed')
+  const { events } = (await user.userStatus()).body
+  expect(events.filter(({ event }) => event === 'error')).toHaveLength(1)
+}
+
+/** A replica that drains gives its leases back. */
+const handOver: Story = async (fleet, user, lost) => {
+  const arm = await wave.halfMade(fleet, user, fleet.anyUrl())
+  const owner = fleet.indexOf(arm.marks()[0]!.replica)
+  const landed = lost()
+  const ended = fleet.kill(owner, 'SIGTERM')
+  await eventually('draining', async () => (await wave.logged(fleet, owner, 'draining')).length > 0)
+  arm.release()
+  await expectCreatedOnce(fleet, user)
+  await landed
+  await ended
+  await fleet.start(owner)
+}
+
+/** Redis is emptied, and whoever compares takes its time. */
+const compare: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const { uid } = (await fleet.world.podOf(user.username)).metadata
+  const arm = fleet.arm('compare.begun', 'hold')
+  const landed = lost()
+  await fleet.world.redis.flushall()
+  fleet.admin.labs().catch(() => {})
+  await arm.landed()
+  // Its lease is renewed meanwhile, and others ask for it.
+  await Promise.race([landed, aWhile()])
+  arm.release()
+  await landed
+  await whole(fleet)
+  const { events } = await user.follow()
+  expect(events.map(({ event }) => event)).toEqual(['info', 'complete'])
+  expect((await fleet.world.podOf(user.username)).metadata.uid).toBe(uid)
+}
+
+/** An owner dies, and Redis' clock has gone back: who looks sees a beat that stands still. */
+const stillBeat: Story = async (fleet, user, lost) => {
+  const arm = await wave.halfMade(fleet, user, fleet.anyUrl())
+  const owner = fleet.indexOf(arm.marks()[0]!.replica)
+  const landed = lost()
+  await fleet.kill(owner, 'SIGSTOP')
+  fleet.redis.stepClock(-3600)
+  await fleet.kill(owner)
+  await landed
+  await expectCreatedOnce(fleet, user)
+  await fleet.start(owner)
+}
+
+/** By what each command is sent; those of compares and of clocks have a fleet of their own. */
+const ofOperations: readonly (readonly [string, Story])[] = [
+  ...['accept-create', 'claim-operation', 'commit-step', 'extend-leases', 'finish-operation'].map(
+    command => [command, creation] as const,
+  ),
+  ...['accept-delete', 'claim-operation', 'commit-step', 'finish-operation'].map(
+    command => [command, deletion] as const,
+  ),
+]
+const ofReading = ['look-operations', 'read-events', 'read-lab', 'read-record', 'list-running']
+const ofCompares = ['begin-compare', 'settle-lab', 'end-compare', 'renew-lease', 'return-lease', 'free-overlong']
+const others: readonly (readonly [string, Story])[] = [
+  ...ofReading.map(command => [command, creation] as const),
+  ['settle-pod', podFails],
+  ['release-lease', handOver],
+  ...ofCompares.map(command => [command, compare] as const),
+  ['free-lease', stillBeat],
+]
+
+async function loseReplies(fight: Fight, fleet: Fleet, stories: typeof others): Promise<void> {
+  const users: Client[] = []
+  for (const [command, story] of stories) {
     const user = fleet.user()
     users.push(user)
-    const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
     await whole(fleet)
     fight.injected()
-    const landed = loseReplyTo(fleet, command)
-    const answer = await user.create()
-    expect([command, answer.status]).toEqual([command, 303])
-    // Leases are extended while something is owned.
-    if (command === 'extend-leases') await landed
-    arm.release()
-    const { outcome, op, events } = await user.follow()
-    expect([command, outcome]).toEqual([command, 'complete'])
-    await landed
-    fight.landed()
-    const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
-    expect([command, writes.length]).toEqual([command, 8])
-    expect([command, new Set(writes.map(write => write.op))]).toEqual([command, new Set([op])])
-    const told = events.map(({ event, data }) => `${event} ${data}`)
-    expect([command, told]).toEqual([command, [...new Set(told)]])
-    expect((await user.create()).status).toBe(409)
-  }
-  for (const [i, command] of ofDeletion.entries()) {
-    const user = users[i]!
-    await whole(fleet)
-    fight.injected()
-    const landed = loseReplyTo(fleet, command)
-    expect((await admin.delete(user.username)).status).toBe(202)
-    const { outcome, op } = await user.follow()
-    expect([command, outcome]).toEqual([command, 'complete'])
-    await landed
-    fight.landed()
-    const writes = (await fleet.audit.writesOf(fleet.namespace(user.username))).filter(write => write.op === op)
-    expect([command, writes.map(({ resource }) => resource)]).toEqual([command, ['pods', 'namespaces']])
+    const lost = () => loseReplyTo(fleet, command).then(() => fight.landed())
+    await story(fleet, user, lost).catch(error => {
+      throw new Error(`${command}: ${error.message}`, { cause: error })
+    })
   }
   await wave.expectNothingLeft(fleet, users)
 }
 
-attack('T11 reply lost after apply', loseReplies, { concurrent: true })
+attack(
+  'T11 reply lost after apply',
+  async fight => loseReplies(fight, await fight.fleet({ proxies: 'open' }), ofOperations),
+  {
+    concurrent: true,
+  },
+)
+
+async function loseOthers(fight: Fight): Promise<void> {
+  const covered = new Set([...ofOperations, ...others].map(([command]) => command))
+  expect(
+    allCommands.filter(command => !covered.has(command)),
+    'commands without a story',
+  ).toEqual([])
+  const fleet = await fight.fleet({ proxies: 'open', redis: { wrongClock: true } })
+  fleet.expects({ redisLoss: true, clocksStep: true })
+  await loseReplies(fight, fleet, others)
+}
+
+if (isWhole)
+  attack('T11 reply lost after apply, of every other command', loseOthers, { concurrent: true, limitMs: 240_000 })
