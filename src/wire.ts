@@ -187,6 +187,7 @@ function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases)
     leases,
     intervalMs: times.compareIntervalSeconds * 1000,
     holdMs: holdMs(base.config),
+    listMs: longestRequestMs(base.config),
     failedLabMs: times.failedLabHours * 3_600_000,
     failpoint,
   })

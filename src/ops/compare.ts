@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { RetryLater } from '../errors.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { labels, labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
@@ -33,6 +34,8 @@ export interface ComparerOptions {
   readonly intervalMs: number
   /** How long former owners may act on what was found: a lease's TTL and the longest request. */
   readonly holdMs: number
+  /** How long the lists of one compare may take. */
+  readonly listMs: number
   readonly deleteTimeoutMs: number
   readonly failedLabMs: number
   readonly failpoint: (place: string) => void | Promise<void>
@@ -53,6 +56,7 @@ interface Picture {
 export class Comparer {
   readonly #options: ComparerOptions
   readonly #closed = new AbortController()
+  #listing = new AbortController()
   #wake = new AbortController()
   #wanted = true
   /** At the start something may have befallen labs that nobody watched. */
@@ -69,6 +73,7 @@ export class Comparer {
 
   async stop(): Promise<void> {
     this.#closed.abort()
+    this.#listing.abort()
     this.#wake.abort()
     await this.#loop
   }
@@ -93,12 +98,16 @@ export class Comparer {
       const [asked, insisted] = [this.#wanted, this.#insisted]
       this.#wanted = false
       this.#insisted = false
+      const begunMs = clock.monotonicMs()
+      let againMs = retryMs
       const done = await this.#turn(asked, insisted).catch(error => {
         log.warn({ reason: (error as Error).message }, 'the compare is put off')
+        // Others go first, for as long as this one kept them waiting: it may be the one that cannot reach the API server.
+        againMs = Math.max(retryMs, clock.monotonicMs() - begunMs)
         return false
       })
       if (!done) this.request(insisted)
-      if (!done) await clock.sleep(retryMs, this.#closed.signal).catch(() => {})
+      if (!done) await clock.sleep(againMs, this.#closed.signal).catch(() => {})
     }
   }
 
@@ -124,7 +133,7 @@ export class Comparer {
     const { store, holdMs, failpoint, log } = this.#options
     const mark = await store.begin(randomUUID(), holdMs)
     await failpoint('compare.begun')
-    const { found, highestOp } = await this.#list()
+    const { found, highestOp } = await this.#listInTime()
     await failpoint('compare.listed')
     const users = [...new Set([...(await store.users()), ...found.keys()])]
     const picture = { mark, highestOp, found }
@@ -138,12 +147,31 @@ export class Comparer {
     return ended
   }
 
+  /** Lists that do not come are given up, with the lease: another replica may reach the API server. */
+  async #listInTime(): Promise<Pick<Picture, 'found' | 'highestOp'>> {
+    const { clock, listMs } = this.#options
+    this.#closed.signal.throwIfAborted()
+    const listing = new AbortController()
+    const done = new AbortController()
+    this.#listing = listing
+    const late = new RetryLater(`the lists of the cluster did not come within ${listMs} ms`)
+    clock.sleep(listMs, done.signal).then(
+      () => listing.abort(late),
+      () => {},
+    )
+    try {
+      return await this.#list(listing.signal)
+    } finally {
+      done.abort()
+    }
+  }
+
   /** What the API server has of ours; what is foreign in name or user is not seen. */
-  async #list(): Promise<Pick<Picture, 'found' | 'highestOp'>> {
+  async #list(signal: AbortSignal): Promise<Pick<Picture, 'found' | 'highestOp'>> {
     const { kube, installation, namespacePrefix } = this.#options
     const scope = {
       labelSelector: `${labels.installation}=${installation}`,
-      signal: this.#closed.signal,
+      signal,
       agent: 'compare',
     }
     const namespaces = (await kube.list('v1', 'Namespace', scope)).map(projectNamespace)
