@@ -166,7 +166,8 @@ export class Client {
       if (connections > 0) await pause(reconnectMs, signal, events)
       connections += 1
       const stream = await this.events({ lastEventId, signal }).catch(error => notTaken(error, signal, events))
-      if (stream === null || stream.status === 503) continue
+      // A balancer says 502 for a replica that died with the request in its hands.
+      if (stream === null || stream.status === 503 || stream.status === 502) continue
       if (stream.status !== 200) throw new Error(`events of ${this.username}: ${stream.status} after ${lastEventId}`)
       for await (const event of stream) {
         options.onEvent?.(event)
