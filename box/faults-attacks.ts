@@ -59,7 +59,7 @@ function runProject(context: FaultsContext, labsOnKwok: boolean, project: Projec
     const { report } = await reportVitest({
       project,
       args: [...(options.pattern === undefined ? [] : ['-t', options.pattern]), ...files],
-      env: { ...env, ...environment(options, results), SKYLAB_FAULTS: 'all' },
+      env: { ...env, ...environment(options, results, true) },
       folder,
       signal,
     })
@@ -68,7 +68,8 @@ function runProject(context: FaultsContext, labsOnKwok: boolean, project: Projec
 }
 
 /** Of vitest. */
-export const environment = ({ seed }: FaultsOptions, results: string): Record<string, string> => ({
+export const environment = ({ seed }: FaultsOptions, results: string, isWhole: boolean): Record<string, string> => ({
   [resultsVariable]: results,
   ...(seed !== undefined && { [seedVariable]: String(seed) }),
+  ...(isWhole && { SKYLAB_FAULTS: 'all' }),
 })

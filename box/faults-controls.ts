@@ -60,7 +60,7 @@ async function runControl(context: FaultsContext, run: ClusterRun, control: Cont
   const { report } = await reportVitest({
     project: 'faults',
     args: ['-t', pattern],
-    env: { ...run.env, ...environment(options, results), [controlVariable]: without },
+    env: { ...run.env, ...environment(options, results, control.whole ?? false), [controlVariable]: without },
     folder: run.folder,
     signal,
   })

@@ -8,12 +8,12 @@ SayEnded ==
   LET op == Draw({rec.op}) IN
   StartDeletion(op, rec.ns, rec.pod) /\ ghost' = Intend(Grant(ghost, op), op)
 
-\* Running, no operation, this very pod: gone, as its event or a GET says, or ended well.
+\* Running, no operation, this very pod: gone, as its event or a GET says, or ended well. Else nothing may be written.
 Judge ==
   /\ word = "due" /\ Compared
   /\ IF IsRunning /\ PodGone(rec.pod) THEN SayFailed
      ELSE IF IsRunning /\ pod.state = "ended" THEN SayEnded ELSE UNCHANGED <<redis, ghost>>
-  /\ word' = IF Active /\ JudgedAgain THEN "refused" ELSE "none"
+  /\ word' = "none"
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, left>>
 
 \* Negative control: what the watches lack is taken for gone.

@@ -222,8 +222,8 @@ CommitFailing(r) ==
      ELSE Release(r) /\ UNCHANGED <<left, ghost>>
   /\ UNCHANGED <<outer, cluster, wire, cmp, word>>
 
-\* The bell tells the end of an operation: what was refused while it ran is judged again.
-RingEnded == word' = IF word = "refused" THEN "due" ELSE word
+\* The bell tells the end of an operation: what a watch could not write while it ran is judged again.
+RingEnded == word' = IF JudgedAgain THEN "due" ELSE word
 
 Finish(r) ==
   /\ Holds(r, "finishing")

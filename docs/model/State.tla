@@ -18,7 +18,7 @@ VARIABLES
   wire,          \* requests to the API server that may still be applied
   run,           \* of each replica, the operation in its hands
   cmp,           \* of each replica, the compare that it is at
-  word,          \* what the watches have to say of a pod's end: nothing, or due, or refused
+  word,          \* whether the watches have to judge: none, or due
   left,          \* what may still happen
   ghost          \* what only the invariants know
 

@@ -40,7 +40,7 @@ export function requestedImage(images: ImageSettings, options: LabOptions): Imag
 function imageOfType(images: ImageSettings, type: string): ImageRequest {
   if (type === 'recommended') return { tag: images.recommendedTag, option: 'image_type' }
   const known = ['latest-release', 'latest-weekly', 'latest-daily'].includes(type)
-  const words = known ? 'Images of this type are not known yet' : `There is no type ${JSON.stringify(type)} of images`
+  const words = known ? 'Images of this type are not known yet' : 'There is no such type of images'
   throw refused('image_type', words)
 }
 
@@ -66,7 +66,7 @@ function isOurs({ registry, docker }: ImageSettings, name: string): boolean {
 }
 
 function checkTag(tag: string, option: keyof LabOptions): string {
-  if (!tagForm.test(tag)) throw refused(option, `${JSON.stringify(tag)} is not a plain tag`)
+  if (!tagForm.test(tag)) throw refused(option, 'The tag is not a plain one')
   return tag
 }
 

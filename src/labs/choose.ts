@@ -46,7 +46,7 @@ export function quotasOfSize(lab: LabSettings, size: string): Quotas {
   const found = Object.hasOwn(lab.sizes, size) ? lab.sizes[size] : undefined
   if (!found) {
     const known = Object.keys(lab.sizes).join(', ')
-    throw invalid(`There is no size ${JSON.stringify(size)}, only ${known}`, 'body', 'options', 'size')
+    throw invalid(`There is no such size, only ${known}`, 'body', 'options', 'size')
   }
   return { limits: found.limits, requests: found.requests ?? quarterOf(found.limits) }
 }

@@ -9,7 +9,7 @@ it('can be made twice in one process', async () => {
 })
 
 it('keeps to the conventions of names, and has no label of users', () => {
-  const suffixes: Record<string, RegExp> = { Counter: /_total$/, Histogram: /_seconds$/, Gauge: /_open$/ }
+  const suffixes: Record<string, RegExp> = { Counter: /_total$/, Histogram: /_seconds$/, Gauge: /_(open|active)$/ }
   for (const metric of createMetrics(new Registry()).registry.getMetricsAsArray()) {
     expect(metric.name).toMatch(/^skylab_[a-z_]+$/)
     expect(metric.name).toMatch(suffixes[metric.constructor.name]!)

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, type TestContext, test } from 'vitest'
 import type { Client, ErrorBody } from './harness/client.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
+import { dumpRedis } from './harness/secrets.ts'
 import type { Ways } from './harness/ways.ts'
 import { eventually } from './harness/world.ts'
 
@@ -177,21 +178,13 @@ test('metrics tell of all there is to tell, and of no user; nothing tells a secr
     events: JSON.stringify(events),
     namespace: JSON.stringify(await fleet.world.namespaceOf(person.username)),
     objects: JSON.stringify(objects.filter(({ kind }) => kind !== 'Secret')),
-    redis: await dump(fleet),
+    redis: await dumpRedis(fleet),
   }
   for (const [where, text] of Object.entries(told)) {
     expect(text.length, where).toBeGreaterThan(0)
     for (const hidden of [secret, user.token]) expect(text.includes(hidden), `${hidden} in ${where}`).toBe(false)
   }
 })
-
-/** Every byte that Redis keeps, in the clear where it is. */
-async function dump({ world }: Fleet): Promise<string> {
-  await world.redis.config('SET', 'rdbcompression', 'no')
-  const keys = await world.redis.keys('*')
-  const dumps = await Promise.all(keys.map(key => world.redis.dumpBuffer(key)))
-  return Buffer.concat(dumps.filter(each => each !== null)).toString('latin1')
-}
 
 test('a plan is sealed while its operation is in progress', async context => {
   const fleet = await startFleet(context, { replicas: 1 })
@@ -201,7 +194,7 @@ test('a plan is sealed while its operation is in progress', async context => {
   await arm.landed()
   const plan = await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan')
   expect(plan?.length).toBeGreaterThan(1000)
-  const kept = await dump(fleet)
+  const kept = await dumpRedis(fleet)
   expect(kept).toContain(`lab creation initiated for ${user.username}`)
   expect(kept).not.toContain(user.token)
   expect(kept).not.toContain('not to be read')

@@ -1,5 +1,6 @@
 /** The API server's audit log: the truth about who wrote what. */
 import { createReadStream, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { labels } from '../../../src/labs/names.ts'
 
@@ -83,6 +84,12 @@ export class AuditLog {
   /** Of those, the writes: verbs that change something. */
   async writesOf(prefix: string): Promise<AuditedRequest[]> {
     return (await this.requestsOf(prefix)).filter(({ verb }) => writes.has(verb))
+  }
+
+  /** All of it as it is written, addresses too. */
+  async text(): Promise<string> {
+    if (this.#file === null) return ''
+    return (await readFile(this.#file)).subarray(this.#from).toString()
   }
 
   /** Every answered request of everyone. */

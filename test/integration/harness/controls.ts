@@ -25,6 +25,8 @@ export interface Control {
   readonly edits: readonly Edit[]
   /** Another one that is taken away with it, where either guard alone would hold. */
   readonly beside?: string
+  /** Whether its attacks are those of the whole run. */
+  readonly whole?: boolean
   /** What must turn red without this guard; empty where a control serves an attack of its own. */
   readonly attacks: readonly Reddened[]
 }
@@ -114,6 +116,7 @@ export const controls: readonly Control[] = [
   {
     // As the client comes: it resends by itself what was not answered, waits for ever, and keeps what it cannot send.
     name: 'default-ioredis',
+    whole: true,
     attacks: [{ name: 'T6 ', expected: /took longer than 1200 ms/ }],
     edits: [
       { file: connection, find: 'autoResendUnfulfilledCommands: false,', replace: '' },
@@ -131,6 +134,34 @@ export const controls: readonly Control[] = [
         file: 'src/ops/run.ts',
         find: 'if (this.#turn.attempts > this.#options.maxAttempts) {',
         replace: 'if (false) {',
+      },
+    ],
+  },
+  {
+    name: 'accepted-twice',
+    attacks: [{ name: 'T23 ', expected: /not as if one after another/ }],
+    edits: [
+      {
+        file: 'src/store/commands/accept-create.12.lua',
+        find: "if standing[1] and standing[1] ~= 'failed' then",
+        replace: 'if false then',
+      },
+    ],
+  },
+  {
+    name: 'unmasked',
+    attacks: [{ name: 'P8 planted', expected: /in statuses/ }],
+    edits: [{ file: 'src/labs/env.ts', find: 'isSecret(name, value) ? mask : value', replace: 'value' }],
+  },
+  {
+    // A plan opens for whoever has the key.
+    name: 'unbound',
+    attacks: [{ name: 'P8 plans', expected: /complete/ }],
+    edits: [
+      {
+        file: 'src/store/sealing.ts',
+        find: 'nonce: string) => Buffer',
+        replace: "nonce: string) => Buffer.from('') ?? Buffer",
       },
     ],
   },

@@ -1,0 +1,236 @@
+/**
+ * P8: a secret is put wherever one can enter, and looked for wherever something is told, while labs are made, fail, are
+ * taken over, lost and found again.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { parse } from 'yaml'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Client } from '../harness/client.ts'
+import { configure } from '../harness/configure.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { testPlace } from '../harness/place.ts'
+import { allPlaces, findSecrets, formsOf, type Places } from '../harness/secrets.ts'
+import { eventually } from '../harness/world.ts'
+import { maxBodyBytes, misplace, sendRaw } from './planted.ts'
+import * as wave from './wave.ts'
+
+/** Stands in the clear in an environment: what finds it would find a secret. */
+const plain = `plain-${randomBytes(8).toString('hex')}`
+
+class Story {
+  readonly fight: Fight
+  readonly fleet: Fleet
+  /** Secrets by where they were put. */
+  readonly secrets: Record<string, string> = {}
+  /** Those that went into labs. */
+  readonly ofLabs: string[] = []
+  readonly told: string[] = []
+  readonly people: Client[] = []
+
+  constructor(fight: Fight, fleet: Fleet) {
+    this.fight = fight
+    this.fleet = fleet
+  }
+
+  plant(name: string): string {
+    this.secrets[name] = `plant${randomBytes(10).toString('hex')}`
+    return this.secrets[name]
+  }
+
+  hear(answer: unknown): void {
+    this.told.push(JSON.stringify(answer) ?? '')
+  }
+
+  /** Somebody who has a token, and puts secrets into the environment of their lab. */
+  someone(name: string): { user: Client; env: Record<string, string> } {
+    const user = this.fleet.user()
+    this.people.push(user)
+    const lab = (what: string) => {
+      const secret = this.plant(`${what} of who ${name}`)
+      this.ofLabs.push(secret)
+      return secret
+    }
+    this.secrets[`the token of who ${name}`] = user.token
+    this.ofLabs.push(user.token)
+    const env = {
+      ...{ PLAIN: plain, HUB_API_TOKEN: lab('a token'), dbPassword: lab('a password'), SIGNING_KEY: lab('a key') },
+      DATABASE: `postgres://me:${lab('an address')}@db.example/labs?sslmode=off`,
+      PROXY: `socks5://${lab('a user')}@proxy.example`,
+    }
+    return { user, env }
+  }
+
+  async follow(user: Client, outcome: 'complete' | 'failed'): Promise<void> {
+    const followed = await user.follow()
+    this.hear(followed)
+    expect(followed.outcome).toBe(outcome)
+  }
+
+  async runs(name: string): Promise<Client> {
+    const { user, env } = this.someone(name)
+    const key = this.plant(`the Idempotency-Key of who ${name}`)
+    for (const more of [{ key }, { key, env: { ...env, MORE: 'of it' } }]) {
+      const answer = await user.create(undefined, { env, ...more })
+      this.hear(answer.body)
+      expect(answer.status).toBe('env' in more ? 422 : 303)
+    }
+    await this.follow(user, 'complete')
+    return user
+  }
+
+  /** Looks for everything everywhere; what is in the clear must be found wherever it may be told. */
+  async look(when: string, controls: Readonly<Record<string, string>>): Promise<void> {
+    const places: Places = { ...(await allPlaces(this.fleet, this.people)), answers: this.told.join('\n') }
+    for (const [place, control] of Object.entries(controls)) {
+      expect(places[place]?.includes(control), `${control} in ${place}, ${when}`).toBe(true)
+    }
+    for (const found of findSecrets(places, this.secrets)) this.fight.violation(`${found}, ${when}`)
+  }
+}
+
+/** Credentials that the replicas themselves have. */
+async function plantCredentials(story: Story): Promise<void> {
+  const { fleet, secrets } = story
+  const sealingKey = (await readFile(join(fleet.stateDir, 'sealing.key'), 'utf8')).trim()
+  secrets['the sealing key'] = sealingKey
+  secrets['the bytes of the sealing key'] = Buffer.from(sealingKey, 'base64').toString('latin1')
+  const kubeconfig = parse(await readFile(testPlace().controllerKubeconfig, 'utf8'))
+  secrets['the token of the ServiceAccount'] = kubeconfig.users[0].user.token
+  secrets['the token of the administrator'] = fleet.admin.token
+  const password = story.plant('the password of Redis')
+  await fleet.world.redis.acl('SETUSER', 'skylab', 'on', `>${password}`, '~*', '&*', '+@all')
+  const { host } = new URL(fleet.redis.url)
+  for (let index = 0; index < fleet.size; index++) {
+    await fleet.kill(index)
+    configure(fleet, index, config => ({
+      ...config,
+      redis: { ...config.redis, url: `redis://skylab:${password}@${host}` },
+    }))
+    await fleet.start(index, { ready: false })
+  }
+  await fleet.ready()
+}
+
+/** A creation whose pod the cluster speaks ill of, quoting what nobody should read. */
+async function speaksOfSecrets(story: Story): Promise<void> {
+  const { fleet } = story
+  const { user, env } = story.someone('has no image')
+  const arm = fleet.arm('lab.create.make.pod.after-commit', 'hold', { user: user.username })
+  await user.create(wave.hugeOptions, { env })
+  await arm.landed()
+  const address = `https://robot:${story.plant('an address that the cluster quotes')}@registry.example/lab`
+  const message = `failed to pull ${address}?sig=${story.plant('a query that the cluster quotes')}: not found`
+  const waiting = { reason: 'ErrImagePull', message }
+  const status = { name: 'notebook', image: 'lab', imageID: '', ready: false, restartCount: 0, state: { waiting } }
+  await fleet.world.setPodStatus(user.username, { containerStatuses: [status] })
+  arm.release()
+  await story.follow(user, 'failed')
+  expect(story.told.at(-1)).toContain('registry.example')
+}
+
+async function isTakenOver(story: Story): Promise<void> {
+  const { fleet } = story
+  const { user, env } = story.someone('is taken over')
+  const arm = fleet.arm('lab.create.make.secret-env.after-act', 'kill', { user: user.username })
+  expect((await user.create(undefined, { env })).status).toBe(303)
+  const { replica } = await arm.landed()
+  await story.follow(user, 'complete')
+  await fleet.start(fleet.indexOf(replica))
+}
+
+async function isDeleted(story: Story): Promise<void> {
+  const user = await story.runs('is deleted')
+  expect((await story.fleet.admin.delete(user.username)).status).toBe(202)
+  await story.follow(user, 'complete')
+}
+
+async function findsNoRoom(story: Story): Promise<void> {
+  const { user, env } = story.someone('finds no room')
+  expect((await user.create(wave.hugeOptions, { env })).status).toBe(303)
+  await story.follow(user, 'failed')
+}
+
+/** What is asked for so badly that it is refused. */
+async function isRefused(story: Story): Promise<void> {
+  const { user } = story.someone('asks badly')
+  const plant = (name: string) => story.plant(name)
+  expect(await misplace(story.fleet, user, plant, answer => story.hear(answer))).toEqual([])
+  const head = `Host: x\r\nX-Token: ${story.plant('a header too large').repeat(800)}`
+  for (const text of [`GET /${story.plant('no HTTP')}\r\n\r\n`, `GET /healthz HTTP/1.1\r\n${head}\r\n\r\n`]) {
+    const answer = await sendRaw(story.fleet.url(0), text)
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d/)
+    story.hear(answer)
+  }
+}
+
+/** Each secret of a lab is where it belongs: it was not lost on its way. */
+async function expectKept(story: Story): Promise<void> {
+  const { world } = story.fleet
+  const lists = await Promise.all(story.people.map(({ username }) => world.objectsOf(username)))
+  const kept = lists
+    .flat()
+    .filter(({ kind }) => kind === 'Secret')
+    .flatMap(secret => Object.values((secret as unknown as { data?: Record<string, string> }).data ?? {}))
+    .map(text => Buffer.from(text, 'base64').toString())
+    .join('\n')
+  const alive = story.ofLabs.filter(secret => kept.includes(secret))
+  // Of those who run, and of the one in the making.
+  expect(alive.length).toBeGreaterThanOrEqual(2 * 6)
+  story.fight.figure('kept_in_secrets', alive.length)
+}
+
+async function tell(fight: Fight): Promise<void> {
+  const { config } = wave.waveFleet
+  const fleet = await fight.fleet({ ...wave.waveFleet, config: { ...config, api: { maxBodyBytes } } })
+  fleet.expects({ redisLoss: true })
+  const story = new Story(fight, fleet)
+  await plantCredentials(story)
+  const [running] = await Promise.all([
+    story.runs('runs'),
+    isDeleted(story),
+    findsNoRoom(story),
+    speaksOfSecrets(story),
+  ])
+  await isRefused(story)
+  await isTakenOver(story)
+
+  const { user: half, env } = story.someone('is half made')
+  const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: half.username })
+  await half.create(undefined, { env })
+  await arm.landed()
+  const stream = half.follow()
+  const inTheClear = { objects: plain, statuses: plain, redis: plain, audit: fleet.namespace(running.username) }
+  const always = {
+    logs: running.username,
+    metrics: 'skylab_operations_accepted_total',
+    answers: 'is not the id of an event',
+  }
+  await story.look('while a lab is made', {
+    ...{ ...inTheClear, ...always, 'events of Kubernetes': `nb-${running.username}` },
+  })
+  const { keys, redis } = fleet.world
+  expect((await redis.hget(keys.record(half.username), 'plan'))!.length).toBeGreaterThan(1000)
+  await expectKept(story)
+
+  await redis.flushall()
+  story.hear(await stream)
+  arm.release()
+  await eventually('gone', async () => (await half.userStatus()).status === 404, 30_000)
+  await eventually('rebuilt', async () => (await running.userStatus()).status === 200)
+  await story.look('when Redis was emptied', { ...inTheClear, ...always })
+
+  await wave.expectNothingLeft(fleet, story.people)
+  await story.look('when all is gone', always)
+  const { length } = Object.keys(story.secrets)
+  fight.injected(length)
+  fight.landed(length)
+  fight.figure(
+    'forms',
+    Object.values(story.secrets).reduce((sum, secret) => sum + formsOf(secret).length, 0),
+  )
+}
+
+attack('P8 planted secrets', tell, { concurrent: true, limitMs: 180_000 })

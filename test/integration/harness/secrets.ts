@@ -1,0 +1,76 @@
+/** Where a secret could be told: all that a fleet writes, keeps and answers, as text to look in. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { KubeObject } from '../../../src/domain.ts'
+import type { Fleet } from './fleet.ts'
+import type { UserRecord } from './users.ts'
+
+/** Texts by their place. */
+export type Places = Readonly<Record<string, string>>
+
+/** Every byte that Redis keeps, in the clear where it is. */
+export async function dumpRedis({ world: { redis } }: Fleet): Promise<string> {
+  await redis.config('SET', 'rdbcompression', 'no')
+  const keys = await redis.keys('*')
+  const dumps = await Promise.all(keys.map(key => redis.dumpBuffer(key)))
+  return [...keys, ...dumps.map(each => each?.toString('latin1') ?? '')].join('\n')
+}
+
+/** What replicas have logged in all their lives, with all else that they were given to write to. */
+async function logs({ stateDir }: Fleet): Promise<string> {
+  const folder = join(stateDir, 'log')
+  const names = (await readdir(folder)).filter(name => name.startsWith('replica-'))
+  return (await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')))).join('\n')
+}
+
+async function metrics({ urls }: Fleet): Promise<string> {
+  const texts = urls.map(async url => (await fetch(`${url}/metrics`).catch(() => null))?.text() ?? '')
+  return (await Promise.all(texts)).join('\n')
+}
+
+/** All objects of the fleet's namespaces; of Secrets, which are there to hold secrets, all but the data. */
+async function objects({ world }: Fleet, usernames: readonly string[]): Promise<string> {
+  const withoutData = (object: KubeObject) => (object.kind === 'Secret' ? { ...object, data: undefined } : object)
+  const lists = await Promise.all(usernames.map(username => world.objectsOf(username)))
+  return JSON.stringify([await world.namespaces(), lists.flat().map(withoutData)])
+}
+
+async function kubernetesEvents({ world, namespacePrefix }: Fleet): Promise<string> {
+  const all = await world.kube.list('/api/v1/events')
+  return JSON.stringify(all.filter(({ metadata }) => metadata.namespace?.startsWith(`${namespacePrefix}-`)))
+}
+
+/** Every place there is; `told` are answers and streams that the test has kept. */
+export async function allPlaces(fleet: Fleet, users: readonly Pick<UserRecord, 'username'>[]): Promise<Places> {
+  const usernames = users.map(({ username }) => username)
+  const statuses = await Promise.all(usernames.map(async username => (await fleet.admin.status(username)).body))
+  return {
+    redis: await dumpRedis(fleet),
+    logs: await logs(fleet),
+    metrics: await metrics(fleet),
+    objects: await objects(fleet, usernames),
+    'events of Kubernetes': await kubernetesEvents(fleet),
+    statuses: JSON.stringify(statuses),
+    audit: await fleet.audit.text(),
+  }
+}
+
+/** A secret as it may be written: as it is, in base64 from any of its bytes on, in hex, and as part of an address. */
+export function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const base64 = [0, 1, 2].map(skip => {
+    const whole = bytes.subarray(skip, bytes.length - ((bytes.length - skip) % 3))
+    return whole.toString('base64')
+  })
+  const url = base64.map(text => text.replaceAll('+', '-').replaceAll('/', '_'))
+  return [...new Set([secret, encodeURIComponent(secret), bytes.toString('hex'), ...base64, ...url])]
+}
+
+/** Where any of them is told, as `secret in place`. */
+export function findSecrets(places: Places, secrets: Readonly<Record<string, string>>): string[] {
+  return Object.entries(secrets).flatMap(([name, secret]) =>
+    Object.entries(places)
+      .filter(([, text]) => formsOf(secret).some(form => text.includes(form)))
+      .map(([place]) => `${name} in ${place}`),
+  )
+}
