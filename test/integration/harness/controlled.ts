@@ -6,8 +6,8 @@ import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { testPlace } from './place.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-/** What a replica with failpoints loads. */
-const loaded = ['package.json', 'src', 'test/integration/harness/failpoints.ts', 'test/integration/harness/arms.ts']
+/** A replica loads failpoints too, with whatever they import. */
+const loaded = ['package.json', 'src', 'test/integration/harness']
 
 const copies = new Map<string, string>()
 
