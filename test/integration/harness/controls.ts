@@ -154,9 +154,9 @@ export const controls: readonly Control[] = [
     edits: [{ file: 'src/labs/env.ts', find: 'isSecret(name, value) ? mask : value', replace: 'value' }],
   },
   {
-    // A plan opens for whoever has the key.
+    // A plan opens for whoever has the key: two labs are made under each other’s numbers.
     name: 'unbound',
-    attacks: [{ name: 'P8 plans', expected: /complete/ }],
+    attacks: [{ name: 'P8 plans', expected: /I6/ }],
     edits: [
       {
         file: 'src/store/sealing.ts',
