@@ -58,4 +58,4 @@ async function killEverywhere(fight: Fight): Promise<void> {
   )
 }
 
-attack('T1 kill -9 at each step', killEverywhere, { limitMs: 180_000 })
+attack('T1 kill -9 at each step', killEverywhere, { limitMs: 360_000 })
