@@ -4,6 +4,7 @@ import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { type Hold, HoldingWebhook } from '../harness/webhook.ts'
+import { eventually } from '../harness/world.ts'
 import * as late from './late.ts'
 import { isWhole } from './points.ts'
 
@@ -29,13 +30,6 @@ const steps = ['namespace', 'configmap-env', 'configmap-nss', 'secret', 'secret-
 const moments: readonly Moment[] = ['before', 'after', 'never']
 
 const all = steps.flatMap(step => moments.map((moment): Case => ({ step, moment })))
-/** Without a namespace that nobody asked for again: it stands for 20 s before anyone looks into it. */
-const telling: readonly Case[] = [
-  ...['namespace', 'configmap-env', 'secret', 'pod'].map((step): Case => ({ step, moment: 'before' })),
-  ...['service', 'pod'].map((step): Case => ({ step, moment: 'never' })),
-  { step: 'networkpolicy', moment: 'after' },
-]
-
 interface Held extends Case, Omit<late.StaleWrite, 'sinceMs'> {
   readonly hold: Hold
 }
@@ -81,6 +75,9 @@ async function renew(fleet: Fleet, held: Held): Promise<Renewed> {
   hold.release(heldMs)
   const end = async () => {
     if (moment === 'never') return null
+    // A kubelet removes the very pod that was deleted; KWOK removes what bears its name, and would hit the newer one.
+    if (arm && step === 'pod')
+      await eventually('the stale pod is gone', async () => !(await fleet.world.podOf(user.username)))
     if (arm) arm.release()
     const { outcome, op } = await there.follow()
     expect([step, moment, outcome]).toEqual([step, moment, 'complete'])
@@ -116,9 +113,8 @@ async function heldByWebhook(fight: Fight): Promise<void> {
   const webhook = await HoldingWebhook.start(fleet)
   fight.context.onTestFinished(() => webhook.close())
   await Promise.all(heirs.map(index => fleet.kill(index, 'SIGSTOP')))
-  const cases = isWhole ? all : telling
-  fight.injected(cases.length)
-  const begun = await Promise.all(cases.map(each => begin(fleet, webhook, each)))
+  fight.injected(all.length)
+  const begun = await Promise.all(all.map(each => begin(fleet, webhook, each)))
   // All at once: from here on the API server waits for 30 s.
   const held = await Promise.all(begun.map(send => send()))
   // Its connections stay open: nobody tells the API server that nobody waits any more.
@@ -127,7 +123,7 @@ async function heldByWebhook(fight: Fight): Promise<void> {
 
   const honest = churn(
     fleet,
-    Array.from({ length: isWhole ? 12 : 4 }, () => fleet.user()),
+    Array.from({ length: 12 }, () => fleet.user()),
   )
   const renewed = await Promise.all(held.map(each => renew(fleet, each)))
   const tried = await late.awaitTried(fleet, renewed)
@@ -143,4 +139,4 @@ async function heldByWebhook(fight: Fight): Promise<void> {
   await fleet.kill(owner, 'SIGCONT')
 }
 
-attack('T14 a write held 12 s by a webhook, its lab made anew', heldByWebhook, { limitMs: 180_000 })
+if (isWhole) attack('T14 a write held 12 s by a webhook, its lab made anew', heldByWebhook, { limitMs: 180_000 })
