@@ -138,11 +138,11 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
       expect(await told(each)).toBe(404)
     },
     pending: async each => {
-      const stream = each.user.follow()
+      const { ended } = await reading(each.user)
       expect((await remove(each)).status).toBe(202)
       expect(await told(each)).toBe('terminating')
       each.arm?.release()
-      const { outcome, events } = await stream
+      const { outcome, events } = await ended
       expect([outcome, events.at(-1)!.data]).toEqual(['failed', expect.stringContaining('superseded')])
       expect(await follow(each)).toBe('complete')
       expect(await told(each)).toBe(404)
