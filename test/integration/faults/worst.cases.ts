@@ -13,6 +13,8 @@ const patient = { config: { engine, kubernetes: waveFleet.config.kubernetes } }
 const together = { concurrent: true }
 
 attack('T1 kill -9 in the middle of a compare', fight => killWhoCompares(fight, options), together)
-attack('T3 stop in the middle of a compare', fight => stopWhoCompares(fight, options), together)
 attack('T1 kill -9 while superseding', fight => strikeSuperseded(fight, 'SIGKILL', patient), together)
-if (isWhole) attack('T3 stop while superseding', fight => strikeSuperseded(fight, 'SIGSTOP', patient), together)
+if (isWhole) {
+  attack('T3 stop in the middle of a compare', fight => stopWhoCompares(fight, options), together)
+  attack('T3 stop while superseding', fight => strikeSuperseded(fight, 'SIGSTOP', patient), together)
+}
