@@ -4,7 +4,7 @@
  * conditional script for each user. Until the last script wrote the generation, nobody believes an absence in Redis.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import { RetryLater } from '../errors.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { labels, labNames } from '../labs/names.ts'
@@ -162,7 +162,7 @@ export class Comparer {
     try {
       return await this.#list(listing.signal)
     } finally {
-      done.abort()
+      done.abort(notNeeded)
     }
   }
 

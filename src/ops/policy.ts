@@ -6,7 +6,6 @@
 import type { Clock } from '../clock.ts'
 import { KubeError, type Log } from '../kube/client.ts'
 import { labels } from '../labs/names.ts'
-
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ClusterClient } from './cluster.ts'
 
