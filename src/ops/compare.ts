@@ -4,8 +4,8 @@
  * conditional script for each user. Until the last script wrote the generation, nobody believes an absence in Redis.
  */
 import { randomUUID } from 'node:crypto'
-import { type Clock, notNeeded } from '../clock.ts'
-import { RetryLater } from '../errors.ts'
+import type { Clock } from '../clock.ts'
+import { Deadline } from '../kube/deadline.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { labels, labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
@@ -56,7 +56,6 @@ interface Picture {
 export class Comparer {
   readonly #options: ComparerOptions
   readonly #closed = new AbortController()
-  #listing = new AbortController()
   #wake = new AbortController()
   #wanted = true
   /** At the start something may have befallen labs that nobody watched. */
@@ -73,7 +72,6 @@ export class Comparer {
 
   async stop(): Promise<void> {
     this.#closed.abort()
-    this.#listing.abort()
     this.#wake.abort()
     await this.#loop
   }
@@ -150,19 +148,11 @@ export class Comparer {
   /** Lists that do not come are given up, with the lease: another replica may reach the API server. */
   async #listInTime(): Promise<Pick<Picture, 'found' | 'highestOp'>> {
     const { clock, listMs } = this.#options
-    this.#closed.signal.throwIfAborted()
-    const listing = new AbortController()
-    const done = new AbortController()
-    this.#listing = listing
-    const late = new RetryLater(`the lists of the cluster did not come within ${listMs} ms`)
-    clock.sleep(listMs, done.signal).then(
-      () => listing.abort(late),
-      () => {},
-    )
+    const deadline = new Deadline(clock, listMs, this.#closed.signal)
     try {
-      return await this.#list(listing.signal)
+      return await this.#list(deadline.signal)
     } finally {
-      done.abort(notNeeded)
+      deadline.release()
     }
   }
 
