@@ -124,16 +124,17 @@ export class Engine {
     const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
     if (!look) return
-    const overdue = new Set(look.overdue)
-    const waiting = look.waiting.map(({ user }) => user)
-    const users = new Set([...waiting, ...(await this.#orphans(look)), ...overdue])
+    const orphans = await this.#orphans(look)
+    // Begun operations are taken whatever the room: they queue for it like all others here, but clients wait for their
+    // new owner already, and whoever must act alone would hold up their claim. One past its deadline is only to be ended.
+    const begun = new Set([...orphans, ...look.overdue])
+    const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
     const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
     this.#crowded = false
     for (const user of takeable) {
       if (this.#closed.signal.aborted) return
       const places = room.tryEnter() ? 1 : 0
-      // Past its deadline an operation is taken whatever the room, to be ended.
-      if (places === 1 || overdue.has(user)) await this.#take(user, places)
+      if (places === 1 || begun.has(user)) await this.#take(user, places)
       else this.#crowded = true
     }
   }

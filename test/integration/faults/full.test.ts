@@ -5,7 +5,7 @@ import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import { isWhole } from './points.ts'
-import { scanIntervalMs, ttlMs } from './wave.ts'
+import { expectInTime, halfMade, resumptions, scanIntervalMs, ttlMs } from './wave.ts'
 
 const seconds = 1000
 const deadlineMs = 12 * seconds
@@ -47,6 +47,28 @@ async function passDeadline(fight: Fight): Promise<void> {
   await Promise.all(fill.map(user => user.follow()))
   expect((await running.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
 }
+
+/** What a dead replica left has an owner in time, though none that lives has room to go on with it. */
+async function inheritWithoutRoom(fight: Fight): Promise<void> {
+  const engine = { room: 1, leaseTtlMs: ttlMs, scanIntervalMs }
+  const fleet = await fight.fleet({ replicas: 2, config: { engine } })
+  const [busy, orphaned] = [fleet.user(), fleet.user()]
+  const [heir, owner] = [await halfMade(fleet, busy, fleet.url(0)), await halfMade(fleet, orphaned, fleet.url(1))]
+  fight.injected(1)
+  const killedAtMs = Date.now()
+  const pids = [heir, owner].map(arm => arm.marks()[0]!.pid)
+  expect(new Set(pids).size).toBe(2)
+  await fleet.kill([0, 1].find(index => fleet.replica(index).pid === pids[1])!)
+  const resumedAtMs = await eventually('an owner', async () =>
+    (await resumptions(fleet, killedAtMs)).get(orphaned.username),
+  )
+  fight.landed(1)
+  expectInTime(fight, [{ ms: resumedAtMs - killedAtMs }])
+  heir.release()
+  for (const user of [busy, orphaned]) expect((await user.follow()).outcome).toBe('complete')
+}
+
+attack('an orphan whose heirs are full', inheritWithoutRoom)
 
 if (isWhole) attack('deadline when all replicas are full', passDeadline)
 
