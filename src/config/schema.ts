@@ -31,36 +31,47 @@ const resources = z.strictObject({
 })
 
 const size = z.strictObject({
-  limits: resources,
-  requests: resources.optional().describe('default: a quarter of the limits'),
+  limits: resources.describe('what a lab can use at most; a size fits a quota by them'),
+  requests: resources.optional().describe('what a node sets aside for it; default: a quarter of the limits'),
 })
 
 const toleration = z.strictObject({
-  key: z.string().optional(),
-  operator: z.enum(['Exists', 'Equal']).optional(),
-  value: z.string().optional(),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
-  tolerationSeconds: z.number().int().optional(),
+  key: z.string().optional().describe('of the taint; without one, any taint'),
+  operator: z.enum(['Exists', 'Equal']).optional().describe('default: Equal'),
+  value: z.string().optional().describe('of the taint, for Equal'),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('default: all of them'),
+  tolerationSeconds: z.number().int().optional().describe('how long NoExecute is put up with; default: for ever'),
 })
 
 const api = z.strictObject({
   host: z.string().default('0.0.0.0').describe('address to listen on'),
-  port: z.number().int().min(0).max(65535).default(8080).describe('SKYLAB_PORT in the environment overrides it'),
+  port: z
+    .number()
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8080)
+    .describe('port to listen on, 0 for any that is free; SKYLAB_PORT in the environment overrides it'),
   prefix: z
     .string()
     .regex(/^(\/[a-z0-9._-]+)+$/)
     .default('/nublado/spawner/v1')
     .describe('path under which the routes of SQR-066 stand'),
-  maxBodyBytes: z.number().int().positive().default(1_048_576),
-  heartbeatSeconds: seconds(15).describe('a comment line on event streams that are silent'),
+  maxBodyBytes: z.number().int().positive().default(1_048_576).describe('largest body of a request; beyond it, 413'),
+  heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
   writeTimeoutSeconds: seconds(10).describe('a reader that takes nothing for so long is cut'),
-  maxStreamsPerUser: z.number().int().positive().default(20),
+  maxStreamsPerUser: z
+    .number()
+    .int()
+    .positive()
+    .default(20)
+    .describe('event streams that a user may have open at once, per replica; beyond it, 429'),
   maxRequestsPerUser: z
     .number()
     .int()
     .positive()
     .default(512)
-    .describe('in flight at once, per replica; a Hub is one user'),
+    .describe('requests of a user in flight at once, per replica; beyond it, 429. A Hub is one user'),
 })
 
 const redis = z.strictObject({
@@ -68,41 +79,61 @@ const redis = z.strictObject({
     .string()
     .regex(/^rediss?:\/\/[^\s]+$/, { error: 'not a redis:// or rediss:// address' })
     .default('redis://127.0.0.1:6379')
-    .describe('redis:// or rediss://'),
-  passwordFile: z.string().optional(),
+    .describe('address of the one Redis, redis:// or rediss://; a password in it would be no secret'),
+  passwordFile: z
+    .string()
+    .optional()
+    .describe('a file that holds the password and nothing else; default: none is sent'),
   keyPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]+$/)
     .default('skylab')
     .describe('hash tag shared by all keys of this installation'),
-  commandTimeoutMs: ms(1000),
-  connectTimeoutMs: ms(2000),
+  commandTimeoutMs: ms(1000).describe(
+    'after which a command that was not answered has failed; a third of engine.leaseTtlMs at most',
+  ),
+  connectTimeoutMs: ms(2000).describe('after which a connection that does not come about is tried again'),
 })
 
 const kubernetes = z.strictObject({
-  kubeconfig: z.string().optional().describe('default: the pod’s own ServiceAccount; never ~/.kube/config unasked'),
-  context: z.string().optional(),
-  requestTimeoutSeconds: seconds(10),
-  maxInFlight: z.number().int().positive().default(64).describe('requests of this replica at once'),
+  kubeconfig: z
+    .string()
+    .optional()
+    .describe('a file; default: the pod’s own ServiceAccount, never ~/.kube/config unasked'),
+  context: z.string().optional().describe('which context of that file; default: its current one'),
+  requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
+  maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
 })
 
 const identity = z.strictObject({
-  provider: z.enum(['static']).default('static'),
+  provider: z.enum(['static']).default('static').describe('where identities come from'),
   static: z
     .strictObject({ file: z.string().describe('YAML: tokens with user, scopes, UID, GID, groups and quota') })
-    .optional(),
+    .optional()
+    .describe('tokens in a file, for demos and tests'),
 })
 
 const images = z.strictObject({
-  registry: z.string().default('registry.hub.docker.com'),
-  docker: z.strictObject({ repository: z.string() }).default({ repository: 'lsstsqre/sciplat-lab' }),
-  recommendedTag: z.string().default('recommended'),
-  numReleases: z.number().int().min(0).default(1),
-  numWeeklies: z.number().int().min(0).default(2),
-  numDailies: z.number().int().min(0).default(3),
-  pins: z.array(z.string()).default([]),
-  cycle: z.number().int().nullable().default(null),
-  aliasTags: z.array(z.string()).default([]),
+  registry: z.string().default('registry.hub.docker.com').describe('host of the registry, with its port if it has one'),
+  docker: z
+    .strictObject({ repository: z.string().describe('the one repository that labs are made of, without the registry') })
+    .default({ repository: 'lsstsqre/sciplat-lab' })
+    .describe('a registry that speaks the protocol of Docker Hub'),
+  recommendedTag: z.string().default('recommended').describe('tag of the image that `image_type: recommended` means'),
+  numReleases: z.number().int().min(0).default(1).describe('how many of the latest releases to prepull; no effect yet'),
+  numWeeklies: z.number().int().min(0).default(2).describe('how many of the latest weeklies to prepull; no effect yet'),
+  numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull; no effect yet'),
+  pins: z.array(z.string()).default([]).describe('tags to prepull, however old; no effect yet'),
+  cycle: z
+    .number()
+    .int()
+    .nullable()
+    .default(null)
+    .describe('only images of this cycle count, null for all; no effect yet'),
+  aliasTags: z
+    .array(z.string())
+    .default([])
+    .describe('tags that are other names of images, not images of their own; no effect yet'),
   timeoutSeconds: seconds(5).describe('of one request to the registry'),
 })
 
@@ -110,40 +141,74 @@ const lab = z.strictObject({
   namespacePrefix: z
     .string()
     .regex(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/)
-    .default('nublado'),
-  command: z.array(z.string()).min(1).default(['jupyterhub-singleuser']),
+    .default('nublado')
+    .describe(
+      'a user’s namespace is this, a hyphen and the user’s name; two installations on one cluster take different ones',
+    ),
+  command: z
+    .array(z.string())
+    .min(1)
+    .default(['jupyterhub-singleuser'])
+    .describe('what the lab’s container runs; it listens on port 8888'),
   servicePrefix: z
     .string()
     .regex(/^\/([^\s]*\/)?$/)
     .default('/')
     .describe('where the lab answers when the request’s env has no JUPYTERHUB_SERVICE_PREFIX'),
-  defaultSize: z.string().default('small'),
-  sizes: z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), size).prefault({
-    small: { limits: { cpu: 1, memory: '4Gi' } },
-    medium: { limits: { cpu: 2, memory: '8Gi' } },
-    large: { limits: { cpu: 4, memory: '16Gi' } },
-  }),
+  defaultSize: z.string().default('small').describe('size of a lab whose request names none; one of `sizes`'),
+  sizes: z
+    .record(z.string().regex(/^[a-z][a-z0-9-]*$/), size)
+    .prefault({
+      small: { limits: { cpu: 1, memory: '4Gi' } },
+      medium: { limits: { cpu: 2, memory: '8Gi' } },
+      large: { limits: { cpu: 4, memory: '16Gi' } },
+    })
+    .describe('what labs may use, by name; bots are promised small, medium and large'),
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
-    .describe('overrides what the controller and the request set'),
+    .describe('variables of every lab; they override what the controller and the request set'),
   secretPatterns: z
     .array(z.string())
     .default(['*TOKEN*', '*SECRET*', '*PASSWORD*', '*_KEY'])
     .describe('names of variables whose values are secret, any case, * for anything'),
-  nodeSelector: z.record(z.string(), z.string()).default({}),
-  tolerations: z.array(toleration).default([]),
-  startupProbe: z.enum(['http', 'tcp', 'none']).default('http'),
-  secretsPath: z.string().startsWith('/').default('/etc/skylab/secrets'),
-  homePrefix: z.string().startsWith('/').default('/home'),
-  imagePullPolicy: z.enum(['Always', 'IfNotPresent']).default('IfNotPresent'),
-  terminationGraceSeconds: z.number().int().min(0).default(30),
+  nodeSelector: z.record(z.string(), z.string()).default({}).describe('labels of the nodes that labs may run on'),
+  tolerations: z
+    .array(toleration)
+    .default([])
+    .describe('taints of nodes that labs put up with, as Kubernetes has them'),
+  startupProbe: z
+    .enum(['http', 'tcp', 'none'])
+    .default('http')
+    .describe('by what a lab is known to answer: `GET <service prefix>/api`, an open port, or its process alone'),
+  secretsPath: z
+    .string()
+    .startsWith('/')
+    .default('/etc/skylab/secrets')
+    .describe('folder in the lab where the notebook token stands, in the file `token`'),
+  homePrefix: z.string().startsWith('/').default('/home').describe('a user’s home is this and the user’s name'),
+  imagePullPolicy: z
+    .enum(['Always', 'IfNotPresent'])
+    .default('IfNotPresent')
+    .describe('whether nodes ask the registry for an image that they have'),
+  terminationGraceSeconds: z
+    .number()
+    .int()
+    .min(0)
+    .default(30)
+    .describe('from the signal to end to the end of a lab that does not heed it'),
   application: z.string().default('nublado-users').describe('the Argo CD application that labs appear under'),
 })
 
 const network = z.strictObject({
-  proxySelector: z.record(z.string(), z.string()).default({ app: 'jupyterhub', component: 'proxy' }),
-  hubSelector: z.record(z.string(), z.string()).default({ app: 'jupyterhub', component: 'hub' }),
+  proxySelector: z
+    .record(z.string(), z.string())
+    .default({ app: 'jupyterhub', component: 'proxy' })
+    .describe('labels of the pods of the proxy: they reach labs, and labs reach them'),
+  hubSelector: z
+    .record(z.string(), z.string())
+    .default({ app: 'jupyterhub', component: 'hub' })
+    .describe('labels of the pods of the Hub: they reach labs, and labs reach them'),
   clusterRanges: z
     .array(cidr)
     .default(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'])
@@ -160,17 +225,29 @@ const times = z.strictObject({
   unknownGraceSeconds: seconds(300).describe('how long a pod may be Unknown'),
   failedLabHours: z.number().positive().default(24).describe('how long a lab that failed keeps its namespace'),
   tombstoneSeconds: seconds(600).describe('how long a finished deletion is remembered, and its events kept'),
-  idempotencySeconds: seconds(600),
-  compareIntervalSeconds: seconds(300),
+  idempotencySeconds: seconds(600).describe('how long an Idempotency-Key is remembered'),
+  compareIntervalSeconds: seconds(300).describe('how often records and cluster are compared without an occasion'),
   policyIntervalSeconds: seconds(120).describe('how often it is asked whether k8s/policy.yaml is at work'),
   drainSeconds: seconds(25).describe('from SIGTERM to the end of the process'),
 })
 
 const engine = z.strictObject({
   room: z.number().int().positive().default(24).describe('operations that act at once in this replica'),
-  scanIntervalMs: ms(1000),
-  leaseTtlMs: z.number().int().min(1000).default(10_000),
-  maxAttempts: z.number().int().positive().default(3).describe('acts of an operation that may kill their owner'),
+  scanIntervalMs: ms(1000).describe('how often a replica looks for operations that nobody owns; `leaseTtlMs` at most'),
+  leaseTtlMs: z
+    .number()
+    .int()
+    .min(1000)
+    .default(10_000)
+    .describe(
+      'how long an operation stays with an owner that does not extend its lease; an owner stops itself at two thirds of it',
+    ),
+  maxAttempts: z
+    .number()
+    .int()
+    .positive()
+    .default(3)
+    .describe('how many owners an act of an operation may kill before the operation is given up'),
 })
 
 const sealing = z.strictObject({
@@ -178,7 +255,7 @@ const sealing = z.strictObject({
     .array(z.string())
     .default([])
     .describe(
-      '32 bytes in base64 each; the first seals, all open. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
+      'files with 32 bytes in base64 each; the first seals, all open. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
     ),
 })
 
@@ -188,17 +265,17 @@ export const configSchema = z.strictObject({
     .regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/)
     .default('skylab')
     .describe('name of this installation, a label on all it makes; what bears another is foreign'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  api: api.prefault({}),
-  redis: redis.prefault({}),
-  kubernetes: kubernetes.prefault({}),
-  identity: identity.prefault({}),
-  images: images.prefault({}),
-  lab: lab.prefault({}),
-  network: network.prefault({}),
-  times: times.prefault({}),
-  engine: engine.prefault({}),
-  sealing: sealing.prefault({}),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the least that is logged'),
+  api: api.prefault({}).describe('Where requests are answered, and the bounds on them'),
+  redis: redis.prefault({}).describe('Where the records are'),
+  kubernetes: kubernetes.prefault({}).describe('Which cluster, and as whom'),
+  identity: identity.prefault({}).describe('Who may ask'),
+  images: images.prefault({}).describe('What labs are made of'),
+  lab: lab.prefault({}).describe('How labs are made'),
+  network: network.prefault({}).describe('Who reaches labs, and what labs reach'),
+  times: times.prefault({}).describe('How long things may take, and how often they are looked at'),
+  engine: engine.prefault({}).describe('How operations are shared among replicas'),
+  sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
 })
 
 /** The configuration after validation, every default filled in. */
