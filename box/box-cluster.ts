@@ -79,7 +79,6 @@ function describe(
     registry,
     auditLog: plane.auditLog,
     stateDir,
-    apiServer: plane.apiServer,
     ...clusterBasics(createKubectl(options.tools, kubeconfig, stateDir), stateDir),
     stop: () => {
       plane.client.close()

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBox } from './box-cluster.ts'
 import { containersAvailable } from './containers.ts'
-import type { ApiServerControl } from './control-plane.ts'
 import { renderKubeconfig } from './credentials.ts'
 import type { Kubectl } from './kubectl.ts'
 import { whyNoRealNode } from './node-claim.ts'
@@ -25,8 +24,6 @@ export interface Cluster {
   readonly auditLog: string | null
   /** The folder of what this cluster writes. */
   readonly stateDir: string
-  /** The API server as a process, for tests that break it; null where it is not ours. */
-  readonly apiServer: ApiServerControl | null
   /**
    * Makes a kubeconfig with a token of this ServiceAccount, asked for 24 hours (a cluster may give less), and gives its
    * path. The ServiceAccount must exist.

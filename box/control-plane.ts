@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, waitUntil } from './api-client.ts'
 import { together } from './command.ts'
 import { type Credentials, makeCredentials } from './credentials.ts'
 import { freePort } from './ports.ts'
-import { isRunning, type ProcessSpec, readRecord, signalProcess, startProcess, stopProcess } from './process.ts'
+import { type ProcessSpec, startProcess } from './process.ts'
+import { assertRunning, startServer } from './server.ts'
 import type { Tools } from './setup.ts'
 
 export const serviceCidr = '10.96.0.0/16'
@@ -20,42 +21,10 @@ export interface ControlPlaneOptions {
   signal?: AbortSignal | undefined
 }
 
-/** What tests do to an API server. */
-export interface ApiServerControl {
-  /** Ends it without a farewell (a polite end waits for every watch, 10 s and more). */
-  kill(): Promise<void>
-  /** Starts it again after `kill`, on the same port; resolves when it is ready. */
-  start(): Promise<void>
-  restart(): Promise<void>
-  /** Halts it: connections stay open and nothing answers. */
-  pause(): void
-  resume(): void
-}
-
 export interface ControlPlane {
   credentials: Credentials
   client: ApiClient
-  apiServer: ApiServerControl
   auditLog: string | null
-}
-
-/** The end of a program's log, for errors. */
-export function logTail(stateDir: string, name: string): string {
-  try {
-    return readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')
-      .trimEnd()
-      .split('\n')
-      .slice(-15)
-      .join('\n')
-  } catch {
-    return ''
-  }
-}
-
-/** Throws, with the end of its log, when a started program has ended. */
-export function assertRunning(stateDir: string, name: string): void {
-  const id = readRecord(stateDir, name)
-  if (!id || !isRunning(id)) throw new Error(`${name} has ended:\n${logTail(stateDir, name)}`)
 }
 
 export async function startEtcd(options: Pick<ControlPlaneOptions, 'stateDir' | 'tools' | 'signal'>): Promise<string> {
@@ -73,13 +42,9 @@ export async function startEtcd(options: Pick<ControlPlaneOptions, 'stateDir' | 
     // Nothing here outlives the run: what a power cut would do to it is of no interest.
     'unsafe-no-fsync': 'true',
   }
-  await startProcess({ name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), stateDir })
-  await waitUntil(async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) })).ok, {
-    what: 'etcd',
-    limitMs: 30_000,
-    signal,
-    check: () => assertRunning(stateDir, 'etcd'),
-  })
+  const spec = { name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), stateDir }
+  const answers = async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) })).ok
+  await startServer(spec, { answers, limitMs: 30_000, signal })
   return url
 }
 
@@ -137,33 +102,6 @@ function auditFlags(stateDir: string, auditLog: string): Record<string, string> 
   }
 }
 
-function controlApiServer(
-  spec: ProcessSpec,
-  client: ApiClient,
-): ApiServerControl & { start(signal?: AbortSignal): Promise<void> } {
-  const { stateDir, name } = spec
-  const kill = () => stopProcess(stateDir, name, 0)
-  const start = async (signal?: AbortSignal) => {
-    await startProcess(spec)
-    await waitUntil(async () => (await client.request('GET', '/readyz')).status === 200, {
-      what: name,
-      limitMs: 90_000,
-      signal,
-      check: () => assertRunning(stateDir, name),
-    })
-  }
-  return {
-    kill,
-    start,
-    restart: async () => {
-      await kill()
-      await start()
-    },
-    pause: () => void signalProcess(stateDir, name, 'SIGSTOP'),
-    resume: () => void signalProcess(stateDir, name, 'SIGCONT'),
-  }
-}
-
 async function startControllers(options: ControlPlaneOptions, credentials: Credentials): Promise<void> {
   const { stateDir, tools } = options
   const common = {
@@ -199,8 +137,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   )
   const client = new ApiClient(url, credentials.adminToken, credentials.ca)
   const auditLog = options.audit ? join(stateDir, 'log', 'audit.json') : null
-  const apiServer = controlApiServer(apiServerSpec(options, port, etcdUrl, auditLog), client)
-  await apiServer.start(signal)
+  const answers = async () => (await client.request('GET', '/readyz')).status === 200
+  await startServer(apiServerSpec(options, port, etcdUrl, auditLog), { answers, limitMs: 90_000, signal })
   await startControllers(options, credentials)
   // Without its service account no pod of a namespace is admitted: the controller manager is at work.
   const account = '/api/v1/namespaces/default/serviceaccounts/default'
@@ -210,5 +148,5 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     signal,
     check: () => assertRunning(stateDir, 'kube-controller-manager'),
   })
-  return { credentials, client, apiServer, auditLog }
+  return { credentials, client, auditLog }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseOptions, UsageError } from './demo-options.ts'
+import { parseOptions } from './demo-options.ts'
+import { UsageError } from './program.ts'
 
 describe('parseOptions', () => {
   it('has three replicas, three users, a lab and a real node by default', () => {

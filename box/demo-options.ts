@@ -1,6 +1,7 @@
 /** The command line of the demo. */
 import { parseArgs } from 'node:util'
 import type { ClusterChoice } from './cluster.ts'
+import { UsageError } from './program.ts'
 
 export const usage = `usage: npm run demo -- [OPTIONS]
 
@@ -25,9 +26,6 @@ export interface DemoOptions {
   /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
   readonly cluster: Omit<ClusterChoice, 'audit'>
 }
-
-/** Thrown for a command line that is not understood; the message says what is wrong with it. */
-export class UsageError extends Error {}
 
 /** @throws {UsageError} */
 export function parseOptions(args: readonly string[]): DemoOptions {

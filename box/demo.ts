@@ -4,10 +4,10 @@ import { labNames } from '../src/labs/names.ts'
 import { EventBar } from './demo-bar.ts'
 import { LabClient } from './demo-client.ts'
 import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from './demo-lab.ts'
-import { type DemoOptions, parseOptions, UsageError, usage } from './demo-options.ts'
+import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
 import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
 import { createKubectl } from './kubectl.ts'
-import { aborted, runProgram } from './program.ts'
+import { aborted, runCommand } from './program.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { openRun } from './run.ts'
 import type { Tools } from './setup.ts'
@@ -17,7 +17,6 @@ const username = 'ada'
 const asked = { image_type: 'recommended', size: 'small' }
 /** The defaults of the configuration, which the demo does not change. */
 const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
-const usageCode = 2
 
 interface Context {
   readonly options: DemoOptions
@@ -129,16 +128,4 @@ function say({ json }: DemoOptions, text: string): void {
   ;(json ? process.stderr : process.stdout).write(text)
 }
 
-await runProgram(async signal => {
-  if (process.argv.includes('--help')) {
-    process.stdout.write(usage)
-    return 0
-  }
-  try {
-    return await demo(parseOptions(process.argv.slice(2)), signal)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    process.stderr.write(`${error.message}\n\n${usage}`)
-    return usageCode
-  }
-})
+await runCommand({ usage, parse: parseOptions, run: demo })

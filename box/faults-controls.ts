@@ -6,7 +6,7 @@ import { type Result, whyRed } from '../test/integration/harness/result.ts'
 import { environment, type FaultsContext, type FaultsOutcome } from './faults-attacks.ts'
 import { columns, parseResults } from './faults-table.ts'
 import { untilPolicy } from './policy.ts'
-import { UsageError } from './test-options.ts'
+import { UsageError } from './program.ts'
 import { type ClusterRun, onCluster } from './test-runs.ts'
 import { reportVitest } from './test-suites.ts'
 

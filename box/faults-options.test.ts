@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseFaultsOptions } from './faults-options.ts'
-import { UsageError } from './test-options.ts'
+import { UsageError } from './program.ts'
 
 test('without options all attacks are run, on a real node where the machine can have one', () => {
   const all = { controls: false, realNode: true, seed: undefined, pattern: undefined, filters: [] }

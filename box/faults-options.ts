@@ -1,6 +1,6 @@
 /** The command line of `npm run faults`. */
 import { parseArgs } from 'node:util'
-import { UsageError } from './test-options.ts'
+import { UsageError } from './program.ts'
 
 export const usage = `usage: npm run faults -- [OPTIONS] [FILTER…]
 

@@ -7,12 +7,10 @@ import { runControls } from './faults-controls.ts'
 import { type FaultsOptions, parseFaultsOptions, usage } from './faults-options.ts'
 import { followLines } from './follow.ts'
 import { whyNoRealNode } from './node-claim.ts'
-import { runProgram } from './program.ts'
+import { runCommand } from './program.ts'
 import { createProgress } from './progress.ts'
-import { UsageError } from './test-options.ts'
 import { setupSuites } from './test-runs.ts'
 
-const usageCode = 2
 const kept = fileURLToPath(new URL('../.artefacts/faults', import.meta.url))
 
 /** A folder for what is told by this run: every line of figures, and the logs and histories of what failed. */
@@ -42,16 +40,4 @@ async function faults(options: FaultsOptions, signal: AbortSignal): Promise<numb
   }
 }
 
-await runProgram(async signal => {
-  if (process.argv.includes('--help')) {
-    process.stdout.write(usage)
-    return 0
-  }
-  try {
-    return await faults(parseFaultsOptions(process.argv.slice(2), whyNoRealNode() === null), signal)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    process.stderr.write(`${error.message}\n\n${usage}`)
-    return usageCode
-  }
-})
+await runCommand({ usage, parse: args => parseFaultsOptions(args, whyNoRealNode() === null), run: faults })

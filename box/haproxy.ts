@@ -1,10 +1,9 @@
 /** The balancer in front of the replicas: round robin without stickiness, so that any of them answers any request. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { waitUntil } from './api-client.ts'
-import { assertRunning } from './control-plane.ts'
 import { freePort } from './ports.ts'
-import { startProcess, stopProcess } from './process.ts'
+import { stopProcess } from './process.ts'
+import { startServer } from './server.ts'
 
 /** Where the replicas listen, all on loopback. */
 export interface BalancerPlan {
@@ -68,12 +67,8 @@ export async function startBalancer(options: {
   const url = `http://127.0.0.1:${port}`
   const file = join(stateDir, `${name}.cfg`)
   await writeFile(file, balancerConfig({ port, replicaPorts }))
-  await startProcess({ name, command: program, args: ['-db', '-f', file], stateDir })
-  await waitUntil(() => answers(url), {
-    what: name,
-    limitMs: 10_000,
-    check: () => assertRunning(stateDir, name),
-  })
+  const spec = { name, command: program, args: ['-db', '-f', file], stateDir }
+  await startServer(spec, { answers: () => answers(url), limitMs: 10_000 })
   return { url, stop: () => stopProcess(stateDir, name, 2000) }
 }
 

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ApiClient, waitUntil } from './api-client.ts'
 import { together } from './command.ts'
-import { assertRunning } from './control-plane.ts'
 import { freePort } from './ports.ts'
 import { startProcess } from './process.ts'
+import { assertRunning } from './server.ts'
 import type { Tools } from './setup.ts'
 
 /** What keeps ordinary pods from nodes that only pretend: a lab comes to one by selector and toleration. */

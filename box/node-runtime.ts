@@ -2,11 +2,11 @@ import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from './api-client.ts'
 import { attempt, run } from './command.ts'
-import { assertRunning } from './control-plane.ts'
 import { writeLayout } from './image/layout.ts'
 import { renderCniConfig } from './node-network.ts'
 import { freePort } from './ports.ts'
 import { startProcess } from './process.ts'
+import { assertRunning } from './server.ts'
 import type { Tools } from './setup.ts'
 
 /** In no registry: it is put into containerd, and must never be collected. */

@@ -1,14 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { waitUntil } from './api-client.ts'
 import { together } from './command.ts'
-import { assertRunning, type ControlPlane } from './control-plane.ts'
+import type { ControlPlane } from './control-plane.ts'
 import { nodeName } from './credentials.ts'
 import { readyNodes } from './kwok.ts'
 import { nodeIp, podCidr } from './node-network.ts'
 import { containerdSocket } from './node-runtime.ts'
 import { freePort } from './ports.ts'
-import { startProcess } from './process.ts'
+import { startServer } from './server.ts'
 import type { Tools } from './setup.ts'
 
 interface KubeletPorts {
@@ -103,13 +102,9 @@ async function startKubelet({ stateDir, tools, plane, signal }: NodeOptions): Pr
     `--hostname-override=${nodeName}`,
     `--node-ip=${nodeIp}`,
   ]
-  await startProcess({ name: 'kubelet', command: tools.program('kubelet'), args, stateDir })
-  await waitUntil(async () => (await readyNodes(plane.client, `kubernetes.io/hostname=${nodeName},type!=kwok`)) === 1, {
-    what: 'kubelet',
-    limitMs: 90_000,
-    signal,
-    check: () => assertRunning(stateDir, 'kubelet'),
-  })
+  const spec = { name: 'kubelet', command: tools.program('kubelet'), args, stateDir }
+  const answers = async () => (await readyNodes(plane.client, `kubernetes.io/hostname=${nodeName},type!=kwok`)) === 1
+  await startServer(spec, { answers, limitMs: 90_000, signal })
 }
 
 async function startProxy({ stateDir, tools, plane, signal }: NodeOptions): Promise<void> {
@@ -118,12 +113,8 @@ async function startProxy({ stateDir, tools, plane, signal }: NodeOptions): Prom
   const settings = proxyConfig(plane.credentials.kubeconfig('kube-proxy'), healthPort, await freePort())
   writeFileSync(config, JSON.stringify(settings))
   const args = [`--config=${config}`]
-  await startProcess({ name: 'kube-proxy', command: tools.program('kube-proxy'), args, stateDir })
+  const spec = { name: 'kube-proxy', command: tools.program('kube-proxy'), args, stateDir }
   const url = `http://127.0.0.1:${healthPort}/healthz`
-  await waitUntil(async () => (await fetch(url, { signal: AbortSignal.timeout(1000) })).ok, {
-    what: 'kube-proxy',
-    limitMs: 60_000,
-    signal,
-    check: () => assertRunning(stateDir, 'kube-proxy'),
-  })
+  const answers = async () => (await fetch(url, { signal: AbortSignal.timeout(1000) })).ok
+  await startServer(spec, { answers, limitMs: 60_000, signal })
 }

@@ -13,6 +13,39 @@ export class Interrupted extends Error {
   }
 }
 
+/** Thrown for a command line that is not understood; the message says what is wrong with it. */
+export class UsageError extends Error {}
+
+const usageCode = 2
+
+/** A program with a command line. */
+export interface Command<Options> {
+  /** What `--help` prints. */
+  readonly usage: string
+  /** @throws {UsageError} */
+  parse(args: readonly string[]): Options
+  /** Gives the exit code. May throw a UsageError too. */
+  run(options: Options, signal: AbortSignal): Promise<number>
+}
+
+/** Runs a program as `runProgram` does. What it does not understand is answered with its usage, and exit code 2. */
+export function runCommand<Options>({ usage, parse, run }: Command<Options>): Promise<never> {
+  return runProgram(async signal => {
+    const args = process.argv.slice(2)
+    if (args.includes('--help')) {
+      process.stdout.write(usage)
+      return 0
+    }
+    try {
+      return await run(parse(args), signal)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      process.stderr.write(`${error.message}\n\n${usage}`)
+      return usageCode
+    }
+  })
+}
+
 /** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {

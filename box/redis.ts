@@ -1,11 +1,10 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { waitUntil } from './api-client.ts'
 import { findProgram } from './command.ts'
-import { assertRunning } from './control-plane.ts'
 import { freePort } from './ports.ts'
-import { type ProcessSpec, signalProcess, startProcess, stopProcess } from './process.ts'
+import { type ProcessSpec, stopProcess } from './process.ts'
+import { controlServer, type ServerControl, startServer } from './server.ts'
 
 export interface RedisOptions {
   /** The folder of an open run. */
@@ -18,18 +17,10 @@ export interface RedisOptions {
   signal?: AbortSignal
 }
 
-export interface Redis {
+/** A Redis of a run's own. Without `aof` it is empty when it starts again. */
+export interface Redis extends ServerControl {
   readonly url: string
   readonly port: number
-  /** Ends it at once, as a crash would. */
-  kill(): Promise<void>
-  /** Starts it again after `kill` or `stop`; without `aof` it is then empty. Resolves when it answers. */
-  start(): Promise<void>
-  /** `kill`, then `start`. */
-  restart(): Promise<void>
-  /** Halts it: connections stay open and nothing answers. */
-  pause(): void
-  resume(): void
   /** Steps its wall clock to so many seconds off the real time. */
   stepClock(offSeconds: number): void
   stop(): Promise<void>
@@ -38,40 +29,26 @@ export interface Redis {
 /** Debian's library that makes a process' clock wrong. */
 export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
+const startLimitMs = 20_000
+
 /** Starts Redis on loopback; resolves when it answers. */
 export async function startRedis(options: RedisOptions): Promise<Redis> {
   const { stateDir, signal } = options
   const port = options.port ?? (await freePort())
   const name = `redis-${port}`
   const spec = redisSpec(name, port, options)
-  const start = async () => {
-    await startProcess(spec)
-    await waitUntil(() => answersPing(port), {
-      what: name,
-      limitMs: 20_000,
-      signal,
-      check: () => assertRunning(stateDir, name),
-    })
-  }
-  const kill = () => stopProcess(stateDir, name, 0)
   const stepClock = (offSeconds: number) => {
     const file = clockFile(stateDir, name)
     writeFileSync(`${file}.part`, offSeconds < 0 ? `${offSeconds}` : `+${offSeconds}`)
     renameSync(`${file}.part`, file)
   }
   if (options.wrongClock) stepClock(0)
-  await start()
+  const readiness = { answers: () => answersPing(port), limitMs: startLimitMs, signal }
+  await startServer(spec, readiness)
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
-    kill,
-    start,
-    restart: async () => {
-      await kill()
-      await start()
-    },
-    pause: () => void signalProcess(stateDir, name, 'SIGSTOP'),
-    resume: () => void signalProcess(stateDir, name, 'SIGCONT'),
+    ...controlServer(spec, readiness),
     stepClock,
     stop: () => stopProcess(stateDir, name, 5000),
   }

@@ -2,16 +2,14 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { waitUntil } from './api-client.ts'
 import type { Cluster } from './cluster.ts'
 import { findProgram } from './command.ts'
-import { assertRunning } from './control-plane.ts'
 import { labImage } from './image/lab.ts'
 import { writeLayout } from './image/layout.ts'
 import { pushLayout } from './image/push.ts'
 import { freePort } from './ports.ts'
-import { startProcess } from './process.ts'
 import type { Progress } from './progress.ts'
+import { startServer } from './server.ts'
 import type { ConfigPlan } from './stack-config.ts'
 
 type Images = ConfigPlan['images']
@@ -70,12 +68,7 @@ export async function startRegistry(stateDir: string, signal?: AbortSignal): Pro
   const storage = { filesystem: { rootdirectory: join(stateDir, name) } }
   const log = { level: 'warn', accesslog: { disabled: true } }
   await writeFile(file, stringify({ version: 0.1, log, storage, http: { addr: address } }))
-  await startProcess({ name, command, args: ['serve', file], stateDir })
-  await waitUntil(async () => (await fetch(`http://${address}/v2/`)).ok, {
-    what: name,
-    limitMs: 10_000,
-    signal,
-    check: () => assertRunning(stateDir, name),
-  })
+  const answers = async () => (await fetch(`http://${address}/v2/`)).ok
+  await startServer({ name, command, args: ['serve', file], stateDir }, { answers, limitMs: 10_000, signal })
   return address
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { waitUntil } from './api-client.ts'
-import { logTail } from './control-plane.ts'
 import { freePort } from './ports.ts'
 import { type StartedProcess, startProcess, stopProcess } from './process.ts'
 import { aborted } from './program.ts'
+import { logTail } from './server.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseTestOptions, UsageError } from './test-options.ts'
+import { UsageError } from './program.ts'
+import { parseTestOptions } from './test-options.ts'
 
 test('without options all is run, on a real node where the machine can have one', () => {
   expect(parseTestOptions([], true)).toMatchObject({ unit: false, realNode: true, cluster: false, whole: true })

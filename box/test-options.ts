@@ -1,5 +1,6 @@
 /** The command line of `npm test`. */
 import { parseArgs } from 'node:util'
+import { UsageError } from './program.ts'
 
 export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
 
@@ -23,9 +24,6 @@ export interface TestOptions {
   readonly vitest: readonly string[]
   readonly choice: { readonly kubeconfig: string | undefined; readonly context: string | undefined }
 }
-
-/** Thrown for a command line that is not understood; the message says what is wrong with it. */
-export class UsageError extends Error {}
 
 /**
  * @param canHaveRealNode whether this machine can

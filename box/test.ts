@@ -2,10 +2,10 @@
 import { existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { whyNoRealNode } from './node-claim.ts'
-import { aborted, runProgram } from './program.ts'
+import { aborted, runCommand } from './program.ts'
 import { createProgress } from './progress.ts'
 import { setup } from './setup.ts'
-import { parseTestOptions, type TestOptions, UsageError, usage } from './test-options.ts'
+import { parseTestOptions, type TestOptions, usage } from './test-options.ts'
 import { onCluster, onRealNode, onRun, type RunContext, setupSuites } from './test-runs.ts'
 import {
   type Counts,
@@ -19,7 +19,6 @@ import {
   sum,
 } from './test-suites.ts'
 
-const usageCode = 2
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
 
 interface Context extends RunContext {
@@ -95,16 +94,4 @@ function stay(context: Context): Promise<number> {
   })
 }
 
-await runProgram(async signal => {
-  if (process.argv.includes('--help')) {
-    process.stdout.write(usage)
-    return 0
-  }
-  try {
-    return await test(parseTestOptions(process.argv.slice(2), whyNoRealNode() === null), signal)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    process.stderr.write(`${error.message}\n\n${usage}`)
-    return usageCode
-  }
-})
+await runCommand({ usage, parse: args => parseTestOptions(args, whyNoRealNode() === null), run: test })

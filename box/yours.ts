@@ -22,7 +22,6 @@ export async function useYours(options: ClusterOptions): Promise<Cluster> {
     registry: null,
     auditLog: null,
     stateDir,
-    apiServer: null,
     ...clusterBasics(kubectl, stateDir),
     stop: async () => {},
   }
