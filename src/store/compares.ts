@@ -48,8 +48,8 @@ export interface PodWord {
   readonly timeoutMs: number
 }
 
-/** Longer than any compare takes; one that takes longer begins again. */
-const markMs = 120_000
+/** How long the mark of a compare stands: longer than any takes; one that takes longer begins again. */
+export const markMs = 120_000
 
 export class CompareStore {
   readonly #connection: Connection

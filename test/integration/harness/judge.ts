@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { markMs } from '../../../src/store/compares.ts'
 import type { Answers, Evidence, LogLine, Usage } from './check/evidence.ts'
 import { toldBy } from './check/evidence.ts'
 import { operationsOf, usersOf } from './check/operations.ts'
@@ -15,6 +16,8 @@ export type { Violation } from './check.ts'
 /** Within which a fleet comes to rest: a lease that runs out after data were lost, then the deletion of what is left. */
 const defaultRestMs = 60_000
 const lookMs = 200
+/** One that compares begins anew within this time. An older mark is of one that was killed, and goes by itself. */
+const turnMs = 15_000
 /** Of more users not every replica is asked for each. */
 const askedUsers = 100
 
@@ -82,11 +85,11 @@ async function operationsUnderWay({ world: { keys, redis } }: Fleet): Promise<re
   const sets = [keys.waiting, keys.owned, keys.deadlines]
   const users = (await Promise.all(sets.map(key => redis.zrange(key, 0, '-1')))).flat()
   const leases = await redis.keys('*:lease:*')
-  const comparing = await redis.exists(keys.mark, keys.compareLease)
+  const comparing = (await redis.exists(keys.compareLease)) > 0 || (await redis.pttl(keys.mark)) > markMs - turnMs
   return [
     ...new Set(users.map(user => `an operation of ${user}`)),
     ...leases.map(key => `the lease ${key}`),
-    ...(comparing > 0 ? ['a compare'] : []),
+    ...(comparing ? ['a compare'] : []),
   ]
 }
 
