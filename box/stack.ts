@@ -11,9 +11,9 @@ import { type ConfigInput, type DemoUsers, makeUsers, stackConfig, writeConfig }
 import { provideImage } from './stack-image.ts'
 import { Replica } from './stack-replicas.ts'
 
-/** What an operator applies. */
-const manifests = ['rbac', 'policy'].map(name => new URL(`../k8s/${name}.yaml`, import.meta.url))
-/** Where k8s/rbac.yaml puts the controller's ServiceAccount. */
+/** What of k8s/ concerns replicas wherever they run: their rights, and what fences them. */
+const manifests = ['namespace', 'rbac', 'policy'].map(name => new URL(`../k8s/base/${name}.yaml`, import.meta.url))
+/** Where k8s/base/rbac.yaml puts the controller's ServiceAccount. */
 const account = { namespace: 'skylab', name: 'skylab' }
 
 export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
@@ -70,7 +70,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
     progress.part('rights in the cluster', () => grantRights(cluster, signal)),
   ])
-  if (cluster.provider === 'yours') progress.say('k8s/*.yaml was applied to your cluster, and stays there.')
+  if (cluster.provider === 'yours')
+    progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to your cluster, and stays there.')
   const users = makeUsers(options.users)
   const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)

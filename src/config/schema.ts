@@ -227,7 +227,7 @@ const times = z.strictObject({
   tombstoneSeconds: seconds(600).describe('how long a finished deletion is remembered, and its events kept'),
   idempotencySeconds: seconds(600).describe('how long an Idempotency-Key is remembered'),
   compareIntervalSeconds: seconds(300).describe('how often records and cluster are compared without an occasion'),
-  policyIntervalSeconds: seconds(120).describe('how often it is asked whether k8s/policy.yaml is at work'),
+  policyIntervalSeconds: seconds(120).describe('how often it is asked whether k8s/base/policy.yaml is at work'),
   drainSeconds: seconds(25).describe('from SIGTERM to the end of the process'),
 })
 

@@ -68,7 +68,7 @@ describe('PolicyWatch', () => {
     return { round, next: () => clock.advance(1100) }
   }
 
-  const missing = 'warn: the admission policy is not at work: apply k8s/policy.yaml'
+  const missing = 'warn: the admission policy is not at work: apply k8s/base/policy.yaml'
 
   it('tells each change once, and the metric what is so', async () => {
     const { round, next } = start('accepted', byRights, byPolicy, byPolicy, 'accepted')

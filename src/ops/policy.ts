@@ -1,5 +1,5 @@
 /**
- * Whether the API server has the policy of `k8s/policy.yaml` at work, which refuses late writes before they are there.
+ * Whether the API server has the policy of `k8s/base/policy.yaml` at work, which refuses late writes before they are there.
  * Asked by a write that it must refuse, and that would change nothing if it did not. Labs are as safe as ever without it:
  * what comes too late is then removed, instead of never being seen.
  */
@@ -89,7 +89,7 @@ export class PolicyWatch {
     metrics.admissionPolicyActive.set(reason === null ? 1 : 0)
     if (this.#missing === (reason !== null)) return
     this.#missing = reason !== null
-    if (this.#missing) log.warn({ reason }, 'the admission policy is not at work: apply k8s/policy.yaml')
+    if (this.#missing) log.warn({ reason }, 'the admission policy is not at work: apply k8s/base/policy.yaml')
     else log.info({}, 'the admission policy is at work')
   }
 }

@@ -1,4 +1,4 @@
-/** What the API server refuses of the controller by k8s/policy.yaml, and of nobody else. */
+/** What the API server refuses of the controller by k8s/base/policy.yaml, and of nobody else. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -175,7 +175,9 @@ interface Manifest {
 }
 
 const manifests = (name: string): Manifest[] =>
-  parseAllDocuments(readFileSync(new URL(`../../k8s/${name}.yaml`, import.meta.url), 'utf8')).map(each => each.toJS())
+  parseAllDocuments(readFileSync(new URL(`../../k8s/base/${name}.yaml`, import.meta.url), 'utf8')).map(each =>
+    each.toJS(),
+  )
 
 test('the policy looks at all that the controller has the right to write', () => {
   const groups = (rule: { apiGroups: string[]; resources: string[] }) =>
@@ -201,7 +203,7 @@ test('a replica tells that the policy is at work', async context => {
 test('a replica whom the policy does not concern says so, works on, and has changed nothing by asking', async context => {
   const { kubeconfig } = testPlace()
   const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig } } })
-  const warning = '"msg":"the admission policy is not at work: apply k8s/policy.yaml"'
+  const warning = '"msg":"the admission policy is not at work: apply k8s/base/policy.yaml"'
   await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
   expect(await told(fleet.url(0))).toBe('0')
   expect(await admin.get('ConfigMap', 'skylab-policy-probe', 'default')).toBeNull()

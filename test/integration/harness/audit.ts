@@ -57,7 +57,7 @@ interface AuditLine {
 
 const writes = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 
-/** Whether it was k8s/policy.yaml that refused a request. */
+/** Whether it was k8s/base/policy.yaml that refused a request. */
 export const isPolicyRefusal = ({ code, message }: AuditedRequest): boolean =>
   code === 403 && message.includes("ValidatingAdmissionPolicy 'skylab'")
 

@@ -72,7 +72,7 @@ export const controls: readonly Control[] = [
   {
     name: 'no-policy',
     attacks: [{ name: 'T3 ', expected: /stale writes refused by the policy/ }],
-    edits: [{ file: 'k8s/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
+    edits: [{ file: 'k8s/base/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
   },
   {
     // A number that Redis alone remembers.
