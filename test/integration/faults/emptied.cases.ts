@@ -137,7 +137,7 @@ async function loseInProgress(fight: Fight, lose: Lose): Promise<void> {
   // An owner that does not know yet may still carry out what Redis has lost, a deletion of a lab that was rebuilt too.
   // A namespace takes longer to go than a lease lasts.
   for (const { user } of cases.filter(({ expected }) => expected === 'gone')) {
-    await eventually('gone', async () => (await user.userStatus()).status === 404, 30_000)
+    await eventually('gone', async () => (await user.userStatus()).status === 404, 60_000)
   }
   for (const { arm } of cases) arm.release()
   await eventually('stale owners give up', async () => {

@@ -77,7 +77,7 @@ async function expectUnharmed(fight: Fight, fleet: Fleet, others: readonly Clien
   expect(await Promise.all(others.map(follow))).toEqual(others.map(() => 'complete'))
   for (const user of others) {
     const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
-    expect(writes.filter(({ resource }) => resource === 'pods')).toHaveLength(1)
+    expect(writes.filter(({ resource, code }) => resource === 'pods' && code < 300)).toHaveLength(1)
   }
   fight.figure('others', others.length)
 }
@@ -104,4 +104,7 @@ async function besideOthers(fight: Fight): Promise<void> {
   await wave.expectNothingLeft(fleet, [...others, maker!, leaver!])
 }
 
-attack(`T22 poison beside ${waitingCount} that wait for their pods`, besideOthers, { concurrent: true })
+attack(`T22 poison beside ${waitingCount} that wait for their pods`, besideOthers, {
+  // With so many its take-overs are timed in nobody's company.
+  concurrent: !isWhole,
+})

@@ -218,7 +218,7 @@ async function tell(fight: Fight): Promise<void> {
   await redis.flushall()
   story.hear(await stream)
   arm.release()
-  await eventually('gone', async () => (await half.userStatus()).status === 404, 30_000)
+  await eventually('gone', async () => (await half.userStatus()).status === 404, 60_000)
   await eventually('rebuilt', async () => (await running.userStatus()).status === 200)
   await story.look('when Redis was emptied', { ...inTheClear, ...always })
 
