@@ -4,6 +4,7 @@ import type { Identity, Scope } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
+import { onceSent } from './bound-requests.ts'
 import type { ApiEnv } from './env.ts'
 import type { PerUserLimit } from './limits.ts'
 
@@ -12,20 +13,27 @@ type Audience = 'user' | 'admin'
 
 const scopes: Record<Audience, Scope> = { user: 'exec:notebook', admin: 'admin:jupyterlab' }
 
+export interface AdmitParts {
+  readonly identity: IdentityProvider
+  readonly requests: PerUserLimit
+  /** `api.limits.maxUsernameBytes` */
+  readonly maxUsernameBytes: number
+}
+
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
-export function admit(audience: Audience, identity: IdentityProvider, requests: PerUserLimit) {
+export function admit(audience: Audience, { identity, requests, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const caller = await identity.identify(c.req.raw.headers)
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
-    checkUsername(username ?? caller.username)
+    checkUsername(username ?? caller.username, maxUsernameBytes)
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
       await next()
     } finally {
-      leave()
+      onceSent(c, leave)
     }
   })
 }

@@ -203,7 +203,7 @@ describe('bounds', () => {
       request.entered()
       return request.answer
     }
-    const call = api({ running }, {}, { maxRequestsPerUser: 2 })
+    const call = api({ running }, {}, { limits: { maxRequestsPerUser: 2 } })
     const begin = async () => {
       const [entered, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<string[]>()]
       held.push({ entered: entered.resolve, answer: answer.promise })

@@ -1,18 +1,29 @@
 /** The API as a value: tests call it without a port, `server.ts` gives it one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
+import { boundRequests } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
+import { checkHead } from './head.ts'
 import { addHealthRoutes } from './health.ts'
 import { addLabRoutes } from './labs.ts'
 import { requestLog } from './request-log.ts'
 
 /** Makes the API: the routes of SQR-066 under the configured prefix, and `/healthz`, `/readyz`, `/metrics`. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
-  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid })
+  const { limits, prefix } = parts.config.api
+  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: pathAsSent })
   app.onError(onError)
   app.notFound(notFound)
   app.use(requestLog(parts))
+  app.use(checkHead(limits))
+  // Probes and Prometheus are answered however many ask for labs.
+  app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   addHealthRoutes(app, parts)
   addLabRoutes(app, parts)
   return app
+}
+
+/** Routes are found by the very path that proxies before us saw; only what stands for a name in it is decoded, and once. */
+function pathAsSent(request: Request): string {
+  return new URL(request.url).pathname
 }

@@ -127,6 +127,49 @@ describe('POST labs/<username>/create', () => {
     expect(seen).toEqual([])
   })
 
+  it.each([
+    ['another character set', 'application/json; charset=utf-16', undefined],
+    ['a type that JSON is only the form of', 'application/merge-patch+json', undefined],
+    ['two types in one', 'application/json, text/plain', undefined],
+    ['a compressed body', 'application/json', 'gzip'],
+  ])('answers %s with 415', async (_, type, encoding) => {
+    const { call, seen } = recorder()
+    const headers = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
+    const response = await call('POST', 'labs/rra/create', 'rra', { body: '{"options": {}}', headers })
+    expect(response.status).toBe(415)
+    await detailOf(response)
+    expect(seen).toEqual([])
+  })
+
+  it('refuses a key that stands twice, and what is too deep, wherever that is', async () => {
+    const { call, seen } = recorder()
+    const bodies = [
+      '{"options": {"size": "a", "size": "b"}}',
+      `{"options": {"_xsrf": ${'['.repeat(7)}${']'.repeat(7)}}}`,
+    ]
+    for (const body of bodies) {
+      expect((await call('POST', 'labs/rra/create', 'rra', jsonBody(body))).status).toBe(422)
+    }
+    expect(seen).toEqual([])
+  })
+
+  it('refuses what says more than is permitted', async () => {
+    const create: LabService['create'] = () => Promise.reject(new Error('it was taken'))
+    const call = api({ create }, {}, { limits: { maxEnvEntries: 1, maxUsernameBytes: 3 } })
+    const response = await call('POST', 'labs/rra/create', 'rra', jsonBody({ options: {}, env: { A: '', B: '' } }))
+    expect([response.status, (await detailOf(response)).loc]).toEqual([422, ['body', 'env']])
+    const longName = await call('POST', 'labs/both/create', 'both', jsonBody({ options: {} }))
+    expect([longName.status, (await detailOf(longName)).loc]).toEqual([422, ['path', 'username']])
+  })
+
+  it('answers with less than it was sent', async () => {
+    const { call } = recorder()
+    const env = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`-${i}${'x'.repeat(500)}`, '']))
+    const text = await (await call('POST', 'labs/rra/create', 'rra', jsonBody({ options: {}, env }))).text()
+    expect(JSON.parse(text).detail.length).toBe(50)
+    expect(text.length).toBeLessThan(20_000)
+  })
+
   it('takes JSON with a character set, in any case', async () => {
     const { call } = recorder()
     const headers = { 'Content-Type': 'Application/JSON; charset=utf-8' }

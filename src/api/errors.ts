@@ -9,9 +9,28 @@ import type { ApiEnv } from './env.ts'
 /** Where a validator of the framework looked, in the words of `loc`. */
 const places: Record<string, string> = { json: 'body', param: 'path', header: 'header', query: 'query' }
 
+/** More is told of no request: an answer must not be larger than what it answers. */
+const maxDetails = 50
+const maxNameLength = 128
+
 export function errorResponse(error: ApiError): Response {
   const headers = { 'Content-Type': 'application/json', ...error.headers }
-  return new Response(JSON.stringify({ detail: error.detail }), { status: error.status, headers })
+  return new Response(JSON.stringify(errorBodyOf(error)), { status: error.status, headers })
+}
+
+/** The one form, with what clients name things by cut short. */
+export function errorBodyOf({ detail }: ApiError): { detail: ErrorDetail[] } {
+  return {
+    detail: detail.slice(0, maxDetails).map(({ msg, type, loc }) => ({
+      msg,
+      type,
+      ...(loc && { loc: loc.map(part => (typeof part === 'string' ? shortened(part) : part)) }),
+    })),
+  }
+}
+
+function shortened(name: string): string {
+  return name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength)}…`
 }
 
 /** What a thrown error tells the client; undefined for one that nobody foresaw. */
@@ -50,7 +69,7 @@ export function methodNotAllowed(allowed: readonly string[]) {
   return () => errorResponse(error)
 }
 
-/** 413, for bodies beyond `api.maxBodyBytes`. */
+/** 413, for bodies beyond `api.limits.maxBodyBytes`. */
 export function tooLarge(): never {
   throw new ApiError(413, { msg: 'the body is too large', type: 'too_large', loc: ['body'] })
 }

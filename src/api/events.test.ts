@@ -62,7 +62,7 @@ describe('GET labs/<username>/events', () => {
         return feed
       },
     })
-    const parts = apiParts({ labs }, { maxStreamsPerUser: 2 })
+    const parts = apiParts({ labs }, { limits: { maxStreamsPerUser: 2 } })
     const app = createApi(parts)
     const open = (who: string) =>
       app.request(`/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })

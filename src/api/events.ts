@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import type { EventFeed } from '../ops/service.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { noLab } from './errors.ts'
-import { PerUserLimit } from './limits.ts'
+import { PerUserLimit, TotalLimit } from './limits.ts'
 import { EventPump, preamble, type StreamEnd } from './sse.ts'
 
 const streamHeaders = {
@@ -15,12 +15,15 @@ const streamHeaders = {
 
 export class EventRoute {
   readonly #parts: ApiParts
-  readonly #limit: PerUserLimit
+  readonly #ofUser: PerUserLimit
+  readonly #ofAll: TotalLimit
   readonly #open = new Set<EventPump>()
 
   constructor(parts: ApiParts) {
     this.#parts = parts
-    this.#limit = new PerUserLimit(parts.config.api.maxStreamsPerUser, 'event streams')
+    const { maxStreams, maxStreamsPerUser } = parts.config.api.limits
+    this.#ofUser = new PerUserLimit(maxStreamsPerUser, 'event streams')
+    this.#ofAll = new TotalLimit(maxStreams, 'event streams')
     parts.draining?.addEventListener('abort', () => {
       for (const pump of this.#open) pump.stop()
     })
@@ -38,13 +41,13 @@ export class EventRoute {
 
   #stream(c: Context<ApiEnv>, username: string, feed: EventFeed): ReadableStream<Uint8Array> {
     const { config, clock, metrics } = this.#parts
-    const leave = this.#limit.enter(username)
+    const leave = this.#enter(username)
     const log = c.get('log')
     const outgoing = c.env?.outgoing
     const pump = new EventPump(feed, {
       clock,
       heartbeatMs: config.api.heartbeatSeconds * 1000,
-      writeTimeoutMs: config.api.writeTimeoutSeconds * 1000,
+      writeTimeoutMs: config.api.limits.writeTimeoutSeconds * 1000,
       // Ending the stream would leave a socket open that nobody reads.
       sever: outgoing && (() => outgoing.destroy()),
       onEnd: (end, err) => {
@@ -58,6 +61,20 @@ export class EventRoute {
     this.#open.add(pump)
     metrics.eventStreamsOpen.set(this.#open.size)
     return pump.start()
+  }
+
+  #enter(username: string): () => void {
+    const leaveUser = this.#ofUser.enter(username)
+    try {
+      const leaveAll = this.#ofAll.enter()
+      return () => {
+        leaveUser()
+        leaveAll()
+      }
+    } catch (error) {
+      leaveUser()
+      throw error
+    }
   }
 }
 

@@ -1,27 +1,22 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi'
-import { createMiddleware } from 'hono/factory'
 import { admit } from './admit.ts'
-import { limitBody } from './body.ts'
+import { readJson } from './body.ts'
+import { checkCreate } from './bounds.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
-import { methodNotAllowed, noLab, notJson } from './errors.ts'
+import { methodNotAllowed, noLab } from './errors.ts'
 import { EventRoute } from './events.ts'
 import { PerUserLimit } from './limits.ts'
 import { createBody, createHeaders, errorBody, eventsHeaders, labStatus, userList, userPath } from './schemas.ts'
 import { labStatusJson } from './status.ts'
 
-/** A body must say that it is JSON, also when it is empty. */
-const requireJson = createMiddleware(async (c, next) => {
-  if (c.req.header('content-type') === undefined) throw notJson()
-  await next()
-})
-
 export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
   const { config, labs } = parts
-  const prefix = config.api.prefix
-  const requests = new PerUserLimit(config.api.maxRequestsPerUser, 'requests')
-  const asUser = admit('user', parts.identity, requests)
-  const asAdmin = admit('admin', parts.identity, requests)
+  const { prefix, limits } = config.api
+  const requests = new PerUserLimit(limits.maxRequestsPerUser, 'requests')
+  const { maxUsernameBytes } = limits
+  const asUser = admit('user', { identity: parts.identity, requests, maxUsernameBytes })
+  const asAdmin = admit('admin', { identity: parts.identity, requests, maxUsernameBytes })
   const routes = labRoutes(prefix)
 
   app.openapi({ ...routes.list, middleware: [asAdmin] as const }, async c => c.json(await labs.running(), 200))
@@ -34,14 +29,13 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
     return c.json(await statusOf(c.get('caller').username), 200)
   })
 
-  app.openapi(
-    { ...routes.create, middleware: [asUser, limitBody(config.api.maxBodyBytes), requireJson] as const },
-    async c => {
-      const caller = c.get('caller')
-      await labs.create(caller, c.req.valid('json'), c.req.valid('header')['idempotency-key'])
-      return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
-    },
-  )
+  app.openapi({ ...routes.create, middleware: [asUser, readJson(limits)] as const }, async c => {
+    const caller = c.get('caller')
+    const request = c.req.valid('json')
+    checkCreate(limits, request)
+    await labs.create(caller, request, c.req.valid('header')['idempotency-key'])
+    return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
+  })
 
   app.openapi({ ...routes.remove, middleware: [asAdmin] as const }, async c => {
     if (!(await labs.delete(c.req.valid('param').username))) throw noLab('this user has no lab')

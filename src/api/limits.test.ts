@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { PerUserLimit } from './limits.ts'
+import { PerUserLimit, TotalLimit } from './limits.ts'
 
 it('counts each user apart', () => {
   const limit = new PerUserLimit(1, 'requests')
@@ -17,4 +17,16 @@ it('forgets users who hold nothing', () => {
   expect(limit.users).toBe(1)
   leaves[1]!()
   expect(limit.users).toBe(0)
+})
+
+it('counts what all hold together, and says when to come again', () => {
+  const bytes = new TotalLimit(10, 'bytes')
+  const leave = bytes.enter(6)
+  expect(() => bytes.enter(5)).toThrow(
+    expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } }) as Error,
+  )
+  bytes.enter(4)
+  leave()
+  expect(bytes.held).toBe(4)
+  bytes.enter(6)
 })

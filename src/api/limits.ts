@@ -1,5 +1,5 @@
-/** Bounds on what one user may hold at once in this replica. */
-import { ApiError } from '../errors.ts'
+/** Bounds on what is held at once in this replica: by one user, and by all together. */
+import { ApiError, unavailable } from '../errors.ts'
 
 export class PerUserLimit {
   readonly #max: number
@@ -36,5 +36,36 @@ export class PerUserLimit {
     // Names of users who hold nothing are forgotten, or the map would grow with all who ever came.
     if (held <= 1) this.#held.delete(username)
     else this.#held.set(username, held - 1)
+  }
+}
+
+/** What all users hold together. */
+export class TotalLimit {
+  readonly #max: number
+  readonly #what: string
+  #held = 0
+
+  /** @param what the things counted, in the words of the answer */
+  constructor(max: number, what: string) {
+    this.#max = max
+    this.#what = what
+  }
+
+  /**
+   * Counts more.
+   * @returns to be called, once, when it is over
+   * @throws {ApiError} 503 with `Retry-After` when that would be more than is permitted; another replica may have room
+   */
+  enter(amount = 1): () => void {
+    if (this.#held + amount > this.#max) throw unavailable(`this replica has too many ${this.#what} at once`)
+    this.#held += amount
+    return () => {
+      this.#held -= amount
+    }
+  }
+
+  /** How much is held now. */
+  get held(): number {
+    return this.#held
   }
 }

@@ -68,7 +68,7 @@ describe('what Node refuses', () => {
   })
 
   it('a body beyond the bound is 413, with and without a length', async () => {
-    const server = await start({}, { maxBodyBytes: 10 })
+    const server = await start({}, { limits: { maxBodyBytes: 10 } })
     const head = `POST ${prefix}/labs/rra/create HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nAuthorization: Bearer rra-token\r\n`
     const body = '{"options": {}, "env": {}}'
     const chunked = `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
@@ -77,9 +77,12 @@ describe('what Node refuses', () => {
     }
   })
 
-  it('a request without a host is answered all the same', async () => {
-    const reply = await replyOn(await raw(await start(), 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'))
-    expect(reply).toEqual({ status: 200, body: { status: 'ok' } })
+  it('a host must be named, but for those who speak HTTP/1.0', async () => {
+    const server = await start()
+    const reply = await replyOn(await raw(server, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'))
+    expect(reply).toMatchObject({ status: 400, body: { detail: [{ loc: ['header', 'host'] }] } })
+    const old = await replyOn(await raw(server, 'GET /healthz HTTP/1.0\r\n\r\n'))
+    expect(old).toEqual({ status: 200, body: { status: 'ok' } })
   })
 })
 

@@ -1,22 +1,16 @@
 /** Gives the API a port. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { ApiError } from '../errors.ts'
+import type { Limits } from '../config/limits.ts'
 import { createApi } from './app.ts'
+import { boundConnections, boundPipeline } from './connections.ts'
 import type { ApiParts } from './env.ts'
 import { errorResponse } from './errors.ts'
+import { hangUp, noTunnel, notHttp, onClientError, onExpectation } from './refusals.ts'
 
-/**
- * Longer than balancers keep an idle connection (60 s as a rule): whoever closes first while the other sends makes a
- * request fail.
- */
-const keepAliveTimeoutMs = 75_000
-const headersTimeoutMs = 15_000
-/** From the first byte of a request to the last of its body; answers, and so event streams, take what they take. */
-const requestTimeoutMs = 30_000
-const maxHeaderBytes = 16_384
+/** How often it is looked which requests are overdue: one is cut that much later at most. */
+const longestLookMs = 1000
 
 export interface ApiServer {
   readonly host: string
@@ -35,18 +29,7 @@ export interface ApiServer {
 export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise<ApiServer> {
   const draining = new AbortController()
   const app = createApi({ ...parts, draining: draining.signal })
-  const server = createServer(
-    {
-      keepAliveTimeout: keepAliveTimeoutMs,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      maxHeaderSize: maxHeaderBytes,
-      // Node's own refusal has no body; that of the listener has.
-      requireHostHeader: false,
-    },
-    getRequestListener(app.fetch, { hostname: 'localhost', errorHandler: badRequest }),
-  )
-  server.on('clientError', refuse)
+  const server = serverFor(parts.config.api.limits, app.fetch)
   // Before the app's own listener, which may send the head at once.
   server.prependListener('request', (_, outgoing) => {
     if (draining.signal.aborted) outgoing.setHeader('Connection', 'close')
@@ -64,6 +47,33 @@ export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise
       await close(server, graceMs, parts)
     },
   }
+}
+
+function serverFor(limits: Limits, fetch: Parameters<typeof getRequestListener>[0]): Server {
+  const listener = getRequestListener(fetch, { hostname: 'localhost', errorHandler: () => errorResponse(notHttp) })
+  const headersTimeout = limits.headersTimeoutSeconds * 1000
+  const server = createServer(
+    {
+      keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
+      headersTimeout,
+      // Answers, and so event streams, take what they take.
+      requestTimeout: limits.requestTimeoutSeconds * 1000,
+      connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
+      maxHeaderSize: limits.maxHeaderBytes,
+      // Node's own refusal has no body; that of the app has.
+      requireHostHeader: false,
+    },
+    boundPipeline(listener, limits.maxPipelinedRequests),
+  )
+  // Beyond its own bound Node drops headers without a word; the app counts them.
+  server.maxHeadersCount = 0
+  // Whoever reads no answer, or sends nothing more and waits for none.
+  server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
+  boundConnections(server, limits.maxConnections)
+  server.on('clientError', onClientError)
+  server.on('checkExpectation', onExpectation)
+  server.on('connect', (_, socket) => hangUp(socket, noTunnel))
+  return server
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -86,26 +96,4 @@ async function close(server: Server, graceMs: number, { clock }: Pick<ApiParts, 
   await closed
   over.abort()
   await deadline
-}
-
-/** The answer to a request that cannot be given to the app. */
-function badRequest(): Response {
-  return errorResponse(new ApiError(400, { msg: 'not a well-formed request', type: 'malformed' }))
-}
-
-const refusals: Record<string, { status: string; msg: string }> = {
-  HPE_HEADER_OVERFLOW: { status: '431 Request Header Fields Too Large', msg: 'the headers are too large' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', msg: 'the request took too long to arrive' },
-}
-
-/** Answers what Node could not parse as HTTP in the form of all errors, and hangs up. */
-function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const { status, msg } = refusals[error.code ?? ''] ?? { status: '400 Bad Request', msg: 'not a well-formed request' }
-  const body = JSON.stringify({ detail: [{ msg, type: 'malformed' }] })
-  const head = ['Connection: close', 'Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]
-  socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\n\r\n${body}`)
 }

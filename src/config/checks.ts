@@ -6,7 +6,7 @@ const promisedSizes = ['small', 'medium', 'large']
 
 /** @returns one line for each demand that is not met */
 export function crossProblems(config: Config): string[] {
-  return [...sizeProblems(config), ...timeProblems(config)]
+  return [...sizeProblems(config), ...timeProblems(config), ...limitProblems(config)]
 }
 
 /** @returns what an operator should know although it is permitted */
@@ -35,6 +35,22 @@ function timeProblems({ engine, redis }: Config): string[] {
   if (engine.scanIntervalMs > engine.leaseTtlMs) problems.push('engine.scanIntervalMs: is more than engine.leaseTtlMs')
   if (redis.commandTimeoutMs * 3 > engine.leaseTtlMs) {
     problems.push('redis.commandTimeoutMs: is more than a third of engine.leaseTtlMs')
+  }
+  return problems
+}
+
+function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] {
+  const problems: string[] = []
+  // The server would not start.
+  if (limits.headersTimeoutSeconds > limits.requestTimeoutSeconds) {
+    problems.push('api.limits.headersTimeoutSeconds: is more than api.limits.requestTimeoutSeconds')
+  }
+  // Each silent event stream would be cut.
+  if (limits.stallTimeoutSeconds <= heartbeatSeconds) {
+    problems.push('api.limits.stallTimeoutSeconds: is not more than api.heartbeatSeconds')
+  }
+  if (limits.maxBodyBytes > limits.maxBodyBytesInFlight) {
+    problems.push('api.limits.maxBodyBytes: is more than api.limits.maxBodyBytesInFlight')
   }
   return problems
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { parseQuantity } from '../kube/quantity.ts'
+import { limits } from './limits.ts'
 
 const seconds = (value: number) => z.number().positive().default(value)
 const ms = (value: number) => z.number().int().positive().default(value)
@@ -57,21 +58,8 @@ const api = z.strictObject({
     .regex(/^(\/[a-z0-9._-]+)+$/)
     .default('/nublado/spawner/v1')
     .describe('path under which the routes of SQR-066 stand'),
-  maxBodyBytes: z.number().int().positive().default(1_048_576).describe('largest body of a request; beyond it, 413'),
   heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
-  writeTimeoutSeconds: seconds(10).describe('a reader that takes nothing for so long is cut'),
-  maxStreamsPerUser: z
-    .number()
-    .int()
-    .positive()
-    .default(20)
-    .describe('event streams that a user may have open at once, per replica; beyond it, 429'),
-  maxRequestsPerUser: z
-    .number()
-    .int()
-    .positive()
-    .default(512)
-    .describe('requests of a user in flight at once, per replica; beyond it, 429. A Hub is one user'),
+  limits: limits.prefault({}),
 })
 
 const redis = z.strictObject({

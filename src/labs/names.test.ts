@@ -67,18 +67,33 @@ describe('labNames', () => {
 
 describe('checkUsername', () => {
   it('accepts what people are called', () => {
-    for (const name of ['ada', 'Ada Lovelace', 'zoë@example.org', 'a'.repeat(256), '...', '雪', "o'neill"]) {
+    for (const name of [
+      'ada',
+      'Ada Lovelace',
+      'zoë@example.org',
+      'a'.repeat(255),
+      '雪'.repeat(85),
+      '...',
+      '雪',
+      "o'neill",
+    ]) {
       expect(() => checkUsername(name)).not.toThrow()
     }
   })
 
   it.each([
     ['', 'is empty'],
-    ['a'.repeat(257), 'is longer than 256 characters'],
+    ['a'.repeat(256), 'is longer than 255 bytes'],
+    ['雪'.repeat(86), 'is longer than 255 bytes'],
     ['a\nb', 'contains a control character'],
     ['a\u0000', 'contains a control character'],
     ['a\u0085', 'contains a control character'],
     ['a\u2028', 'contains a control character'],
+    ['a\u202eb', 'contains a character that is not seen'],
+    ['a\u2066b', 'contains a character that is not seen'],
+    ['a\u200bb', 'contains a character that is not seen'],
+    ['\ufeffa', 'contains a character that is not seen'],
+    ['a\u00adb', 'contains a character that is not seen'],
     ['a:b', 'contains ":" or "/"'],
     ['a/b', 'contains ":" or "/"'],
     ['.', 'is the name of a folder'],

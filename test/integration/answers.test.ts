@@ -16,7 +16,7 @@ const fleet = useFleet({
     'no-uid': { uid: null },
     'no-gid': { gid: null },
   },
-  config: { api: { maxBodyBytes, maxStreamsPerUser: 2 } },
+  config: { api: { limits: { maxBodyBytes, maxStreamsPerUser: 2 } } },
 })
 
 /** One line of the table: who asks for what, and what comes back. */

@@ -184,7 +184,7 @@ async function expectKept(story: Story): Promise<void> {
 
 async function tell(fight: Fight): Promise<void> {
   const { config } = wave.waveFleet
-  const fleet = await fight.fleet({ ...wave.waveFleet, config: { ...config, api: { maxBodyBytes } } })
+  const fleet = await fight.fleet({ ...wave.waveFleet, config: { ...config, api: { limits: { maxBodyBytes } } } })
   fleet.expects({ redisLoss: true })
   const story = new Story(fight, fleet)
   await plantCredentials(story)

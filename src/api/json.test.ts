@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../errors.ts'
+import { checkedJson } from './json.ts'
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+function refusal(body: Uint8Array, maxDepth = 8): ApiError {
+  try {
+    checkedJson(body, maxDepth)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('it was taken')
+}
+
+it('gives the text of what says one thing', () => {
+  const text = '{"a": {"b": [1, {"b": "\\"b\\": 雪"}], "c": ""}, "b": null, "__proto__": {"a": 1}}'
+  expect(checkedJson(bytes(text), 8)).toBe(text)
+})
+
+describe('refuses', () => {
+  it.each([
+    ['nothing', bytes('')],
+    ['half of it', bytes('{"a": ')],
+    ['more than one', bytes('{} {}')],
+    ['a comment', bytes('{} // x')],
+    ['a comma too many', bytes('{"a": 1,}')],
+    ['a number that is none', bytes('{"a": NaN}')],
+    ['a byte order mark', bytes('\ufeff{}')],
+    ['UTF-16', new Uint8Array(Buffer.from('{}', 'utf16le'))],
+    ['a byte that is no UTF-8', new Uint8Array(Buffer.from('{"a": "\xff"}', 'latin1'))],
+    ['an overlong form', new Uint8Array(Buffer.from('{"a": "\xc0\xaf"}', 'latin1'))],
+    ['half a surrogate pair', new Uint8Array(Buffer.from('{"a": "\xed\xa0\x80"}', 'latin1'))],
+  ])('%s, as malformed', (_, body) => {
+    expect(refusal(body)).toMatchObject({ status: 400, detail: [{ type: 'malformed', loc: ['body'] }] })
+  })
+
+  it.each([
+    ['{"a": 1, "a": 1}', ['body', 'a']],
+    ['{"a": {"b": [{}, {"c": 1, "d": 2, "c": 3}]}}', ['body', 'a', 'b', 1, 'c']],
+    ['{"a": 1, "\\u0061": 2}', ['body', 'a']],
+    ['{"__proto__": 1, "__proto__": 2}', ['body', '__proto__']],
+  ])('a key that stands twice: %s', (text, loc) => {
+    expect(refusal(bytes(text))).toMatchObject({ status: 422, detail: [{ type: 'duplicate_key', loc }] })
+  })
+
+  it.each([
+    ['{"a": {"b": ["x", "\\ud800"]}}', ['body', 'a', 'b', 1]],
+    ['{"a": {"\\udc00": 1}}', ['body', 'a']],
+  ])('half a character: %s', (text, loc) => {
+    expect(refusal(bytes(text))).toMatchObject({ status: 422, detail: [{ type: 'invalid', loc }] })
+  })
+
+  it('what is deeper than the bound, however deep', () => {
+    expect(() => checkedJson(bytes('[[{"a": 1}]]'), 3)).not.toThrow()
+    expect(refusal(bytes('[[{"a": []}]]'), 3)).toMatchObject({ status: 422, detail: [{ type: 'too_deep' }] })
+    const [opened, closed] = ['['.repeat(500_000), ']'.repeat(500_000)]
+    expect(refusal(bytes(opened + closed))).toMatchObject({ status: 422 })
+    expect(refusal(bytes(opened))).toMatchObject({ status: 400 })
+  })
+})

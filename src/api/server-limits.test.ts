@@ -1,0 +1,251 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { Registry } from 'prom-client'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Limits } from '../config/limits.ts'
+import type { LabService } from '../ops/service.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { type ApiServer, startApiServer } from './server.ts'
+import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from './testing.ts'
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function start(limits: Partial<Limits>, script: Partial<LabService> = {}): Promise<ApiServer> {
+  const clock = new ManualClock()
+  const parts = apiParts(
+    { clock, labs: scriptedLabs(script), metrics: createMetrics(new Registry()) },
+    { host: '127.0.0.1', port: 0, heartbeatSeconds: 0.05, limits },
+  )
+  const server = await startApiServer(parts)
+  cleanUps.push(async () => {
+    const closed = server.close(1)
+    clock.advance(1)
+    await closed
+  })
+  return server
+}
+
+async function dial({ port }: ApiServer): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  // Who is cut may hear of it by a reset.
+  socket.on('error', () => {})
+  cleanUps.push(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+const auth = 'Host: x\r\nAuthorization: Bearer rra-token\r\n'
+const status = `GET ${prefix}/user-status HTTP/1.1\r\n${auth}\r\n`
+const create = (headers: string) =>
+  `POST ${prefix}/labs/rra/create HTTP/1.1\r\n${auth}Content-Type: application/json\r\n${headers}\r\n`
+
+/** All that is answered until the connection ends. */
+async function said(socket: Socket): Promise<string> {
+  return text(socket)
+}
+
+async function ask(server: ApiServer, request: string): Promise<string> {
+  const socket = await dial(server)
+  socket.end(request)
+  return said(socket)
+}
+
+const statusesOf = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
+
+/** Answers when a test says so. */
+function heldStatus() {
+  const entered: (() => void)[] = []
+  const waiting: ((state: null) => void)[] = []
+  const script: LabService['status'] = () => {
+    entered.shift()?.()
+    return new Promise(resolve => waiting.push(resolve))
+  }
+  return {
+    script,
+    next: () => new Promise<void>(resolve => entered.push(resolve)),
+    answerAll: () => {
+      for (const answer of waiting.splice(0)) answer(null)
+    },
+  }
+}
+
+describe('connections', () => {
+  it('beyond the bound are told so and closed, until another one ends', async () => {
+    const server = await start({ maxConnections: 1 })
+    const first = await dial(server)
+    const refused = await said(await dial(server))
+    expect(refused).toMatch(/^HTTP\/1\.1 503 .*^Retry-After: 1\r$.*"type":"unavailable"/ms)
+    first.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(statusesOf(await said(first))).toEqual([200])
+    expect(statusesOf(await ask(server, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toEqual([
+      200,
+    ])
+  })
+
+  it('that are refused carry out nothing', async () => {
+    let asked = 0
+    const server = await start({ maxConnections: 1 }, { create: async () => void asked++ })
+    await dial(server)
+    const surplus = await dial(server)
+    surplus.write(`${create('Content-Length: 15\r\n')}{"options": {}}`)
+    expect(statusesOf(await said(surplus))).toEqual([503])
+    expect(asked).toBe(0)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['half a head', 'GET / HTTP/1.1\r\nHost'],
+  ])('that send %s are cut', async (_, sent) => {
+    const server = await start({ headersTimeoutSeconds: 0.1 })
+    const socket = await dial(server)
+    socket.write(sent)
+    expect(await said(socket)).toMatch(/^HTTP\/1\.1 408 .*"type":"malformed"/s)
+  })
+
+  it('that send their body too slowly are cut', async () => {
+    let asked = 0
+    const limits = { headersTimeoutSeconds: 0.1, requestTimeoutSeconds: 0.2 }
+    const server = await start(limits, { create: async () => void asked++ })
+    for (const length of ['Content-Length: 15', 'Transfer-Encoding: chunked']) {
+      const socket = await dial(server)
+      socket.write(`${create(`${length}\r\n`)}3\r\n{"o`)
+      expect(statusesOf(await said(socket))).toEqual([408])
+    }
+    expect(asked).toBe(0)
+    // Nor is it told as a failure of the server's own.
+    const metrics = await ask(server, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+    expect(metrics).toContain('status="408"} 2')
+    expect(metrics).not.toContain('status="5')
+  })
+
+  it('on which an answer is not read are cut', async () => {
+    const names = Array.from({ length: 400_000 }, (_, i) => `user-${i}-with-a-long-name`)
+    const server = await start({ stallTimeoutSeconds: 0.3 }, { running: async () => names })
+    const socket = await dial(server)
+    socket.write(`GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hub-token\r\n\r\n`)
+    socket.pause()
+    // Who is cut cannot be told: it shows in that the server, which waits for all connections, can close.
+    const closed = once(socket, 'close')
+    const gone = server.close(600_000)
+    await gone
+    socket.resume()
+    await closed
+  })
+
+  it('on which events are sent stay, however long', async () => {
+    const feed = new ScriptedFeed()
+    const server = await start({ stallTimeoutSeconds: 0.2 }, { events: async () => feed })
+    const socket = await dial(server)
+    socket.write(`GET ${prefix}/labs/rra/events HTTP/1.1\r\n${auth}\r\n`)
+    await once(socket, 'data')
+    expect(socket.destroyed).toBe(false)
+  })
+})
+
+describe('requests', () => {
+  it('that wait on one connection are refused beyond the bound, in their turn', async () => {
+    const held = heldStatus()
+    const server = await start({ maxPipelinedRequests: 2 }, { status: held.script })
+    const socket = await dial(server)
+    const both = [held.next(), held.next()]
+    socket.write(status.repeat(3))
+    await Promise.all(both)
+    held.answerAll()
+    expect(statusesOf(await said(socket))).toEqual([404, 404, 429])
+  })
+
+  it('of all users are bounded, and probes are not', async () => {
+    const held = heldStatus()
+    const server = await start({ maxRequests: 1 }, { status: held.script })
+    const socket = await dial(server)
+    const entered = held.next()
+    socket.write(status)
+    await entered
+    const refused = await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect(refused).toMatch(/^HTTP\/1\.1 503 .*^retry-after: 1\r$/ims)
+    expect(statusesOf(await ask(server, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([200])
+    held.answerAll()
+    await once(socket, 'data')
+    expect(statusesOf(await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([401])
+  })
+
+  it('whose client went away give their place back', async () => {
+    const held = heldStatus()
+    const server = await start({ maxRequests: 2 }, { status: held.script })
+    const socket = await dial(server)
+    const both = [held.next(), held.next()]
+    // The second waits for the first on the same connection, and never gets one of its own.
+    socket.write(status.repeat(2))
+    await Promise.all(both)
+    const closed = once(socket, 'close')
+    socket.destroy()
+    await closed
+    held.answerAll()
+    let last = 0
+    while (last !== 401) last = statusesOf(await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))[0]!
+  })
+
+  it('with bodies take no more memory together than the bound, and give it back', async () => {
+    const server = await start({ maxBodyBytes: 20, maxBodyBytesInFlight: 30 })
+    const slow = await dial(server)
+    slow.write(`${create('Transfer-Encoding: chunked\r\n')}1\r\n{\r\n`)
+    const other = () => ask(server, `${create('Content-Length: 15\r\n')}{"options": {}}`)
+    // Until the first has been read so far.
+    let refused = ''
+    while (!refused.includes(' 503 ')) refused = await other()
+    expect(refused).toMatch(/bytes of bodies/)
+    slow.end('1\r\n}\r\n0\r\n\r\n')
+    expect(statusesOf(await said(slow))).toEqual([422])
+    expect(statusesOf(await other())).toEqual([303])
+  })
+})
+
+it('event streams of all users are bounded together', async () => {
+  const server = await start({ maxStreams: 1 }, { events: async () => new ScriptedFeed() })
+  const events = (who: string) =>
+    `GET ${prefix}/labs/${who}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${who}-token\r\n\r\n`
+  const first = await dial(server)
+  first.write(events('rra'))
+  await once(first, 'data')
+  expect(await ask(server, events('both'))).toMatch(/^HTTP\/1\.1 503 .*^retry-after: 1\r$/ims)
+  const closed = once(first, 'close')
+  first.destroy()
+  await closed
+  const second = await dial(server)
+  for (;;) {
+    second.write(events('both'))
+    const [answer] = await once(second, 'data')
+    if (String(answer).startsWith('HTTP/1.1 200')) break
+  }
+})
+
+describe('heads', () => {
+  it.each([
+    ['too many headers', 431, `GET /healthz HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(100)}\r\n`],
+    ['a path that is too long', 414, `GET /${'x'.repeat(4096)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['two hosts', 400, 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+    ['two tokens', 400, `GET ${prefix}/labs HTTP/1.1\r\n${auth}authorization: Bearer hub-token\r\n\r\n`],
+    ['dots', 400, `GET ${prefix}/../../../metrics HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['encoded dots', 400, `GET ${prefix}/user-status/%2E%2e/labs HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['an overlong slash', 400, `GET ${prefix}/labs/a%c0%afb HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['half a percent-encoding', 400, `GET ${prefix}/labs/a%4 HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['bytes that are not encoded', 400, `GET ${prefix}/labs/\u00e9 HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a fixed part that is encoded', 404, `GET /nublado/spawner/v1/%6Cabs HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['no path at all', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a tunnel', 405, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['another expectation', 417, 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
+  ])('with %s are %i in the one form', async (_, code, request) => {
+    const answer = await ask(await start({}), request)
+    expect(statusesOf(answer)).toEqual([code])
+    const detail = { msg: expect.any(String), type: expect.any(String) }
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ detail: [detail] })
+  })
+
+  it('may name a server, as clients of proxies do', async () => {
+    expect(statusesOf(await ask(await start({}), 'GET http://y/healthz HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([200])
+  })
+})

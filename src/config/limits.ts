@@ -1,0 +1,56 @@
+/** What one client, and all of them together, may take of a replica: every bound of the API, by name. */
+import { z } from 'zod'
+import { longestUsername } from '../labs/names.ts'
+
+const count = (value: number) => z.number().int().positive().default(value)
+const bytes = count
+const seconds = (value: number) => z.number().positive().default(value)
+
+/** docs/limits.md says what is answered beyond each. */
+export const limits = z.strictObject({
+  maxConnections: count(8192).describe('open at once; beyond them one is told 503 and closed'),
+  maxPipelinedRequests: count(8).describe('unanswered on one connection; beyond them 429'),
+  headersTimeoutSeconds: seconds(15).describe(
+    'from the first byte of a request, or its connection, to its last header',
+  ),
+  requestTimeoutSeconds: seconds(30).describe('from the first byte of a request to the last one of its body'),
+  keepAliveTimeoutSeconds: seconds(75).describe('how long a connection may idle; longer than balancers keep theirs'),
+  stallTimeoutSeconds: seconds(60).describe(
+    'a connection that owes an answer, and on which no byte moves for so long, is cut',
+  ),
+  writeTimeoutSeconds: seconds(10).describe('a reader of events that takes nothing for so long is cut'),
+
+  maxHeaderBytes: bytes(16_384).describe('the request line and all headers; beyond it 431'),
+  maxHeaders: count(100).describe('of a request; beyond them 431'),
+  maxTargetBytes: bytes(4096).describe('path and query, as sent; beyond it 414'),
+  maxUsernameBytes: z
+    .number()
+    .int()
+    .positive()
+    .max(longestUsername)
+    .default(longestUsername)
+    .describe('in UTF-8; no more, since a folder bears the name'),
+  maxIdempotencyKeyLength: count(255).describe('characters of Idempotency-Key; beyond them 422'),
+
+  maxRequests: count(2048).describe(
+    'in flight at once, of all users together, until their answers are sent; beyond them 503',
+  ),
+  maxRequestsPerUser: count(512).describe('the same of one user; beyond them 429. A Hub is one user'),
+  maxStreams: count(10_000).describe('event streams open at once, of all users together; beyond them 503'),
+  maxStreamsPerUser: count(20).describe('event streams that a user may have open at once; beyond them 429'),
+
+  maxBodyBytes: bytes(1_048_576).describe('largest body of a request; beyond it 413'),
+  maxBodyBytesInFlight: bytes(67_108_864).describe(
+    'of all bodies at once, one without a length counting as the largest; beyond it 503',
+  ),
+  maxJsonDepth: count(8).describe('objects and lists within each other; beyond it 422, as for all that follow'),
+  maxOptionLength: count(1024).describe('characters of the value of an option'),
+  maxEnvEntries: count(512).describe('variables of a request'),
+  maxEnvNameLength: count(256).describe('characters of the name of a variable'),
+  maxEnvValueLength: count(32_768).describe(
+    'characters of the value of a variable; Linux starts no process with one of 128 KiB',
+  ),
+  maxEnvBytes: bytes(196_608).describe('names and values of all variables of a request, in UTF-8'),
+})
+
+export type Limits = z.infer<typeof limits>
