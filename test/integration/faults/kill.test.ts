@@ -15,7 +15,7 @@ import {
 } from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
-const waveSize = 33
+const waveSize = 48
 
 interface Sides {
   readonly owners: readonly number[]

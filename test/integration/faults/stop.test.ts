@@ -17,7 +17,7 @@ const heirs = [1, 2]
 const heir = 1
 const lastLook = 'last-look'
 /** As many as a replica that hangs may well have in its hands. */
-const waveSize = 33
+const waveSize = 48
 /** Until a namespace that nobody knows is looked into, and for as long as the cluster takes to remove one. */
 const debrisLimitMs = 45_000
 
