@@ -47,7 +47,10 @@ export type Scope = 'exec:notebook' | 'admin:jupyterlab'
 /** Who is asking. */
 export interface Identity {
   readonly username: string
-  /** The credential presented; it goes into the lab as its notebook token. Never logged, never shown. */
+  /**
+   * The credential presented; it goes into the lab as its notebook token. Never logged, never shown. Empty where an
+   * ingress keeps it to itself, as on routes of administrators.
+   */
   readonly token: string
   readonly scopes: readonly string[]
   readonly uid?: number

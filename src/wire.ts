@@ -4,7 +4,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import { systemClock } from './clock.ts'
 import type { Settings } from './config/load.ts'
 import { failpoint } from './failpoint.ts'
-import { createStaticIdentity } from './identity/static.ts'
+import { createIdentity } from './identity/create.ts'
+import type { SourceOptions } from './identity/source.ts'
 import { ImageResolver } from './images/registry.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
@@ -76,7 +77,9 @@ export function wire(settings: Settings) {
     acceptance: base.acceptance,
     onAccepted: () => engine.poke(),
   })
-  const identity = createStaticIdentity(settings.tokens, log)
+  const onRequest: SourceOptions['onRequest'] = (result, seconds) =>
+    metrics.identityRequestDuration.observe({ result }, seconds)
+  const identity = createIdentity(settings, { clock, log, onRequest })
   const compared = () => store.labs.compared()
   const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, identity }
   return { ...base, ...store, ...cluster, ...parts }

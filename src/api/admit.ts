@@ -23,7 +23,7 @@ export interface AdmitParts {
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
 export function admit(audience: Audience, { identity, requests, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
-    const caller = await identity.identify(c.req.raw.headers)
+    const caller = await identity.identify(c.req.raw.headers, scopes[audience])
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)

@@ -18,6 +18,7 @@ const single = new Set([
   'last-event-id',
   'x-auth-request-token',
   'x-auth-request-user',
+  'x-skylab-ingress-secret',
 ])
 
 /** What may stand in a path as it is; all else is percent-encoded. */

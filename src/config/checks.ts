@@ -6,14 +6,36 @@ const promisedSizes = ['small', 'medium', 'large']
 
 /** @returns one line for each demand that is not met */
 export function crossProblems(config: Config): string[] {
-  return [...sizeProblems(config), ...timeProblems(config), ...limitProblems(config)]
+  return [...identityProblems(config), ...sizeProblems(config), ...timeProblems(config), ...limitProblems(config)]
 }
 
 /** @returns what an operator should know although it is permitted */
 export function configWarnings(config: Config): string[] {
-  return promisedSizes
-    .filter(name => !Object.hasOwn(config.lab.sizes, name))
-    .map(name => `lab.sizes: ${name} is missing, which bots are promised`)
+  const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
+  return [
+    ...missing.map(name => `lab.sizes: ${name} is missing, which bots are promised`),
+    ...(trustsAnyone(config) ? ['identity.gafaelfawr.trustWithoutSecret: whoever reaches the port is anybody'] : []),
+  ]
+}
+
+function trustsAnyone({ identity }: Config): boolean {
+  return identity.provider === 'gafaelfawr' && identity.gafaelfawr?.trustWithoutSecret === true
+}
+
+function identityProblems({ identity }: Config): string[] {
+  const { provider, gafaelfawr } = identity
+  if (provider === 'static' && identity.static === undefined) {
+    return ['identity.static.file: is required by the provider static']
+  }
+  if (identity[provider] === undefined) return [`identity.${provider}: is required by the provider ${provider}`]
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
+  const hasSecret = gafaelfawr.secretFiles.length > 0
+  if (hasSecret && gafaelfawr.trustWithoutSecret) {
+    return ['identity.gafaelfawr.trustWithoutSecret: contradicts identity.gafaelfawr.secretFiles']
+  }
+  // Routes of administrators come without a token, so nothing else would tell the ingress from anyone in the cluster.
+  if (hasSecret || gafaelfawr.trustWithoutSecret) return []
+  return ['identity.gafaelfawr.secretFiles: no secret shared with the ingress (trustWithoutSecret: true does without)']
 }
 
 function sizeProblems({ lab }: Config): string[] {

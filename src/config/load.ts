@@ -2,6 +2,7 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
+import { isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { configWarnings, crossProblems } from './checks.ts'
 import { ConfigError, schemaProblems } from './problems.ts'
@@ -20,6 +21,8 @@ export interface Settings {
   readonly redisPassword?: string
   /** What the file of the `static` identity provider holds. */
   readonly tokens: readonly TokenRecord[]
+  /** Of the provider `gafaelfawr`: what the ingress may send to be known. */
+  readonly ingressSecrets: readonly string[]
   /** What an operator should be told although it is permitted. */
   readonly warnings: readonly string[]
 }
@@ -40,6 +43,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
   const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tokens = await readTokens(config, reader, problems)
+  const ingressSecrets = await readIngressSecrets(config, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
   return {
     config: {
@@ -51,6 +55,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
     sealingKeys,
     ...(redisPassword !== undefined && { redisPassword }),
     tokens,
+    ingressSecrets,
     warnings: configWarnings(config),
   }
 }
@@ -133,12 +138,24 @@ async function readSealingKeys(config: Config, env: Environment, reader: FileRea
 }
 
 async function readTokens(config: Config, reader: FileReader, problems: string[]): Promise<readonly TokenRecord[]> {
-  const file = config.identity.static?.file
-  if (file === undefined) problems.push('identity.static.file: is required by the provider static')
-  const text = await reader.text('identity.static.file', file)
+  if (config.identity.provider !== 'static') return []
+  const text = await reader.text('identity.static.file', config.identity.static?.file)
   if (text === undefined) return []
   const parsed = parseTokens(text)
   if ('tokens' in parsed) return parsed.tokens
   problems.push(...parsed.problems.map(problem => `identity.static.file: ${problem}`))
   return []
+}
+
+async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<string[]> {
+  const { provider, gafaelfawr } = config.identity
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
+  const secrets: string[] = []
+  for (const [index, path] of gafaelfawr.secretFiles.entries()) {
+    const key = `identity.gafaelfawr.secretFiles.${index}`
+    const secret = await reader.secret(key, path)
+    if (secret && isIngressSecret(secret)) secrets.push(secret)
+    else if (secret) problems.push(`${key}: must be 16 to 512 printable characters without spaces and commas`)
+  }
+  return secrets
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { parseQuantity } from '../kube/quantity.ts'
+import { identity } from './identity.ts'
 import { limits } from './limits.ts'
 
 const seconds = (value: number) => z.number().positive().default(value)
@@ -91,14 +92,6 @@ const kubernetes = z.strictObject({
   context: z.string().optional().describe('which context of that file; default: its current one'),
   requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
-})
-
-const identity = z.strictObject({
-  provider: z.enum(['static']).default('static').describe('where identities come from'),
-  static: z
-    .strictObject({ file: z.string().describe('YAML: tokens with user, scopes, UID, GID, groups and quota') })
-    .optional()
-    .describe('tokens in a file, for demos and tests'),
 })
 
 const images = z.strictObject({

@@ -1,20 +1,34 @@
 /** Who is asking: the seam behind which identities come from. */
-import type { Identity } from '../domain.ts'
+import type { Identity, Scope } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 
 export interface IdentityProvider {
   /**
    * Who sent a request with these headers.
-   * @throws {ApiError} 401 without a token that is known; 503 while the source of identities does not answer
+   * @param scope which the route demands. What a provider finds out at a price it finds out only where the route needs
+   *   it; an ingress that has checked scopes vouches for this one alone.
+   * @throws {ApiError} 401 without a token that is known; 403 for a token that says who it is, but nothing that can be
+   *   used; 503 while the source of identities does not answer
    */
-  identify(headers: Headers): Promise<Identity>
+  identify(headers: Headers, scope: Scope): Promise<Identity>
+}
+
+/** More than any header that the server lets in. */
+const maxTokenLength = 16_384
+const bearer = /^Bearer +([\x21-\x7e]+)$/i
+
+/** The one bearer token of a request, or undefined: for none, for two, and for what is no token. */
+export function bearerToken(headers: Headers): string | undefined {
+  const token = bearer.exec(headers.get('authorization') ?? '')?.[1]
+  return token === undefined || token.length > maxTokenLength ? undefined : token
 }
 
 /** 401: the request has no token, or none that is known. Which of them is not told. */
 export function unauthorized(): ApiError {
-  return new ApiError(
-    401,
-    { msg: 'a valid token is required', type: 'unauthorized', loc: ['header', 'authorization'] },
-    { 'WWW-Authenticate': 'Bearer' },
-  )
+  return notKnown('a valid token is required', 'authorization')
+}
+
+/** 401 because of a header. */
+export function notKnown(msg: string, header: string): ApiError {
+  return new ApiError(401, { msg, type: 'unauthorized', loc: ['header', header] }, { 'WWW-Authenticate': 'Bearer' })
 }

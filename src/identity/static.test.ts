@@ -26,12 +26,13 @@ function provider() {
   return { identity: createStaticIdentity(parsed.tokens, log), lines }
 }
 
+const scope = 'exec:notebook'
 const bearer = (value: string) => new Headers({ authorization: value })
 
 describe('the static provider', () => {
   it('knows who presents a token, and what is theirs', async () => {
     const { identity } = provider()
-    expect(await identity.identify(bearer('Bearer ada-secret'))).toEqual({
+    expect(await identity.identify(bearer('Bearer ada-secret'), scope)).toEqual({
       token: 'ada-secret',
       username: 'ada',
       scopes: ['exec:notebook'],
@@ -40,7 +41,10 @@ describe('the static provider', () => {
       groups: [{ name: 'ada', id: 4000002 }, { name: 'unnumbered' }],
       quota: { cpu: 2.5, memoryBytes: 8 * 2 ** 30, spawn: true },
     })
-    expect((await identity.identify(bearer('bearer 12345'))).quota).toEqual({ memoryBytes: 2 ** 29, spawn: false })
+    expect((await identity.identify(bearer('bearer 12345'), scope)).quota).toEqual({
+      memoryBytes: 2 ** 29,
+      spawn: false,
+    })
   })
 
   it.each([
@@ -52,7 +56,7 @@ describe('the static provider', () => {
     ['a word of every object', bearer('Bearer constructor')],
   ])('refuses %s', async (_, headers) => {
     const { identity } = provider()
-    await expect(identity.identify(headers)).rejects.toMatchObject({
+    await expect(identity.identify(headers, scope)).rejects.toMatchObject({
       status: 401,
       headers: { 'WWW-Authenticate': 'Bearer' },
     })

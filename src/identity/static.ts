@@ -2,10 +2,8 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { Identity } from '../domain.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type IdentityProvider, unauthorized } from './provider.ts'
+import { bearerToken, type IdentityProvider, unauthorized } from './provider.ts'
 import type { TokenRecord } from './tokens.ts'
-
-const bearer = /^Bearer +([\x21-\x7e]+)$/i
 
 /**
  * The provider `static`. It tells the log that it is no place for real users: tokens stand in a file, in the clear,
@@ -20,7 +18,7 @@ export function createStaticIdentity(tokens: readonly TokenRecord[], log: Logger
 
   return {
     async identify(headers) {
-      const presented = bearer.exec(headers.get('authorization') ?? '')?.[1]
+      const presented = bearerToken(headers)
       const identity = presented === undefined ? undefined : known.get(hash(presented))
       if (identity === undefined) throw unauthorized()
       return identity

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { Deadline } from '../kube/deadline.ts'
+import { isLoopback } from '../loopback.ts'
 import { digestForm } from './reference.ts'
 
 export interface RegistryOptions {
@@ -120,10 +121,4 @@ async function readBounded(response: Response): Promise<Buffer> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-/** Whether a host, with or without port, is this machine: a name that merely looks so is not. */
-export function isLoopback(host: string): boolean {
-  const { hostname } = new URL(`http://${host}`)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }

@@ -4,7 +4,8 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 export type { Logger }
 
 /** Fields that hold secrets, wherever they stand down to the third level. */
-const secretFields = ['token', 'authorization', 'Authorization', 'x-auth-request-token', 'env', 'plan', 'password']
+const secretHeaders = ['authorization', 'Authorization', 'x-auth-request-token', 'x-skylab-ingress-secret']
+const secretFields = ['token', ...secretHeaders, 'env', 'plan', 'password']
 const redacted = secretFields.flatMap(name => ['', '*', '*.*'].map(parent => `${parent}["${name}"]`))
 
 export interface LogOptions {

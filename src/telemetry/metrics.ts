@@ -68,6 +68,13 @@ export function createMetrics(registry: Registry) {
       buckets: callBuckets,
       registers,
     }),
+    identityRequestDuration: new Histogram({
+      name: 'skylab_identity_request_duration_seconds',
+      help: 'Requests to the source of identities, by result (ok; refused: it does not know the token; failed: no usable answer)',
+      labelNames: ['result'] as const,
+      buckets: callBuckets,
+      registers,
+    }),
     redisCallDuration: new Histogram({
       name: 'skylab_redis_call_duration_seconds',
       help: 'Calls of Redis, by command or script and result (ok, error)',

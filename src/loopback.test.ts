@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isLoopback } from './manifests.ts'
+import { isLoopback } from './loopback.ts'
 
 it.each(['localhost', 'localhost:5000', '127.0.0.1', '127.1.2.3:5000', '[::1]:5000'])('%s is this machine', host => {
   expect(isLoopback(host)).toBe(true)

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import type { Identity } from '../domain.ts'
+import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
+import { FakeGafaelfawr, faults } from '../identity/testing/gafaelfawr.ts'
+import { testParts } from '../identity/testing/parts.ts'
+import { api, detailOf, exampleLab, jsonBody } from './testing.ts'
+
+const secret = 'the-ingress-is-known-by-this'
+let server: FakeGafaelfawr
+beforeEach(async () => {
+  server = await FakeGafaelfawr.start()
+  server.users.set('token-of-rra', { username: 'rra', uid: 4123 })
+  server.users.set('token-of-eve', { username: 'eve', uid: 6666, gid: 6666 })
+})
+afterEach(() => server.stop())
+
+function behindGafaelfawr() {
+  const block = { baseUrl: server.url, cacheSeconds: 0, timeoutSeconds: 10 }
+  const config = configSchema.parse({ identity: { gafaelfawr: block } }).identity.gafaelfawr!
+  const callers: Identity[] = []
+  const script = {
+    create: async (caller: Identity) => void callers.push(caller),
+    delete: async () => true,
+    status: async () => exampleLab(),
+    running: async () => ['rra'],
+  }
+  const call = api(script, { identity: createGafaelfawrIdentity(config, [secret], testParts()) })
+  return { call, callers }
+}
+
+const ingress = (user: string, token?: string): Record<string, string> => ({
+  'X-Skylab-Ingress-Secret': secret,
+  'X-Auth-Request-User': user,
+  ...(token !== undefined && { 'X-Auth-Request-Token': token }),
+})
+const create = (headers: Record<string, string>): RequestInit => {
+  const { body } = jsonBody({ options: {} })
+  return { body: body!, headers: { ...headers, 'Content-Type': 'application/json' } }
+}
+
+it('routes of administrators ask nobody, and work while Gafaelfawr is down', async () => {
+  const { call } = behindGafaelfawr()
+  server.fault = faults.error
+  for (const [method, path, status] of [
+    ['GET', 'labs', 200],
+    ['GET', 'labs/rra', 200],
+    ['DELETE', 'labs/rra', 202],
+  ] as const) {
+    expect((await call(method, path, undefined, { headers: ingress('hub') })).status).toBe(status)
+    expect((await call(method, path, undefined, { headers: { 'X-Auth-Request-User': 'hub' } })).status).toBe(401)
+  }
+  expect(server.asked).toEqual([])
+})
+
+it('routes of users ask who the user is', async () => {
+  const { call, callers } = behindGafaelfawr()
+  expect((await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))).status).toBe(303)
+  expect(callers).toEqual([
+    { username: 'rra', token: 'token-of-rra', scopes: ['exec:notebook'], uid: 4123, groups: [] },
+  ])
+  expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
+  expect(server.asked).toHaveLength(2)
+})
+
+it.each([
+  ['another user’s path', 403, ingress('eve', 'token-of-eve')],
+  ['another user’s name', 401, ingress('rra', 'token-of-eve')],
+  ['no token', 401, ingress('rra')],
+  ['a bearer alone', 401, { Authorization: 'Bearer token-of-rra' }],
+  ['no secret', 401, { 'X-Auth-Request-User': 'rra', 'X-Auth-Request-Token': 'token-of-rra' }],
+])('a creation with %s is %i', async (_, status, headers) => {
+  const { call, callers } = behindGafaelfawr()
+  const response = await call('POST', 'labs/rra/create', undefined, create(headers))
+  expect(response.status).toBe(status)
+  await detailOf(response)
+  expect(callers).toEqual([])
+})
+
+it('while Gafaelfawr is down users are put off', async () => {
+  const { call, callers } = behindGafaelfawr()
+  server.fault = faults.busy
+  const response = await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
+  expect((await detailOf(response)).type).toBe('unavailable')
+  expect(callers).toEqual([])
+})

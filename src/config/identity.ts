@@ -1,0 +1,105 @@
+/** The block `identity`: where it is known who is asking. A part of the schema in `schema.ts`. */
+import { z } from 'zod'
+import { isLoopback } from '../loopback.ts'
+
+/** Bearer tokens and keys travel to these addresses: in the clear only where they do not leave the machine. */
+const address = z.string().check(context => {
+  const problem = addressProblem(context.value)
+  if (problem) context.issues.push({ code: 'custom', input: context.value, message: problem })
+})
+
+function addressProblem(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'not an https:// address'
+  if (url.protocol === 'http:' && !isLoopback(url.host)) return 'must be https:// unless it is this machine'
+  if (url.username || url.password || url.search || url.hash) return 'must have no user, query or fragment'
+  return undefined
+}
+
+const timeoutSeconds = z
+  .number()
+  .positive()
+  .max(30)
+  .default(5)
+  .describe('seconds for one answer, waiting for a place among maxInFlight included')
+const maxInFlight = z.number().int().positive().default(32).describe('requests of this replica at once; others wait')
+
+const gafaelfawr = z.strictObject({
+  baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
+  secretFiles: z
+    .array(z.string())
+    .default([])
+    .describe(
+      'files with a secret each, which the ingress sends as X-Skylab-Ingress-Secret; any of them is taken, so that it can be changed',
+    ),
+  trustWithoutSecret: z
+    .boolean()
+    .default(false)
+    .describe('take the headers of whoever reaches the port; only where a NetworkPolicy is known to hold'),
+  cacheSeconds: z.number().min(0).max(60).default(5).describe('how long an answer about a token is believed'),
+  maxCached: z.number().int().positive().default(2000).describe('answers kept at once; the oldest goes first'),
+  timeoutSeconds,
+  maxInFlight,
+})
+
+/** Signatures by which nobody who has only the public key can make a token. */
+const rsa = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
+const curves = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const
+const algorithm = z.enum([...rsa, ...curves])
+
+const claim = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
+  error: 'neither the name of a claim nor a list of names, from the outermost inwards',
+})
+
+const claims = z.strictObject({
+  username: claim.default('sub').describe('a string; must be unique, and never be given to another person'),
+  uid: claim.default('uid').describe('a number'),
+  gid: claim.default('gid').describe('a number: the primary group'),
+  groups: claim.default('groups').describe('a list of names, or of objects with name and, if there is one, id'),
+  quota: claim.default('quota').describe('an object with cpu, memory in GiB, and spawn; all of them optional'),
+  scopes: claim.default('scope').describe('a string with spaces, or a list'),
+})
+
+const oidc = z.strictObject({
+  issuer: address.describe('as it stands in iss, to the letter; https:// unless it is this machine'),
+  audience: z.string().min(1).describe('what must stand in aud'),
+  algorithms: z.array(algorithm).min(1).default(['RS256']).describe('signatures that are taken, no other ones'),
+  tokenType: z.string().min(1).optional().describe('what must stand in typ, such as at+jwt; default: anything'),
+  clockSkewSeconds: z.number().min(0).max(300).default(30).describe('by which exp and nbf may be missed'),
+  keysCacheSeconds: z
+    .number()
+    .positive()
+    .max(86_400)
+    .default(600)
+    .describe('how long keys are believed; from half of it on they are asked for again beside the requests'),
+  keysCooldownSeconds: z
+    .number()
+    .min(1)
+    .max(300)
+    .default(5)
+    .describe('a token of an unknown key has the keys asked for again, but not more often than this'),
+  timeoutSeconds,
+  claims: claims.prefault({}).describe('which claims say what'),
+  groupScopes: z
+    .record(z.string(), z.array(z.enum(['exec:notebook', 'admin:jupyterlab'])))
+    .default({})
+    .describe('scopes of the members of a group, beside those in the token'),
+})
+
+export const identity = z.strictObject({
+  provider: z
+    .enum(['static', 'gafaelfawr', 'oidc'])
+    .default('static')
+    .describe('where identities come from; the block of that name is required'),
+  static: z
+    .strictObject({ file: z.string().describe('YAML: tokens with user, scopes, UID, GID, groups and quota') })
+    .optional()
+    .describe('tokens in a file, for demos and tests'),
+  gafaelfawr: gafaelfawr.optional().describe('headers of an ingress that Gafaelfawr protects'),
+  oidc: oidc.optional().describe('JSON Web Tokens of an OpenID provider'),
+})
+
+export type GafaelfawrConfig = z.infer<typeof gafaelfawr>
+export type OidcConfig = z.infer<typeof oidc>
+/** Name of a claim, or the names that lead to it. */
+export type ClaimPath = z.infer<typeof claim>

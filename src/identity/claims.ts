@@ -1,0 +1,79 @@
+/** From the claims of a token that was checked to an identity, as the configuration maps them. Pure. */
+import { z } from 'zod'
+import type { ClaimPath, OidcConfig } from '../config/identity.ts'
+import type { Group, Identity } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+import { checkUsername } from '../labs/names.ts'
+import { absentable, group, notebookQuota, posixId } from './metadata.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+type Mapping = Pick<OidcConfig, 'claims' | 'groupScopes'>
+
+const username = z.string().refine(isUsername)
+/** Directories often give numbers as text. */
+const id = z.union([
+  posixId,
+  z
+    .string()
+    .regex(/^\d{1,10}$/)
+    .transform(Number)
+    .pipe(posixId),
+])
+const groups = z.array(
+  z.union([
+    z
+      .string()
+      .min(1)
+      .transform((name): Group => ({ name })),
+    group,
+  ]),
+)
+const scopes = z.union([z.string().transform(text => text.split(' ').filter(Boolean)), z.array(z.string())])
+
+/**
+ * @throws {ApiError} 403 that names the claim, where one is missing that must be there, or one cannot be read. A claim
+ *   that is not there or null is one of which nothing is known: no UID, no groups, no quota, no scopes.
+ */
+export function identityFromClaims(claims: Claims, { claims: paths, groupScopes }: Mapping): Omit<Identity, 'token'> {
+  const read = <T extends z.ZodType>(path: ClaimPath, schema: T) => readClaim(claims, path, schema)
+  const uid = read(paths.uid, absentable(id))
+  const gid = read(paths.gid, absentable(id))
+  const quota = read(paths.quota, absentable(notebookQuota))
+  const memberOf = read(paths.groups, absentable(groups)) ?? []
+  const own = read(paths.scopes, absentable(scopes)) ?? []
+  const granted = memberOf.flatMap(({ name }) => (Object.hasOwn(groupScopes, name) ? groupScopes[name]! : []))
+  return {
+    username: read(paths.username, username),
+    scopes: [...new Set([...own, ...granted])],
+    groups: memberOf,
+    ...(uid !== undefined && { uid }),
+    ...(gid !== undefined && { gid }),
+    ...(quota !== undefined && { quota }),
+  }
+}
+
+function readClaim<T extends z.ZodType>(claims: Claims, path: ClaimPath, schema: T): z.output<T> {
+  const names = typeof path === 'string' ? [path] : path
+  const parsed = schema.safeParse(valueAt(claims, names))
+  if (parsed.success) return parsed.data
+  const msg = `the claim ${names.join(' → ')} of the token is missing or cannot be used`
+  throw new ApiError(403, { msg, type: 'claim_unusable' })
+}
+
+function valueAt(claims: Claims, names: readonly string[]): unknown {
+  let value: unknown = claims
+  for (const name of names) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as Claims)[name]
+  }
+  return value
+}
+
+function isUsername(name: string): boolean {
+  try {
+    checkUsername(name)
+    return true
+  } catch {
+    return false
+  }
+}

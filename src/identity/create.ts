@@ -1,0 +1,27 @@
+/** The provider that the configuration names. */
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/load.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { createGafaelfawrIdentity } from './gafaelfawr.ts'
+import { createOidcIdentity } from './oidc.ts'
+import type { IdentityProvider } from './provider.ts'
+import type { SourceOptions } from './source.ts'
+import { createStaticIdentity } from './static.ts'
+
+export interface IdentityParts {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onRequest: SourceOptions['onRequest']
+}
+
+/** Makes the provider of checked settings. Nothing is asked of its source before the first request. */
+export function createIdentity(
+  { config, tokens, ingressSecrets }: Pick<Settings, 'config' | 'tokens' | 'ingressSecrets'>,
+  parts: IdentityParts,
+): IdentityProvider {
+  const { provider, gafaelfawr, oidc } = config.identity
+  // That the block of the chosen provider is there was checked with the configuration.
+  if (provider === 'gafaelfawr') return createGafaelfawrIdentity(gafaelfawr!, ingressSecrets, parts)
+  if (provider === 'oidc') return createOidcIdentity(oidc!, parts)
+  return createStaticIdentity(tokens, parts.log)
+}

@@ -1,0 +1,292 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import type { Scope } from '../domain.ts'
+import { createGafaelfawrIdentity } from './gafaelfawr.ts'
+import { FakeGafaelfawr, faults } from './testing/gafaelfawr.ts'
+import { refusalOf, testParts } from './testing/parts.ts'
+
+const secrets = ['the-ingress-is-known-by-this', 'and-soon-it-will-be-by-this']
+const ada = {
+  username: 'ada',
+  name: 'Ada Lovelace',
+  email: 'ada@example.org',
+  uid: 4123,
+  gid: 4124,
+  groups: [{ name: 'ada', id: 4124 }, { name: 'unnumbered' }, { name: 'nulled', id: null }],
+  quota: { api: { tap: 500 }, notebook: { cpu: 4, memory: 16.5, spawn: true }, tap: {} },
+}
+const known = {
+  username: 'ada',
+  uid: 4123,
+  gid: 4124,
+  groups: [{ name: 'ada', id: 4124 }, { name: 'unnumbered' }, { name: 'nulled' }],
+  quota: { cpu: 4, memoryBytes: 16.5 * 2 ** 30, spawn: true },
+}
+
+let server: FakeGafaelfawr
+beforeEach(async () => {
+  server = await FakeGafaelfawr.start()
+  server.users.set('token-of-ada', ada)
+  server.users.set('token-of-eve', { username: 'eve', uid: 6666, gid: 6666 })
+})
+afterEach(() => server.stop())
+
+function provider(change: object = {}) {
+  const gafaelfawr = { baseUrl: server.url, timeoutSeconds: 5, ...change }
+  const parts = testParts()
+  const config = configSchema.parse({ identity: { gafaelfawr } }).identity.gafaelfawr!
+  const identity = createGafaelfawrIdentity(config, secrets, parts)
+  const identify = (more: Record<string, string | null> = {}, scope: Scope = 'exec:notebook') =>
+    identity.identify(headersWith(more), scope)
+  return { identify, ...parts }
+}
+
+/** Ada's, as the ingress sends them, with some replaced or taken away. */
+function headersWith(more: Record<string, string | null>): Headers {
+  const usual = {
+    'X-Skylab-Ingress-Secret': secrets[0]!,
+    'X-Auth-Request-User': 'ada',
+    'X-Auth-Request-Token': 'token-of-ada',
+  }
+  return new Headers(Object.entries({ ...usual, ...more }).filter((entry): entry is [string, string] => !!entry[1]))
+}
+
+describe('a user', () => {
+  it('is who the ingress says, with what Gafaelfawr knows of the token', async () => {
+    const { identify, results } = provider()
+    expect(await identify()).toEqual({ ...known, token: 'token-of-ada', scopes: ['exec:notebook'] })
+    expect(server.asked).toEqual(['token-of-ada'])
+    expect(results).toEqual(['ok'])
+  })
+
+  it.each([
+    ['no UID', { uid: undefined }, { uid: undefined }],
+    ['a UID of null', { uid: null }, { uid: undefined }],
+    ['no GID', { gid: undefined }, { gid: undefined }],
+    ['no groups', { groups: undefined }, { groups: [] }],
+    ['groups of null', { groups: null }, { groups: [] }],
+    ['no quota', { quota: undefined }, { quota: undefined }],
+    ['a quota for other things', { quota: { api: {} } }, { quota: undefined }],
+    ['a quota for notebooks of null', { quota: { notebook: null } }, { quota: undefined }],
+    [
+      'a quota that forbids labs',
+      { quota: { notebook: { cpu: 0, memory: 0, spawn: false } } },
+      { quota: { cpu: 0, memoryBytes: 0, spawn: false } },
+    ],
+    [
+      'a quota that says nothing of it',
+      { quota: { notebook: { cpu: 1.5, memory: 2 } } },
+      { quota: { cpu: 1.5, memoryBytes: 2 ** 31, spawn: true } },
+    ],
+  ])('may have %s', async (_, change, expected) => {
+    server.users.set('token-of-ada', { ...ada, ...change })
+    const identity = await provider().identify()
+    expect(identity).toMatchObject({ username: 'ada' })
+    for (const [key, value] of Object.entries(expected)) expect(identity[key as 'uid']).toEqual(value)
+  })
+
+  it.each([
+    ['no name', { username: undefined }],
+    ['a name that is none', { username: 7 }],
+    ['an empty name', { username: '' }],
+    ['a UID of text', { uid: '4123' }],
+    ['a negative UID', { uid: -1 }],
+    ['a UID that is no whole number', { uid: 1.5 }],
+    ['a UID too large', { uid: 2 ** 32 }],
+    ['groups that are no list', { groups: {} }],
+    ['a group that is text', { groups: ['ada'] }],
+    ['a group without a name', { groups: [{ id: 1 }] }],
+    ['a quota that is a number', { quota: 5 }],
+    ['a quota of text', { quota: { notebook: { cpu: 'many' } } }],
+    ['a permission of text', { quota: { notebook: { cpu: 1, memory: 1, spawn: 'false' } } }],
+  ])('with %s is nobody: 503', async (_, change) => {
+    server.users.set('token-of-ada', { ...ada, ...change })
+    expect(await refusalOf(provider().identify())).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+  })
+
+  it.each([
+    ['no user', { 'X-Auth-Request-User': null }],
+    ['two users', { 'X-Auth-Request-User': 'ada, eve' }],
+    ['one user twice', { 'X-Auth-Request-User': 'ada,ada' }],
+    ['a user with a space', { 'X-Auth-Request-User': 'ada lovelace' }],
+    ['a user in other letters', { 'X-Auth-Request-User': 'ad\u00e4' }],
+    ['no token', { 'X-Auth-Request-Token': null }],
+    ['two tokens', { 'X-Auth-Request-Token': 'token-of-ada, token-of-eve' }],
+    ['a token with a space', { 'X-Auth-Request-Token': 'token-of-ada token-of-ada' }],
+    ['a token without end', { 'X-Auth-Request-Token': 'x'.repeat(5000) }],
+    ['no secret', { 'X-Skylab-Ingress-Secret': null }],
+    ['another secret', { 'X-Skylab-Ingress-Secret': 'the-ingress-is-known-by-that' }],
+    ['a part of the secret', { 'X-Skylab-Ingress-Secret': 'the-ingress' }],
+    ['the secret twice', { 'X-Skylab-Ingress-Secret': `${secrets[0]}, ${secrets[0]}` }],
+    ['both secrets', { 'X-Skylab-Ingress-Secret': secrets.join() }],
+  ])('is refused with %s, without a question', async (_, more) => {
+    const { identify } = provider()
+    expect(await refusalOf(identify(more))).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
+    expect(server.asked).toEqual([])
+  })
+
+  it.each([
+    ['the token of another', { 'X-Auth-Request-Token': 'token-of-eve' }],
+    ['the name of another', { 'X-Auth-Request-User': 'eve' }],
+    ['the name in capitals', { 'X-Auth-Request-User': 'ADA' }],
+    ['a token that nobody knows', { 'X-Auth-Request-Token': 'token-of-adb' }],
+    ['a bearer instead', { 'X-Auth-Request-Token': 'x', Authorization: 'Bearer token-of-ada' }],
+  ])('is refused with %s', async (_, more) => {
+    expect(await refusalOf(provider().identify(more))).toMatchObject({ status: 401 })
+  })
+
+  it('is known by the next secret too, so that it can be changed', async () => {
+    const { identify } = provider()
+    expect(await identify({ 'X-Skylab-Ingress-Secret': secrets[1]! })).toMatchObject({ username: 'ada' })
+  })
+})
+
+describe('an administrator', () => {
+  const scope = 'admin:jupyterlab'
+
+  it('needs no token, and nothing is asked', async () => {
+    const { identify } = provider()
+    for (const token of [null, 'token-of-eve', 'a, b']) {
+      const identity = await identify({ 'X-Auth-Request-User': 'hub', 'X-Auth-Request-Token': token }, scope)
+      expect(identity).toEqual({ username: 'hub', token: '', scopes: [scope], groups: [] })
+    }
+    expect(server.asked).toEqual([])
+  })
+
+  it.each([
+    ['no secret', { 'X-Skylab-Ingress-Secret': null }],
+    ['another secret', { 'X-Skylab-Ingress-Secret': 'x'.repeat(28) }],
+    ['no user', { 'X-Auth-Request-User': null }],
+    ['two users', { 'X-Auth-Request-User': 'ada, hub' }],
+  ])('is refused with %s', async (_, more) => {
+    expect(await refusalOf(provider().identify(more, scope))).toMatchObject({ status: 401 })
+  })
+
+  it('is anyone where that was asked for', async () => {
+    const { identify } = provider({ trustWithoutSecret: true })
+    const nobody = { 'X-Skylab-Ingress-Secret': null, 'X-Auth-Request-Token': null }
+    expect(await identify(nobody, scope)).toMatchObject({ username: 'ada' })
+    expect(await refusalOf(identify(nobody))).toMatchObject({ status: 401 })
+  })
+})
+
+describe('Gafaelfawr out of order', () => {
+  const endless = ['never', 'half an answer']
+  const seconds: Partial<Record<string, string>> = { busy: '7', 'put off for a year': '60' }
+
+  it.each(Object.keys(faults) as (keyof typeof faults)[])('is 503: %s', async name => {
+    const { identify, lines, results } = provider({ timeoutSeconds: endless.includes(name) ? 1 : 20 })
+    server.fault = faults[name]
+    const error = await refusalOf(identify())
+    expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': seconds[name] ?? '1' } })
+    expect(error.detail).toEqual([{ msg: expect.any(String), type: 'unavailable' }])
+    expect(results).toEqual(['failed'])
+    expect(lines.join()).toMatch(/"warn".*no usable answer/)
+    expect(lines.join() + error.message).not.toMatch(/of-ada|html/)
+
+    server.fault = undefined
+    expect(await identify()).toMatchObject({ uid: 4123 })
+  })
+
+  it('is 503 where nothing listens', async () => {
+    const { identify } = provider()
+    await server.stop()
+    expect(await refusalOf(identify())).toMatchObject({ status: 503 })
+    server = await FakeGafaelfawr.start()
+  })
+
+  it.each([
+    [401, 401],
+    [403, 403],
+  ])('is not what %i says: that is about the token', async (told, status) => {
+    const { identify, results, lines } = provider()
+    server.fault = response => void response.writeHead(told).end('token-of-ada')
+    expect(await refusalOf(identify())).toMatchObject({ status })
+    expect(results).toEqual(['refused'])
+    expect(lines).toEqual([])
+  })
+
+  it('leaves nobody known any longer than the cache', async () => {
+    const { identify, clock } = provider({ cacheSeconds: 5 })
+    await identify()
+    server.fault = faults.error
+    clock.advance(4.5)
+    expect(await identify()).toMatchObject({ uid: 4123 })
+    clock.advance(0.5)
+    expect(await refusalOf(identify())).toMatchObject({ status: 503 })
+  })
+
+  it('is asked once more over a new connection, when it closed the one that was kept', async () => {
+    const { identify } = provider({ cacheSeconds: 0 })
+    await identify()
+    let first = true
+    server.fault = response => {
+      if (first) response.destroy()
+      else response.end(JSON.stringify(ada))
+      first = false
+    }
+    expect(await identify()).toMatchObject({ uid: 4123 })
+    expect(server.asked).toHaveLength(3)
+  })
+})
+
+describe('questions', () => {
+  it('are asked again when the answer is old, and the answer is the new one', async () => {
+    const { identify, clock } = provider({ cacheSeconds: 5 })
+    await identify()
+    server.users.set('token-of-ada', { ...ada, uid: 9999 })
+    expect(await identify()).toMatchObject({ uid: 4123 })
+    clock.advance(5)
+    expect(await identify()).toMatchObject({ uid: 9999 })
+    server.users.delete('token-of-ada')
+    clock.advance(5)
+    expect(await refusalOf(identify())).toMatchObject({ status: 401 })
+    expect(server.asked).toHaveLength(3)
+  })
+
+  it('of the wall clock are not asked: it may step', async () => {
+    const { identify, clock } = provider({ cacheSeconds: 5 })
+    await identify()
+    clock.step(-3600)
+    clock.advance(5)
+    await identify()
+    expect(server.asked).toHaveLength(2)
+  })
+
+  it('about one token at one time are one', async () => {
+    const { identify } = provider({ cacheSeconds: 0 })
+    const release: (() => void)[] = []
+    server.fault = response => void release.push(() => response.end(JSON.stringify(ada)))
+    const all = Promise.all(Array.from({ length: 20 }, () => identify()))
+    await server.whenAsked(1)
+    release[0]!()
+    expect(new Set((await all).map(({ uid }) => uid))).toEqual(new Set([4123]))
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it('of a failure are not remembered, also not for those who shared it', async () => {
+    const { identify } = provider()
+    server.fault = faults.error
+    const refused = await Promise.all(Array.from({ length: 5 }, () => refusalOf(identify())))
+    expect(refused.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503])
+    server.fault = undefined
+    expect(await identify()).toMatchObject({ uid: 4123 })
+  })
+
+  it('are no more at once than configured; who waits too long is put off', async () => {
+    const { identify } = provider({ maxInFlight: 3, timeoutSeconds: 1 })
+    server.fault = faults.never
+    const tokens = Array.from({ length: 10 }, (_, index) => ({ 'X-Auth-Request-Token': `token-${index}` }))
+    const refused = await Promise.all(tokens.map(more => refusalOf(identify(more))))
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]))
+    expect(server.mostAtOnce).toBe(3)
+  })
+
+  it('about ever more tokens do not fill the memory', async () => {
+    const { identify } = provider({ cacheSeconds: 60, maxCached: 3 })
+    server.fault = response => void response.end(JSON.stringify(ada))
+    const ask = (token: number) => identify({ 'X-Auth-Request-Token': `token-${token}` })
+    for (const token of [1, 2, 3, 4, 4, 3, 2, 1]) await ask(token)
+    expect(server.asked.map(token => token.at(-1)).join()).toBe('1,2,3,4,1')
+  })
+})

@@ -1,0 +1,35 @@
+/** Identities from Gafaelfawr: its ingress says who asks, its API what is known of them (SQR-066, "Lab controller REST API"). */
+import type { GafaelfawrConfig } from '../config/identity.ts'
+import type { Identity, Scope } from '../domain.ts'
+import { Ingress, tokenOf, userOf } from './ingress.ts'
+import { type IdentityProvider, notKnown } from './provider.ts'
+import { UserInfoClient, type UserInfoParts } from './user-info.ts'
+
+/**
+ * The provider `gafaelfawr`. The ingress has checked the token and the scope of the route, and sends the user's name; on
+ * routes of users a token delegated to the lab too, by which the name is checked once more. Routes of administrators have
+ * none, so there the secret that controller and ingress share is all that vouches for the name.
+ */
+export function createGafaelfawrIdentity(
+  config: GafaelfawrConfig,
+  secrets: readonly string[],
+  parts: UserInfoParts,
+): IdentityProvider {
+  const ingress = new Ingress(config.trustWithoutSecret ? 'anyone' : secrets)
+  const users = new UserInfoClient(config, parts)
+
+  return {
+    async identify(headers: Headers, scope: Scope): Promise<Identity> {
+      ingress.requireIngress(headers)
+      const username = userOf(headers)
+      const scopes = [scope]
+      if (scope === 'admin:jupyterlab') return { username, token: '', scopes, groups: [] }
+      const token = tokenOf(headers)
+      const info = await users.infoOf(token)
+      if (info.username !== username) {
+        throw notKnown('the token is not that of the user whom the ingress names', 'x-auth-request-token')
+      }
+      return { ...info, token, scopes }
+    },
+  }
+}

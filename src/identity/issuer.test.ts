@@ -1,0 +1,193 @@
+import type { ServerResponse } from 'node:http'
+import { SignJWT } from 'jose'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  assemble,
+  forge,
+  makeKey,
+  oidcIdentity,
+  type PrivateKey,
+  publicOf,
+  soundClaims,
+  TestIssuer,
+} from './testing/issuer.ts'
+import { refusalOf } from './testing/parts.ts'
+
+let first: PrivateKey
+let second: PrivateKey
+let stolen: PrivateKey
+let issuer: TestIssuer
+beforeAll(async () => {
+  ;[first, second, stolen] = await Promise.all([makeKey('first'), makeKey('second'), makeKey('first')])
+  issuer = await TestIssuer.start([{ username: 'ada', scopes: ['exec:notebook'] }], [first])
+})
+afterAll(() => issuer.stop())
+beforeEach(() => {
+  issuer.fault = undefined
+  issuer.rotate([first])
+  issuer.asked.length = 0
+})
+
+const down = { at: '', answer: (response: ServerResponse) => void response.writeHead(500).end() }
+const keysAre = (keys: unknown) => ({
+  at: '/jwks',
+  answer: (response: ServerResponse) => void response.end(JSON.stringify(keys)),
+})
+
+describe('keys', () => {
+  it('are rotated without a restart, and one that is gone is believed no longer than the cache', async () => {
+    const { identify, clock } = oidcIdentity(issuer, { keysCacheSeconds: 60, keysCooldownSeconds: 5 })
+    const old = await issuer.token('ada')
+    await identify(old)
+    issuer.rotate([second, first])
+    const young = await issuer.token('ada')
+    clock.advance(5)
+    expect(await identify(young)).toMatchObject({ username: 'ada' })
+    expect(await identify(old)).toMatchObject({ username: 'ada' })
+    issuer.rotate([second])
+    clock.advance(60)
+    expect(await refusalOf(identify(old))).toMatchObject({ status: 401 })
+    expect(await identify(young)).toMatchObject({ username: 'ada' })
+  })
+
+  it('that nobody knows do not make a question of each token', async () => {
+    const { identify, clock } = oidcIdentity(issuer, { keysCooldownSeconds: 5 })
+    await identify(await issuer.token('ada'))
+    const madeUp = Array.from({ length: 20 }, (_, i) => forge(issuer, { header: { kid: `made-up-${i}` }, key: stolen }))
+    const tokens = await Promise.all(madeUp)
+    const refuseAll = async () => {
+      const refused = await Promise.all(tokens.map(token => refusalOf(identify(token))))
+      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([401]))
+    }
+    await refuseAll()
+    expect(issuer.keysAsked).toBe(1)
+    clock.advance(5)
+    await refuseAll()
+    await refuseAll()
+    expect(issuer.keysAsked).toBe(2)
+  })
+
+  it('are asked for again by the time that passes, not by the clock on the wall', async () => {
+    const { identify, clock } = oidcIdentity(issuer, { keysCooldownSeconds: 5 })
+    await identify(await issuer.token('ada'))
+    issuer.rotate([second])
+    clock.step(-20)
+    clock.advance(5)
+    expect(await identify(await issuer.token('ada'))).toMatchObject({ username: 'ada' })
+  })
+
+  it('are replaced beside the requests before they are too old', async () => {
+    const { identify, clock, results } = oidcIdentity(issuer, { keysCacheSeconds: 400, clockSkewSeconds: 300 })
+    const token = await forge(issuer, { claims: { exp: 9_999_999_999 } })
+    await identify(token)
+    clock.advance(200)
+    issuer.fault = down
+    expect(await identify(token)).toMatchObject({ username: 'ada' })
+    await expect.poll(() => results).toContain('failed')
+    issuer.fault = undefined
+    clock.advance(100)
+    expect(await identify(token)).toMatchObject({ username: 'ada' })
+    await expect.poll(() => results.filter(result => result === 'ok').length).toBe(4)
+    issuer.fault = down
+    clock.advance(399)
+    expect(await identify(token)).toMatchObject({ username: 'ada' })
+    clock.advance(2)
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
+  })
+
+  it('of other kinds beside the right one do no harm', async () => {
+    const { identify } = oidcIdentity(issuer)
+    const odd = [{ kty: 'oct', k: 'AAAA', kid: 'first' }, { kty: 'none' }, { kty: 'RSA', kid: 'half' }]
+    issuer.fault = keysAre({ keys: [...odd, publicOf(first)] })
+    expect(await identify(await forge(issuer))).toMatchObject({ username: 'ada' })
+    const symmetric = new SignJWT(soundClaims(issuer)).setProtectedHeader({ alg: 'HS256', kid: 'first' })
+    const token = await symmetric.sign(Buffer.from('AAAA', 'base64'))
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 401 })
+  })
+
+  it('that cannot be used are the fault of the issuer: 503', async () => {
+    const { identify, lines } = oidcIdentity(issuer)
+    issuer.fault = keysAre({ keys: [{ kty: 'RSA', kid: 'half', n: 'AAAA' }] })
+    const half = assemble({ alg: 'RS256', kid: 'half' }, soundClaims(issuer), 'x')
+    expect(await refusalOf(identify(half))).toMatchObject({ status: 503 })
+    expect(lines.join()).toMatch(/"warn".*key of the issuer/)
+  })
+})
+
+describe('an issuer out of order', () => {
+  const answers: Record<string, (response: ServerResponse) => void> = {
+    error: response => void response.writeHead(500).end(),
+    unauthorized: response => void response.writeHead(401).end(),
+    forbidden: response => void response.writeHead(403).end(),
+    elsewhere: response => void response.writeHead(302, { Location: 'https://login.example.org' }).end(),
+    'no JSON': response => void response.end('<html>'),
+    'hung up': response => void response.destroy(),
+    huge: response => void response.end(' '.repeat(2 ** 21)),
+  }
+  const all = ['openid-configuration', 'jwks'].flatMap(at => Object.keys(answers).map(name => [at, name] as const))
+
+  it.each(all)('is 503: at %s, %s', async (at, name) => {
+    const { identify, clock, lines } = oidcIdentity(issuer)
+    const token = await issuer.token('ada')
+    issuer.fault = { at, answer: answers[name]! }
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(lines.join()).toMatch(/"warn".*no usable answer/)
+    expect(lines.join()).not.toContain(token)
+    issuer.fault = undefined
+    clock.advance(1)
+    expect(await identify(token)).toMatchObject({ username: 'ada' })
+  })
+
+  it.each([
+    ['of another issuer', () => ({ issuer: 'https://login.example.org' })],
+    ['of the issuer with a slash', () => ({ issuer: `${issuer.url}/` })],
+    ['without keys', () => ({ jwks_uri: undefined })],
+    ['with keys in the clear elsewhere', () => ({ jwks_uri: 'http://login.example.org/jwks' })],
+    ['with keys in a file', () => ({ jwks_uri: 'file:///etc/passwd' })],
+    ['with keys nowhere', () => ({ jwks_uri: 'nowhere' })],
+  ])('is 503: a discovery %s', async (_, change) => {
+    const document = JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...change() })
+    issuer.fault = { at: 'openid-configuration', answer: response => void response.end(document) }
+    expect(await refusalOf(oidcIdentity(issuer).identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
+    expect(issuer.keysAsked).toBe(0)
+  })
+
+  it.each([
+    ['a list', []],
+    ['no keys', {}],
+    ['keys that are none', { keys: [7] }],
+    ['too many keys', { keys: Array.from({ length: 101 }, () => ({ kty: 'RSA' })) }],
+  ])('is 503: %s for its keys', async (_, keys) => {
+    issuer.fault = keysAre(keys)
+    expect(await refusalOf(oidcIdentity(issuer).identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
+  })
+
+  it('that never answers is 503 within the time-out', async () => {
+    const { identify } = oidcIdentity(issuer, { timeoutSeconds: 0.3 })
+    const token = await issuer.token('ada')
+    issuer.fault = { at: '', answer: () => {} }
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
+  })
+
+  it('is asked once in a while, not by each request', async () => {
+    const { identify, clock } = oidcIdentity(issuer)
+    const token = await issuer.token('ada')
+    issuer.asked.length = 0
+    issuer.fault = down
+    for (let i = 0; i < 10; i++) expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
+    expect(issuer.asked).toHaveLength(1)
+    clock.advance(1)
+    await refusalOf(identify(token))
+    expect(issuer.asked).toHaveLength(2)
+  })
+
+  it('does not make an unknown key a bad one: nobody can tell', async () => {
+    const { identify, clock } = oidcIdentity(issuer)
+    await identify(await issuer.token('ada'))
+    issuer.rotate([second])
+    const token = await issuer.token('ada')
+    issuer.fault = down
+    clock.advance(10)
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
+  })
+})

@@ -1,0 +1,46 @@
+/** Identities from the JSON Web Tokens of an OpenID issuer. */
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { OidcConfig } from '../config/identity.ts'
+import type { Identity } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+import { identityFromClaims } from './claims.ts'
+import { IssuerKeys, type IssuerParts, unusableKeys } from './issuer.ts'
+import { bearerToken, type IdentityProvider, unauthorized } from './provider.ts'
+
+/** The provider `oidc`: signature, issuer, audience and times are checked for each request, by keys kept for a while. */
+export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): IdentityProvider {
+  const keys = new IssuerKeys(config, parts)
+  const { clock, log } = parts
+  const expected: JWTVerifyOptions = {
+    issuer: config.issuer,
+    audience: config.audience,
+    algorithms: config.algorithms,
+    clockTolerance: config.clockSkewSeconds,
+    requiredClaims: ['exp', 'sub'],
+    ...(config.tokenType !== undefined && { typ: config.tokenType }),
+  }
+
+  async function verify(token: string): Promise<JWTPayload> {
+    try {
+      const currentDate = new Date(clock.wallMs())
+      return (await jwtVerify(token, keys.keyOf, { ...expected, currentDate })).payload
+    } catch (error) {
+      if (error instanceof ApiError) throw error
+      if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
+        // Nothing else of it: messages quote headers, and the cause has the claims.
+        log.debug({ code: error.code, claim: (error as { claim?: unknown }).claim }, 'a token was refused')
+        throw unauthorized()
+      }
+      log.warn({ err: error }, 'a key of the issuer cannot be used')
+      throw unusableKeys()
+    }
+  }
+
+  return {
+    async identify(headers): Promise<Identity> {
+      const token = bearerToken(headers)
+      if (token === undefined) throw unauthorized()
+      return { ...identityFromClaims(await verify(token), config), token }
+    },
+  }
+}

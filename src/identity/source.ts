@@ -1,0 +1,156 @@
+/**
+ * One way to ask a source of identities: JSON by GET, everything bounded. What is no clear answer is 503, never a guess;
+ * of what was sent and answered nothing is logged but the status.
+ */
+import type { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { ApiError, unavailable } from '../errors.ts'
+import { Deadline } from '../kube/deadline.ts'
+import { Slots } from '../kube/slots.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { unauthorized } from './provider.ts'
+
+/** Thousands of groups fit in. */
+const maxBodyBytes = 1_048_576
+/** The longest that a source may have clients put off at once. */
+const maxRetryAfterSeconds = 60
+
+/** How an exchange ended, for the metrics. */
+export type SourceResult = 'ok' | 'refused' | 'failed'
+
+export interface SourceOptions {
+  /** In the words of the log. */
+  readonly name: string
+  readonly timeoutMs: number
+  /** Requests at once; others wait for a place, within their time-out. */
+  readonly maxInFlight: number
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'warn'>
+  readonly onRequest: (result: SourceResult, seconds: number) => void
+}
+
+export class IdentitySource {
+  readonly #options: SourceOptions
+  readonly #slots: Slots
+
+  constructor(options: SourceOptions) {
+    this.#options = options
+    this.#slots = new Slots(options.maxInFlight)
+  }
+
+  /**
+   * What stands at an address, as a schema reads it.
+   * @param token of whom it is asked; then 401 and 403 are answers about the token
+   * @throws {ApiError} 401, 403, or 503 with `Retry-After`
+   */
+  async get<T extends z.ZodType>(url: string, schema: T, token?: string): Promise<z.output<T>> {
+    const { clock, timeoutMs, onRequest } = this.#options
+    const startMs = clock.monotonicMs()
+    const deadline = new Deadline(clock, timeoutMs)
+    const told = (result: SourceResult) => onRequest(result, (clock.monotonicMs() - startMs) / 1000)
+    try {
+      await this.#slots.take(deadline.signal)
+      try {
+        const value = await exchange(url, schema, token, deadline.signal)
+        told('ok')
+        return value
+      } finally {
+        this.#slots.give()
+      }
+    } catch (error) {
+      if (error instanceof ApiError) {
+        told('refused')
+        throw error
+      }
+      told('failed')
+      throw this.#failed(error)
+    } finally {
+      deadline.release()
+    }
+  }
+
+  #failed(error: unknown): ApiError {
+    const { name, log } = this.#options
+    log.warn({ err: error, source: name }, 'a source of identities gave no usable answer')
+    const seconds = error instanceof NoAnswer ? error.retryAfterSeconds : 1
+    return unavailable('who is asking cannot be found out for now', seconds)
+  }
+}
+
+/** Thrown where a source answered with something else than what it was asked for. */
+class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+  readonly retryAfterSeconds: number
+
+  constructor(message: string, retryAfterSeconds = 1) {
+    super(message)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+async function exchange<T extends z.ZodType>(
+  url: string,
+  schema: T,
+  token: string | undefined,
+  signal: AbortSignal,
+): Promise<z.output<T>> {
+  const response = await send(url, token, signal)
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw refusal(response, token !== undefined)
+  }
+  const parsed = schema.safeParse(parseJson(await readBounded(response)))
+  if (parsed.success) return parsed.data
+  const places = parsed.error.issues.map(({ path }) => path.map(String).join('.') || 'the whole')
+  throw new NoAnswer(`the answer is malformed at ${[...new Set(places)].slice(0, 5).join(', ')}`)
+}
+
+async function send(url: string, token: string | undefined, signal: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { Accept: 'application/json' }
+  if (token !== undefined) headers.Authorization = `Bearer ${token}`
+  // A token goes nowhere but to the address that was configured.
+  const ask = () => fetch(url, { headers, redirect: 'manual', signal })
+  try {
+    return await ask()
+  } catch (error) {
+    // A kept connection that the other side closed meanwhile says nothing about the source: once more, on a new one.
+    if (signal.aborted || !isClosedConnection(error)) throw error
+    return ask()
+  }
+}
+
+function isClosedConnection(error: unknown): boolean {
+  const code = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
+}
+
+function refusal({ status, headers }: Response, aboutToken: boolean): Error {
+  if (aboutToken && status === 401) return unauthorized()
+  if (aboutToken && status === 403) {
+    return new ApiError(403, { msg: 'the source of identities refuses this token', type: 'forbidden' })
+  }
+  const retryAfter = headers.get('retry-after') ?? ''
+  const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : 1
+  return new NoAnswer(`the answer is ${status}`, Math.min(Math.max(seconds, 1), maxRetryAfterSeconds))
+}
+
+/** The parser's own words quote what it could not parse. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new NoAnswer('the answer is not JSON')
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop ends the exchange.
+    if (size > maxBodyBytes) throw new NoAnswer(`the answer is larger than ${maxBodyBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

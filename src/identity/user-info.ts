@@ -1,0 +1,99 @@
+/** What Gafaelfawr knows of the user of a token: `GET {base}/auth/api/v1/user-info`. */
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import type { GafaelfawrConfig } from '../config/identity.ts'
+import type { Identity } from '../domain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { absentable, group, notebookQuota, posixId } from './metadata.ts'
+import { IdentitySource, type SourceOptions } from './source.ts'
+
+export type UserInfo = Omit<Identity, 'token' | 'scopes'>
+
+export interface UserInfoParts {
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'warn'>
+  readonly onRequest: SourceOptions['onRequest']
+}
+
+const userInfo = z
+  .object({
+    username: z.string().min(1),
+    uid: absentable(posixId),
+    gid: absentable(posixId),
+    groups: absentable(z.array(group)),
+    quota: absentable(z.object({ notebook: absentable(notebookQuota) })),
+  })
+  .transform(
+    ({ username, uid, gid, groups, quota }): UserInfo => ({
+      username,
+      groups: groups ?? [],
+      ...(uid !== undefined && { uid }),
+      ...(gid !== undefined && { gid }),
+      ...(quota?.notebook && { quota: quota.notebook }),
+    }),
+  )
+
+interface Cached {
+  readonly info: UserInfo
+  readonly untilMs: number
+}
+
+export class UserInfoClient {
+  readonly #url: string
+  readonly #cacheMs: number
+  readonly #maxCached: number
+  readonly #clock: Clock
+  readonly #source: IdentitySource
+  /** Tokens themselves are kept nowhere. */
+  readonly #key = createSecretKey(randomBytes(32))
+  readonly #cached = new Map<string, Cached>()
+  readonly #asking = new Map<string, Promise<UserInfo>>()
+
+  constructor(config: GafaelfawrConfig, { clock, log, onRequest }: UserInfoParts) {
+    this.#url = `${config.baseUrl.replace(/\/+$/, '')}/auth/api/v1/user-info`
+    this.#cacheMs = config.cacheSeconds * 1000
+    this.#maxCached = config.maxCached
+    this.#clock = clock
+    this.#source = new IdentitySource({
+      name: 'Gafaelfawr',
+      timeoutMs: config.timeoutSeconds * 1000,
+      maxInFlight: config.maxInFlight,
+      clock,
+      log,
+      onRequest,
+    })
+  }
+
+  /**
+   * Asks at most once for all who ask about a token at the same time, and not again for `cacheSeconds`. A failure is
+   * kept for nobody.
+   * @throws {ApiError} 401 and 403 where Gafaelfawr says so; 503 where it says nothing clear
+   */
+  infoOf(token: string): Promise<UserInfo> {
+    const hash = createHmac('sha256', this.#key).update(token).digest('base64')
+    const cached = this.#cached.get(hash)
+    if (cached && this.#clock.monotonicMs() < cached.untilMs) return Promise.resolve(cached.info)
+    return this.#asking.get(hash) ?? this.#ask(hash, token)
+  }
+
+  #ask(hash: string, token: string): Promise<UserInfo> {
+    this.#cached.delete(hash)
+    // What is believed was true when it was asked, not when the answer came.
+    const untilMs = this.#clock.monotonicMs() + this.#cacheMs
+    const asking = this.#source
+      .get(this.#url, userInfo, token)
+      .then(info => {
+        this.#remember(hash, { info, untilMs })
+        return info
+      })
+      .finally(() => this.#asking.delete(hash))
+    this.#asking.set(hash, asking)
+    return asking
+  }
+
+  #remember(hash: string, cached: Cached): void {
+    this.#cached.set(hash, cached)
+    if (this.#cached.size > this.#maxCached) this.#cached.delete(this.#cached.keys().next().value!)
+  }
+}
