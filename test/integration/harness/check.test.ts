@@ -49,6 +49,7 @@ test.each<[string, Evidence]>([
   ['a write that was refused', plus.audit({ ...stray(115), code: 403 })],
   ['a write that was only tried', plus.audit({ ...stray(115), dryRun: true })],
   ['a take-over in time', taken(4000)],
+  ['a take-over that another one was struck in', struckAmid(taken(6000), 3200)],
   ['a pod of the same name after the first was deleted', again()],
   ['a namespace that its former owner makes once more when it is gone', madeLate(1)],
   ['an answer that nobody got, and nothing done', plus.history(...call('create', 'ada', {}))],
@@ -160,6 +161,12 @@ test.each<[string, Evidence, RegExp]>([
     /^I6 .* given out 2 times/,
   ],
   ['a take-over that came late', taken(140 + 4301), /^I7 .* waited 4301 ms from replica-1 to replica-2/],
+  [
+    'a take-over that came late after another one was struck in it',
+    struckAmid(taken(3200 + 4301), 3200),
+    /^I7 .* waited 7361 ms/,
+  ],
+  ['two take-overs that one and the same was struck in', bothTaken(), /^I7 .* of eve waited/],
   ['a refused request that was carried out', refused(), /^I8 create ada: 1 operations .* asked for 0/],
   [
     'a deletion that nobody asked for',
@@ -208,6 +215,18 @@ test('what was granted again with one key is one', () => {
   const first = good.history.map(entry => (entry.type === 'invoke' && entry.id === 1 ? { ...entry, key: 'k' } : entry))
   expect(check({ ...plus.logs(again), history: [...first, ...keyed] })).toEqual([])
 })
+
+function struckAmid(evidence: Evidence, atMs: number): Evidence {
+  return { ...evidence, history: [...evidence.history, { ...killed, replica: 'replica-3', wallMs: atMs, atMs }] }
+}
+
+/** Only one of them can have been in the hands of who was struck. */
+function bothTaken(): Evidence {
+  const owned = line('step', 'eve', opOfBob + 9, 139, { replica: 'replica-1' })
+  const resumed = line('operation resumed', 'eve', opOfBob + 9, 6000, { replica: 'replica-2' })
+  const evidence = struckAmid(taken(6000), 3200)
+  return { ...evidence, logs: [...evidence.logs, owned, resumed] }
+}
 
 /** An older operation's Secret in the namespace of a newer one. */
 function stray(atMs: number) {
