@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt } from './command.ts'
@@ -29,7 +29,7 @@ export const fixedFolders = [
 ]
 
 const programs =
-  /^(etcd|kube-\S+|kubelet|kubectl|kwok|containerd\S*|ctr|runc|docker-registry|registry|redis-server|haproxy|coredns)$/
+  /^(etcd|kube-\S+|kubelet|kubectl|kwok|containerd\S*|ctr|runc|docker-registry|dockerd|docker-proxy|registry|redis-server|haproxy|coredns)$/
 
 export const sysctlFile = (name: string): string => join('/proc/sys', name.replaceAll('.', '/'))
 
@@ -74,12 +74,6 @@ export function podProcesses(): number[] {
 }
 
 export const isInPods = (cgroups: string | null): boolean => /^\d+:[^:]*:\/kubepods/m.test(cgroups ?? '')
-
-/** Where a kubelet keeps the groups of its pods: under each controller, or under the one root of version 2. */
-export function podCgroups(): string[] {
-  const root = '/sys/fs/cgroup'
-  return [root, ...listFolder(root)].map(path => join(path, 'kubepods')).filter(existsSync)
-}
 
 /** Whether a program of one of these names runs. */
 export function isAnyRunning(names: string[]): boolean {

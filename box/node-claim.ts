@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { cgroupsNamed } from './cgroups.ts'
 import { attempt } from './command.ts'
 import { type Lock, tryLock } from './lock.ts'
-import { isAnyRunning, isInPods, podCgroups, sysctlFile } from './machine.ts'
+import { isAnyRunning, isInPods, sysctlFile } from './machine.ts'
 import { setUpNetwork } from './node-network.ts'
 import { bridge, forgetMachine, readNodeRecord, recordMachine } from './node-record.ts'
 import { tearDownNode } from './node-teardown.ts'
@@ -45,7 +46,8 @@ export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
   }
   if (existsSync(`/sys/class/net/${bridge}`)) return refuse(`the network device ${bridge} is somebody else's`)
   // The teardown ends all that runs in pods, so nobody else's may be there.
-  if (isAnyRunning(otherKubelets) || podCgroups().length > 0) return refuse('another kubelet is at work here')
+  if (isAnyRunning(otherKubelets) || cgroupsNamed('kubepods').length > 0)
+    return refuse('another kubelet is at work here')
   if (await attempt('nft', ['list', 'table', 'ip', 'kube-proxy'])) return refuse('another kube-proxy is at work here')
   await attempt('modprobe', ['br_netfilter'])
   if (!existsSync(sysctlFile('net.bridge.bridge-nf-call-iptables'))) return refuse('the kernel lacks br_netfilter')

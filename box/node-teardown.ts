@@ -1,13 +1,12 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../src/clock.ts'
+import { removeCgroups, removeIfEmpty } from './cgroups.ts'
 import { attempt } from './command.ts'
 import {
   fixedFolders,
   listMachine,
   machineDifferences,
   mountPoints,
-  podCgroups,
   podProcesses,
   readSysctl,
   sysctlFile,
@@ -25,7 +24,7 @@ export async function tearDownNode(stateDir: string, record: NodeRecord): Promis
   await killAll(podProcesses().map(pid => ({ pid, startTime: startTimeOf(pid) ?? 'ended' })))
   await unmountUnder(stateDir)
   await tearDownNetwork(record.machine)
-  await removePodCgroups()
+  await removeCgroups('kubepods')
   restoreSysctls(record)
   removeFixedFolders(stateDir, record)
   return machineDifferences(record.machine, await listMachine({ processes: false }))
@@ -51,34 +50,6 @@ async function unmountUnder(folder: string): Promise<void> {
     .reverse()
   for (const point of points) {
     if ((await attempt('umount', [point])) === null) await attempt('umount', ['--lazy', point])
-  }
-}
-
-const cgroupTriesMax = 50
-const cgroupRetryMs = 100
-
-/** The kernel removes only empty groups, and a process that was killed stays in its own for a moment. */
-async function removePodCgroups(): Promise<void> {
-  for (let tries = 0; tries < cgroupTriesMax; tries++) {
-    for (const group of podCgroups()) removeTree(group)
-    if (podCgroups().length === 0) return
-    await systemClock.sleep(cgroupRetryMs)
-  }
-}
-
-/** Removes folders, innermost first, without what is in them: a cgroup's files go with it. */
-function removeTree(folder: string): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeTree(join(folder, entry.name))
-  }
-  removeIfEmpty(folder)
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder)
-  } catch {
-    // Not empty, or not there.
   }
 }
 
