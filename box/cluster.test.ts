@@ -23,6 +23,7 @@ test('a cluster is yours only where it was named, by option or environment', () 
   expect(clusterNeeds({ ...choice, context: 'some' })).toEqual(['kubectl'])
   vi.stubEnv('SKYLAB_TEST_KUBECONFIG', '/some/file')
   expect(clusterNeeds(choice)).toEqual(['kubectl'])
+  expect(clusterNeeds({ ...choice, containers: true })).toEqual(['kwok'])
 })
 
 test('KUBECONFIG and the home folder are not looked at', () => {

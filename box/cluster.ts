@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBox } from './box-cluster.ts'
-import { containersAvailable } from './containers.ts'
 import { renderKubeconfig } from './credentials.ts'
 import type { Kubectl } from './kubectl.ts'
 import { whyNoRealNode } from './node-claim.ts'
@@ -39,6 +38,8 @@ export interface ClusterChoice {
   /** Your own cluster, by a kubeconfig file, a context of it, or both. Never one that nobody named. */
   kubeconfig?: string | undefined
   context?: string | undefined
+  /** In a container of the Docker engine that answers, without a real node. Default: in a box. */
+  containers?: boolean | undefined
   realNode: 'auto' | 'never'
   /** How many nodes of KWOK to make, in the box. */
   kwok: number
@@ -55,24 +56,23 @@ export interface ClusterOptions extends ClusterChoice {
 
 /** The choice with the environment's SKYLAB_TEST_KUBECONFIG in it, where the command line names no cluster. */
 function withEnvironment<T extends ClusterChoice>(choice: T): T {
-  if (choice.kubeconfig || choice.context) return choice
+  if (choice.kubeconfig || choice.context || choice.containers) return choice
   return { ...choice, kubeconfig: process.env.SKYLAB_TEST_KUBECONFIG || undefined }
 }
 
 /** What set-up must bring before `startCluster` is called with the same choice. */
 export function clusterNeeds(choice: ClusterChoice): Need[] {
-  const { kubeconfig, context, realNode } = withEnvironment(choice)
+  const { kubeconfig, context, containers, realNode } = withEnvironment(choice)
   if (kubeconfig || context) return ['kubectl']
+  if (containers) return ['kwok']
   return realNode === 'auto' && whyNoRealNode() === null ? ['cluster', 'node'] : ['cluster']
 }
 
-/** Finds or starts a cluster: yours where one is named, else containers where they can be had, else the box. */
+/** Finds or starts a cluster: yours where one is named, else in a container where that is asked for, else the box. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const chosen = withEnvironment(options)
   if (chosen.kubeconfig || chosen.context) return useYours(chosen)
-  if (await containersAvailable()) {
-    options.progress.say('A container engine answers and has the image of k3s; the box is used all the same.')
-  }
+  if (chosen.containers) return (await import('./container-cluster.ts')).startContainerCluster(chosen)
   return startBox(chosen)
 }
 

@@ -79,34 +79,39 @@ function apiServerSpec(
     profiling: 'false',
   }
   if (!options.reachableByPods) flags['endpoint-reconciler-type'] = 'none'
-  if (auditLog) Object.assign(flags, auditFlags(stateDir, auditLog))
+  if (auditLog) {
+    const policyFile = join(stateDir, 'etc', 'audit.json')
+    writeFileSync(policyFile, auditPolicy)
+    Object.assign(flags, auditFlags(policyFile, auditLog))
+  }
   return { name: 'kube-apiserver', command: tools.program('kube-apiserver'), args: toFlags(flags), stateDir }
 }
 
 /** Blocking: a request's line is in the file before its answer is out. In batches it would be up to 30 s late. */
-function auditFlags(stateDir: string, auditLog: string): Record<string, string> {
-  const policyFile = join(stateDir, 'etc', 'audit.json')
-  const policy = {
-    apiVersion: 'audit.k8s.io/v1',
-    kind: 'Policy',
-    omitStages: ['RequestReceived'],
-    rules: [{ level: 'Metadata' }],
-  }
-  writeFileSync(policyFile, JSON.stringify(policy))
-  return {
-    'audit-policy-file': policyFile,
-    'audit-log-path': auditLog,
-    'audit-log-mode': 'blocking',
-    // Unsaid, the file is put aside at 100 MB, which a long run passes, and whoever reads on from a place misses the rest.
-    'audit-log-maxsize': '65536',
-  }
-}
+export const auditFlags = (policyFile: string, auditLog: string): Record<string, string> => ({
+  'audit-policy-file': policyFile,
+  'audit-log-path': auditLog,
+  'audit-log-mode': 'blocking',
+  // Unsaid, the file is put aside at 100 MB, which a long run passes, and whoever reads on from a place misses the rest.
+  'audit-log-maxsize': '65536',
+})
+
+export const auditPolicy = JSON.stringify({
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata' }],
+})
+
+/** Controllers and scheduler keep up with tests that make many labs at once. */
+export const controllerRates = { 'kube-api-qps': '500', 'kube-api-burst': '1000' }
+/** Deleted namespaces are emptied ten at a time by default, and each takes 5 s of mere waiting. */
+export const namespaceFlags = { 'concurrent-namespace-syncs': '20' }
 
 async function startControllers(options: ControlPlaneOptions, credentials: Credentials): Promise<void> {
   const { stateDir, tools } = options
   const common = {
-    'kube-api-qps': '500',
-    'kube-api-burst': '1000',
+    ...controllerRates,
     'leader-elect': 'false',
     'bind-address': '127.0.0.1',
     profiling: 'false',
@@ -120,8 +125,7 @@ async function startControllers(options: ControlPlaneOptions, credentials: Crede
     'use-service-account-credentials': 'true',
     'service-account-private-key-file': join(stateDir, 'pki', 'accounts.key'),
     'root-ca-file': join(stateDir, 'pki', 'ca.crt'),
-    // Deleted namespaces are emptied ten at a time by default, and each takes 5 s of mere waiting.
-    'concurrent-namespace-syncs': '20',
+    ...namespaceFlags,
   })
   await start('kube-scheduler', { kubeconfig: credentials.kubeconfig('scheduler') })
 }

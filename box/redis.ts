@@ -10,11 +10,11 @@ export interface RedisOptions {
   /** The folder of an open run. */
   stateDir: string
   /** Whether data outlive a restart (append-only file). Default false. */
-  aof?: boolean
+  aof?: boolean | undefined
   /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
   wrongClock?: boolean
   port?: number
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /** A Redis of a run's own. Without `aof` it is empty when it starts again. */
@@ -29,7 +29,7 @@ export interface Redis extends ServerControl {
 /** Debian's library that makes a process' clock wrong. */
 export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
-const startLimitMs = 20_000
+export const startLimitMs = 20_000
 
 /** Starts Redis on loopback; resolves when it answers. */
 export async function startRedis(options: RedisOptions): Promise<Redis> {
@@ -64,29 +64,43 @@ const wrongClockEnv = (file: string) => ({
   DONT_FAKE_MONOTONIC: '1',
 })
 
+/** What all have, wherever they run. */
+export const redisSettings = ({ aof }: Pick<RedisOptions, 'aof'>): Record<string, string> => ({
+  save: '',
+  appendonly: aof ? 'yes' : 'no',
+  'maxmemory-policy': 'noeviction',
+})
+
+/** Settings as redis-server's command line has them. */
+export const toArguments = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
+
 function redisSpec(name: string, port: number, { stateDir, aof, wrongClock }: RedisOptions): ProcessSpec {
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
   mkdirSync(folder, { recursive: true })
   const settings = {
+    ...redisSettings({ aof }),
     bind: '127.0.0.1',
     port: String(port),
     dir: folder,
-    save: '',
-    appendonly: aof ? 'yes' : 'no',
-    'maxmemory-policy': 'noeviction',
     // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
     'set-proc-title': 'no',
   }
-  const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
-  return { name, command, args, stateDir, ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }) }
+  return {
+    name,
+    command,
+    args: toArguments(settings),
+    stateDir,
+    ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }),
+  }
 }
 
 /** Whether it answers a PING; while it loads its file it does not. */
-function answersPing(port: number): Promise<boolean> {
+export function answersPing(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect({ host: '127.0.0.1', port })
+    const socket = connect({ host, port })
     socket.setTimeout(1000, () => socket.destroy())
     socket.once('connect', () => socket.write('PING\r\n'))
     socket.once('data', (answer: Buffer) => {

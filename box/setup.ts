@@ -5,13 +5,24 @@ import type { Progress } from './progress.ts'
 import { fakeTime } from './redis.ts'
 
 /** What a command uses; set-up brings what it names and nothing else. */
-export type Need = 'redis' | 'clocks' | 'balancer' | 'kubectl' | 'cluster' | 'node' | 'image' | 'java'
+export type Need =
+  | 'redis'
+  | 'clocks'
+  | 'balancer'
+  | 'kubectl'
+  | 'kwok'
+  | 'cluster'
+  | 'node'
+  | 'engine'
+  | 'image'
+  | 'java'
 
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
   clocks: [debianFile('faketime', fakeTime)],
   balancer: [debianProgram('haproxy')],
   kubectl: [],
+  kwok: [],
   cluster: [debianProgram('openssl')],
   node: [
     debianProgram('containerd'),
@@ -25,6 +36,12 @@ const debianParts: Record<Need, DebianPart[]> = {
     debianProgram('kmod', 'modprobe'),
     debianProgram('procps', 'sysctl'),
   ],
+  engine: [
+    debianProgram('docker.io', 'dockerd'),
+    debianProgram('iproute2', 'ip'),
+    debianProgram('util-linux', 'unshare'),
+    debianProgram('libc-bin', 'ldd'),
+  ],
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
   java: [debianProgram('default-jre-headless', 'java')],
 }
@@ -34,8 +51,10 @@ const goParts: Record<Need, GoProgram[]> = {
   clocks: [],
   balancer: [],
   kubectl: ['kubectl'],
+  kwok: ['kwok', 'kubectl'],
   cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],
   node: ['kubelet', 'kube-proxy'],
+  engine: [],
   image: [],
   java: [],
 }

@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { tearDownEngine } from './engine-teardown.ts'
 import { mountPoints } from './machine.ts'
 import { readNodeRecord } from './node-record.ts'
 import { tearDownNode } from './node-teardown.ts'
@@ -17,6 +18,7 @@ export async function takeDown(stateDir: string): Promise<string[]> {
   if (!existsSync(stateDir)) return []
   const differences = await takeDown(clusterFolder(stateDir))
   await endProcesses(stateDir)
+  await tearDownEngine(stateDir)
   const record = readNodeRecord(stateDir)
   if (record) differences.push(...(await tearDownNode(stateDir, record)))
   // Removing a folder goes into what is mounted there, and a volume may be anything.

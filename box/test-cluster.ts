@@ -8,9 +8,11 @@ import type { Tools } from './setup.ts'
 import { grantRights } from './stack.ts'
 import { provideImage } from './stack-image.ts'
 
-export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | 'context'> {
+export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'> {
   /** The folder of an open run. */
   readonly stateDir: string
+  /** The image of each test's own Redis, which is a process without one. */
+  readonly redisImage?: string | undefined
   /** Where labs go: to nodes of KWOK, or to a real one. */
   readonly labsOnKwok: boolean
   readonly tools: Tools
@@ -34,7 +36,7 @@ export interface TestCluster {
 
 /** Starts the cluster. What a failure or `signal` breaks off ends with the run. */
 export async function startTestCluster(options: TestClusterOptions): Promise<TestCluster> {
-  const { stateDir, labsOnKwok, tools } = options
+  const { stateDir, labsOnKwok, redisImage = null, tools } = options
   const realNode = labsOnKwok ? 'never' : 'auto'
   const cluster = await startCluster({ ...options, realNode, kwok: labsOnKwok ? kwokNodes : 0, audit: true })
   if (!labsOnKwok && !cluster.realNode) {
@@ -53,6 +55,7 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
     images,
     hasRegistry: images.registry !== '127.0.0.1:9',
     stateDir,
+    redisImage,
     haproxy: tools.program('haproxy'),
     kubectl: tools.program('kubectl'),
   }

@@ -1,5 +1,6 @@
 /** The command line of `npm test`. */
 import { parseArgs } from 'node:util'
+import type { ClusterChoice } from './cluster.ts'
 import { UsageError } from './program.ts'
 
 export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
@@ -9,6 +10,7 @@ export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
   --unit              types, lint and unit tests alone: nothing is started
   --no-real-node      all but what takes a real node
   --cluster           start the cluster of the integration tests, say how to use it, and stay until Ctrl-C
+  --containers WHAT   redis, cluster or both in containers of the Docker engine that answers (docs/testing.md)
   --kubeconfig FILE   use this cluster instead of one in a box
   --context NAME      use this context of the kubeconfig
 `
@@ -22,8 +24,12 @@ export interface TestOptions {
   readonly whole: boolean
   /** Options and filters for vitest. */
   readonly vitest: readonly string[]
-  readonly choice: { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+  readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
+  /** Whether the Redis of each test runs in a container. */
+  readonly redisInContainers: boolean
 }
+
+const containerChoices = ['redis', 'cluster', 'both']
 
 /**
  * @param canHaveRealNode whether this machine can
@@ -31,17 +37,24 @@ export interface TestOptions {
  */
 export function parseTestOptions(args: readonly string[], canHaveRealNode: boolean): TestOptions {
   const { values, positionals } = parse(args)
-  const { kubeconfig, context } = values
+  const { kubeconfig, context, containers } = values
+  if (containers !== undefined && !containerChoices.includes(containers)) {
+    throw new UsageError(`--containers: ${containerChoices.join(', ')}, not ${containers}`)
+  }
+  const inContainers = (what: string) => containers === what || containers === 'both'
   const vitest = [...(values.t === undefined ? [] : ['-t', values.t]), ...positionals]
   // A real node is a matter of the box.
-  const boxed = kubeconfig === undefined && context === undefined
+  const named = kubeconfig !== undefined || context !== undefined
+  if (named && inContainers('cluster')) throw new UsageError('--containers: the cluster is the one that you name')
+  const boxed = !named && !inContainers('cluster')
   return {
     unit: values.unit,
     realNode: canHaveRealNode && boxed && !values.unit && !values['no-real-node'],
     cluster: values.cluster,
     whole: vitest.length === 0,
     vitest,
-    choice: { kubeconfig, context },
+    choice: { kubeconfig, context, containers: inContainers('cluster') },
+    redisInContainers: inContainers('redis'),
   }
 }
 
@@ -50,7 +63,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ unit: flag, 'no-real-node': flag, cluster: flag },
-    ...{ t: { ...text, short: 't' }, kubeconfig: text, context: text },
+    ...{ t: { ...text, short: 't' }, containers: text, kubeconfig: text, context: text },
   }
   try {
     return parseArgs({ args: [...args], allowPositionals: true, options })

@@ -14,7 +14,9 @@ import { startTestCluster, type TestCluster } from './test-cluster.ts'
 const realNodeLimitMs = 180_000
 
 export interface RunContext {
-  readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context'>
+  readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
+  /** Of each test's own Redis, which is a process without one. */
+  readonly redisImage?: string | undefined
   readonly tools: Tools
   readonly progress: Progress
   readonly signal: AbortSignal

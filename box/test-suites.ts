@@ -149,6 +149,15 @@ export async function runDemo(signal: AbortSignal): Promise<Counts> {
   return single(code === 0 && labAnswered(stdout))
 }
 
+/** Runs `npm test` with options of its own; gives its exit code. */
+export async function runTests(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<number> {
+  return (await runNode(['box/test.ts', ...args], { env, signal })).code ?? 1
+}
+
 /** Whether the demo's one line of JSON says that the lab ran and answered. */
 export function labAnswered(stdout: string): boolean {
   try {

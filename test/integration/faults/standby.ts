@@ -22,6 +22,7 @@ export class Standby {
   static async of(fleet: Fleet): Promise<Standby> {
     const link = await TcpProxy.before(fleet.redis.url)
     await link.open()
+    // A process in any case: it follows through a proxy on loopback, which no container reaches.
     const standby = new Standby(fleet, await startRedis({ stateDir: fleet.stateDir }), link)
     await standby.client.call('REPLICAOF', '127.0.0.1', link.port)
     await standby.caughtUp()

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { freePort } from '../../../box/ports.ts'
-import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
+import type { Redis, RedisOptions } from '../../../box/redis.ts'
 import { type ConfigInput, stackConfig } from '../../../box/stack-config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
@@ -15,6 +15,7 @@ import type { Terms } from './check/evidence.ts'
 import { sourceWithout } from './controlled.ts'
 import { controlVariable } from './controls.ts'
 import { testPlace } from './place.ts'
+import { startTestRedis } from './redis.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 import { makeWays, type Servers, type Ways } from './ways.ts'
 
@@ -91,7 +92,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   mkdirSync(stateDir, { recursive: true })
   const armoury = new Armoury(join(stateDir, 'failpoints'))
   const root = sourceWithout([process.env[controlVariable], options.control].join(','))
-  const redis = await startRedis({ stateDir, ...options.redis })
+  const redis = await startTestRedis({ stateDir, ...options.redis })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
   const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
   const config = configFor(name, options, servers)

@@ -19,6 +19,8 @@ export interface TestPlace {
   readonly hasRegistry: boolean
   /** Folder of the run, in which all that tests start has its place: what is left there is ended with the run. */
   readonly stateDir: string
+  /** The image that each test's own Redis is started from; null where it is a process. */
+  readonly redisImage: string | null
   readonly haproxy: string
   readonly kubectl: string
 }

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis as Client } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
+import type { Redis, RedisOptions } from '../../../box/redis.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { LabView } from '../../../src/domain.ts'
@@ -16,6 +16,7 @@ import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owner
 import type { NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
 import { testPlace } from '../harness/place.ts'
+import { startTestRedis } from '../harness/redis.ts'
 
 export const ttlMs = 3000
 export const tombstoneMs = 600_000
@@ -171,7 +172,7 @@ export class Store {
 export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Promise<Redis> {
   const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
-  return startRedis({ stateDir, ...options })
+  return startTestRedis({ stateDir, ...options })
 }
 
 /** One Redis for a file, a store with keys of its own, compared, for each of its tests. */
