@@ -60,7 +60,7 @@ export async function controlContainer(parts: ContainerParts): Promise<Container
   const start = async () => {
     await container.start()
     const { State } = await container.inspect()
-    log(await engine.logs(container, { follow: true, stdout: true, stderr: true, since: secondsOf(State.StartedAt) }))
+    log(await engine.logs(container, { since: secondsOf(State.StartedAt) }))
     await answered()
   }
   const stop = () => container.remove({ force: true, v: true }).catch(unless(notFound))

@@ -78,8 +78,8 @@ async function startDaemon({ stateDir, tools, signal }: EngineOptions, socket: s
   await run('ip', ['link', 'set', bridge, 'up'])
   const config = join(folder, 'daemon.json')
   writeFileSync(config, JSON.stringify(daemonConfig(folder, socket), null, 2))
-  // Its own /run keeps it from a containerd of the machine's. In /etc/docker older ones make a key.
-  const script = 'mount -t tmpfs run /run && mount -t tmpfs docker /etc/docker && exec "$0" --config-file "$1"'
+  // With a /run of its own it does not meet a containerd of the machine's.
+  const script = 'mount -t tmpfs run /run && exec "$0" --config-file "$1"'
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
   const args = [...namespaces, 'sh', '-c', script, tools.program('dockerd'), config]
   const answers = async () => (await ask('/_ping', { signal: AbortSignal.timeout(1000) })).ok
