@@ -22,8 +22,6 @@ const timeoutSeconds = z
   .max(30)
   .default(5)
   .describe('seconds for one answer, waiting for a place among maxInFlight included')
-const maxInFlight = z.number().int().positive().default(32).describe('requests of this replica at once; others wait')
-
 const gafaelfawr = z.strictObject({
   baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
   secretFiles: z
@@ -39,7 +37,13 @@ const gafaelfawr = z.strictObject({
   cacheSeconds: z.number().min(0).max(60).default(5).describe('how long an answer about a token is believed'),
   maxCached: z.number().int().positive().default(2000).describe('answers kept at once; the oldest goes first'),
   timeoutSeconds,
-  maxInFlight,
+  maxInFlight: z.number().int().positive().default(32).describe('requests of this replica at once; others wait'),
+  maxWaiting: z
+    .number()
+    .int()
+    .positive()
+    .default(1024)
+    .describe('how many may wait so; beyond them 503 at once, so that there is room for those who need no answer'),
 })
 
 /** Signatures by which nobody who has only the public key can make a token. */

@@ -282,6 +282,23 @@ describe('questions', () => {
     expect(server.mostAtOnce).toBe(3)
   })
 
+  it('that wait are bounded too, and told in one line', async () => {
+    const { identify, lines, results } = provider({ maxInFlight: 2, maxWaiting: 3, timeoutSeconds: 20 })
+    const release: (() => void)[] = []
+    server.fault = response => void release.push(() => response.end(JSON.stringify(ada)))
+    const ask = (token: number) => identify({ 'X-Auth-Request-Token': `token-${token}` })
+    const first = [1, 2, 3, 4, 5].map(ask)
+    const late = await Promise.all([6, 7, 8].map(token => refusalOf(ask(token))))
+    expect(late.map(({ status }) => status)).toEqual([503, 503, 503])
+    expect(lines.filter(line => line.includes('no usable answer'))).toHaveLength(1)
+    for (let answered = 0; answered < 5; answered++) {
+      await server.whenAsked(answered + 1)
+      release[answered]!()
+    }
+    await Promise.all(first)
+    expect(results).toEqual(['failed', 'failed', 'failed', 'ok', 'ok', 'ok', 'ok', 'ok'])
+  })
+
   it('about ever more tokens do not fill the memory', async () => {
     const { identify } = provider({ cacheSeconds: 60, maxCached: 3 })
     server.fault = response => void response.end(JSON.stringify(ada))

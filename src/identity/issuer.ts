@@ -47,6 +47,7 @@ export class IssuerKeys {
       timeoutMs: config.timeoutSeconds * 1000,
       // Discovery, then keys, for all who wait.
       maxInFlight: 1,
+      maxWaiting: 1,
       clock,
       log,
       onRequest,

@@ -12,6 +12,8 @@ import { unauthorized } from './provider.ts'
 
 /** Thousands of groups fit in. */
 const maxBodyBytes = 1_048_576
+/** One line at most in so long tells of failures, with their number: there may be one for each request. */
+const logPauseMs = 1000
 /** The longest that a source may have clients put off at once. */
 const maxRetryAfterSeconds = 60
 
@@ -24,6 +26,8 @@ export interface SourceOptions {
   readonly timeoutMs: number
   /** Requests at once; others wait for a place, within their time-out. */
   readonly maxInFlight: number
+  /** How many may wait so; who comes then is put off at once. */
+  readonly maxWaiting: number
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
   readonly onRequest: (result: SourceResult, seconds: number) => void
@@ -32,6 +36,8 @@ export interface SourceOptions {
 export class IdentitySource {
   readonly #options: SourceOptions
   readonly #slots: Slots
+  #untold = 0
+  #toldAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: SourceOptions) {
     this.#options = options
@@ -44,11 +50,12 @@ export class IdentitySource {
    * @throws {ApiError} 401, 403, or 503 with `Retry-After`
    */
   async get<T extends z.ZodType>(url: string, schema: T, token?: string): Promise<z.output<T>> {
-    const { clock, timeoutMs, onRequest } = this.#options
+    const { clock, timeoutMs, maxWaiting, onRequest } = this.#options
     const startMs = clock.monotonicMs()
     const deadline = new Deadline(clock, timeoutMs)
     const told = (result: SourceResult) => onRequest(result, (clock.monotonicMs() - startMs) / 1000)
     try {
+      if (this.#slots.waiting >= maxWaiting) throw new NoAnswer('too many wait for an answer')
       await this.#slots.take(deadline.signal)
       try {
         const value = await exchange(url, schema, token, deadline.signal)
@@ -70,8 +77,13 @@ export class IdentitySource {
   }
 
   #failed(error: unknown): ApiError {
-    const { name, log } = this.#options
-    log.warn({ err: error, source: name }, 'a source of identities gave no usable answer')
+    const { name, log, clock } = this.#options
+    this.#untold += 1
+    if (clock.monotonicMs() - this.#toldAtMs >= logPauseMs) {
+      log.warn({ err: error, source: name, failures: this.#untold }, 'a source of identities gave no usable answer')
+      this.#toldAtMs = clock.monotonicMs()
+      this.#untold = 0
+    }
     const seconds = error instanceof NoAnswer ? error.retryAfterSeconds : 1
     return unavailable('who is asking cannot be found out for now', seconds)
   }

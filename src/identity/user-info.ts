@@ -59,6 +59,7 @@ export class UserInfoClient {
       name: 'Gafaelfawr',
       timeoutMs: config.timeoutSeconds * 1000,
       maxInFlight: config.maxInFlight,
+      maxWaiting: config.maxWaiting,
       clock,
       log,
       onRequest,

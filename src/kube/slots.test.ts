@@ -9,6 +9,7 @@ test('as many as there are, then in the order of asking', async () => {
   const third = slots.take().then(() => order.push('third'))
   const fourth = slots.take().then(() => order.push('fourth'))
   expect(order).toEqual([])
+  expect(slots.waiting).toBe(2)
   slots.give()
   await third
   expect(order).toEqual(['third'])

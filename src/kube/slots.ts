@@ -7,6 +7,11 @@ export class Slots {
     this.#free = count
   }
 
+  /** How many wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /** Resolves when a slot is the caller's; rejects with the signal's reason when that comes first. */
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()

@@ -47,6 +47,7 @@ export const misplaced: Readonly<Record<string, (secret: string) => Misplaced>> 
   'a bearer nobody knows': s => asking({ authorization: `Bearer ${s}` }, 401),
   'a password': s => asking({ authorization: `Basic ${Buffer.from(`me:${s}`).toString('base64')}` }, 401),
   'a header of a proxy': s => asking({ 'x-auth-request-token': s }),
+  'the secret of an ingress': s => asking({ 'x-skylab-ingress-secret': s }),
   'a cookie': s => asking({ cookie: `session=${s}` }),
   'a User-Agent': s => asking({ 'user-agent': s }),
   'a query': s => ({ path: `user-status?token=${s}`, status: 404 }),
