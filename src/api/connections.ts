@@ -1,8 +1,9 @@
 /** Connections: how many there may be, and how many requests may wait on one. */
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { whenAnswered } from './answered.ts'
-import { busy, hangUp, refuse, tooManyUnanswered } from './refusals.ts'
+import { busy, clientErrorAnswer, hangUp, refuse, tooManyUnanswered } from './refusals.ts'
 
 /**
  * Lets a server take `max` connections at once; each one more is told 503 and closed. The server's own bound would close
@@ -22,15 +23,29 @@ export function boundConnections(server: Server, max: number): void {
   })
 }
 
+/** Of each connection the answers that are owed, in the order in which they will be sent. */
+const owed = new WeakMap<Duplex, Set<ServerResponse>>()
+
 /** Refuses with 429 what comes on a connection that has `max` unanswered requests: only those who never read have so many. */
 export function boundPipeline(listener: RequestListener, max: number): RequestListener {
-  const unanswered = new WeakMap<Socket, number>()
   return (incoming, outgoing) => {
     const { socket } = incoming
-    const before = unanswered.get(socket) ?? 0
-    if (before >= max) return refuse(outgoing, tooManyUnanswered)
-    unanswered.set(socket, before + 1)
-    whenAnswered(outgoing, () => unanswered.set(socket, unanswered.get(socket)! - 1))
+    const answers = owed.get(socket) ?? new Set()
+    owed.set(socket, answers)
+    if (answers.size >= max) return refuse(outgoing, tooManyUnanswered)
+    answers.add(outgoing)
+    whenAnswered(outgoing, () => answers.delete(outgoing))
     return listener(incoming, outgoing)
   }
+}
+
+/** Whether an answer is being sent, in the midst of which nothing else may be said. */
+function isAnswering(socket: Duplex): boolean {
+  return [...(owed.get(socket) ?? [])].some(outgoing => outgoing.headersSent)
+}
+
+/** Listener for what Node could not parse as HTTP, or did not get in time. */
+export function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy()
+  else hangUp(socket, clientErrorAnswer(error.code))
 }

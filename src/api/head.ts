@@ -38,6 +38,8 @@ function check(incoming: IncomingMessage, { maxHeaders, maxTargetBytes }: HeadLi
   const { rawHeaders, url = '' } = incoming
   if (rawHeaders.length > 2 * maxHeaders) throw refusal(431, 'there are too many headers', 'header')
   if (url.length > maxTargetBytes) throw refusal(414, 'the path is too long', 'path')
+  // The parser takes a line without a version for HTTP/0.9, which has no headers.
+  if (!incoming.httpVersion.startsWith('1.')) throw refusal(400, 'only HTTP/1.1 and 1.0 are spoken')
   const repeated = repeatedOf(rawHeaders)
   if (repeated !== undefined) throw refusal(400, 'the header stands twice', 'header', repeated)
   if (incoming.httpVersion === '1.1' && incoming.headers.host === undefined) {
@@ -78,5 +80,5 @@ function checkPath(path: string): void {
 }
 
 function refusal(status: number, msg: string, ...loc: string[]): ApiError {
-  return new ApiError(status, { msg, type: 'malformed', loc })
+  return new ApiError(status, { msg, type: 'malformed', ...(loc.length > 0 && { loc }) })
 }

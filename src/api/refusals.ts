@@ -51,10 +51,9 @@ function lastAnswer(error: ApiError): { headers: Record<string, string>; body: s
   return { headers: { ...error.headers, Connection: 'close', 'Content-Type': type, 'Content-Length': length }, body }
 }
 
-/** Listener for what Node could not parse as HTTP, or did not get in time. */
-export function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-  else hangUp(socket, byCode[error.code ?? ''] ?? notHttp)
+/** What a parser's complaint comes to. */
+export function clientErrorAnswer(code = ''): ApiError {
+  return byCode[code] ?? notHttp
 }
 
 /** Listener for `Expect` with anything but `100-continue`. */

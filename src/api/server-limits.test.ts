@@ -136,6 +136,18 @@ describe('connections', () => {
     await closed
   })
 
+  it.each([
+    ['something that is no request', 'SMUGGLED\r\n\r\n'],
+    ['half a request', 'GET / HTT'],
+  ])('on which events are sent are not told of %s in their midst, but cut', async (_, sent) => {
+    const server = await start({ headersTimeoutSeconds: 0.1 }, { events: async () => new ScriptedFeed() })
+    const socket = await dial(server)
+    socket.write(`GET ${prefix}/labs/rra/events HTTP/1.1\r\n${auth}\r\n`)
+    await once(socket, 'data')
+    socket.write(sent)
+    expect(await said(socket)).not.toContain('HTTP/1.1')
+  })
+
   it('on which events are sent stay, however long', async () => {
     const feed = new ScriptedFeed()
     const server = await start({ stallTimeoutSeconds: 0.2 }, { events: async () => feed })

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Limits } from '../config/limits.ts'
 import { createApi } from './app.ts'
-import { boundConnections, boundPipeline } from './connections.ts'
+import { boundConnections, boundPipeline, onClientError } from './connections.ts'
 import type { ApiParts } from './env.ts'
 import { errorResponse } from './errors.ts'
-import { hangUp, noTunnel, notHttp, onClientError, onExpectation } from './refusals.ts'
+import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
 
 /** How often it is looked which requests are overdue: one is cut that much later at most. */
 const longestLookMs = 1000

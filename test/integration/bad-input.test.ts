@@ -1,0 +1,88 @@
+/** What a client should not send, and what a real replica makes of it: a 4xx in the one form, and nothing half made. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as bodies from './bad-input/bodies.cases.ts'
+import * as heads from './bad-input/heads.cases.ts'
+import * as paths from './bad-input/paths.cases.ts'
+import * as people from './bad-input/people.cases.ts'
+import { type BadInput, exchange, type Reply, type Sender } from './bad-input/wire.ts'
+import { useFleet } from './harness/fleet.ts'
+
+const table = fileURLToPath(new URL('../../.artefacts/bad-input.md', import.meta.url))
+
+const fleet = useFleet({
+  replicas: 1,
+  people: { 'no-scope': { scopes: ['read:all'] }, 'admin-only': { scopes: ['admin:jupyterlab'] } },
+})
+
+/** Tokens that are JSON of their own, expired, unsigned or another's, are in the test of the provider that reads them. */
+const groups: Readonly<Record<string, readonly BadInput[]>> = { ...bodies, ...heads, ...people, ...paths }
+
+let sender: Sender
+let port: number
+const lines: string[] = []
+
+beforeAll(() => {
+  const [user, other] = [fleet().user(), fleet().user()]
+  const as = (name: string) => ({ user: name, token: fleet().as(name).token })
+  port = Number(new URL(fleet().url(0)).port)
+  sender = {
+    user: user.username,
+    token: user.token,
+    adminToken: fleet().admin.token,
+    adminOnly: as('admin-only'),
+    noScope: as('no-scope'),
+    other: { user: other.username, token: other.token },
+  }
+})
+
+afterAll(() => {
+  mkdirSync(fileURLToPath(new URL('.', `file://${table}`)), { recursive: true })
+  writeFileSync(table, `| | sent | answered | type |\n|---|---|---|---|\n${lines.join('\n')}\n`)
+})
+
+/** An error in the one form, which tells nothing of the inside. */
+function expectForm({ status, headers, body }: Reply): string | undefined {
+  if (status === 204) return undefined
+  expect(headers['content-type']).toMatch(/^application\/json/)
+  const told = JSON.parse(body) as { detail: { msg: string; type: string }[] }
+  expect(Object.keys(told)).toEqual(['detail'])
+  expect(told.detail.length).toBeGreaterThan(0)
+  for (const entry of told.detail) expect(entry).toMatchObject({ msg: /./, type: /./ } satisfies object)
+  expect(body).not.toMatch(/node_modules|node:internal|\.ts\b|\bat .+:\d+:\d+/)
+  return told.detail[0]!.type
+}
+
+describe.each(Object.entries(groups))('%s', (group, cases) => {
+  test.each(cases)('$what', async ({ what, send, status, type, ends }) => {
+    const replies = await exchange(port, send(sender), { ends: ends ?? false })
+    const statuses = replies.map(reply => reply.status)
+    const types = replies.map(expectForm)
+    lines.push(`| ${group} | ${what.replaceAll('|', '\\|')} | ${statuses.join(', ')} | ${types.at(-1) ?? ''} |`)
+    expect(statuses).toEqual([status].flat())
+    if (type !== undefined) expect(types.at(-1)).toBe(type)
+    // It answers on.
+    expect((await fetch(`${fleet().url(0)}/readyz`)).status).toBe(200)
+  })
+})
+
+test('of all that nothing was made', async () => {
+  expect(Object.values(groups).flat().length).toBeGreaterThan(80)
+  expect(await fleet().world.namespaces()).toEqual([])
+  const keys = [...(await fleet().world.redisKeys()).keys()]
+  for (const { user } of [
+    sender,
+    sender.other,
+    sender.adminOnly,
+    sender.noScope,
+    { user: 'admin' },
+    { user: 'nobody' },
+  ]) {
+    expect(keys.filter(key => key.split(':').includes(user))).toEqual([])
+  }
+  expect((await fleet().admin.labs()).body).toEqual([])
+  // Nor does the replica know of anything that went wrong inside.
+  const log = await fleet().log(0)
+  expect(log.split('\n').filter(line => /"level":"?(error|fatal|50|60)/.test(line))).toEqual([])
+})
