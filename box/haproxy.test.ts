@@ -88,6 +88,13 @@ describe.skipIf(!haproxy)('startBalancer', () => {
     expect(answers.some(answer => answer.text === 'one')).toBe(false)
   })
 
+  it('answers for replicas that are gone in their form', async () => {
+    await Promise.all(replicas.map(replica => replica.stop()))
+    const nobody = await fetch(`${balancer.url}/who`)
+    expect([nobody.status, nobody.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await nobody.json()).toMatchObject({ detail: [{ type: 'unavailable' }] })
+  })
+
   it('passes an event on while its stream is open', async () => {
     const response = await fetch(`${balancer.url}/events`)
     const reader = response.body!.getReader()

@@ -17,6 +17,23 @@ export interface Balancer {
 }
 
 /**
+ * What haproxy answers for a replica, in the form in which replicas answer: clients need not tell them apart. What it
+ * cannot even read it refuses in words of its own.
+ */
+const ownAnswers = [
+  [408, 'malformed', 'the request took too long to arrive'],
+  [502, 'unavailable', 'the replica that had this request has ended'],
+  [503, 'unavailable', 'no replica is ready'],
+  [504, 'unavailable', 'the replica that had this request does not answer'],
+] as const
+
+function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
+  const body = JSON.stringify({ detail: [{ msg, type }] })
+  const retry = status === 503 ? ' hdr Retry-After 1' : ''
+  return `  http-error status ${status} content-type application/json string '${body}'${retry}`
+}
+
+/**
  * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
  * again, since a POST may have been carried out. Event streams pass unbuffered.
  */
@@ -39,6 +56,7 @@ defaults
   # The longest silence on an event stream, above the 15 s between a replica's comment lines.
   timeout client 90s
   timeout server 90s
+${ownAnswers.map(errorLine).join('\n')}
 
 listen replicas
   bind 127.0.0.1:${port}
