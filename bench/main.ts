@@ -2,9 +2,10 @@
 
 import { runProgram } from '../box/program.ts'
 import { createProgress } from '../box/progress.ts'
+import { readersBench } from './readers.ts'
 import { spawnBench } from './spawn.ts'
 
-const benches = { spawn: spawnBench }
+const benches = { spawn: spawnBench, readers: readersBench }
 
 await runProgram(async signal => {
   const [name = '', ...args] = process.argv.slice(2)

@@ -16,6 +16,13 @@ export type Need =
   | 'engine'
   | 'image'
   | 'java'
+  | 'python'
+
+/** Debian's own Python makes no virtual environments before this package is there; others do. */
+const pythonVenv: DebianPart = {
+  name: 'python3-venv',
+  isPresent: async () => (await attempt('python3', ['-c', 'import ensurepip, venv'])) !== null,
+}
 
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
@@ -44,6 +51,7 @@ const debianParts: Record<Need, DebianPart[]> = {
   ],
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
   java: [debianProgram('default-jre-headless', 'java')],
+  python: [debianProgram('python3'), pythonVenv],
 }
 
 const goParts: Record<Need, GoProgram[]> = {
@@ -57,6 +65,7 @@ const goParts: Record<Need, GoProgram[]> = {
   engine: [],
   image: [],
   java: [],
+  python: [],
 }
 
 /** The programs that set-up has made sure of. */
@@ -76,12 +85,6 @@ export class MissingPackagesError extends Error {
     this.name = 'MissingPackagesError'
     this.packages = packages
   }
-}
-
-/** Debian's own Python makes no virtual environments before this package is there; others do. */
-const pythonVenv: DebianPart = {
-  name: 'python3-venv',
-  isPresent: async () => (await attempt('python3', ['-c', 'import ensurepip, venv'])) !== null,
 }
 
 /** The packages that the needs call for and that are not there. Python's only where Go must come from PyPI. */

@@ -8,7 +8,7 @@ const seconds = (value: number) => z.number().positive().default(value)
 
 /** docs/limits.md says what is answered beyond each. */
 export const limits = z.strictObject({
-  maxConnections: count(8192).describe('open at once; beyond them one is told 503 and closed'),
+  maxConnections: count(16_384).describe('open at once; beyond them one is told 503 and closed'),
   maxPipelinedRequests: count(8).describe('unanswered on one connection; beyond them 429'),
   headersTimeoutSeconds: seconds(15).describe(
     'from the first byte of a request, or its connection, to its last header',

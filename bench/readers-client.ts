@@ -1,0 +1,78 @@
+/** Readers of event streams, good ones and ones that take nothing. A process of its own. */
+import { connect, type Socket } from 'node:net'
+import { answerQuestions } from './worker.ts'
+
+/** Streams to be opened, of one user. */
+export interface Streams {
+  readonly name: string
+  readonly token: string
+  readonly count: number
+}
+
+export type ReadersQuestion =
+  /** Resolves when each has read something. */
+  | { readonly do: 'open'; readonly port: number; readonly streams: readonly Streams[] }
+  /** The same, but for readers that stop reading there. Resolves when each has asked. */
+  | { readonly do: 'stick'; readonly port: number; readonly streams: readonly Streams[] }
+  /** Resolves with how long each event took since the last asking, and with how many streams ended. */
+  | { readonly do: 'tell' }
+
+export interface Told {
+  readonly delaysMs: readonly number[]
+  readonly ended: number
+}
+
+/** What the bench writes as an event's data: when it did, by the clock that all processes of a machine share. */
+export const stamp = (): string => `at ${process.hrtime.bigint()}`
+
+const open = new Set<Socket>()
+let told = { delaysMs: [] as number[], ended: 0 }
+
+answerQuestions(async (question: ReadersQuestion): Promise<Told | undefined> => {
+  if (question.do === 'tell') {
+    const before = told
+    told = { delaysMs: [], ended: 0 }
+    return before
+  }
+  const { port, streams } = question
+  const each = streams.flatMap(stream => Array.from({ length: stream.count }, () => stream))
+  await Promise.all(each.map(stream => (question.do === 'open' ? read(port, stream) : stick(port, stream))))
+  return undefined
+})
+
+function dial(port: number, { name, token }: Streams): Socket {
+  const socket = connect(port, '127.0.0.1')
+  open.add(socket)
+  const head = [`GET /nublado/spawner/v1/labs/${name}/events HTTP/1.1`, 'Host: bench', `Authorization: Bearer ${token}`]
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    open.delete(socket)
+    told.ended += 1
+  })
+  return socket
+}
+
+function read(port: number, stream: Streams): Promise<void> {
+  const socket = dial(port, stream)
+  let rest = ''
+  return new Promise(resolve => {
+    socket.on('data', chunk => {
+      const now = process.hrtime.bigint()
+      const lines = (rest + chunk.toString('latin1')).split('\n')
+      rest = lines.pop()!
+      for (const line of lines) {
+        const at = /^data: at (\d+)/.exec(line)?.[1]
+        if (at !== undefined) told.delaysMs.push(Number(now - BigInt(at)) / 1e6)
+      }
+      resolve()
+    })
+    socket.once('close', () => resolve())
+  })
+}
+
+function stick(port: number, stream: Streams): Promise<void> {
+  const socket = dial(port, stream)
+  socket.pause()
+  return new Promise(resolve => socket.once('connect', () => resolve()))
+}

@@ -1,0 +1,206 @@
+/**
+ * Readers of events that take nothing, beside those that do, at one replica: what they cost, and what the others feel of
+ * it. docs/bench.md tells how to read the result.
+ *   npm run bench -- readers [--good 1000] [--stuck 200] [--seconds 20]
+ */
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Redis } from 'ioredis'
+import { waitUntil } from '../box/api-client.ts'
+import type { Progress } from '../box/progress.ts'
+import { openRun } from '../box/run.ts'
+import { type Stack, setupStack, startStack } from '../box/stack.ts'
+import { systemClock } from '../src/clock.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { Keys } from '../src/store/keys.ts'
+import { encodeEvents, encodeFields } from '../src/store/records.ts'
+import { callCommand, defineCommands } from '../src/store/scripts.ts'
+import { type ReadersQuestion, type Streams, stamp, type Told } from './readers-client.ts'
+import { percentile, round } from './statistics.ts'
+import { Worker } from './worker.ts'
+
+interface Options {
+  readonly good: number
+  readonly stuck: number
+  readonly seconds: number
+}
+
+/** As many as a user may have. */
+const { maxStreamsPerUser: perUser, writeTimeoutSeconds } = configSchema.parse({}).api.limits
+/** Above what the kernel keeps for one connection: who has not read so much is stuck for the replica too. */
+const fillBytes = 6 * 2 ** 20
+const fillEventBytes = 65_536
+const sampleMs = 250
+
+export async function readersBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
+  const options = readOptions(args)
+  const choice = { realNode: 'never', kwok: 1 } as const
+  const tools = await setupStack({ ...choice, audit: false }, progress, signal)
+  const run = await openRun(progress)
+  try {
+    const { stateDir } = run
+    const users = 1 + Math.ceil(options.good / perUser) + Math.ceil(options.stuck / perUser)
+    const stack = await startStack({
+      ...{ ...choice, stateDir, tools, progress, signal, replicas: 1, users },
+      // Their creations wait for a node, and their streams stay open.
+      overrides: { lab: { nodeSelector: { 'skylab/no-such-node': 'true' } } },
+    })
+    const worker = new Worker({ file: 'readers-client.ts', stateDir, nodeArgs: [] })
+    try {
+      return await figures(options, stack, worker, progress)
+    } finally {
+      await worker.stop()
+      await Promise.all(stack.replicas.map(replica => replica.stop(0)))
+    }
+  } finally {
+    await progress.part('take down', () => run.close())
+  }
+}
+
+function readOptions(args: readonly string[]): Options {
+  const number = (value: string) => ({ type: 'string', default: value }) as const
+  const options = { good: number('1000'), stuck: number('200'), seconds: number('20') }
+  const { values } = parseArgs({ args: [...args], options })
+  return { good: Number(values.good), stuck: Number(values.stuck), seconds: Number(values.seconds) }
+}
+
+async function figures(options: Options, stack: Stack, worker: Worker, progress: Progress): Promise<object> {
+  const { good, stuck } = streamsOf(stack, options)
+  const replica = stack.replicas[0]!
+  const { port } = replica
+  const writer = new Writer(stack)
+  const ask = (question: ReadersQuestion) => worker.ask<Told>(question)
+  const watch = (seconds: number, meanwhile: () => Promise<unknown> = async () => {}) =>
+    watched({ pid: replica.pid, seconds, writer, names: good.map(({ name }) => name), ask, meanwhile })
+  try {
+    await progress.part('labs that wait for a node', () => writer.create([...good, ...stuck]))
+    const idleMib = rssMib(replica.pid)
+    await progress.part('good readers', () => ask({ do: 'open', port, streams: good }))
+    await watch(options.seconds / 4)
+    const alone = await progress.part('good readers alone', () => watch(options.seconds))
+    await ask({ do: 'stick', port, streams: stuck })
+    const stick = () => writer.fill(stuck.map(({ name }) => name))
+    const beside = await progress.part('stuck readers beside them', () => watch(writeTimeoutSeconds, stick))
+    const after = await progress.part('after they were cut', () => watch(options.seconds))
+    return {
+      bench: 'readers',
+      conditions: { ...options, events_per_s: good.length, cpus: availableParallelism(), node: process.version },
+      idle_mib: idleMib,
+      ...{ alone, beside, after },
+      cut: await cutBy(replica.url),
+    }
+  } finally {
+    writer.close()
+  }
+}
+
+function streamsOf({ users }: Stack, options: Options): { good: Streams[]; stuck: Streams[] } {
+  const people = Object.entries(users).filter(([name]) => name !== 'admin')
+  const take = (total: number): Streams[] =>
+    people.splice(0, Math.ceil(total / perUser)).map(([name, { token }], index) => {
+      return { name, token, count: Math.min(perUser, total - index * perUser) }
+    })
+  return { good: take(options.good), stuck: take(options.stuck) }
+}
+
+/** Writes events where their owner would: the replica that makes these labs has nothing to tell, and waits. */
+class Writer {
+  readonly #stack: Stack
+  readonly #redis: Redis
+  readonly #keys = new Keys(configSchema.parse({}).redis.keyPrefix)
+
+  constructor(stack: Stack) {
+    this.#stack = stack
+    this.#redis = new Redis(stack.redis.url)
+    defineCommands(this.#redis)
+  }
+
+  /** Asks for the labs; resolves when all are made but for their nodes, and nothing more is told of them. */
+  async create(streams: readonly Streams[]): Promise<void> {
+    const body = JSON.stringify({ options: { image_type: 'recommended' } })
+    for (const { name, token } of streams) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const url = `${this.#stack.url}/nublado/spawner/v1/labs/${name}/create`
+      const { status } = await fetch(url, { method: 'POST', headers, body, redirect: 'manual' })
+      if (status !== 303) throw new Error(`the lab of ${name} was answered ${status}`)
+    }
+    const told = async () => Promise.all(streams.map(({ name }) => this.#redis.hget(this.#keys.record(name), 'seq')))
+    let before = ''
+    const isQuiet = async () => {
+      const now = (await told()).join()
+      const same = now === before
+      before = now
+      if (!same) await systemClock.sleep(2000)
+      return same
+    }
+    await waitUntil(isQuiet, { what: 'labs that wait', limitMs: 120_000 })
+  }
+
+  /** One event for a user's readers. */
+  async tell(user: string, data: string): Promise<void> {
+    const { op, token, seq } = await this.#redis.hgetall(this.#keys.record(user))
+    const keys = [this.#keys.record(user), this.#keys.events(user), this.#keys.bell]
+    const args = [user, op!, token!, seq!, encodeEvents([['info', data]]), encodeFields({})]
+    await callCommand(this.#redis, 'commit-step', keys, args)
+  }
+
+  /** Much more for each than a connection takes that nobody reads. */
+  async fill(users: readonly string[]): Promise<void> {
+    const data = 'x'.repeat(fillEventBytes)
+    for (let bytes = 0; bytes < fillBytes; bytes += fillEventBytes) {
+      await Promise.all(users.map(user => this.tell(user, data)))
+    }
+  }
+
+  close(): void {
+    this.#redis.disconnect()
+  }
+}
+
+interface Watching {
+  readonly pid: number
+  readonly seconds: number
+  readonly writer: Writer
+  readonly names: readonly string[]
+  readonly ask: (question: ReadersQuestion) => Promise<Told>
+  readonly meanwhile: () => Promise<unknown>
+}
+
+/** Tells each user something once a second, evenly spread, and gives how long it took to their readers. */
+async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching): Promise<object> {
+  await ask({ do: 'tell' })
+  const begunMs = systemClock.monotonicMs()
+  const beside = meanwhile()
+  let peakMib = 0
+  let sampledMs = 0
+  for (let n = 0; n < seconds * names.length; n++) {
+    const dueMs = (1000 * n) / names.length
+    const nowMs = systemClock.monotonicMs() - begunMs
+    if (dueMs > nowMs) await systemClock.sleep(dueMs - nowMs)
+    await writer.tell(names[n % names.length]!, stamp())
+    if (dueMs < sampledMs) continue
+    sampledMs = dueMs + sampleMs
+    peakMib = Math.max(peakMib, rssMib(pid))
+  }
+  await beside
+  // What was told last is on its way.
+  await systemClock.sleep(1000)
+  const { delaysMs, ended } = await ask({ do: 'tell' })
+  const at = (share: number) => round(percentile(delaysMs, share), 1)
+  return {
+    deliveries: delaysMs.length,
+    delay_ms: { p50: at(0.5), p99: at(0.99), max: at(1) },
+    streams_ended: ended,
+    peak_mib: Math.max(peakMib, rssMib(pid)),
+  }
+}
+
+function rssMib(pid: number): number {
+  return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+}
+
+async function cutBy(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(/^skylab_event_streams_cut_total (\d+)/m.exec(text)?.[1] ?? 0)
+}

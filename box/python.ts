@@ -1,0 +1,42 @@
+/** Programs from PyPI, each with an environment of its own in the cache. */
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from './command.ts'
+import { withLock } from './lock.ts'
+import { cacheFolder } from './paths.ts'
+import type { Progress } from './progress.ts'
+
+export interface PythonProgram {
+  /** Of its command. */
+  readonly name: string
+  /** Path of the list of packages, all with their versions. */
+  readonly requirements: string
+  readonly progress: Progress
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Resolves with the path of the program, installed where the cache has not this very list of packages. */
+export async function pythonProgram({ name, requirements, progress, signal }: PythonProgram): Promise<string> {
+  const sum = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
+  const folder = join(cacheFolder(), `${name}-${sum}`)
+  const whole = join(folder, 'whole')
+  const install = async () => {
+    if (existsSync(whole)) return
+    await progress.part(`${name} from PyPI`, async () => {
+      // Scripts of an environment bear its path, so it cannot be made elsewhere and moved.
+      rmSync(folder, { recursive: true, force: true })
+      await run('python3', ['-m', 'venv', folder], { signal })
+      const pip = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--requirement', requirements]
+      await run(join(folder, 'bin', 'python'), pip, { signal })
+      writeFileSync(whole, '')
+    })
+  }
+  if (!existsSync(whole)) {
+    await withLock(`install ${folder}`, install, {
+      signal,
+      onWait: () => progress.say(`another run installs ${name}: waiting`),
+    })
+  }
+  return join(folder, 'bin', name)
+}
