@@ -122,8 +122,13 @@ class Writer {
     for (const { name, token } of streams) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       const url = `${this.#stack.url}/nublado/spawner/v1/labs/${name}/create`
-      const { status } = await fetch(url, { method: 'POST', headers, body, redirect: 'manual' })
-      if (status !== 303) throw new Error(`the lab of ${name} was answered ${status}`)
+      const isAccepted = async () => {
+        const { status } = await fetch(url, { method: 'POST', headers, body, redirect: 'manual' })
+        // The balancer has not seen yet that the replica is ready.
+        if (status !== 303 && status !== 503) throw new Error(`the lab of ${name} was answered ${status}`)
+        return status === 303
+      }
+      await waitUntil(isAccepted, { what: `the lab of ${name}`, limitMs: 10_000 })
     }
     const told = async () => Promise.all(streams.map(({ name }) => this.#redis.hget(this.#keys.record(name), 'seq')))
     let before = ''

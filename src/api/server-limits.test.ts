@@ -54,6 +54,17 @@ async function ask(server: ApiServer, request: string): Promise<string> {
   return said(socket)
 }
 
+const listing = `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hub-token\r\n\r\n`
+/** More than the buffers of a connection take. */
+const manyNames = Array.from({ length: 400_000 }, (_, i) => `user-${i}-with-a-long-name`)
+/** Takes a place, and is answered 401. */
+const anybody = `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`
+
+/** Asks again until there is a place. */
+async function untilAnswered(server: ApiServer, status: number): Promise<void> {
+  while (statusesOf(await ask(server, anybody))[0] !== status);
+}
+
 const statusesOf = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
 
 /** Answers when a test says so. */
@@ -123,10 +134,9 @@ describe('connections', () => {
   })
 
   it('on which an answer is not read are cut', async () => {
-    const names = Array.from({ length: 400_000 }, (_, i) => `user-${i}-with-a-long-name`)
-    const server = await start({ stallTimeoutSeconds: 0.3 }, { running: async () => names })
+    const server = await start({ stallTimeoutSeconds: 0.3 }, { running: async () => manyNames })
     const socket = await dial(server)
-    socket.write(`GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hub-token\r\n\r\n`)
+    socket.write(listing)
     socket.pause()
     // Who is cut cannot be told: it shows in that the server, which waits for all connections, can close.
     const closed = once(socket, 'close')
@@ -177,28 +187,37 @@ describe('requests', () => {
     const entered = held.next()
     socket.write(status)
     await entered
-    const refused = await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const refused = await ask(server, anybody)
     expect(refused).toMatch(/^HTTP\/1\.1 503 .*^retry-after: 1\r$/ims)
     expect(statusesOf(await ask(server, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([200])
     held.answerAll()
     await once(socket, 'data')
-    expect(statusesOf(await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([401])
+    expect(statusesOf(await ask(server, anybody))).toEqual([401])
+  })
+
+  it('keep their place until their answer is taken', async () => {
+    const server = await start({ maxRequests: 1 }, { running: async () => manyNames })
+    const slow = await dial(server)
+    slow.write(listing)
+    await once(slow, 'readable')
+    expect(statusesOf(await ask(server, anybody))).toEqual([503])
+    slow.resume()
+    await untilAnswered(server, 401)
   })
 
   it('whose client went away give their place back', async () => {
     const held = heldStatus()
     const server = await start({ maxRequests: 2 }, { status: held.script })
     const socket = await dial(server)
-    const both = [held.next(), held.next()]
-    // The second waits for the first on the same connection, and never gets one of its own.
-    socket.write(status.repeat(2))
-    await Promise.all(both)
+    const entered = held.next()
+    // The answer to the second waits for that to the first, and never gets the connection.
+    socket.write(status + anybody)
+    await entered
     const closed = once(socket, 'close')
     socket.destroy()
     await closed
+    await untilAnswered(server, 401)
     held.answerAll()
-    let last = 0
-    while (last !== 401) last = statusesOf(await ask(server, `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))[0]!
   })
 
   it('with bodies take no more memory together than the bound, and give it back', async () => {
