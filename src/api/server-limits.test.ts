@@ -264,6 +264,7 @@ describe('heads', () => {
     ['encoded dots', 400, `GET ${prefix}/user-status/%2E%2e/labs HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['an overlong slash', 400, `GET ${prefix}/labs/a%c0%afb HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['half a percent-encoding', 400, `GET ${prefix}/labs/a%4 HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a quote that is not encoded', 400, `GET ${prefix}/labs/" HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['bytes that are not encoded', 400, `GET ${prefix}/labs/\u00e9 HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['a fixed part that is encoded', 404, `GET /nublado/spawner/v1/%6Cabs HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['no path at all', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
