@@ -29,8 +29,9 @@ interface Options {
 /** As many as a user may have. */
 const { maxStreamsPerUser: perUser, writeTimeoutSeconds } = configSchema.parse({}).api.limits
 /** Above what the kernel keeps for one connection: who has not read so much is stuck for the replica too. */
-const fillBytes = 6 * 2 ** 20
-const fillEventBytes = 65_536
+const fillBytes = 5 * 2 ** 20
+const fillEventBytes = 1024
+const fillAtOnce = 128
 const sampleMs = 250
 
 export async function readersBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
@@ -79,8 +80,8 @@ async function figures(options: Options, stack: Stack, worker: Worker, progress:
     await progress.part('good readers', () => ask({ do: 'open', port, streams: good }))
     await watch(options.seconds / 4)
     const alone = await progress.part('good readers alone', () => watch(options.seconds))
-    await ask({ do: 'stick', port, streams: stuck })
-    const stick = () => writer.fill(stuck.map(({ name }) => name))
+    await progress.part('long streams', () => writer.fill(stuck.map(({ name }) => name)))
+    const stick = () => ask({ do: 'stick', port, streams: stuck })
     const beside = await progress.part('stuck readers beside them', () => watch(writeTimeoutSeconds, stick))
     const after = await progress.part('after they were cut', () => watch(options.seconds))
     return {
@@ -142,19 +143,19 @@ class Writer {
     await waitUntil(isQuiet, { what: 'labs that wait', limitMs: 120_000 })
   }
 
-  /** One event for a user's readers. */
-  async tell(user: string, data: string): Promise<void> {
+  /** Events for a user's readers. */
+  async tell(user: string, ...data: string[]): Promise<void> {
     const { op, token, seq } = await this.#redis.hgetall(this.#keys.record(user))
     const keys = [this.#keys.record(user), this.#keys.events(user), this.#keys.bell]
-    const args = [user, op!, token!, seq!, encodeEvents([['info', data]]), encodeFields({})]
-    await callCommand(this.#redis, 'commit-step', keys, args)
+    const events = encodeEvents(data.map(text => ['info', text] as const))
+    await callCommand(this.#redis, 'commit-step', keys, [user, op!, token!, seq!, events, encodeFields({})])
   }
 
   /** Much more for each than a connection takes that nobody reads. */
   async fill(users: readonly string[]): Promise<void> {
-    const data = 'x'.repeat(fillEventBytes)
-    for (let bytes = 0; bytes < fillBytes; bytes += fillEventBytes) {
-      await Promise.all(users.map(user => this.tell(user, data)))
+    const data = Array.from({ length: fillAtOnce }, () => 'x'.repeat(fillEventBytes))
+    for (let bytes = 0; bytes < fillBytes; bytes += fillAtOnce * fillEventBytes) {
+      await Promise.all(users.map(user => this.tell(user, ...data)))
     }
   }
 

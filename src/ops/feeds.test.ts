@@ -21,7 +21,9 @@ class FakeStream {
 
   constructor() {
     const bell = { on: (listener: (ring: Ring) => void) => (this.#listener = listener) }
-    const labs = { events: (_user: string, _op: number | undefined, after: number) => this.#read(after) }
+    const labs = {
+      events: (_user: string, _op: number | undefined, after: number, limit: number) => this.#read(after, limit),
+    }
     this.feeds = new Feeds(labs as never, bell as never, this.clock)
   }
 
@@ -45,13 +47,15 @@ class FakeStream {
     return feed.read(new AbortController().signal)[Symbol.asyncIterator]()
   }
 
-  async #read(after: number): Promise<EventsRead> {
+  async #read(after: number, limit: number): Promise<EventsRead> {
     this.readings += 1
     if (!this.answers) throw new Error('Redis does not answer')
-    const { ended } = this
-    const [events, lastSeq] = [this.events.slice(after), this.events.length]
+    const events = this.events.slice(after, after + limit)
+    const lastSeq = after + events.length
+    const more = lastSeq < this.events.length
+    const ended = this.ended && !more
     await this.gate
-    return { found: true, op, ended, lastSeq, events }
+    return { found: true, op, ended, lastSeq, events, ...(more && { more }) }
   }
 }
 
@@ -69,6 +73,19 @@ async function followed() {
 }
 
 describe('Feeds', () => {
+  test('a long stream is read in parts, each when the one before it was taken', async () => {
+    const stream = new FakeStream()
+    for (let i = 0; i < 299; i++) stream.add('info')
+    stream.add('complete')
+    const batches = await stream.follow()
+    const sizes = []
+    for (let batch = await batches.next(); !batch.done; batch = await batches.next()) {
+      sizes.push(batch.value.length)
+      expect(stream.readings).toBe(sizes.length)
+    }
+    expect(sizes).toEqual([128, 128, 44])
+  })
+
   test('what is told in the midst of an operation is read together', async () => {
     const { stream, next } = await followed()
     for (let i = 0; i < 5; i++) {

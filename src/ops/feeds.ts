@@ -18,6 +18,9 @@ const retryMs = 2_000
  */
 const gatherMs = 250
 
+/** Events read at once: what a reader costs who takes nothing, however long a stream grows. */
+const batchSize = 128
+
 type FoundEvents = Extract<EventsRead, { found: true }>
 
 export class Feeds {
@@ -40,7 +43,7 @@ export class Feeds {
   /** As `LabService.events`. */
   async open(user: string, lastEventId: string | undefined): Promise<EventFeed | 'ended' | null> {
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
-    const first = await this.#labs.events(user, place?.op, place?.seq ?? 0)
+    const first = await this.#labs.events(user, place?.op, place?.seq ?? 0, batchSize)
     // A stream that is gone, or another user's, tells an event source to stop; without an id there is just no stream.
     if (!first.found) return place ? 'ended' : null
     if (place && first.ended && first.events.length === 0) return 'ended'
@@ -62,7 +65,7 @@ export class Feeds {
           seq = read.lastSeq
           if (read.ended) return
         }
-        await reader.turn(read ? Number.POSITIVE_INFINITY : retryMs)
+        if (!read?.more) await reader.turn(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
         read = await this.#read(user, first.op, seq)
       }
@@ -75,7 +78,7 @@ export class Feeds {
   /** Null where there is no answer for now. */
   async #read(user: string, op: number, seq: number): Promise<EventsRead | null> {
     try {
-      return await this.#labs.events(user, op, seq)
+      return await this.#labs.events(user, op, seq, batchSize)
     } catch {
       return null
     }

@@ -46,9 +46,13 @@ export type EventsRead =
   | {
       readonly found: true
       readonly op: number
+      /** Whether the operation has, and these are its last events. */
       readonly ended: boolean
+      /** Of these events, or of the stream where there are none. */
       readonly lastSeq: number
       readonly events: readonly LabEvent[]
+      /** The stream has more than was asked for. */
+      readonly more?: true
     }
 
 type Answer = [string, ...unknown[]]
@@ -148,19 +152,17 @@ export class LabStore {
     return (users as string[]).sort()
   }
 
-  /** Events of an operation after a place; without `op` those of the current or last one. */
-  async events(user: string, op: number | undefined, afterSeq: number): Promise<EventsRead> {
+  /** Events of an operation after a place, so many at most; without `op` those of the current or last one. */
+  async events(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
     const k = this.#keys
-    const answer = await this.#ask('read-events', [k.record(user), k.events(user)], [op ?? '', afterSeq])
+    const args = [op ?? '', afterSeq, limit ?? '']
+    const answer = await this.#ask('read-events', [k.record(user), k.events(user)], args)
     if (answer[0] === 'none') return { found: false }
-    const [, read, ended, lastSeq, entries] = answer
-    return {
-      found: true,
-      op: Number(read),
-      ended: ended === 1,
-      lastSeq: Number(lastSeq),
-      events: parseEvents(entries as [string, string[]][]),
-    }
+    const [, read, ended, newest, entries] = answer
+    const events = parseEvents(entries as [string, string[]][])
+    const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
+    const more = lastSeq < Number(newest)
+    return { found: true, op: Number(read), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
   }
 
   /** Whether the data of this Redis were compared with the cluster, without waiting for it. */

@@ -2,7 +2,8 @@
 -- is ''. Whether the operation has ended is told by the record, so that nobody waits at a stream that will not go on.
 -- @include generation
 -- KEYS: generation record events
--- ARGV: identity op afterSeq
+-- ARGV: identity op afterSeq count
+--   count: of events at most, or ''
 -- returns: {'comparing'} | {'none'} (no such stream) | {'events', op, ended (1 or 0), last seq, entries}
 if not compared(KEYS[1], ARGV[1]) then
   return { 'comparing' }
@@ -23,4 +24,8 @@ if after > seq then
   after = 0
 end
 local ended = (current == op and active == '1') and 0 or 1
-return { 'events', op, ended, seq, redis.call('XRANGE', KEYS[3], op .. '-' .. (after + 1), op) }
+local range = { 'XRANGE', KEYS[3], op .. '-' .. (after + 1), op }
+if ARGV[4] ~= '' then
+  range[5], range[6] = 'COUNT', ARGV[4]
+end
+return { 'events', op, ended, seq, redis.call(unpack(range)) }

@@ -20,6 +20,19 @@ test('from the start, from a place, from the end and from beyond it', async () =
   expect(await ids(op, 4)).toEqual(all)
 })
 
+test('so many at most, and that there are more', async () => {
+  const op = await store().create('ada')
+  const { by } = await store().own('ada')
+  await store().owners.finish(by, 1, [info('a'), ['complete', 'b']], 'running', {})
+  const read = async (after: number, limit: number) => {
+    const part = await store().labs.events('ada', op, after, limit)
+    return part.found && [part.ended, part.more, part.lastSeq, part.events.length]
+  }
+  expect(await read(0, 2)).toEqual([false, true, 2, 2])
+  expect(await read(2, 2)).toEqual([true, undefined, 3, 1])
+  expect(await read(0, 3)).toEqual([true, undefined, 3, 3])
+})
+
 test('of no user, of an op that never was, and of another user’s op there is none', async () => {
   const op = await store().create('ada')
   expect(await store().labs.events('nobody', undefined, 0)).toEqual({ found: false })
