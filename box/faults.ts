@@ -20,13 +20,25 @@ function openFolder(): string {
   return folder
 }
 
+/** Only what ran whole says which rights are never used. */
+const isWhole = ({ controls, pattern, filters }: FaultsOptions) => !controls && !pattern && filters.length === 0
+
 async function faults(options: FaultsOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
   const tools = await setupSuites({}, options.realNode, progress, signal)
   const folder = openFolder()
   const results = join(folder, 'results.ndjson')
   writeFileSync(results, '')
-  const context = { choice: {}, tools, progress, signal, logsFolder: join(folder, 'logs'), options, results }
+  const context = {
+    choice: {},
+    tools,
+    progress,
+    signal,
+    logsFolder: join(folder, 'logs'),
+    options,
+    results,
+    rightsName: isWhole(options) ? 'faults' : undefined,
+  }
   const unfollow = followLines(results, line => process.stdout.write(`RESULT ${line}\n`))
   try {
     const { table, isRight } = await (options.controls ? runControls(context) : runAttacks(context))

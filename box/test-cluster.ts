@@ -28,6 +28,8 @@ export interface TestCluster {
   readonly env: Readonly<Record<string, string>>
   /** Applies objects as the administrator. */
   readonly apply: Cluster['apply']
+  /** Path of the API server's audit log; null without one. */
+  readonly auditLog: string | null
   /** Path of the kubeconfig as which replicas run. */
   readonly controllerKubeconfig: string
   /** Ends it, and lets go of the machine's real node. */
@@ -61,6 +63,6 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
   }
   const file = join(stateDir, 'test-place.json')
   writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
-  const { apply } = cluster
-  return { env: { [placeVariable]: file }, apply, controllerKubeconfig, stop: () => cluster.stop() }
+  const { apply, auditLog } = cluster
+  return { env: { [placeVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
 }

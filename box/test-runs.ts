@@ -5,6 +5,7 @@ import { waitUntil } from './api-client.ts'
 import type { ClusterChoice } from './cluster.ts'
 import { lockRealNode } from './node-claim.ts'
 import type { Progress } from './progress.ts'
+import { keepRights } from './rights.ts'
 import { openRun } from './run.ts'
 import { setup, type Tools } from './setup.ts'
 import { setupStack } from './stack.ts'
@@ -22,6 +23,8 @@ export interface RunContext {
   readonly signal: AbortSignal
   /** Where the logs go of fleets whose tests failed. */
   readonly logsFolder: string
+  /** The name under which it is kept which rights replicas used on its clusters; without one it is not. */
+  readonly rightsName?: string | undefined
 }
 
 /** Brings everything first: what comes later then costs only what it does. */
@@ -64,6 +67,8 @@ export function onCluster<T>(
     try {
       return await work({ ...cluster, folder })
     } finally {
+      const { rightsName } = context
+      if (rightsName) await keepRights(cluster.auditLog, `${rightsName}-${labsOnKwok ? 'kwok' : 'node'}`)
       await cluster.stop()
     }
   })

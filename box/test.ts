@@ -33,7 +33,16 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   const tools = unit
     ? await setup(['redis', 'balancer'], progress, signal)
     : await setupSuites(choice, realNode, progress, signal)
-  const context = { options, choice, redisImage: redisImageOf(options), tools, progress, signal, logsFolder }
+  const context = {
+    options,
+    choice,
+    redisImage: redisImageOf(options),
+    tools,
+    progress,
+    signal,
+    logsFolder,
+    rightsName: options.whole ? 'test' : undefined,
+  }
   if (options.cluster) return stay(context)
   rmSync(logsFolder, { recursive: true, force: true })
   const counts = await runSuites(context)

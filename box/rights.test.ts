@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { grantedRights, reportRights, rightOf } from './rights.ts'
+
+const request = {
+  verb: 'create',
+  user: { username: 'system:serviceaccount:skylab:skylab' },
+  userAgent: 'skylab/0.1.0 (replica=replica-1)',
+  objectRef: { resource: 'networkpolicies', apiGroup: 'networking.k8s.io' },
+  annotations: { 'authorization.k8s.io/decision': 'allow' },
+}
+const told = (changes: object = {}) => rightOf(JSON.stringify({ ...request, ...changes }))
+
+test('a right is known by group, resource and verb', () => {
+  expect(told()).toBe('networking.k8s.io/networkpolicies create')
+  expect(told({ verb: 'watch', objectRef: { resource: 'pods' } })).toBe('/pods watch')
+  expect(told({ objectRef: { resource: 'pods', subresource: 'exec' } })).toBe('/pods/exec create')
+})
+
+test.each([
+  ['by somebody else', { user: { username: 'admin' }, sourceIPs: ['system:serviceaccount:skylab:skylab'] }],
+  ['with its token, by a test', { userAgent: 'node' }],
+  ['by an administrator in its name', { impersonatedUser: { username: 'system:serviceaccount:skylab:skylab' } }],
+  ['without being let in', { annotations: { 'authorization.k8s.io/decision': 'forbid' } }],
+  ['for no resource', { objectRef: undefined }],
+])('what is asked %s is no use of it', (_, changes) => {
+  expect(told(changes)).toBeUndefined()
+})
+
+test('a right that nothing has used is named', () => {
+  const usages = { test: { '/pods get': 12, '/pods list': 3 }, 'in-cluster': { '/pods get': 1 } }
+  const { table, unused } = reportRights(['/pods get', '/pods list', '/secrets delete'], usages)
+  expect(unused).toEqual(['/secrets delete'])
+  expect(table.split('\n')).toEqual([
+    'right            test  in-cluster',
+    '/pods get          12           1',
+    '/pods list          3           0',
+    '/secrets delete     0           0',
+  ])
+})
+
+test('all rights of k8s/base/rbac.yaml are looked at', async () => {
+  const granted = await grantedRights()
+  expect(granted).toEqual(expect.arrayContaining(['/namespaces delete', '/events watch', '/secrets get']))
+  expect(new Set(granted).size).toBe(granted.length)
+})

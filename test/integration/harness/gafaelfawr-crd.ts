@@ -1,0 +1,63 @@
+/**
+ * As much of Gafaelfawr's custom resource as our ingresses use, so that an API server can judge them: what is not listed
+ * here is refused. Written after its documentation.
+ */
+
+const text = { type: 'string' }
+const texts = { type: 'array', items: text }
+const textMap = { type: 'object', additionalProperties: text }
+const object = (properties: object, required: readonly string[] = []) => ({ type: 'object', properties, required })
+
+const config = object(
+  {
+    scopes: object({ all: texts, any: texts, anonymous: { type: 'boolean' } }),
+    service: text,
+    loginRedirect: { type: 'boolean' },
+    authCacheDuration: text,
+    delegate: object({
+      notebook: object({}),
+      internal: object({ scopes: texts }, ['scopes']),
+      minimumLifetime: { type: 'integer' },
+    }),
+  },
+  ['scopes', 'service'],
+)
+
+const port = object({ name: text, number: { type: 'integer' } })
+const backend = object({ service: object({ name: text, port }, ['name', 'port']) }, ['service'])
+const path = object(
+  { path: text, pathType: { type: 'string', enum: ['Exact', 'Prefix', 'ImplementationSpecific'] }, backend },
+  ['path', 'pathType', 'backend'],
+)
+const rule = object({ host: text, http: object({ paths: { type: 'array', items: path } }, ['paths']) }, [
+  'host',
+  'http',
+])
+const tls = object({ hosts: texts, secretName: text })
+
+const template = object(
+  {
+    metadata: object({ name: text, labels: textMap, annotations: textMap }, ['name']),
+    spec: object({ rules: { type: 'array', items: rule }, tls: { type: 'array', items: tls } }, ['rules']),
+  },
+  ['metadata', 'spec'],
+)
+
+export const gafaelfawrCrd = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'gafaelfawringresses.gafaelfawr.lsst.io' },
+  spec: {
+    group: 'gafaelfawr.lsst.io',
+    scope: 'Namespaced',
+    names: { plural: 'gafaelfawringresses', singular: 'gafaelfawringress', kind: 'GafaelfawrIngress' },
+    versions: [
+      {
+        name: 'v1alpha1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: object({ config, template }, ['config', 'template']) },
+      },
+    ],
+  },
+} as const

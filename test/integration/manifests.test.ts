@@ -1,0 +1,187 @@
+/** What an operator applies: each overlay is taken by a real API server, and its parts fit one another. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { run } from '../../box/command.ts'
+import { k8sFolder, kustomize } from '../../box/kustomize.ts'
+import { crossProblems } from '../../src/config/checks.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { gafaelfawrCrd } from './harness/gafaelfawr-crd.ts'
+import { AdminKube } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+const { kubectl, kubeconfig, stateDir } = testPlace()
+const admin = new AdminKube(kubeconfig)
+const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, of which each test looks at other fields
+type Manifest = any
+
+const texts: Record<string, string> = {}
+const objectsOf = (overlay: string): Manifest[] => parseAllDocuments(texts[overlay]!).map(each => each.toJS())
+const find = (overlay: string, kind: string, name = 'skylab'): Manifest =>
+  objectsOf(overlay).find(each => each.kind === kind && each.metadata.name.startsWith(name))
+
+beforeAll(async () => {
+  for (const overlay of overlays) texts[overlay] = await kustomize(kubectl, join(k8sFolder, 'overlays', overlay))
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const made = await admin.request('POST', crds, gafaelfawrCrd)
+  expect([201, 409]).toContain(made.status)
+  await eventually('the custom resource', async () => {
+    const { status } = await admin.request('GET', '/apis/gafaelfawr.lsst.io/v1alpha1/gafaelfawringresses')
+    return status === 200
+  })
+})
+afterAll(() => admin.close())
+
+/** Fails with the API server's words when it refuses any of the objects, or does not know a field. */
+function tryOut(manifests: string): Promise<string> {
+  const strict = ['--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict']
+  const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
+  return run(kubectl, ['--kubeconfig', kubeconfig, 'apply', ...strict, '-f', '-'], { input: manifests, env })
+}
+
+describe.each(overlays)('overlay %s', overlay => {
+  test('is taken by the API server', async () => {
+    const answer = await tryOut(texts[overlay]!)
+    expect(answer.trim().split('\n')).toHaveLength(objectsOf(overlay).length)
+    expect(answer).toContain('deployment.apps/skylab serverside-applied (server dry run)')
+  })
+
+  test('has a configuration that replicas take, and its files are where it says', () => {
+    const { data } = find(overlay, 'ConfigMap', 'skylab-config')
+    const config = configSchema.parse(parse(data['skylab.yaml'], { version: '1.1' }))
+    expect(crossProblems(config)).toEqual([])
+    expect(config.identity.provider).toBe(overlay === 'demo' ? 'static' : overlay)
+    const files: string[] = data['skylab.yaml'].match(/\/etc\/skylab\/[\w./-]+/g)
+    expect(files).toEqual(expect.arrayContaining(['/etc/skylab/secrets/sealing.key']))
+    expect(mountedFiles(find(overlay, 'Deployment'))).toEqual(expect.arrayContaining(files))
+  })
+
+  test('asks for Secrets that have a form, and brings none', () => {
+    const forms: Manifest[] = parseAllDocuments(readFileSync(join(k8sFolder, 'secrets.example.yaml'), 'utf8')).map(
+      each => each.toJS(),
+    )
+    const known = forms.flatMap(({ metadata, stringData }) =>
+      Object.keys(stringData).map(key => `${metadata.name} ${key}`),
+    )
+    const asked = objectsOf(overlay).flatMap(({ spec }) => secretsOf(spec?.template?.spec.volumes ?? []))
+    expect(asked.length).toBeGreaterThan(2)
+    expect(known).toEqual(expect.arrayContaining(asked))
+    expect(objectsOf(overlay).filter(({ kind }) => kind === 'Secret')).toEqual([])
+  })
+
+  test('rolls the pods when the configuration changes', () => {
+    const volumes: Manifest[] = find(overlay, 'Deployment').spec.template.spec.volumes
+    const name = volumes.find(({ configMap }) => configMap).configMap.name
+    expect(name).toMatch(/^skylab-config-[a-z0-9]{10}$/)
+    expect(find(overlay, 'ConfigMap', 'skylab-config').metadata.name).toBe(name)
+  })
+
+  test.each(['Deployment', 'StatefulSet'])(
+    'asks in its %s for no more than the strictest standard allows',
+    async kind => {
+      const { template } = find(overlay, kind).spec
+      const spec = {
+        ...template.spec,
+        volumes: template.spec.volumes.concat(
+          find(overlay, kind).spec.volumeClaimTemplates ? [{ name: 'data', emptyDir: {} }] : [],
+        ),
+      }
+      const admit = (pod: Manifest) =>
+        admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { generateName: 'try-', labels: template.metadata.labels },
+          spec: { ...pod, serviceAccountName: 'default' },
+        })
+      expect((await admit(spec)).body).toMatchObject({ kind: 'Pod' })
+      const lax = await admit({ ...spec, securityContext: {} })
+      expect([lax.status, lax.body.message]).toEqual([403, expect.stringContaining('violates PodSecurity "restricted')])
+      const [container] = spec.containers
+      expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
+    },
+  )
+})
+
+test('a manifest with a word that Kubernetes does not know is refused', async () => {
+  const broken = texts.demo!.replace('readOnlyRootFilesystem: true', 'readOnlyRoot: true')
+  await expect(tryOut(broken)).rejects.toThrow(/readOnlyRoot: field not declared/)
+})
+
+test('a replica is given the time that it takes to end', () => {
+  const { spec } = find('demo', 'Deployment').spec.template
+  const { times, api } = configSchema.parse({})
+  const preStop = spec.containers[0].lifecycle.preStop.sleep.seconds
+  expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(preStop + times.drainSeconds + 5)
+  expect(spec.containers[0].ports).toEqual([expect.objectContaining({ containerPort: api.port })])
+  // A Service called skylab would set SKYLAB_PORT to an address.
+  expect(spec.enableServiceLinks).toBe(false)
+})
+
+/** Paths of files that a pod's volumes put into its first container. */
+function mountedFiles({ spec }: Manifest): string[] {
+  const { containers, volumes } = spec.template.spec
+  return containers[0].volumeMounts.flatMap(({ name, mountPath }: Manifest) => {
+    const { projected } = volumes.find((volume: Manifest) => volume.name === name)
+    const items = (projected?.sources ?? []).flatMap(({ secret }: Manifest) => secret.items)
+    return items.map(({ path }: Manifest) => `${mountPath}/${path}`)
+  })
+}
+
+/** `name key` of each Secret that volumes ask for. */
+function secretsOf(volumes: Manifest[]): string[] {
+  const sources = volumes.flatMap(({ secret, projected }) => [
+    ...(secret ? [{ name: secret.secretName, items: secret.items }] : []),
+    ...(projected?.sources ?? []).map((source: Manifest) => source.secret),
+  ])
+  return sources.flatMap(({ name, items }) => items.map(({ key }: Manifest) => `${name} ${key}`))
+}
+
+describe('the ingresses of Gafaelfawr', () => {
+  const prefix = '/nublado/spawner/v1'
+  const both = ['exec:notebook', 'admin:jupyterlab']
+
+  /** As nginx chooses where any path of a host is a regular expression: the longest first, each anchored at its start. */
+  function ingressOf(path: string): Manifest {
+    const rules = objectsOf('gafaelfawr')
+      .filter(({ kind }) => kind === 'GafaelfawrIngress')
+      .flatMap(ingress => ingress.template.spec.rules[0].http.paths.map((rule: Manifest) => ({ ...rule, ingress })))
+    const matches = ({ path: expression, pathType }: Manifest) =>
+      pathType === 'Exact' ? path === expression : new RegExp(`^${expression}`, 'i').test(path)
+    return rules.sort((a, b) => b.path.length - a.path.length).find(matches)?.ingress.config
+  }
+
+  // SQR-066 lists for each route the scope; the first four must know whose lab it is.
+  test.each([
+    ['/labs/ada/create', ['exec:notebook'], true],
+    ['/labs/ada/events', ['exec:notebook'], true],
+    ['/lab-form/ada', ['exec:notebook'], true],
+    ['/user-status', ['exec:notebook'], true],
+    ['/labs', ['admin:jupyterlab'], false],
+    ['/labs/ada', ['admin:jupyterlab'], false],
+    ['/labs/create', ['admin:jupyterlab'], false],
+    ['/images', ['admin:jupyterlab'], false],
+    ['/prepulls', ['admin:jupyterlab'], false],
+    ['/openapi.json', both, false],
+    ['/docs', both, false],
+  ])('%s: scope %s, token delegated: %s', (path, scopes, delegated) => {
+    const config = ingressOf(prefix + path)
+    expect(config.scopes.all ?? config.scopes.any).toEqual(scopes)
+    expect(config.delegate).toEqual(delegated ? { notebook: {} } : undefined)
+  })
+
+  test.each(['/healthz', '/readyz', '/metrics', '/', prefix])('%s is not let in', path => {
+    expect(ingressOf(path)).toBeUndefined()
+  })
+
+  test('each sends the secret that the controller asks for, and the one that stands here opens nothing', () => {
+    const ingresses = objectsOf('gafaelfawr').filter(({ kind }) => kind === 'GafaelfawrIngress')
+    const snippets = ingresses.map(
+      ({ template }) => template.metadata.annotations['nginx.ingress.kubernetes.io/configuration-snippet'],
+    )
+    expect(snippets).toEqual(Array(3).fill('proxy_set_header X-Skylab-Ingress-Secret "";'))
+  })
+})

@@ -1,0 +1,70 @@
+/** What the controller's ServiceAccount may do in a cluster: what k8s/base/rbac.yaml lists, and nothing else. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { grantedRights, rightsOf } from '../../box/rights.ts'
+import { AdminKube, type KubeAnswer } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+
+const admin = new AdminKube(testPlace().kubeconfig)
+afterAll(() => admin.close())
+
+const granted = await grantedRights()
+
+/** What everyone who is known at all may ask: about themselves. */
+const ofEveryone = /^(authorization|authentication)\.k8s\.io\/self\w+ create$/
+
+/** Asks as the ServiceAccount, as `kubectl auth can-i --as` does. */
+async function review(kind: string, spec: object): Promise<KubeAnswer['body']> {
+  const path = `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`
+  const as = { 'Impersonate-User': 'system:serviceaccount:skylab:skylab' }
+  const { status, body } = await admin.request('POST', path, { apiVersion: 'authorization.k8s.io/v1', kind, spec }, as)
+  expect(status).toBe(201)
+  return body.status
+}
+
+/** By a right as `group/resource verb`. */
+async function mayUse(right: string, namespace?: string): Promise<boolean> {
+  const [what = '', verb] = right.split(' ')
+  const [group, resource, subresource = ''] = what.split('/')
+  const resourceAttributes = { group, resource, subresource, verb, ...(namespace && { namespace }) }
+  return (await review('SelfSubjectAccessReview', { resourceAttributes })).allowed
+}
+
+describe.each(['skylab', 'kube-system', 'default', 'nublado-ada'])('in namespace %s', namespace => {
+  test('the API server lists the rights of the file, and no others', async () => {
+    const { incomplete, resourceRules, nonResourceRules } = await review('SelfSubjectRulesReview', { namespace })
+    expect(incomplete).toBe(false)
+    const rights = rightsOf(resourceRules).filter(right => !ofEveryone.test(right))
+    expect(rights.toSorted()).toEqual(granted.toSorted())
+    const paths: string[] = nonResourceRules.flatMap(({ nonResourceURLs }: KubeAnswer['body']) => nonResourceURLs)
+    const harmless = /^\/(apis?|openapi|version|healthz|livez|readyz|\.well-known\/\S+|openid\/\S+)(\/\*?)?$/
+    expect(paths.filter(path => !harmless.test(path))).toEqual([])
+  })
+})
+
+test.each(granted)('it may: %s', async right => {
+  expect(await mayUse(right)).toBe(true)
+})
+
+test.each([
+  ['to read the Secrets of others by asking for all', '/secrets list'],
+  ['to watch them', '/secrets watch'],
+  ['to change a lab that stands', '/pods patch'],
+  ['to run programs in one', '/pods/exec create'],
+  ['to change a namespace', '/namespaces update'],
+  ['to delete many at once', '/namespaces deletecollection'],
+  ['to reach kubelets', '/nodes/proxy get'],
+  ['to act as somebody else', '/users impersonate'],
+  ['to hand out rights', 'rbac.authorization.k8s.io/clusterroles bind'],
+  ['to extend its own', 'rbac.authorization.k8s.io/clusterroles escalate'],
+  ['to make tokens', '/serviceaccounts/token create'],
+  ['to take its own policy away', 'admissionregistration.k8s.io/validatingadmissionpolicies delete'],
+  ['to start more replicas', 'apps/deployments patch'],
+])('it has no right %s', async (_, right) => {
+  expect([await mayUse(right), await mayUse(right, 'skylab')]).toEqual([false, false])
+})
+
+test('a request that it has no right to is refused', async () => {
+  const as = { 'Impersonate-User': 'system:serviceaccount:skylab:skylab' }
+  const answer = await admin.request('GET', '/api/v1/secrets', undefined, as)
+  expect([answer.status, answer.body.reason]).toEqual([403, 'Forbidden'])
+})
