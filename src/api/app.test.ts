@@ -287,17 +287,6 @@ describe('the log of requests', () => {
   })
 })
 
-it('can be described by an OpenAPI document', () => {
-  const document = createApi(apiParts()).getOpenAPI31Document({ openapi: '3.1.0', info: { title: 'x', version: '1' } })
-  expect(Object.keys(document.paths ?? {})).toEqual([
-    `${prefix}/labs`,
-    `${prefix}/labs/{username}`,
-    `${prefix}/user-status`,
-    `${prefix}/labs/{username}/create`,
-    `${prefix}/labs/{username}/events`,
-  ])
-})
-
 it('stands under the prefix that is configured', async () => {
   const call = api({ running: async () => [] }, {}, { prefix: '/labs-api' })
   expect((await call('GET', '/labs-api/labs', 'hub')).status).toBe(200)

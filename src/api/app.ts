@@ -1,14 +1,16 @@
 /** The API as a value: tests call it without a port, `server.ts` gives it one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { boundRequests } from './bound-requests.ts'
+import { addDocumentRoute } from './document.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
 import { checkHead } from './head.ts'
 import { addHealthRoutes } from './health.ts'
 import { addLabRoutes } from './labs.ts'
+import { addDocsPage } from './page.ts'
 import { requestLog } from './request-log.ts'
 
-/** Makes the API: the routes of SQR-066 under the configured prefix, and `/healthz`, `/readyz`, `/metrics`. */
+/** Makes the API: the routes of SQR-066 under the configured prefix, the document of them all, `/healthz`, `/readyz`, `/metrics`. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const { limits, prefix } = parts.config.api
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: pathAsSent })
@@ -20,6 +22,8 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   addHealthRoutes(app, parts)
   addLabRoutes(app, parts)
+  addDocumentRoute(app, parts)
+  addDocsPage(app, parts)
   return app
 }
 

@@ -25,10 +25,12 @@ function detailOf(request: Partial<CreateRequest>) {
 describe('a create', () => {
   it('may say as much as the bounds permit', () => {
     expect(detailOf({ options: { size: 'abc', enable_debug: true }, env: { AB: 'abcde', C: 'dddd' } })).toEqual([])
+    expect(detailOf({ options: { size: '😀😀😀' } })).toEqual([])
   })
 
   it.each([
     ['an option', { options: { size: 'abcd' } }, 'is longer than 3 characters', ['body', 'options', 'size']],
+    ['a long option', { options: { size: '😀😀😀😀' } }, 'is longer than 3 characters', ['body', 'options', 'size']],
     ['a name', { env: { ABCDE: '' } }, 'has a name longer than 4 characters', ['body', 'env', 'ABCDE']],
     ['a value', { env: { A: 'abcdef' } }, 'is longer than 5 characters', ['body', 'env', 'A']],
     ['all of env', { env: { A: '雪雪', B: '雪雪' } }, 'is larger than 12 bytes', ['body', 'env']],
@@ -39,7 +41,7 @@ describe('a create', () => {
 
   it('that Linux could not start is none by default', () => {
     const { limits } = configSchema.parse({}).api
-    const perCharacter = 3
+    const perCharacter = 4
     // MAX_ARG_STRLEN, with name, equals sign and NUL.
     expect(limits.maxEnvNameLength + limits.maxEnvValueLength * perCharacter + 2).toBeLessThan(131_072)
   })

@@ -19,7 +19,7 @@ export function checkCreate(limits: CreateLimits, { options, env }: CreateReques
 
 function tooLongOptions({ maxOptionLength }: CreateLimits, options: CreateRequest['options']): ErrorDetail[] {
   return Object.entries(options)
-    .filter(([, value]) => typeof value === 'string' && value.length > maxOptionLength)
+    .filter(([, value]) => typeof value === 'string' && isLonger(value, maxOptionLength))
     .map(([name]) => tooMuch(`is longer than ${maxOptionLength} characters`, 'options', name))
 }
 
@@ -29,12 +29,17 @@ function tooLargeEnv(limits: CreateLimits, env: CreateRequest['env']): ErrorDeta
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
   if (bytes > limits.maxEnvBytes) return [tooMuch(`is larger than ${limits.maxEnvBytes} bytes`, 'env')]
   return entries.flatMap(([name, value]) => {
-    if (name.length > limits.maxEnvNameLength) {
+    if (isLonger(name, limits.maxEnvNameLength)) {
       return [tooMuch(`has a name longer than ${limits.maxEnvNameLength} characters`, 'env', name)]
     }
-    if (value.length <= limits.maxEnvValueLength) return []
+    if (!isLonger(value, limits.maxEnvValueLength)) return []
     return [tooMuch(`is longer than ${limits.maxEnvValueLength} characters`, 'env', name)]
   })
+}
+
+/** In characters as JSON Schema counts them, of which JavaScript counts some twice. */
+function isLonger(text: string, maxLength: number): boolean {
+  return text.length > maxLength && (text.length > 2 * maxLength || [...text].length > maxLength)
 }
 
 const tooMuch = (msg: string, ...loc: string[]): ErrorDetail => ({ msg, type: 'too_long', loc: ['body', ...loc] })

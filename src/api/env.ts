@@ -15,7 +15,7 @@ export interface Readiness {
 }
 
 export interface ApiParts {
-  readonly config: Pick<Config, 'api'>
+  readonly config: Pick<Config, 'api' | 'lab' | 'identity'>
   readonly labs: LabService
   readonly identity: IdentityProvider
   readonly readiness: Readiness

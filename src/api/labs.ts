@@ -1,5 +1,5 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
-import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi'
+import type { OpenAPIHono } from '@hono/zod-openapi'
 import { admit } from './admit.ts'
 import { readJson } from './body.ts'
 import { checkCreate } from './bounds.ts'
@@ -7,7 +7,7 @@ import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, noLab } from './errors.ts'
 import { EventRoute } from './events.ts'
 import { PerUserLimit } from './limits.ts'
-import { createBody, createHeaders, errorBody, eventsHeaders, labStatus, userList, userPath } from './schemas.ts'
+import { labRoutes } from './routes.ts'
 import { labStatusJson } from './status.ts'
 
 export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
@@ -17,7 +17,7 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
   const { maxUsernameBytes } = limits
   const asUser = admit('user', { identity: parts.identity, requests, maxUsernameBytes })
   const asAdmin = admit('admin', { identity: parts.identity, requests, maxUsernameBytes })
-  const routes = labRoutes(prefix)
+  const routes = labRoutes(config)
 
   app.openapi({ ...routes.list, middleware: [asAdmin] as const }, async c => c.json(await labs.running(), 200))
 
@@ -59,63 +59,3 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
     return labStatusJson(state)
   }
 }
-
-/** The declarations of the routes, without what they do. */
-function labRoutes(prefix: string) {
-  return {
-    list: createRoute({
-      method: 'get',
-      path: `${prefix}/labs`,
-      summary: 'The users whose lab is running',
-      responses: { 200: json('names, sorted', userList), ...errors },
-    }),
-    status: createRoute({
-      method: 'get',
-      path: `${prefix}/labs/{username}`,
-      summary: 'The lab of a user',
-      request: { params: userPath },
-      responses: { 200: json('the lab', labStatus), ...errors },
-    }),
-    ownStatus: createRoute({
-      method: 'get',
-      path: `${prefix}/user-status`,
-      summary: 'The lab of the caller',
-      responses: { 200: json('the lab', labStatus), ...errors },
-    }),
-    create: createRoute({
-      method: 'post',
-      path: `${prefix}/labs/{username}/create`,
-      summary: 'Create a lab for the caller',
-      request: {
-        params: userPath,
-        headers: createHeaders,
-        body: { required: true, content: { 'application/json': { schema: createBody } } },
-      },
-      responses: { 303: { description: 'accepted; Location is the lab' }, ...errors },
-    }),
-    remove: createRoute({
-      method: 'delete',
-      path: `${prefix}/labs/{username}`,
-      summary: 'Stop and remove the lab of a user',
-      request: { params: userPath },
-      responses: { 202: { description: 'accepted' }, ...errors },
-    }),
-    events: createRoute({
-      method: 'get',
-      path: `${prefix}/labs/{username}/events`,
-      summary: 'The events of the caller’s current operation',
-      request: { params: userPath, headers: eventsHeaders },
-      responses: {
-        200: { description: 'server-sent events', content: { 'text/event-stream': {} } },
-        204: { description: 'nothing will follow the event that was named' },
-        ...errors,
-      },
-    }),
-  }
-}
-
-function json<T extends z.ZodType>(description: string, schema: T) {
-  return { description, content: { 'application/json': { schema } } }
-}
-
-const errors = { default: json('any other status', errorBody) }

@@ -1,110 +1,214 @@
-/** What goes in and out, as schemas: they validate requests, and an OpenAPI document can be made of them. */
+/** What goes in and out, as schemas: they validate requests, and the OpenAPI document is made of them. */
 import { z } from '@hono/zod-openapi'
+import type { Limits } from '../config/limits.ts'
 
-/** One word for all wrong types of an option: which union member failed tells a client nothing. */
-const text = singleOrPlain(z.string(), 'must be a string, or a list of one string')
+/** What of the configuration clients are told by the schemas. */
+export interface Bounds {
+  /** Names of `lab.sizes`. */
+  readonly sizes: readonly string[]
+  readonly limits: Limits
+}
 
-const flagText = z.string().regex(/^(true|false)$/i)
-const flag = singleOrPlain(
-  z.union([z.boolean(), flagText]),
-  'must be true or false, or a list of one of them',
-).transform(value => (typeof value === 'string' ? value.toLowerCase() === 'true' : value))
+/**
+ * Gives a schema a name in the OpenAPI document, and has zod describe it there: the framework's own generator knows
+ * neither optional keys that may not be `undefined` nor the names of a record's keys.
+ * @param io which side of a schema that converts is meant: what it takes, or what it gives
+ */
+function named<T extends z.ZodType>(name: string, schema: T, io: 'input' | 'output' = 'output'): T {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return schema.openapi(name, json as object)
+}
 
 /** JupyterHub's form gives every value as a list of one; both forms are taken (SQR-066, "POST …/create"). */
 function singleOrPlain<T extends z.ZodType<string | boolean>>(plain: T, error: string) {
-  return z.union([plain, z.tuple([plain])], { error }).transform(value => (Array.isArray(value) ? value[0] : value))
+  return z
+    .union([plain, z.array(plain).length(1)], { error })
+    .transform(value => (Array.isArray(value) ? value[0]! : value) as z.output<T>)
 }
 
-const options = z
-  .strictObject({
-    enable_debug: flag.exactOptional(),
-    image_list: text.exactOptional(),
-    image_dropdown: text.exactOptional(),
-    image_tag: text.exactOptional(),
-    image_type: text.exactOptional(),
-    reset_user_env: flag.exactOptional(),
-    size: text.exactOptional(),
-    _xsrf: z.unknown().describe('part of JupyterHub’s form; dropped').optional(),
-  })
-  .transform(({ _xsrf, ...rest }) => rest)
+/** A text, of which the document says more than is checked here: `bounds.ts` and who makes the lab look at its value. */
+function text(said: Readonly<{ maxLength: number; enum?: readonly string[]; pattern?: string }>, description: string) {
+  // One word for all wrong types of an option: which union member failed tells a client nothing.
+  return singleOrPlain(z.string().meta({ ...said }), 'must be a string, or a list of one string').describe(description)
+}
 
-const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-const envValue = z.string().refine(value => !value.includes('\0'), { error: 'must not contain NUL' })
+function flag(description: string) {
+  // Without a flag of the expression: a pattern in the document has none.
+  const word = z.string().regex(/^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$/)
+  return singleOrPlain(z.union([z.boolean(), word]), 'must be true or false, or a list of one of them')
+    .transform(value => (typeof value === 'string' ? value.toLowerCase() === 'true' : value))
+    .describe(description)
+}
+
+const imageTypes = ['recommended', 'latest-release', 'latest-weekly', 'latest-daily']
+const imageOptions = ['image_tag', 'image_type', 'image_list', 'image_dropdown'] as const
+
+function createOptions({ sizes, limits: { maxOptionLength: maxLength } }: Bounds) {
+  const tag = '^[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,127}$'
+  return z
+    .strictObject({
+      enable_debug: flag('sets DEBUG=TRUE in the lab').exactOptional(),
+      image_list: text({ maxLength }, 'an image of the configured repository, as a form gives it').exactOptional(),
+      image_dropdown: text({ maxLength }, 'the same, where `image_list` says to look here').exactOptional(),
+      image_tag: text({ maxLength, pattern: tag }, 'tag of an image; goes before image_type').exactOptional(),
+      image_type: text({ maxLength, enum: imageTypes }, 'which image; only `recommended` is known yet').exactOptional(),
+      reset_user_env: flag('sets RESET_USER_ENV=TRUE in the lab').exactOptional(),
+      size: text({ maxLength, enum: sizes }, 'default: the configured one').exactOptional(),
+      _xsrf: z.unknown().describe('part of JupyterHub’s form; dropped').optional(),
+    })
+    .transform(({ _xsrf, ...rest }) => rest)
+    .describe('a value is plain, or a list of one, as JupyterHub’s form gives it; an image must be named')
+    .meta({ anyOf: imageOptions.map(option => ({ required: [option] })) })
+}
+
+const envName = z.string().regex(/^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]*$/)
+const envValue = z.string().regex(/^[^\x00]*$/, { error: 'must not contain NUL' })
 
 /** Zod leaves `__proto__` out of records without a word; nothing that was sent is dropped in silence. */
-const env = z.preprocess(
-  (value, context) => {
-    if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {
-      context.addIssue({ code: 'custom', message: 'not the name of a variable', path: ['__proto__'] })
-    }
-    return value
-  },
-  z.record(envName, envValue),
-)
+function env({ limits }: Bounds) {
+  return z.preprocess(
+    (value, context) => {
+      if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {
+        context.addIssue({ code: 'custom', message: 'not the name of a variable', path: ['__proto__'] })
+      }
+      return value
+    },
+    z
+      .record(
+        envName.meta({ maxLength: limits.maxEnvNameLength }),
+        envValue.meta({ maxLength: limits.maxEnvValueLength }),
+      )
+      .meta({ maxProperties: limits.maxEnvEntries })
+      .describe(`variables of the lab’s environment; names and values have ${limits.maxEnvBytes} bytes at most`),
+  )
+}
 
 /** The body of a create; parsed, it is a `CreateRequest`. */
-export const createBody = z.strictObject({ options, env: env.default({}) }).openapi('CreateLab')
+export function createBody(bounds: Bounds) {
+  const body = z.strictObject({ options: createOptions(bounds), env: env(bounds).default({}) })
+  return named('CreateLab', body, 'input')
+}
 
-export const createHeaders = z.object({
-  'idempotency-key': z
-    .string()
-    .min(1)
-    .max(255)
-    .exactOptional()
-    .describe('a repeat within ten minutes gets the first answer again'),
-})
+const requestHeaders = {
+  'x-request-id': z.string().optional().openapi({
+    description: 'names the request in logs, if it has 1 to 128 letters, digits and . : = + / _ -; given back',
+    example: '7f9c0e2a-hub',
+  }),
+}
+
+export const plainHeaders = z.object(requestHeaders)
+
+export function createHeaders({ limits }: Bounds) {
+  return z.object({
+    ...requestHeaders,
+    'idempotency-key': z.string().min(1).max(limits.maxIdempotencyKeyLength).optional().openapi({
+      description: 'a repeat with the same key within ten minutes gets the first one’s answer again',
+      example: '2f1d9c1e-6a0b-4d0e-9f0f-0a7d6c1f5b7e',
+    }),
+  })
+}
 
 export const eventsHeaders = z.object({
-  'last-event-id': z
-    .string()
-    .exactOptional()
-    .describe('the id of the last event received; the stream goes on after it'),
+  ...requestHeaders,
+  'last-event-id': z.string().optional().openapi({
+    description: 'id of the last event received: the stream of that operation goes on after it',
+    pattern: '^\\d{1,16}-\\d{1,9}$',
+    example: '1767225600000000-2',
+  }),
 })
 
-export const userPath = z.object({ username: z.string().describe('the user whose lab it is') })
+/** Unicode's category Cf, for readers of expressions that know no categories. */
+const unseen = [
+  '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064',
+  '\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb',
+  // Above U+FFFF each language writes them in another way, but all take the characters themselves.
+  '\u{110bd}\u{110cd}\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}\u{e0020}-\u{e007f}',
+].join('')
 
-export const userList = z.array(z.string()).openapi('Users', { example: ['ada', 'grace'] })
+export function userPath({ limits }: Bounds) {
+  return z.object({
+    username: z.string().openapi({
+      description: `the user whose lab it is: ${limits.maxUsernameBytes} bytes of UTF-8 at most, no colon or slash, nothing that is not seen`,
+      minLength: 1,
+      maxLength: limits.maxUsernameBytes,
+      pattern: `^(?!\\.{1,2}$)[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029:\\/${unseen}]+$`,
+      example: 'ada',
+    }),
+  })
+}
 
-const resources = z.object({ cpu: z.number(), memory: z.number().int().describe('bytes') })
+export const userList = named('Users', z.array(z.string()))
 
-export const labStatus = z
-  .object({
+const posixId = z.number().int().min(0)
+const resources = z.object({
+  cpu: z.number().positive().describe('CPUs'),
+  memory: z.number().int().positive().describe('bytes'),
+})
+
+const labEvent = z.object({
+  event: z
+    .enum(['complete', 'error', 'failed', 'info', 'progress'])
+    .describe('`complete` and `failed` end an operation; an `error` is told and does not end it'),
+  data: z.string().min(1).describe('words for people; of `progress` a whole percentage, which never falls'),
+  id: z
+    .string()
+    .regex(/^\d+-\d+$/)
+    .exactOptional()
+    .describe('number of the operation and of the event in it, without gaps; absent when its stream was lost'),
+})
+
+export const labStatus = named(
+  'Lab',
+  z.object({
     username: z.string(),
     status: z.enum(['pending', 'running', 'terminating', 'failed']),
     pod: z.enum(['present', 'missing']),
-    internal_url: z.string().exactOptional().describe('only while the lab is running and its pod is there'),
-    options: z.object({
-      enable_debug: z.boolean().exactOptional(),
-      image_list: z.string().exactOptional(),
-      image_dropdown: z.string().exactOptional(),
-      image_tag: z.string().exactOptional(),
-      image_type: z.string().exactOptional(),
-      reset_user_env: z.boolean().exactOptional(),
-      size: z.string().exactOptional(),
-    }),
-    env: z.record(z.string(), z.string()).describe('as sent, secret values masked'),
-    uid: z.number().int(),
-    gid: z.number().int(),
-    groups: z.array(z.object({ name: z.string(), id: z.number().int() })),
+    internal_url: z
+      .string()
+      .exactOptional()
+      .describe('where the lab answers inside the cluster; only while it is running and its pod is there'),
+    options: z
+      .object({
+        enable_debug: z.boolean().exactOptional(),
+        image_list: z.string().exactOptional(),
+        image_dropdown: z.string().exactOptional(),
+        image_tag: z.string().exactOptional(),
+        image_type: z.string().exactOptional(),
+        reset_user_env: z.boolean().exactOptional(),
+        size: z.string().exactOptional(),
+      })
+      .describe('as sent, converted to plain values'),
+    env: z.record(z.string(), z.string()).describe('as sent, secret values as ***'),
+    uid: posixId,
+    gid: posixId,
+    groups: z.array(z.object({ name: z.string(), id: posixId })).describe('those that have a GID'),
     quotas: z.object({ limits: resources, requests: resources }),
-    events: z.array(
-      z.object({
-        event: z.enum(['complete', 'error', 'failed', 'info', 'progress']),
-        data: z.string(),
-        id: z.string().exactOptional(),
-      }),
-    ),
-  })
-  .openapi('Lab')
+    events: z.array(labEvent).describe('of the current operation'),
+  }),
+)
 
-export const errorBody = z
-  .object({
-    detail: z.array(
-      z.object({
-        msg: z.string(),
-        type: z.string(),
-        loc: z.array(z.union([z.string(), z.number()])).exactOptional(),
-      }),
-    ),
-  })
-  .openapi('Error')
+export const errorBody = named(
+  'Error',
+  z.object({
+    detail: z
+      .array(
+        z.object({
+          msg: z.string().min(1).describe('words for people'),
+          type: z
+            .string()
+            .regex(/^[a-z_]+$/)
+            .describe('a word for programs'),
+          loc: z
+            .array(z.union([z.string(), z.number()]))
+            .exactOptional()
+            .describe('what is meant: `body`, `path` or `header`, then the way to it'),
+        }),
+      )
+      .min(1),
+  }),
+)
+
+/** What `/healthz` and `/readyz` say when all is well. */
+export function healthStatus<Word extends string>(word: Word) {
+  return z.object({ status: z.literal(word) })
+}

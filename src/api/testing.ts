@@ -9,6 +9,8 @@ import type { EventFeed, LabService } from '../ops/service.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { createApi } from './app.ts'
+import { Conformance } from './conformance.ts'
+import { apiDocument } from './document.ts'
 import type { ApiParts } from './env.ts'
 
 /** Time that passes when a test says so. */
@@ -158,11 +160,11 @@ export const callers = [
   caller('both', 'exec:notebook', 'admin:jupyterlab'),
 ]
 
-/** The parts of an API, with some replaced. `api` changes the configuration. */
-export function apiParts(change: Partial<ApiParts> = {}, api: object = {}): ApiParts {
+/** The parts of an API, with some replaced. `api` and `config` change the configuration. */
+export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, config: object = {}): ApiParts {
   const log = silentLogger()
   return {
-    config: configSchema.parse({ api }),
+    config: configSchema.parse({ api, ...config }),
     labs: scriptedLabs(),
     identity: createStaticIdentity(
       callers.map(({ groups, ...record }) => ({ ...record, groups: [...groups], scopes: [...record.scopes] })),
@@ -179,14 +181,40 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}): ApiP
 /** Under which the routes of SQR-066 stand by default. */
 export const prefix = '/nublado/spawner/v1'
 
-/** Calls of an API without a port: method, path (under the prefix unless it begins with /), and who calls. */
+/** By prefix: what answers are held against. */
+const conformances = new Map<string, Conformance>()
+
+/** Holds answers against the document of an API with this configuration. */
+export function conformanceOf(config: object = {}): Conformance {
+  const parts = apiParts({}, config)
+  const { prefix } = parts.config.api
+  const known = conformances.get(prefix) ?? new Conformance(apiDocument(createApi(parts)))
+  conformances.set(prefix, known)
+  return known
+}
+
+/**
+ * Calls of an API without a port: method, path (under the prefix unless it begins with /), and who calls. Every answer
+ * must be one that the OpenAPI document tells of.
+ */
 export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> = {}, config: object = {}) {
   const app = createApi(apiParts({ labs: scriptedLabs(script), ...change }, config))
-  return (method: string, path: string, who?: string, init: RequestInit = {}) => {
+  const conformance = conformanceOf(config)
+  return async (method: string, path: string, who?: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers)
     if (who !== undefined) headers.set('Authorization', `Bearer ${who}-token`)
-    return app.request(path.startsWith('/') ? path : `${prefix}/${path}`, { ...init, method, headers })
+    const full = path.startsWith('/') ? path : `${prefix}/${path}`
+    const response = await app.request(full, { ...init, method, headers })
+    conformance.check({ method, path: full, ...(await read(response)) })
+    return response
   }
+}
+
+/** An event stream is left to its reader. */
+async function read(response: Response) {
+  const { status, headers } = response
+  const isStream = headers.get('content-type') === 'text/event-stream'
+  return { status, headers, text: isStream ? undefined : await response.clone().text() }
 }
 
 /** Checks that an answer has the one form of errors; returns its first entry. */

@@ -47,7 +47,7 @@ export const limits = z.strictObject({
   maxOptionLength: count(1024).describe('characters of the value of an option'),
   maxEnvEntries: count(512).describe('variables of a request'),
   maxEnvNameLength: count(256).describe('characters of the name of a variable'),
-  maxEnvValueLength: count(32_768).describe(
+  maxEnvValueLength: count(32_000).describe(
     'characters of the value of a variable; Linux starts no process with one of 128 KiB',
   ),
   maxEnvBytes: bytes(196_608).describe('names and values of all variables of a request, in UTF-8'),

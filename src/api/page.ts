@@ -1,0 +1,113 @@
+/** The OpenAPI document as a page for people, `<prefix>/docs`: Swagger UI, from the packages of this checkout. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
+import type { ApiEnv, ApiParts } from './env.ts'
+import { methodNotAllowed, notFound } from './errors.ts'
+import type { Headers } from './headers.ts'
+import { refusals, underPrefix } from './problems.ts'
+import { answered } from './routes.ts'
+
+const own = (name: string) => fileURLToPath(new URL(`./page/${name}`, import.meta.url))
+const swagger = (name: string) => createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`)
+
+/** What the page loads; there is nothing else to be had. */
+const files: Readonly<Record<string, { readonly at: () => string; readonly type: 'text/css' | 'text/javascript' }>> = {
+  'swagger-ui.css': { at: () => swagger('swagger-ui.css'), type: 'text/css' },
+  'swagger-ui-bundle.js': { at: () => swagger('swagger-ui-bundle.js'), type: 'text/javascript' },
+  'page.js': { at: () => own('page.js'), type: 'text/javascript' },
+}
+
+/** Nothing comes from elsewhere, nothing goes elsewhere, and nobody frames it. Swagger UI writes attributes of style. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const pageHeaders = { 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' }
+const fileHeaders = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' }
+
+/** Adds the page and its files. They need no token: nothing in them is secret. */
+export function addDocsPage(app: OpenAPIHono<ApiEnv>, { config }: Pick<ApiParts, 'config'>): void {
+  const path = `${config.api.prefix}/docs`
+  const read = reader()
+  app.openapi(pageRoute(path), async c => c.html(await read(own('page.html')), 200, pageHeaders))
+  app.openapi(fileRoute(path), async c => {
+    const { file } = c.req.valid('param')
+    if (!Object.hasOwn(files, file)) return notFound()
+    const { at, type } = files[file]!
+    return c.body(await read(at()), 200, { ...fileHeaders, 'Content-Type': type })
+  })
+  app.all(path, methodNotAllowed(['GET', 'HEAD']))
+  app.all(`${path}/:file`, methodNotAllowed(['GET', 'HEAD']))
+}
+
+/** Reads each file once, when it is first asked for. */
+function reader(): (path: string) => Promise<string> {
+  const texts = new Map<string, Promise<string>>()
+  return path => {
+    const known = texts.get(path) ?? readFile(path, 'utf8')
+    texts.set(path, known)
+    return known
+  }
+}
+
+const tags = ['document']
+
+function pageRoute(path: string) {
+  return createRoute({
+    method: 'get',
+    path,
+    operationId: 'getPage',
+    tags,
+    summary: 'The document as a page',
+    responses: {
+      200: {
+        description: 'a page that asks nothing of any other host',
+        headers: answered(documented(pageHeaders)),
+        content: { 'text/html': { schema: z.string(), example: '<!doctype html>…' } },
+      },
+      ...refusals(underPrefix),
+    },
+  })
+}
+
+function fileRoute(path: string) {
+  const example = '/* … */'
+  return createRoute({
+    method: 'get',
+    path: `${path}/{file}`,
+    operationId: 'getPageFile',
+    tags,
+    summary: 'What the page loads',
+    request: { params: z.object({ file: z.string().openapi({ enum: Object.keys(files), example: 'page.js' }) }) },
+    responses: {
+      200: {
+        description: 'the file',
+        headers: answered(documented(fileHeaders)),
+        content: {
+          'text/css': { schema: z.string(), example },
+          'text/javascript': { schema: z.string(), example },
+        },
+      },
+      ...refusals([...underPrefix, 'noRoute']),
+    },
+  })
+}
+
+/** Headers that never differ. */
+function documented(headers: Readonly<Record<string, string>>): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      { description: 'always the same', required: true, schema: { type: 'string', enum: [value] }, example: value },
+    ]),
+  )
+}
