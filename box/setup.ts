@@ -8,6 +8,8 @@ import { fakeTime } from './redis.ts'
 export type Need =
   | 'redis'
   | 'clocks'
+  | 'curl'
+  | 'browser'
   | 'balancer'
   | 'kubectl'
   | 'kwok'
@@ -27,6 +29,11 @@ const pythonVenv: DebianPart = {
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
   clocks: [debianFile('faketime', fakeTime)],
+  curl: [debianProgram('curl')],
+  browser: [
+    debianProgram('chromium'),
+    debianFile('fonts-dejavu-core', '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf'),
+  ],
   balancer: [debianProgram('haproxy')],
   kubectl: [],
   kwok: [],
@@ -57,6 +64,8 @@ const debianParts: Record<Need, DebianPart[]> = {
 const goParts: Record<Need, GoProgram[]> = {
   redis: [],
   clocks: [],
+  curl: [],
+  browser: [],
   balancer: [],
   kubectl: ['kubectl'],
   kwok: ['kwok', 'kubectl'],

@@ -17,7 +17,10 @@ interface Operation {
 /** As much of an OpenAPI document as is looked at here. */
 interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly responses: Readonly<Record<string, DocumentedResponse>> }
+  readonly components: {
+    readonly responses: Readonly<Record<string, DocumentedResponse>>
+    readonly schemas: Readonly<Record<string, object>>
+  }
 }
 
 /** One request, and what came back. */
@@ -42,13 +45,14 @@ interface Place {
 
 export class Conformance {
   readonly #document: ApiDocument
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true })
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+  /** By pointer, and by what stands there: the same few schemas stand at hundreds of places. */
+  readonly #validators = new Map<string, ValidateFunction>()
   readonly #templates: (readonly [template: string, form: RegExp])[]
 
   /** @param document as it is served */
   constructor(document: object) {
     this.#document = document as ApiDocument
-    this.#ajv.addSchema(document, 'document')
     this.#templates = Object.keys(this.#document.paths).map(template => [template, formOf(template)])
   }
 
@@ -120,10 +124,24 @@ export class Conformance {
   }
 
   #validator(pointer: string): ValidateFunction {
-    const found = this.#ajv.getSchema(`document#${encodeURI(pointer)}`)
-    if (found === undefined) throw new Error(`the document has no schema at ${pointer}`)
-    return found
+    const known = this.#validators.get(pointer)
+    if (known) return known
+    const schema = schemaAt(this.#document, pointer)
+    const text = JSON.stringify(schema)
+    const { schemas } = this.#document.components
+    const made = this.#validators.get(text) ?? this.#ajv.compile({ ...schema, components: { schemas } })
+    this.#validators.set(text, made).set(pointer, made)
+    return made
   }
+}
+
+function schemaAt(document: object, pointer: string): object {
+  let at: unknown = document
+  for (const step of pointer.split('/').slice(1)) {
+    at = (at as Record<string, unknown> | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  if (typeof at !== 'object' || at === null) throw new Error(`the document has no schema at ${pointer}`)
+  return at
 }
 
 /** Every error that a route gives is one of its examples. */

@@ -1,9 +1,11 @@
 /** A lab's life as a client sees it, through whichever replica answers. */
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { Client, Followed } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
+import { isAsShown, paste, pastedBlocks, withVariables } from './harness/pasted.ts'
 
-const fleet = useFleet({ people: { 'Ada Lovelace': {} } })
+const fleet = useFleet({ people: { 'Ada Lovelace': {}, ada: {} } })
 
 const gibibyte = 2 ** 30
 const prefix = '/nublado/spawner/v1'
@@ -161,4 +163,17 @@ test.concurrent('requests through the balancer reach the fleet', async () => {
   await runLab(user)
   expect((await fleet().admin.at(url).delete(user.username)).status).toBe(202)
   expect((await user.follow()).outcome).toBe('complete')
+})
+
+test.concurrent('the commands of docs/api.md say what the page shows', async () => {
+  const page = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  const [variables, ...blocks] = pastedBlocks(page)
+  const API = `${fleet().url(0)}${prefix}`
+  const values = { API, ADA: fleet().as('ada').token, ADMIN: fleet().admin.token }
+  const commands = [withVariables(variables!.commands, values), ...blocks.map(block => block.commands)]
+  const [, ...outputs] = await paste(commands, 50_000)
+  expect(blocks.length).toBeGreaterThan(8)
+  for (const [index, { commands, shown }] of blocks.entries()) {
+    if (!isAsShown(outputs[index]!, shown!)) expect(outputs[index], commands).toBe(shown)
+  }
 })

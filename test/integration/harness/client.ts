@@ -1,6 +1,7 @@
 /** A client of the API as tests need it: every answer as it came, and event streams with all that they carry. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { z } from 'zod'
+import type { Conformance } from '../../../src/api/conformance.ts'
 import type { labStatus } from '../../../src/api/schemas.ts'
 import type { LabEvent } from '../../../src/domain.ts'
 import type { RecordedCall, RecordedStream, Recorder } from './recorder.ts'
@@ -63,9 +64,10 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Where all that is asked and answered is written down. */
+/** Where all that is asked and answered is written down, and what answers are held against. */
 export interface Recording {
   readonly recorder: Recorder
+  readonly conformance: Conformance
   readonly after?: number
 }
 
@@ -75,6 +77,8 @@ const followLimitMs = 60_000
 /** Between one connection and the next, below what `retry:` asks for: tests have many replicas and little time. */
 const reconnectMs = 50
 const terminal = new Set(['complete', 'failed'])
+
+const prefix = '/nublado/spawner/v1'
 
 export class Client {
   readonly username: string
@@ -148,6 +152,7 @@ export class Client {
       throw error
     })
     call?.answered(response.status, undefined)
+    this.#conforms('GET', path, response)
     const about = { user: this.username, url, status: response.status, lastEventId: options.lastEventId }
     return openStream(response, () => controller.abort(), this.#record?.recorder.stream(about))
   }
@@ -181,15 +186,25 @@ export class Client {
   async #send<Body>(path: string, options: RequestOptions = {}): Promise<Answer<Body>> {
     const url = this.#url()
     const call = this.#recorded(url, path, options)
-    try {
+    const fetched = async () => {
       const response = await this.#fetch(url, path, options)
-      const body = parse(await response.text())
-      call?.answered(response.status, body)
-      return { status: response.status, headers: response.headers, body: body as Body }
-    } catch (error) {
+      return { response, text: await response.text() }
+    }
+    const { response, text } = await fetched().catch(error => {
       call?.broke()
       throw error
-    }
+    })
+    const body = parse(text)
+    call?.answered(response.status, body)
+    this.#conforms(options.method ?? 'GET', path, response, text)
+    return { status: response.status, headers: response.headers, body: body as Body }
+  }
+
+  /** @throws when it is no answer that the OpenAPI document tells of */
+  #conforms(method: string, path: string, { status, headers }: Response, text?: string): void {
+    // Of a balancer, which has no replica to ask.
+    if (headers.get('content-type')?.startsWith('text/html')) return
+    this.#record?.conformance.check({ method, path: `${prefix}/${path}`, status, headers, text })
   }
 
   #recorded(url: string, path: string, { method = 'GET', headers }: RequestOptions): RecordedCall | undefined {
@@ -199,7 +214,7 @@ export class Client {
 
   #fetch(url: string, path: string, { method = 'GET', headers, body, signal }: RequestOptions): Promise<Response> {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
-    return fetch(`${url}/nublado/spawner/v1/${path}`, {
+    return fetch(`${url}${prefix}/${path}`, {
       method,
       headers: { authorization: `Bearer ${this.token}`, ...type, ...headers },
       redirect: 'manual',

@@ -8,6 +8,7 @@ import { waitUntil } from '../../../box/api-client.ts'
 import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
 import type { Redis } from '../../../box/redis.ts'
 import { Replica } from '../../../box/stack-replicas.ts'
+import { conformanceOf } from '../../../src/api/testing.ts'
 import { labNames } from '../../../src/labs/names.ts'
 import type { ArmOptions, Armoury } from './armoury.ts'
 import { type Effect, folderVariable } from './arms.ts'
@@ -164,7 +165,7 @@ export class Fleet {
   as(username: string): Client {
     const token = this.#tokens.get(username)?.token
     if (token === undefined) throw new Error(`nobody is called ${username} here`)
-    return new Client(() => this.anyUrl(), username, token, { recorder: this.recorder })
+    return new Client(() => this.anyUrl(), username, token, { recorder: this.recorder, conformance: conformanceOf() })
   }
 
   /** Tells the judge of what is different here, for the whole of this fleet. */

@@ -1,0 +1,57 @@
+/** The reference page is what the schema says today, and each of its examples is a configuration. */
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadSettings } from './load.ts'
+import { configReference, type Example } from './reference.ts'
+
+const folder = fileURLToPath(new URL('../../docs/examples/', import.meta.url))
+const names = (await readdir(folder)).filter(name => name.endsWith('.yaml')).sort()
+const examples: Example[] = await Promise.all(
+  names.map(async name => ({ name, text: await readFile(join(folder, name), 'utf8') })),
+)
+
+describe('docs/configuration.md', () => {
+  it('is up to date (npm run docs)', async () => {
+    expect(await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(
+      configReference(examples),
+    )
+  })
+
+  it('cannot be made while a key has no example', () => {
+    const fewer = examples.filter(({ name }) => name !== 'redis.yaml')
+    expect(() => configReference(fewer)).toThrow(
+      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile/,
+    )
+  })
+})
+
+describe('the example', () => {
+  let place: string
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), 'skylab-examples-'))
+    await cp(folder, place, { recursive: true })
+    const key = (fill: number) => Buffer.alloc(32, fill).toString('base64')
+    /** What the examples name. */
+    const files = {
+      'tokens.yaml': 'tokens: []\n',
+      'redis-password': 'not-a-secret\n',
+      'kubeconfig.yaml': '{}\n',
+      'ingress-secret': 'not-a-secret-but-long-enough\n',
+      'sealing.key': key(1),
+      'sealing-old.key': key(2),
+    }
+    for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)
+  })
+  afterAll(() => rm(place, { recursive: true }))
+
+  it.each(examples)('$name loads without a warning', async ({ name, text }) => {
+    const file = join(place, name)
+    // A block alone says nothing of who may ask, which has no default.
+    if (!/^identity:/m.test(text)) await writeFile(file, `${text}identity: {static: {file: tokens.yaml}}\n`)
+    const { warnings } = await loadSettings(file, { SKYLAB_SEALING_KEY: Buffer.alloc(32).toString('base64') })
+    expect(warnings).toEqual([])
+  })
+})
