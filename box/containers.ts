@@ -13,7 +13,7 @@ export async function assertEngineAnswers(): Promise<void> {
   })
 }
 
-/** Where the engine publishes ports. Its word for this machine may mean ::1 first, where a port need not be published. */
+/** Where the engine publishes ports. Its name for this machine may mean ::1 first, where a port need not be published. */
 export const hostOf = (container: StartedTestContainer): string => {
   const host = container.getHost()
   return host === 'localhost' ? '127.0.0.1' : host

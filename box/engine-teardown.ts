@@ -1,13 +1,15 @@
 /** What a Docker engine of a run's own leaves on the machine once its processes have ended. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeCgroups } from './cgroups.ts'
+import { removeCgroups, removeIfEmpty } from './cgroups.ts'
 import { attempt } from './command.ts'
 import { type Lock, tryLock } from './lock.ts'
 
 /** Names are fixed: there is one engine to a machine. */
 export const bridge = 'skylab1'
 export const cgroup = 'skylab-engine'
+/** Fixed in the engine; others keep theirs in it. */
+export const settingsFolder = '/etc/docker'
 
 export const engineFolder = (stateDir: string): string => join(stateDir, 'engine')
 
@@ -18,6 +20,7 @@ export const lockEngine = (): Promise<Lock | null> => tryLock('container engine'
 export async function removeTraces(): Promise<void> {
   await attempt('ip', ['link', 'del', bridge])
   await removeCgroups(cgroup)
+  removeIfEmpty(settingsFolder)
 }
 
 /** For a run that was killed. Where another run has an engine by now, the traces are its. */

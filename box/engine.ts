@@ -7,7 +7,7 @@ import { createReadStream, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent, fetch } from 'undici'
 import { run } from './command.ts'
-import { bridge, cgroup, engineFolder, lockEngine, removeTraces } from './engine-teardown.ts'
+import { bridge, cgroup, engineFolder, lockEngine, removeTraces, settingsFolder } from './engine-teardown.ts'
 import type { ImageConfig } from './image/layout.ts'
 import { stopProcess } from './process.ts'
 import { startServer } from './server.ts'
@@ -15,6 +15,7 @@ import type { Tools } from './setup.ts'
 
 /** Of the bridge that containers hang on. */
 const address = '10.245.0.1/24'
+const publishedAt = '127.0.0.1'
 const name = 'dockerd'
 const startLimitMs = 60_000
 
@@ -26,8 +27,8 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** For DOCKER_HOST. */
-  readonly host: string
+  /** By which testcontainers finds it, and the ports that it publishes. */
+  readonly env: Readonly<Record<string, string>>
   /** Makes an image of a tree, as `docker import` does. */
   importImage(image: { readonly rootfs: string; readonly name: string; readonly config: ImageConfig }): Promise<void>
   /** Ends it with all its containers, and takes away what it left on the machine. */
@@ -54,7 +55,13 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     throw error
   }
   return {
-    host: `unix://${socket}`,
+    env: {
+      DOCKER_HOST: `unix://${socket}`,
+      // Within a container testcontainers would look for ports at the bridge.
+      TESTCONTAINERS_HOST_OVERRIDE: publishedAt,
+      // The image of what cleans up after killed tests cannot be had; and all containers end with their engine.
+      TESTCONTAINERS_RYUK_DISABLED: 'true',
+    },
     importImage: image => importTree(ask, `${engineFolder(stateDir)}/image.tar`, image),
     stop: async () => {
       await dispatcher.destroy()
@@ -78,8 +85,9 @@ async function startDaemon({ stateDir, tools, signal }: EngineOptions, socket: s
   await run('ip', ['link', 'set', bridge, 'up'])
   const config = join(folder, 'daemon.json')
   writeFileSync(config, JSON.stringify(daemonConfig(folder, socket), null, 2))
-  // With a /run of its own it does not meet a containerd of the machine's.
-  const script = 'mount -t tmpfs run /run && exec "$0" --config-file "$1"'
+  // With a /run of its own it does not meet a containerd of the machine's. Into /etc/docker older ones write a key.
+  mkdirSync(settingsFolder, { recursive: true })
+  const script = `mount -t tmpfs run /run && mount -t tmpfs etc ${settingsFolder} && exec "$0" --config-file "$1"`
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
   const args = [...namespaces, 'sh', '-c', script, tools.program('dockerd'), config]
   const answers = async () => (await ask('/_ping', { signal: AbortSignal.timeout(1000) })).ok
@@ -93,7 +101,7 @@ const daemonConfig = (folder: string, socket: string) => ({
   'exec-root': join(folder, 'exec'),
   pidfile: join(folder, 'pid'),
   bridge: bridge,
-  ip: '127.0.0.1',
+  ip: publishedAt,
   iptables: false,
   ip6tables: false,
   'ip-forward': false,

@@ -31,12 +31,7 @@ async function testContainers(args: readonly string[], signal: AbortSignal): Pro
         await redisTree(rootfs)
         await engine.importImage({ rootfs, name: image, config: redisConfig })
       })
-      const env = {
-        DOCKER_HOST: engine.host,
-        SKYLAB_TEST_REDIS_IMAGE: image,
-        // The image of what cleans up after killed tests cannot be had, and the engine ends with us anyway.
-        TESTCONTAINERS_RYUK_DISABLED: 'true',
-      }
+      const env = { ...engine.env, SKYLAB_TEST_REDIS_IMAGE: image }
       return await runTests(['--containers', 'redis', ...(args.length > 0 ? args : storeTests)], env, signal)
     } finally {
       await engine.stop()
