@@ -56,14 +56,14 @@ export async function controlContainer(parts: ContainerParts): Promise<Container
     waitUntil(answers, { what: name, limitMs, signal }).catch(error => {
       throw new Error(`${(error as Error).message}\n${logTail(stateDir, name)}`.trimEnd(), { cause: error })
     })
-  const kill = () => container.kill().catch(unless(conflict))
+  const kill = async () => void (await container.kill().catch(unless(conflict)))
   const start = async () => {
     await container.start()
     const { State } = await container.inspect()
     log(await engine.logs(container, { since: secondsOf(State.StartedAt) }))
     await answered()
   }
-  const stop = () => container.remove({ force: true, v: true }).catch(unless(notFound))
+  const stop = async () => void (await container.remove({ force: true, v: true }).catch(unless(notFound)))
   await answered().catch(async error => {
     await stop()
     throw error
