@@ -18,6 +18,7 @@ export type Need =
   | 'engine'
   | 'image'
   | 'java'
+  | 'prometheus'
   | 'python'
 
 /** Debian's own Python makes no virtual environments before this package is there; others do. */
@@ -58,6 +59,7 @@ const debianParts: Record<Need, DebianPart[]> = {
   ],
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
   java: [debianProgram('default-jre-headless', 'java')],
+  prometheus: [debianProgram('prometheus', 'promtool')],
   python: [debianProgram('python3'), pythonVenv],
 }
 
@@ -74,6 +76,7 @@ const goParts: Record<Need, GoProgram[]> = {
   engine: [],
   image: [],
   java: [],
+  prometheus: [],
   python: [],
 }
 

@@ -12,7 +12,9 @@ const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
 export async function serve(settings: Settings): Promise<void> {
-  const replica = wire(settings)
+  // Only where traces are wanted: loading what makes them takes a while.
+  const otel = settings.config.tracing.endpoint ? await import('./telemetry/otel.ts') : undefined
+  const replica = wire(settings, otel?.createTracing)
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
@@ -107,9 +109,9 @@ async function stop({ comparer, monitor, engine, policy, stopping }: Replica): P
   await Promise.all([comparer.stop(), policy.stop(), engine.drain()])
 }
 
-async function close({ leases, bell, watches, kube, connection }: Replica): Promise<void> {
+async function close({ leases, bell, watches, kube, connection, tracing }: Replica): Promise<void> {
   await leases.close()
   bell.close()
-  await Promise.all([watches.stop(), kube.close()])
+  await Promise.all([watches.stop(), kube.close(), tracing.close()])
   connection.close()
 }

@@ -27,8 +27,11 @@ import { Keys } from './store/keys.ts'
 import { LabStore } from './store/labs.ts'
 import { OwnerStore } from './store/owners.ts'
 import { Sealer } from './store/sealing.ts'
+import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
 import { collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
+import type { OtelOptions } from './telemetry/otel.ts'
+import { noTracing, type Tracing } from './telemetry/tracing.ts'
 
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
@@ -44,14 +47,29 @@ const holdMs = (config: Settings['config']) => config.engine.leaseTtlMs + longes
 
 export type Replica = ReturnType<typeof wire>
 
-export function wire(settings: Settings) {
+/** @param createTracing where traces are to be sent */
+export function wire(settings: Settings, createTracing?: (options: OtelOptions) => Tracing) {
   const { config, replica } = settings
   const clock = systemClock
   const log = createLogger({ level: config.logLevel, replica })
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
+  const { version } = packageJson
+  const { installation, tracing: block } = config
+  const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
+  const tracing = createTracing?.(told) ?? noTracing
   const sealer = new Sealer(settings.sealingKeys)
-  const base = { settings, config, clock, log, metrics, sealer, acceptance: new Acceptance(clock) }
+  const base = {
+    settings,
+    config,
+    clock,
+    log,
+    metrics,
+    tracing,
+    sealer,
+    acceptance: new Acceptance(clock),
+    room: new Room(config.engine.room),
+  }
   const store = wireStore(base)
   const cluster = wireCluster(base)
   const leases = new Leases({
@@ -74,8 +92,17 @@ export function wire(settings: Settings) {
     images: new ImageResolver({ images: config.images, clock, log }),
     log,
     metrics,
+    tracing,
     acceptance: base.acceptance,
     onAccepted: () => engine.poke(),
+  })
+  createGauges(metrics.registry, {
+    version,
+    census: () => store.labs.census(),
+    redisConnected: () => store.connection.connected(),
+    watchSilenceMs: () => cluster.watches.lastWordAgeMs(),
+    kubernetesLoad: () => cluster.kube.load(),
+    engine: () => ({ owned: engine.size, places: base.room.places, free: base.room.free }),
   })
   const onRequest: SourceOptions['onRequest'] = (result, seconds) =>
     metrics.identityRequestDuration.observe({ result }, seconds)
@@ -91,8 +118,10 @@ type Base = {
   readonly clock: typeof systemClock
   readonly log: ReturnType<typeof createLogger>
   readonly metrics: ReturnType<typeof createMetrics>
+  readonly tracing: Tracing
   readonly sealer: Sealer
   readonly acceptance: Acceptance
+  readonly room: Room
 }
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
@@ -164,7 +193,6 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
     },
     maxAttempts: engine.maxAttempts,
     longestRequestMs: longestRequestMs(config),
-    room: new Room(engine.room),
     ttlMs: engine.leaseTtlMs,
     scanIntervalMs: engine.scanIntervalMs,
     compare,

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError, RetryLater, unavailable } from '../errors.ts'
 import { createLogger } from '../telemetry/log.ts'
+import type { Origin } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
 import { api, apiParts, callers, detailOf, exampleLab, jsonBody, prefix } from './testing.ts'
 
@@ -270,6 +271,33 @@ describe('the log of requests', () => {
       { method: 'GET', route: `${prefix}/labs/:username`, status: 404, user: 'hub', requestId: 'abc-1' },
     ])
     expect(lines.join()).not.toMatch(/hub-token|hunter2/)
+  })
+
+  it('names the trace of the client, and hands both on to what the request begins', async () => {
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+    const headers = { 'X-Request-ID': 'abc-1', traceparent }
+    const origins: unknown[] = []
+    const lines: string[] = []
+    const log = createLogger({ level: 'info', replica: 'r1', destination: { write: line => void lines.push(line) } })
+    const seen = ({ requestId, span }: Origin) => void origins.push({ requestId, traceparent: span.traceparent })
+    const call = api(
+      {
+        create: async (_, __, origin) => seen(origin),
+        delete: async (_, origin) => {
+          seen(origin)
+          return true
+        },
+      },
+      { log },
+    )
+    const typed = { ...headers, 'Content-Type': 'application/json' }
+    await call('POST', 'labs/rra/create', 'rra', { ...jsonBody({ options: {} }), headers: typed })
+    await call('DELETE', 'labs/rra', 'hub', { headers: { ...headers, traceparent: 'none' } })
+    expect(origins).toEqual([
+      { requestId: 'abc-1', traceparent },
+      { requestId: 'abc-1', traceparent: undefined },
+    ])
+    expect(lines.map(line => JSON.parse(line).traceId)).toEqual(['a'.repeat(32), undefined])
   })
 
   it('makes an id where none is given, or none that may stand in a log', async () => {

@@ -6,7 +6,7 @@ import { api, detailOf, jsonBody, prefix } from './testing.ts'
 describe('POST labs/<username>/create', () => {
   function recorder() {
     const seen: { caller: Identity; request: CreateRequest; key: string | undefined }[] = []
-    const create: LabService['create'] = async (caller, request, key) => void seen.push({ caller, request, key })
+    const create: LabService['create'] = async (caller, request, _, key) => void seen.push({ caller, request, key })
     return { call: api({ create }), seen }
   }
 

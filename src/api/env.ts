@@ -7,6 +7,7 @@ import type { IdentityProvider } from '../identity/provider.ts'
 import type { LabService } from '../ops/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Origin, Tracing } from '../telemetry/tracing.ts'
 
 /** Whether this replica should be sent requests. */
 export interface Readiness {
@@ -20,6 +21,7 @@ export interface ApiParts {
   readonly identity: IdentityProvider
   readonly readiness: Readiness
   readonly metrics: Metrics
+  readonly tracing: Tracing
   readonly clock: Clock
   readonly log: Logger
   /** Ends all event streams when aborted; those that begin after it send what is there and end. */
@@ -31,6 +33,8 @@ export interface ApiEnv {
   Bindings: Partial<HttpBindings>
   Variables: {
     log: Logger
+    /** The request, for whatever it begins. */
+    origin: Origin
     /** Set once the caller is known. */
     caller: Identity
   }

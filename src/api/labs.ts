@@ -33,12 +33,12 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
     const caller = c.get('caller')
     const request = c.req.valid('json')
     checkCreate(limits, request)
-    await labs.create(caller, request, c.req.valid('header')['idempotency-key'])
+    await labs.create(caller, request, c.get('origin'), c.req.valid('header')['idempotency-key'])
     return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
   })
 
   app.openapi({ ...routes.remove, middleware: [asAdmin] as const }, async c => {
-    if (!(await labs.delete(c.req.valid('param').username))) throw noLab('this user has no lab')
+    if (!(await labs.delete(c.req.valid('param').username, c.get('origin')))) throw noLab('this user has no lab')
     return c.body(null, 202)
   })
 

@@ -1,26 +1,35 @@
-/** One line of log and one observation for each request. */
+/** One line of log, one observation and one span for each request. */
 import { randomUUID } from 'node:crypto'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
+import { noTracing, originFields } from '../telemetry/tracing.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 
 const requestIdForm = /^[\w.:=+/-]{1,128}$/
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Asked every few seconds by machines: not worth a line each. */
+/** Asked every few seconds by machines: not worth a line, or a trace, each. */
 const quietRoutes = new Set(['/healthz', '/readyz', '/metrics'])
 
 /**
- * Names the request by `X-Request-ID`, the caller's or one of ours, and gives the name back. Time is counted until the
- * head of the answer: an event stream goes on after it.
+ * Names the request by `X-Request-ID`, the caller's or one of ours, and gives the name back; continues the trace of its
+ * `traceparent`. Both go on to the operation that it begins. Time is counted until the head of the answer: an event
+ * stream goes on after it.
  */
-export function requestLog({ clock, log, metrics }: Pick<ApiParts, 'clock' | 'log' | 'metrics'>) {
+export function requestLog({ clock, log, metrics, tracing }: Pick<ApiParts, 'clock' | 'log' | 'metrics' | 'tracing'>) {
   return createMiddleware<ApiEnv>(async function requestLog(c, next) {
     const startMs = clock.monotonicMs()
     const given = c.req.header('x-request-id')
     const requestId = given !== undefined && requestIdForm.test(given) ? given : randomUUID()
-    const requestLogger = log.child({ requestId })
+    const span = (quietRoutes.has(c.req.path) ? noTracing : tracing).request(c.req.header('traceparent'))
+    const requestLogger = log.child(originFields(requestId, span.traceparent))
     c.set('log', requestLogger)
-    await next()
+    c.set('origin', { requestId, span })
+    metrics.httpRequestsInFlight.inc()
+    try {
+      await next()
+    } finally {
+      metrics.httpRequestsInFlight.dec()
+    }
     c.res.headers.set('X-Request-ID', requestId)
 
     const ms = clock.monotonicMs() - startMs
@@ -29,8 +38,17 @@ export function requestLog({ clock, log, metrics }: Pick<ApiParts, 'clock' | 'lo
     const pattern = routePath(c, -1)
     // What no route has is one route: its paths are whatever anyone sends.
     const route = pattern === '/*' || pattern === '*' ? 'unknown' : pattern
+    const user = c.get('caller')?.username
     metrics.httpRequestDuration.observe({ method, route, status: String(status) }, ms / 1000)
     const level = quietRoutes.has(route) ? 'debug' : 'info'
-    requestLogger[level]({ method, route, status, ms: Math.round(ms), user: c.get('caller')?.username }, 'request')
+    requestLogger[level]({ method, route, status, ms: Math.round(ms), user }, 'request')
+    span.end({
+      name: `${method} ${route}`,
+      attributes: {
+        ...{ 'http.request.method': method, 'http.route': route, 'http.response.status_code': status },
+        ...{ 'skylab.request_id': requestId, ...(user !== undefined && { 'skylab.user': user }) },
+      },
+      ...(status >= 500 && { error: String(status) }),
+    })
   })
 }

@@ -8,6 +8,7 @@ import { createStaticIdentity } from '../identity/static.ts'
 import type { EventFeed, LabService } from '../ops/service.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { noTracing } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
 import { Conformance } from './conformance.ts'
 import { apiDocument } from './document.ts'
@@ -172,6 +173,7 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
     ),
     readiness: { waitingFor: () => [] },
     metrics: createMetrics(new Registry()),
+    tracing: noTracing,
     clock: new ManualClock(),
     log,
     ...change,

@@ -2,6 +2,7 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
 import { isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { configWarnings, crossProblems } from './checks.ts'
@@ -19,6 +20,8 @@ export interface Settings {
   /** 32 bytes each. The first seals, all open. */
   readonly sealingKeys: readonly Buffer[]
   readonly redisPassword?: string
+  /** Of `tracing.headersFile`. */
+  readonly tracingHeaders: Readonly<Record<string, string>>
   /** What the file of the `static` identity provider holds. */
   readonly tokens: readonly TokenRecord[]
   /** Of the provider `gafaelfawr`: what the ingress may send to be known. */
@@ -42,6 +45,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
   const sealingKeys = await readSealingKeys(config, env, reader, problems)
   const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
+  const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
@@ -54,6 +58,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
     replica: env.SKYLAB_REPLICA || hostname(),
     sealingKeys,
     ...(redisPassword !== undefined && { redisPassword }),
+    tracingHeaders,
     tokens,
     ingressSecrets,
     warnings: configWarnings(config),
@@ -135,6 +140,20 @@ async function readSealingKeys(config: Config, env: Environment, reader: FileRea
     problems.push('sealing.keyFiles: no sealing key, here or in SKYLAB_SEALING_KEY')
   }
   return keys
+}
+
+/** What may stand in a header, by RFC 9110. */
+const headersSchema = z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string().regex(/^[\t\x20-\x7e]*$/))
+
+async function readTracingHeaders(config: Config, reader: FileReader, problems: string[]) {
+  const name = 'tracing.headersFile'
+  const text = await reader.text(name, config.tracing.headersFile)
+  if (text === undefined) return {}
+  const yaml = parseYaml(text)
+  const parsed = 'problems' in yaml ? undefined : headersSchema.safeParse(yaml.value)
+  // In no more words: what stands there may be a secret, also where it should be a name.
+  if (!parsed?.success) problems.push(`${name}: is no YAML of headers by name`)
+  return parsed?.data ?? {}
 }
 
 async function readTokens(config: Config, reader: FileReader, problems: string[]): Promise<readonly TokenRecord[]> {

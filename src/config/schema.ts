@@ -240,6 +240,32 @@ const sealing = z.strictObject({
     ),
 })
 
+const tracing = z.strictObject({
+  endpoint: z
+    .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
+    .optional()
+    .describe(
+      'where traces are sent as OTLP over HTTP, such as http://collector:4318/v1/traces; without it none are made',
+    ),
+  headersFile: z.string().optional().describe('YAML: headers by name that go with every export, such as a credential'),
+  samplingRatio: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('part of the traces that begin here; what a client decided for its own holds'),
+  serviceName: z.string().min(1).default('skylab').describe('as which the replicas appear in traces'),
+  maxQueuedSpans: z
+    .number()
+    .int()
+    .positive()
+    .default(4096)
+    .describe('spans that may wait or be on their way; more are dropped, and counted'),
+  timeoutSeconds: seconds(5).describe(
+    'of one export with its repetitions; after it, its spans are dropped, and counted',
+  ),
+})
+
 export const configSchema = z.strictObject({
   installation: z
     .string()
@@ -257,6 +283,7 @@ export const configSchema = z.strictObject({
   times: times.prefault({}).describe('How long things may take, and how often they are looked at'),
   engine: engine.prefault({}).describe('How operations are shared among replicas'),
   sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
+  tracing: tracing.prefault({}).describe('Where traces go, if anywhere'),
 })
 
 /** The configuration after validation, every default filled in. */

@@ -211,6 +211,11 @@ export class KubeClient {
     return this.#requester.settled(agent)
   }
 
+  /** Requests that are under way, and those that wait for their turn; watches are none. */
+  load(): { readonly inFlight: number; readonly waiting: number } {
+    return this.#requester.load()
+  }
+
   /** Cuts every connection; for the end of the process. */
   close(): Promise<void> {
     return this.#requester.close()

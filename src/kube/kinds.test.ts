@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { collectionPath, creationPath, objectPath } from './kinds.ts'
+import { collectionPath, creationPath, objectPath, resourceOf } from './kinds.ts'
 
 describe('paths', () => {
   test('a core kind in a namespace', () => {
@@ -14,6 +14,18 @@ describe('paths', () => {
     )
     expect(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: 'a' })).toBe('/api/v1/namespaces/a')
     expect(collectionPath('v1', 'Pod')).toBe('/api/v1/pods')
+  })
+
+  test.each([
+    ['/api/v1/namespaces', 'namespaces'],
+    ['/api/v1/namespaces/nublado-ada', 'namespaces'],
+    ['/api/v1/namespaces/nublado-ada/pods?limit=5', 'pods'],
+    ['/api/v1/namespaces/nublado-ada/secrets/nb-ada', 'secrets'],
+    ['/apis/networking.k8s.io/v1/namespaces/nublado-ada/networkpolicies', 'networkpolicies'],
+    ['/api/v1/pods?watch=true', 'pods'],
+    ['/version', 'other'],
+  ])('%s is about %s', (path, resource) => {
+    expect(resourceOf(path)).toBe(resource)
   })
 
   test('a name cannot lead elsewhere', () => {

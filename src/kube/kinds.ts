@@ -69,3 +69,11 @@ function placeOf(apiVersion: string, kind: string): KindPlace {
   if (!place) throw new Error(`no path is known for ${apiVersion} ${kind}: add it to the table of kinds`)
   return place
 }
+
+/** The plural of what a path is about, such as `pods`; of no object's name. */
+export function resourceOf(path: string): string {
+  const [, group] = /^\/(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/([^?]+)/.exec(path) ?? []
+  const parts = group?.split('/') ?? []
+  const inNamespace = parts[0] === 'namespaces' && parts.length > 2
+  return (inNamespace ? parts[2] : parts[0]) ?? 'other'
+}

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../domain.ts'
 import { RetryLater } from '../errors.ts'
+import type { Span } from '../telemetry/tracing.ts'
 import { KubeClient } from './client.ts'
 import { ManualClock } from './testing/clock.ts'
 import { silentLog } from './testing/log.ts'
@@ -251,4 +252,46 @@ describe('an abort', () => {
     await narrow.get(ref)
     expect(server.received.map(request => request.method)).toEqual(['GET', 'GET'])
   })
+})
+
+test('each attempt is logged and traced for whoever asks, and the server is told of the trace', async () => {
+  server.script.push(status(503, 'Busy'), json(pod, 201))
+  const lines: object[] = []
+  const log = { ...silentLog, debug: (fields: object, message: string) => void lines.push({ ...fields, message }) }
+  const spans: unknown[] = []
+  const span: Span = {
+    traceparent: 'of the step',
+    child: (name, options) => ({
+      ...{ traceparent: `of attempt ${server.received.length + 1}`, child: () => span },
+      end: ended => void spans.push([name, options, ended]),
+    }),
+    end: () => {},
+  }
+  const created = client.create(pod, { log, span })
+  clock.advance(await clock.sleepBetween(100, 200))
+  await created
+  const about = { kind: 'client', attributes: { 'http.request.method': 'POST' } }
+  expect(spans).toEqual([
+    ['create pods', about, { attributes: { 'http.response.status_code': 503 }, error: '503' }],
+    ['create pods', about, { attributes: { 'http.response.status_code': 201 } }],
+  ])
+  expect(server.received.map(({ headers }) => headers.traceparent)).toEqual(['of attempt 1', 'of attempt 2'])
+  expect(lines).toMatchObject([
+    { message: 'kubernetes request', verb: 'create', resource: 'pods', code: '503' },
+    { message: 'kubernetes request retried', failures: 1 },
+    { message: 'kubernetes request', verb: 'create', resource: 'pods', code: '201' },
+  ])
+  expect(client.load()).toEqual({ inFlight: 0, waiting: 0 })
+})
+
+test('what is in flight and what waits for it is told', async () => {
+  server.fallback = hang
+  const one = connect(1)
+  const stop = new AbortController()
+  const asked = [one.get(ref, { signal: stop.signal }), one.get(ref, { signal: stop.signal })].map(watched)
+  await server.until(1)
+  expect(one.load()).toEqual({ inFlight: 1, waiting: 1 })
+  stop.abort(new Error('enough'))
+  await Promise.allSettled(asked)
+  expect(one.load()).toEqual({ inFlight: 0, waiting: 0 })
 })

@@ -1,10 +1,12 @@
 /** One request to the API server and what it takes to get an answer: credentials, deadline, bound, retries. */
 import type { Clock } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
+import type { Span } from '../telemetry/tracing.ts'
 import { type Backoff, backoffMs } from './backoff.ts'
 import { CredentialSource, type Credentials } from './credentials.ts'
 import { Deadline, unlessAborted } from './deadline.ts'
 import { KubeError, kubeError } from './errors.ts'
+import { resourceOf } from './kinds.ts'
 import type { Log } from './log.ts'
 import { Slots } from './slots.ts'
 import { Transport } from './transport.ts'
@@ -19,6 +21,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** Appended to the User-Agent, such as `op=… claim=…`; writes are tracked by it. */
   readonly agent?: string | undefined
+  /** Told of each attempt, with the fields of whoever asks. Default: the client's own. */
+  readonly log?: Log | undefined
+  /** In which each attempt is a span; the server is told of it. */
+  readonly span?: Span | undefined
   /** The server does everything but keep it. */
   readonly dryRun?: boolean | undefined
   /** Passed by a write after the last look at its signal, and when its answer has begun but is not read yet. */
@@ -65,6 +71,8 @@ interface Call {
   readonly verb: string
   readonly signal: AbortSignal | undefined
   readonly agent: string
+  readonly log: Log
+  readonly span: Span | undefined
   readonly failpoint?: CallOptions['failpoint']
 }
 
@@ -98,6 +106,8 @@ export class Requester {
       verb: options.verb ?? verbs[method],
       signal: options.signal,
       agent: options.agent ?? '',
+      log: options.log ?? this.#options.log,
+      span: options.span,
       failpoint: method === 'GET' ? undefined : options.failpoint,
     }
     for (let failures = 1; ; failures += 1) {
@@ -117,7 +127,9 @@ export class Requester {
    */
   async stream(path: string, options: RequestOptions & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
     const { query = {}, verb = 'watch', signal, agent = '' } = options
-    const call: Call = { method: 'GET', path: withQuery(path, query), body: undefined, verb, signal, agent }
+    const { log } = this.#options
+    const place = { method: 'GET', path: withQuery(path, query), body: undefined } as const
+    const call: Call = { ...place, verb, signal, agent, log, span: undefined }
     const deadline = new Deadline(this.#options.clock, this.#timeoutMs, signal)
     try {
       const response = await this.#measured(call, deadline, undefined)
@@ -135,6 +147,11 @@ export class Requester {
     for (let writes = this.#writes.get(agent); writes?.size; writes = this.#writes.get(agent)) {
       await Promise.allSettled(writes)
     }
+  }
+
+  /** How much of `kubernetes.maxInFlight` is in use. Watches take none of it. */
+  load(): { readonly inFlight: number; readonly waiting: number } {
+    return { inFlight: this.#slots.taken, waiting: this.#slots.waiting }
   }
 
   /** Cuts every connection. */
@@ -165,25 +182,43 @@ export class Requester {
   }
 
   async #measured(call: Call, deadline: Deadline, startSignal: AbortSignal | undefined) {
-    const { clock, onRequest } = this.#options
-    const beganMs = clock.monotonicMs()
+    const attempt = this.#begin(call)
     let code = 'error'
-    const report = () => onRequest?.(call.verb, code, (clock.monotonicMs() - beganMs) / 1000)
     try {
-      const response = await unlessAborted(this.#send(call, deadline.signal, startSignal), deadline.signal)
+      const sent = this.#send(call, deadline.signal, startSignal, attempt.traceparent)
+      const response = await unlessAborted(sent, deadline.signal)
       code = String(response.statusCode)
       if (response.statusCode >= 400) throw await refusal(response)
       return response
     } finally {
-      report()
+      attempt.end(code)
     }
   }
 
-  async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined) {
+  /** An attempt, to be counted, logged and traced when it ends. */
+  #begin({ verb, method, path, log, span: parent }: Call) {
+    const { clock, onRequest } = this.#options
+    const beganMs = clock.monotonicMs()
+    const resource = resourceOf(path)
+    const span = parent?.child(`${verb} ${resource}`, { kind: 'client', attributes: { 'http.request.method': method } })
+    const end = (code: string) => {
+      const ms = clock.monotonicMs() - beganMs
+      onRequest?.(verb, code, ms / 1000)
+      log.debug({ verb, resource, code, ms: Math.round(ms * 10) / 10 }, 'kubernetes request')
+      const status = Number(code)
+      span?.end({
+        ...(status > 0 && { attributes: { 'http.response.status_code': status } }),
+        ...(!(status < 400) && { error: code }),
+      })
+    }
+    return { traceparent: span?.traceparent, end }
+  }
+
+  async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined, traceparent: string | undefined) {
     const credentials = await this.#credentials.current()
     try {
       const { method, path, body } = call
-      const headers = this.#headers(credentials, call)
+      const headers = { ...this.#headers(credentials, call), ...(traceparent !== undefined && { traceparent }) }
       await call.failpoint?.('before-send')
       const response = await this.#transport.send(credentials, { method, path, body, headers, signal, startSignal })
       await call.failpoint?.('after-send')
@@ -211,10 +246,7 @@ export class Requester {
     if (failures >= maxAttempts || waitMs > maxWaitMs) {
       throw new RetryLater(`Kubernetes does not answer for now: ${reason}`, askedMs, { cause: error })
     }
-    this.#options.log.debug(
-      { verb: call.verb, path: call.path, failures, waitMs, reason },
-      'kubernetes request retried',
-    )
+    call.log.debug({ verb: call.verb, path: call.path, failures, waitMs, reason }, 'kubernetes request retried')
     await this.#options.clock.sleep(waitMs, call.signal)
   }
 

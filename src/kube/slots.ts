@@ -1,15 +1,22 @@
 /** A bound on how many may do something at once, first come, first served. */
 export class Slots {
+  readonly #count: number
   #free: number
   readonly #waiting = new Set<() => void>()
 
   constructor(count: number) {
+    this.#count = count
     this.#free = count
   }
 
   /** How many wait for a slot. */
   get waiting(): number {
     return this.#waiting.size
+  }
+
+  /** Slots that are taken. */
+  get taken(): number {
+    return this.#count - this.#free
   }
 
   /** Resolves when a slot is the caller's; rejects with the signal's reason when that comes first. */

@@ -120,6 +120,7 @@ export class Comparer {
     let result: 'done' | 'failed' | 'restarted' = 'failed'
     try {
       result = (await this.#compare()) ? 'done' : 'restarted'
+      if (result === 'done') metrics.compareLastSuccess.set(clock.wallMs() / 1000)
       return result === 'done'
     } finally {
       metrics.compareDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)

@@ -8,10 +8,11 @@ import { chooseLab } from '../labs/choose.ts'
 import { annotations } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
 import { parseView } from '../labs/view.ts'
-import type { LabStore } from '../store/labs.ts'
+import type { LabStore, Superseded } from '../store/labs.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Origin, originFields, type Span, type Tracing, within } from '../telemetry/tracing.ts'
 import type { Acceptance } from './acceptance.ts'
 import type { Feeds } from './feeds.ts'
 import type { EventFeed, LabService } from './service.ts'
@@ -24,6 +25,7 @@ export interface LabsOptions {
   readonly images: { resolve(options: LabOptions): Promise<ResolvedImage> }
   readonly log: Logger
   readonly metrics: Metrics
+  readonly tracing: Tracing
   readonly acceptance: Acceptance
   /** Something was accepted here. */
   readonly onAccepted: () => void
@@ -36,11 +38,16 @@ export class Labs implements LabService {
     this.#options = options
   }
 
-  create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
-    return this.#options.acceptance.during(() => this.#create(caller, request, idempotencyKey))
+  create(caller: Identity, request: CreateRequest, origin: Origin, idempotencyKey?: string): Promise<void> {
+    return this.#options.acceptance.during(() => this.#create(caller, request, origin, idempotencyKey))
   }
 
-  async #create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void> {
+  async #create(
+    caller: Identity,
+    request: CreateRequest,
+    { requestId, span }: Origin,
+    idempotencyKey?: string,
+  ): Promise<void> {
     const { config, store } = this.#options
     const { username } = caller
     const bodyHash = hashOf(request)
@@ -50,14 +57,16 @@ export class Labs implements LabService {
       if (before === 'other') throw mismatch()
     }
     const choice = chooseLab(config.lab, caller, request.options)
-    const image = await this.#options.images.resolve(request.options)
+    const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options))
     const plan = renderLab({ config, identity: caller, request, choice, image })
     const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
     const nonce = randomUUID()
-    const accepted = await available(() =>
+    const accepted = await accepting(span, 'accept-create', () =>
       store.acceptCreate({
         user: username,
         nonce,
+        requestId,
+        traceparent: span.traceparent,
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
         sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
         view,
@@ -72,19 +81,21 @@ export class Labs implements LabService {
     if (accepted.answer === 'sealed') throw this.#lacksKey()
     if (accepted.answer === 'exists')
       throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
-    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0)
+    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, { requestId, span })
   }
 
-  delete(username: string): Promise<boolean> {
-    return this.#options.acceptance.during(() => this.#delete(username))
+  delete(username: string, origin: Origin): Promise<boolean> {
+    return this.#options.acceptance.during(() => this.#delete(username, origin))
   }
 
-  async #delete(username: string): Promise<boolean> {
+  async #delete(username: string, { requestId, span }: Origin): Promise<boolean> {
     const { config, store } = this.#options
-    const accepted = await available(() =>
+    const accepted = await accepting(span, 'accept-delete', () =>
       store.acceptDelete({
         user: username,
         nonce: randomUUID(),
+        requestId,
+        traceparent: span.traceparent,
         timeoutMs: config.times.deleteTimeoutSeconds * 1000,
         events: [
           ['info', `lab deletion initiated for ${username}`],
@@ -93,7 +104,8 @@ export class Labs implements LabService {
         superseded: [['failed', 'superseded: the lab is being deleted']],
       }),
     )
-    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op)
+    if (accepted?.superseded) this.#superseded(username, accepted.superseded)
+    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op, { requestId, span })
     return accepted !== null
   }
 
@@ -112,14 +124,23 @@ export class Labs implements LabService {
     return available(() => this.#options.feeds.open(username, lastEventId))
   }
 
+  /** The creation ended with the acceptance of the deletion: its owner, if it has one, may only stop. */
+  #superseded(user: string, { op, acceptedAtMs, requestId, traceparent }: Superseded): void {
+    const { tracing, log } = this.#options
+    log.info({ user, op, kind: 'create', ...originFields(requestId, traceparent) }, 'operation superseded')
+    tracing
+      .operation({ user, op, kind: 'create', acceptedAtMs, traceparent })
+      .end({ attributes: { 'skylab.result': 'superseded' } })
+  }
+
   #lacksKey(): ApiError {
     this.#options.log.error('a creation was put off: the replicas seal with a key that is not in sealing.keyFiles here')
     return unavailable('this replica lacks the key that plans are sealed with')
   }
 
-  async #accepted(kind: 'create' | 'delete', user: string, op: number): Promise<void> {
+  async #accepted(kind: 'create' | 'delete', user: string, op: number, { requestId, span }: Origin): Promise<void> {
     this.#options.metrics.operationsAccepted.inc({ kind })
-    this.#options.log.info({ user, op, kind }, 'operation accepted')
+    this.#options.log.info({ user, op, kind, ...originFields(requestId, span.traceparent) }, 'operation accepted')
     this.#options.onAccepted()
     await failpoint(`lab.${kind}.accepted`, user)
   }
@@ -134,6 +155,12 @@ async function available<T>(ask: () => Promise<T>): Promise<T> {
     throw error
   }
 }
+
+const redisCall = { kind: 'client', attributes: { 'db.system.name': 'redis' } } as const
+
+/** As `available`, in a span named after the script. */
+const accepting = <T>(span: Span, script: string, ask: () => Promise<T>): Promise<T> =>
+  within(span, script, redisCall, () => available(ask))
 
 const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
 

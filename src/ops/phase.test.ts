@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
+import { noTracing } from '../telemetry/tracing.ts'
 import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
 import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
@@ -11,14 +12,19 @@ const did: StepResult = { events: [] }
 function makeHost() {
   const clock = new ManualClock()
   const log: string[] = []
+  const spans: string[] = []
   const host: PhaseHost = {
     clock,
+    spanOf: ({ name }) => ({
+      ...noTracing.request(undefined),
+      end: ({ error } = {}) => void spans.push(error === undefined ? name : `${name}: ${error}`),
+    }),
     context: () => ({}) as StepContext,
     makeRoom: async kind => void log.push(`room ${kind}`),
     commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next?.name ?? 'none'}`),
     onStep: (step, _, result) => log.push(`${result} ${step.name}`),
   }
-  return { host, clock, log }
+  return { host, clock, log, spans }
 }
 
 const step = (name: string, run: Step['run'] = async () => did, kind: Step['kind'] = 'act'): Step => ({
@@ -37,6 +43,16 @@ function failing(...errors: readonly unknown[]): Step['run'] {
 }
 
 describe('runPhase', () => {
+  it('has one span for each step, however often it is tried, which says what went wrong', async () => {
+    const { host, clock, spans } = makeHost()
+    const steps = [step('a', failing(new RetryLater('busy', 5))), step('b', failing(new NeedsSomeone('too bad')))]
+    const run = runPhase(host, steps, '', never)
+    run.catch(() => {})
+    clock.advance(await clock.sleepBetween(5, 5))
+    await expect(run).rejects.toThrow('too bad')
+    expect(spans).toEqual(['a', 'b: too bad'])
+  })
+
   it('runs steps in order, each with its room, and records the next one', async () => {
     const { host, log } = makeHost()
     await runPhase(host, [step('a'), step('b', undefined, 'wait')], '', never)

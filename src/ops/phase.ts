@@ -5,6 +5,7 @@
 import type { Clock } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
+import type { Span } from '../telemetry/tracing.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 /** The time that an operation has been given is over. */
@@ -13,7 +14,9 @@ export class DeadlinePassed extends NeedsSomeone {}
 /** What a phase needs of the run that it is part of. */
 export interface PhaseHost {
   readonly clock: Clock
-  context(step: Step, signal: AbortSignal): StepContext
+  /** The span of a step, from its first attempt to its last; its requests are within it. */
+  spanOf(step: Step): Span
+  context(step: Step, signal: AbortSignal, span: Span): StepContext
   /** Before an act: a place in the room. Before a wait: gives it back. */
   makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void>
   /** Records what a step did, and which one is next. */
@@ -53,24 +56,27 @@ export async function runPhase(
 async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
   const begunMs = host.clock.monotonicMs()
   const seconds = () => (host.clock.monotonicMs() - begunMs) / 1000
+  const span = host.spanOf(step)
   try {
-    const result = await untilDone(host, step, signal)
+    const result = await untilDone(host, step, signal, span)
     host.onStep(step, seconds(), 'done')
+    span.end()
     return result
   } catch (error) {
     host.onStep(step, seconds(), signal.aborted || error instanceof StartOver ? 'aborted' : 'failed')
+    span.end({ error: error instanceof Error ? error.message : String(error) })
     throw error
   }
 }
 
 /** Runs a step again for as long as what stands in its way may pass. */
-async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
+async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span: Span): Promise<StepResult> {
   let refusedSinceMs: number | undefined
   let pauseMs = firstRetryMs
   let trouble = ''
   while (true) {
     try {
-      return await step.run(host.context(step, signal))
+      return await step.run(host.context(step, signal, span))
     } catch (error) {
       throwIfStopped(signal, trouble)
       const now = host.clock.monotonicMs()

@@ -7,6 +7,7 @@ import type { Claim } from '../store/owners.ts'
 import { type LabRecord, type NewEvent, type RecordFields, readView } from '../store/records.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { noTracing } from '../telemetry/tracing.ts'
 import { Room } from './room.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 import type { Step } from './steps.ts'
@@ -19,6 +20,7 @@ const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   acting: true,
   ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, view: readView(undefined, user) },
   ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, podPresent: false, failing: undefined },
+  ...{ requestId: undefined, traceparent: undefined },
   ...more,
 })
 
@@ -48,7 +50,7 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
     ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
-    ...{ log: silentLogger(), metrics },
+    ...{ log: silentLogger(), metrics, tracing: noTracing },
   } as unknown as RunOptions
   room.tryEnter()
   const full: Claim = { record: record(more), remainingMs: 60_000, foundOp: 0, ...claim }

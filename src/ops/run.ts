@@ -11,6 +11,7 @@ import type { NewEvent, RecordFields } from '../store/records.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { originFields, type Span, type Tracing } from '../telemetry/tracing.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
@@ -44,6 +45,7 @@ export interface RunOptions {
   readonly room: Room
   readonly log: Logger
   readonly metrics: Metrics
+  readonly tracing: Tracing
   readonly compare: () => void
 }
 
@@ -63,6 +65,7 @@ export class OperationRun implements PhaseHost {
   readonly #known: Known
   readonly #agent: string
   readonly #log: Logger
+  readonly #span: Span
   readonly #gone = new Set<string>()
   #plan: LabPlan | undefined
   #phase = new AbortController()
@@ -80,7 +83,9 @@ export class OperationRun implements PhaseHost {
     const doubt = record.op <= claim.foundOp
     this.#known = { namespaceUid: record.namespaceUid, podUid: record.podUid, doubt }
     this.#agent = `op=${record.op} claim=${record.claims}`
-    this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind })
+    const origin = originFields(record.requestId, record.traceparent)
+    this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind, ...origin })
+    this.#span = options.tracing.operation({ ...record, user: lease.user })
     this.#journal = new Journal(options, lease, record)
     this.#turn = new Turn(options.room, this.#journal, record, places)
   }
@@ -112,7 +117,12 @@ export class OperationRun implements PhaseHost {
     this.#stop(new HandOver('handed over'))
   }
 
-  context(step: Step, signal: AbortSignal): StepContext {
+  spanOf({ name }: Step): Span {
+    const attributes = { 'skylab.op': this.#claim.record.op, 'skylab.claim': this.#claim.record.claims }
+    return this.#span.child(name, { holdsChildren: true, attributes })
+  }
+
+  context(step: Step, signal: AbortSignal, span: Span): StepContext {
     const { kube, view, clock, times, installation, compare } = this.#options
     const { op } = this.#claim.record
     const pass: StepContext['failpoint'] = place => this.#pass(`${step.name}.${place}`)
@@ -131,7 +141,7 @@ export class OperationRun implements PhaseHost {
       gone: this.#gone,
       call: () => {
         this.#lease.check()
-        return { signal, agent: this.#agent, failpoint: pass }
+        return { signal, agent: this.#agent, failpoint: pass, log: this.#log, span }
       },
       tell: events => this.#journal.tell(events),
       compare,
@@ -195,7 +205,7 @@ export class OperationRun implements PhaseHost {
     const { kube } = this.#options
     const { op } = this.#claim.record
     const question = { kube, clock: this.clock, names: this.#names, op, recordMayBeOld: op <= this.#claim.foundOp }
-    const ask = (signal: AbortSignal) => findWhole({ ...question, call: { signal, agent: this.#agent } })
+    const ask = (signal: AbortSignal) => findWhole({ ...question, call: this.#asking(signal) })
     // Without a deadline: only an answer may lead to destruction.
     const whole = await this.#within(Number.POSITIVE_INFINITY, 0, ask)
     if (whole) {
@@ -223,6 +233,11 @@ export class OperationRun implements PhaseHost {
     await this.#finish('failed', [this.#failed()], fields)
   }
 
+  /** Of requests that belong to no step. */
+  #asking(signal: AbortSignal) {
+    return { signal, agent: this.#agent, log: this.#log, span: this.#span }
+  }
+
   #complete(): Promise<void> {
     const { namespaceUid, podUid } = this.#known
     const events: NewEvent[] = [
@@ -247,6 +262,7 @@ export class OperationRun implements PhaseHost {
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
     this.#options.metrics.operationDuration.observe({ kind, result }, seconds)
     this.#log.info({ result, seconds }, 'operation ended')
+    this.#span.end({ attributes: { 'skylab.result': result }, ...(result === 'failed' && { error: 'failed' }) })
   }
 
   /** Runs a phase under a deadline of its own; whatever stops the run stops it too. */
@@ -302,7 +318,7 @@ export class OperationRun implements PhaseHost {
   /** Who resumes reads what was told, so that nothing is told twice. */
   async #recall(): Promise<void> {
     const { record } = this.#claim
-    if (record.claims <= 1) return
+    if (record.claims <= 1) return this.#span.child('wait for an owner', { startMs: record.acceptedAtMs }).end()
     this.#options.metrics.operationsResumed.inc({ kind: record.kind })
     this.#log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
     await this.#journal.recall()

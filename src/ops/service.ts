@@ -1,5 +1,6 @@
 /** What the API asks of the engine: the operations of SQR-066 on labs, free of HTTP. */
 import type { CreateRequest, Identity, LabEvent, LabState } from '../domain.ts'
+import type { Origin } from '../telemetry/tracing.ts'
 
 /** A client's place in one operation's events. */
 export interface EventFeed {
@@ -13,16 +14,16 @@ export interface EventFeed {
 export interface LabService {
   /**
    * Accepts the creation of a lab (SQR-066, "POST …/create"); returns once nothing can lose it. With an idempotency key,
-   * a repeat within ten minutes gets the first one's answer.
+   * a repeat within ten minutes gets the first one's answer. Whoever owns the operation logs and traces by its origin.
    * @throws {ApiError} 403, 409, 422 or 503 as the contract's table says
    */
-  create(caller: Identity, request: CreateRequest, idempotencyKey?: string): Promise<void>
+  create(caller: Identity, request: CreateRequest, origin: Origin, idempotencyKey?: string): Promise<void>
 
   /**
    * Accepts the deletion of a lab (SQR-066, "DELETE …/labs/<username>"), superseding a creation, joining a deletion.
    * @returns false when there is no lab
    */
-  delete(username: string): Promise<boolean>
+  delete(username: string, origin: Origin): Promise<boolean>
 
   /** The lab of a user (SQR-066, "GET …/labs/<username>"), or null. */
   status(username: string): Promise<LabState | null>

@@ -13,6 +13,7 @@ const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   acting: false,
   ...{ step: '', seq: 2, progress: 100, acceptedAtMs: nowMs, failedAtMs: 0, view: readView(undefined, 'ada') },
   ...{ sealedPlan: undefined, namespaceUid: 'namespace-uid', podUid: 'pod-uid', podPresent: true, failing: undefined },
+  ...{ requestId: undefined, traceparent: undefined },
   ...more,
 })
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabView } from '../domain.ts'
 import { unavailable } from '../errors.ts'
+import type { Census } from '../telemetry/gauges.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
@@ -18,7 +19,14 @@ export interface Retention {
 /** How long an acceptance is remembered for a request sent again by the transport. */
 const nonceMs = 60_000
 
-export interface Creation {
+/** The request that an operation comes from, by which whoever owns it logs and traces. */
+export interface Provenance {
+  readonly requestId?: string | undefined
+  /** W3C Trace Context */
+  readonly traceparent?: string | undefined
+}
+
+export interface Creation extends Provenance {
   readonly user: string
   readonly nonce: string
   readonly timeoutMs: number
@@ -28,7 +36,7 @@ export interface Creation {
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
 }
 
-export interface Deletion {
+export interface Deletion extends Provenance {
   readonly user: string
   readonly nonce: string
   readonly timeoutMs: number
@@ -39,7 +47,18 @@ export interface Deletion {
   readonly onlyIfOp?: number
 }
 
-export type Accepted = { readonly answer: 'accepted' | 'joined'; readonly op: number }
+export type Accepted = {
+  readonly answer: 'accepted' | 'joined'
+  readonly op: number
+  /** The creation that a deletion has ended; not told again to who asks again. */
+  readonly superseded?: Superseded
+}
+
+export interface Superseded extends Provenance {
+  readonly op: number
+  /** Redis' clock */
+  readonly acceptedAtMs: number
+}
 
 export type EventsRead =
   | { readonly found: false }
@@ -106,6 +125,8 @@ export class LabStore {
         this.#retention.eventsMs,
         this.#sealing.ids,
         this.#sealing.keepMs,
+        creation.requestId ?? '',
+        creation.traceparent ?? '',
       ],
     )
     if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
@@ -123,7 +144,7 @@ export class LabStore {
   async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
     const { user, nonce } = deletion
     const k = this.#keys
-    const [answer, op] = await this.#ask(
+    const [answer, op, ...superseded] = await this.#ask(
       'accept-delete',
       [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce)],
       [
@@ -133,9 +154,13 @@ export class LabStore {
         encodeEvents(deletion.superseded),
         nonceMs,
         deletion.onlyIfOp ?? '',
+        deletion.requestId ?? '',
+        deletion.traceparent ?? '',
       ],
     )
-    return answer === 'none' ? null : { answer: answer as Accepted['answer'], op: Number(op) }
+    if (answer === 'none') return null
+    const accepted = { answer: answer as Accepted['answer'], op: Number(op) }
+    return superseded.length === 0 ? accepted : { ...accepted, superseded: readSuperseded(superseded) }
   }
 
   async lab(user: string): Promise<{ record: LabRecord; events: LabEvent[] } | null> {
@@ -150,6 +175,18 @@ export class LabStore {
     const [, users] = await this.#ask('list-running', [this.#keys.index], [])
     // Redis sorts by bytes; a client sorts by characters, and they differ outside the basic plane.
     return (users as string[]).sort()
+  }
+
+  /** How many labs and operations there are; undefined while the data are not compared. */
+  async census(): Promise<Census | undefined> {
+    const k = this.#keys
+    const keys = [k.generation, k.index, k.waiting, k.owned, k.deadlines]
+    const [answer, ...counts] = (await this.#connection.run('count-labs', keys, identity => [identity])) as Answer
+    if (answer !== 'counted') return undefined
+    const [pending, running, terminating, failed, waiting, owned, overdue, longestWaitMs] = counts.map(Number)
+    const labs = { pending: pending!, running: running!, terminating: terminating!, failed: failed! }
+    const operations = { waiting: waiting!, owned: owned!, overdue: overdue! }
+    return { labs, ...operations, longestWaitSeconds: longestWaitMs! / 1000 }
   }
 
   /** Events of an operation after a place, so many at most; without `op` those of the current or last one. */
@@ -183,5 +220,15 @@ export class LabStore {
 
   #idempotencyKey(user: string, key: string): string {
     return this.#keys.idempotency(user, createHash('sha256').update(key).digest('hex').slice(0, 32))
+  }
+}
+
+function readSuperseded([op, acceptedAt, requestId, traceparent]: readonly unknown[]): Superseded {
+  const text = (value: unknown) => (value as string | null) || undefined
+  return {
+    op: Number(op),
+    acceptedAtMs: Number(acceptedAt),
+    requestId: text(requestId),
+    traceparent: text(traceparent),
   }
 }

@@ -28,6 +28,9 @@ export interface LabRecord {
   readonly podPresent: boolean
   /** Set once a creation is to end failed, before anything it made is destroyed: the reason. */
   readonly failing: string | undefined
+  /** Of the request that the operation comes from; undefined where nobody asked for it. */
+  readonly requestId: string | undefined
+  readonly traceparent: string | undefined
 }
 
 const blank: LabView = {
@@ -79,6 +82,8 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     podUid: text('podUid'),
     podPresent: fields.get('pod') === '1',
     failing: text('failing'),
+    requestId: text('requestId'),
+    traceparent: text('traceparent'),
   }
 }
 

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { createMetrics } from './metrics.ts'
+import { collectProcessMetrics, createMetrics } from './metrics.ts'
+import { servedMetrics } from './testing.ts'
 
 it('can be made twice in one process', async () => {
   const [first, second] = [createMetrics(new Registry()), createMetrics(new Registry())]
@@ -8,11 +9,27 @@ it('can be made twice in one process', async () => {
   expect(await second.registry.metrics()).toMatch(/^skylab_event_streams_cut_total 0$/m)
 })
 
+/** Of short lists. A label that is not here may take as many values as there are users. */
+const labels = new Set([
+  ...['kind', 'result', 'step', 'outcome', 'state', 'status', 'verb', 'code', 'command', 'method', 'route', 'watch'],
+  ...['version', 'node'],
+])
+
 it('keeps to the conventions of names, and has no label of users', () => {
-  const suffixes: Record<string, RegExp> = { Counter: /_total$/, Histogram: /_seconds$/, Gauge: /_(open|active)$/ }
-  for (const metric of createMetrics(new Registry()).registry.getMetricsAsArray()) {
+  for (const metric of servedMetrics().getMetricsAsArray()) {
     expect(metric.name).toMatch(/^skylab_[a-z_]+$/)
-    expect(metric.name).toMatch(suffixes[metric.constructor.name]!)
-    expect((metric as unknown as { labelNames: string[] }).labelNames).not.toContain('user')
+    const kind = metric.constructor.name
+    expect(metric.name.endsWith('_total'), metric.name).toBe(kind === 'Counter')
+    if (kind === 'Histogram') expect(metric.name).toMatch(/_seconds$/)
+    for (const label of (metric as unknown as { labelNames: string[] }).labelNames) expect(labels).toContain(label)
   }
+})
+
+it('has of the process what is well named', async () => {
+  const registry = new Registry()
+  collectProcessMetrics(registry)
+  const text = await registry.metrics()
+  expect(text).toMatch(/^# TYPE nodejs_active_resources gauge$/m)
+  const gauges = [...text.matchAll(/^# TYPE (\S+) gauge$/gm)].map(([, name]) => name)
+  expect(gauges.filter(name => name!.endsWith('_total'))).toEqual([])
 })

@@ -56,6 +56,11 @@ export function createMetrics(registry: Registry) {
       registers,
     }),
 
+    compareLastSuccess: new Gauge({
+      name: 'skylab_compare_last_success_timestamp_seconds',
+      help: 'When this replica last compared the records with the cluster, to the end; 0 when it has not yet',
+      registers,
+    }),
     admissionPolicyActive: new Gauge({
       name: 'skylab_admission_policy_active',
       help: 'Whether the API server refused the last write that the policy of k8s/base/policy.yaml must refuse (1), or not (0)',
@@ -90,6 +95,11 @@ export function createMetrics(registry: Registry) {
       buckets: callBuckets,
       registers,
     }),
+    httpRequestsInFlight: new Gauge({
+      name: 'skylab_http_requests_in_flight',
+      help: 'Requests whose answer has not begun',
+      registers,
+    }),
     eventStreamsOpen: new Gauge({
       name: 'skylab_event_streams_open',
       help: 'Event streams that clients read at this moment',
@@ -100,10 +110,20 @@ export function createMetrics(registry: Registry) {
       help: 'Event streams ended because their reader took nothing for too long',
       registers,
     }),
+    spans: new Counter({
+      name: 'skylab_trace_spans_total',
+      help: 'Spans of traces by outcome: sent, failed (the receiver did not take them), dropped (more than tracing.maxQueuedSpans)',
+      labelNames: ['outcome'] as const,
+      registers,
+    }),
   }
 }
+
+/** Gauges whose names end as those of counters do; the same numbers are there by type, under proper names. */
+const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** Adds what Node tells of its process: memory, CPU, file descriptors, the event loop's lag. Once for a process. */
 export function collectProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry })
+  for (const name of misnamed) registry.removeSingleMetric(name)
 }

@@ -2,11 +2,13 @@
 -- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
 -- @include time events draw generation deletion
 -- KEYS: generation last record events waiting deadlines bell index nonce
--- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp
+-- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp requestId traceparent
 --   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
--- returns: {'accepted', op} | {'joined', op} | {'none'} | {'comparing'}
+--   requestId, traceparent: of the request that it comes from, or ''
+-- returns: {'accepted', op} | {'accepted', op, superseded op, its acceptedAt, requestId, traceparent} |
+--   {'joined', op} | {'none'} | {'comparing'}
 local generation, last, record, events, waiting, deadlines, bell, index, nonce = unpack(KEYS)
-local identity, user, timeout, first, superseded, nonce_ms, only_if = unpack(ARGV)
+local identity, user, timeout, first, superseded, nonce_ms, only_if, request_id, traceparent = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -15,7 +17,8 @@ local before = redis.call('GET', nonce)
 if before then
   return { 'accepted', before }
 end
-local status, old, seq, active = unpack(redis.call('HMGET', record, 'status', 'op', 'seq', 'active'))
+local status, old, seq, active, accepted_at, old_request_id, old_traceparent = unpack(redis.call('HMGET', record,
+  'status', 'op', 'seq', 'active', 'acceptedAt', 'requestId', 'traceparent'))
 if not status then
   return { 'none' }
 end
@@ -31,6 +34,9 @@ if active == '1' then
 end
 local op = draw(last, old)
 local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
-start_deletion(keys, user, op, timeout, first)
+start_deletion(keys, user, op, timeout, first, request_id, traceparent)
 redis.call('SET', nonce, op, 'PX', nonce_ms)
+if active == '1' then
+  return { 'accepted', op, old, accepted_at, old_request_id, old_traceparent }
+end
 return { 'accepted', op }

@@ -1,0 +1,147 @@
+/** A receiver of traces on loopback: what OTLP over HTTP sends as JSON, as a list of spans. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface ReceivedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  /** Empty for the first of a trace. */
+  readonly parentSpanId: string
+  readonly name: string
+  readonly kind: 'internal' | 'server' | 'client'
+  /** Milliseconds since the epoch, with fractions. */
+  readonly startMs: number
+  readonly endMs: number
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  /** What went wrong; absent where nothing did. */
+  readonly error?: string
+  readonly service: string
+  readonly replica: string
+}
+
+/** How the receiver answers: takes what comes, refuses with a status, or lets it hang. */
+export type ReceiverMood = 'takes' | 'hangs' | number
+
+const maxBodyBytes = 16 * 2 ** 20
+
+export class TraceReceiver {
+  readonly spans: ReceivedSpan[] = []
+  /** Of each export, also of those that were refused. */
+  readonly headers: IncomingMessage['headers'][] = []
+  mood: ReceiverMood = 'takes'
+  readonly #server: Server
+  readonly #watchers = new Set<() => void>()
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#answer(request, response))
+  }
+
+  static async start(): Promise<TraceReceiver> {
+    const receiver = new TraceReceiver()
+    await new Promise<void>(resolve => receiver.#server.listen(0, '127.0.0.1', resolve))
+    return receiver
+  }
+
+  /** For `tracing.endpoint`. */
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`
+  }
+
+  /** Resolves when something holds of what was received. Rejects, with the names of the spans, when the time is over. */
+  until(holds: (receiver: TraceReceiver) => boolean, limitMs = 10_000): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (!holds(this)) return
+        this.#watchers.delete(look)
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        this.#watchers.delete(look)
+        reject(new Error(`not received in time; so far: ${this.spans.map(({ name }) => name).join(', ') || 'nothing'}`))
+      }, limitMs)
+      this.#watchers.add(look)
+      look()
+    })
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request).catch(() => null)
+    this.headers.push(request.headers)
+    if (body !== null && this.mood === 'takes') this.spans.push(...readSpans(body))
+    if (this.mood !== 'hangs') {
+      const status = body === null ? 413 : this.mood === 'takes' ? 200 : this.mood
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end('{}')
+    }
+    for (const look of [...this.#watchers]) look()
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length
+    if (bytes > maxBodyBytes) throw new Error('too much')
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+type AnyValue = Readonly<Record<string, string | number | boolean>>
+type Attributes = readonly { readonly key: string; readonly value: AnyValue }[]
+
+/** As much as is read of an ExportTraceServiceRequest in its JSON form. */
+interface ExportRequest {
+  readonly resourceSpans?: readonly {
+    readonly resource?: { readonly attributes?: Attributes }
+    readonly scopeSpans?: readonly { readonly spans?: readonly OtlpSpan[] }[]
+  }[]
+}
+
+interface OtlpSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly attributes?: Attributes
+  readonly status?: { readonly code?: number; readonly message?: string }
+}
+
+const kinds: Readonly<Record<number, ReceivedSpan['kind']>> = { 2: 'server', 3: 'client' }
+const errorCode = 2
+
+function readSpans(body: string): ReceivedSpan[] {
+  const { resourceSpans = [] } = JSON.parse(body) as ExportRequest
+  return resourceSpans.flatMap(({ resource, scopeSpans = [] }) => {
+    const of = readAttributes(resource?.attributes)
+    const place = { service: String(of['service.name']), replica: String(of['service.instance.id']) }
+    return scopeSpans.flatMap(({ spans = [] }) => spans.map(span => ({ ...readSpan(span), ...place })))
+  })
+}
+
+function readSpan(span: OtlpSpan): Omit<ReceivedSpan, 'service' | 'replica'> {
+  const { traceId, spanId, parentSpanId = '', name, kind, status } = span
+  return {
+    ...{ traceId, spanId, parentSpanId, name, kind: kinds[kind] ?? 'internal' },
+    startMs: Number(span.startTimeUnixNano) / 1e6,
+    endMs: Number(span.endTimeUnixNano) / 1e6,
+    attributes: readAttributes(span.attributes),
+    ...(status?.code === errorCode && { error: status.message ?? '' }),
+  }
+}
+
+function readAttributes(attributes: Attributes = []): Record<string, string | number | boolean> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [key, 'intValue' in value ? Number(value.intValue) : Object.values(value)[0]!]),
+  )
+}

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { emptyCensus, servedMetrics } from './testing.ts'
+
+it('asks once for all that a scrape tells of the installation', async () => {
+  let asked = 0
+  const registry = servedMetrics({
+    census: async () => {
+      asked += 1
+      return { ...emptyCensus, labs: { ...emptyCensus.labs, running: 3 }, owned: 2, longestWaitSeconds: 1.5 }
+    },
+  })
+  const text = await registry.metrics()
+  expect(asked).toBe(1)
+  expect(text).toMatch(/^skylab_labs\{status="running"\} 3$/m)
+  expect(text).toMatch(/^skylab_operations\{state="owned"\} 2$/m)
+  expect(text).toMatch(/^skylab_operations_longest_wait_seconds 1.5$/m)
+  await registry.metrics()
+  expect(asked).toBe(2)
+})
+
+it.each([
+  ['does not answer', () => Promise.reject(new Error('no answer'))],
+  ['is not compared yet', async () => undefined],
+])('says nothing of labs while Redis %s, and all the rest as ever', async (_, census) => {
+  let answers = true
+  const registry = servedMetrics({
+    census: () => (answers ? Promise.resolve({ ...emptyCensus, owned: 1 }) : census()),
+    redisConnected: () => answers,
+  })
+  expect(await registry.metrics()).toMatch(/^skylab_operations\{state="owned"\} 1$/m)
+  answers = false
+  const text = await registry.metrics()
+  expect(text).not.toMatch(/^skylab_(labs|operations)\{/m)
+  expect(text).not.toMatch(/^skylab_operations_overdue /m)
+  expect(text).toMatch(/^skylab_redis_connected 0$/m)
+})
+
+it('tells how much of the bounds is in use', async () => {
+  const text = await servedMetrics({
+    kubernetesLoad: () => ({ inFlight: 64, waiting: 5 }),
+    engine: () => ({ owned: 30, places: 24, free: 1 }),
+    watchSilenceMs: () => ({ pods: 2500, podEvents: Number.POSITIVE_INFINITY }),
+  }).metrics()
+  expect(text).toMatch(/^skylab_kubernetes_requests\{state="waiting"\} 5$/m)
+  expect(text).toMatch(/^skylab_replica_places\{state="taken"\} 23$/m)
+  expect(text).toMatch(/^skylab_replica_operations 30$/m)
+  expect(text).toMatch(/^skylab_kubernetes_watch_silence_seconds\{watch="pods"\} 2.5$/m)
+  expect(text).not.toMatch(/watch="podEvents"/)
+  expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+"\} 1$/m)
+})

@@ -1,0 +1,23 @@
+/** For tests: all that a replica serves at `/metrics`, of a replica that has nothing to tell. */
+import { Registry } from 'prom-client'
+import { type Census, createGauges, type GaugeSources } from './gauges.ts'
+import { createMetrics } from './metrics.ts'
+
+export const emptyCensus: Census = {
+  labs: { pending: 0, running: 0, terminating: 0, failed: 0 },
+  ...{ waiting: 0, owned: 0, overdue: 0, longestWaitSeconds: 0 },
+}
+
+export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
+  const { registry } = createMetrics(new Registry())
+  createGauges(registry, {
+    version: '1.2.3',
+    census: async () => emptyCensus,
+    redisConnected: () => true,
+    watchSilenceMs: () => ({ namespaces: 0, pods: 0, podEvents: 0 }),
+    kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
+    engine: () => ({ owned: 0, places: 24, free: 24 }),
+    ...sources,
+  })
+  return registry
+}

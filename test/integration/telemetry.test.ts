@@ -1,0 +1,138 @@
+/** What operators see of an operation, whoever owns it: its lines of log, its trace, its metrics. */
+import { afterAll, expect, test } from 'vitest'
+import { run } from '../../box/command.ts'
+import { type ReceivedSpan, TraceReceiver } from '../../box/trace-receiver.ts'
+import { useFleet } from './harness/fleet.ts'
+
+const receiver = await TraceReceiver.start()
+afterAll(() => receiver.close())
+const person = 'easily-found-again'
+const fleet = useFleet({ replicas: 2, people: { [person]: {} }, config: { tracing: { endpoint: receiver.endpoint } } })
+
+/** What a client may say of its request. */
+function origin(letter: string) {
+  const [traceId, spanId] = [letter.repeat(32), letter.repeat(16)]
+  return { traceId, spanId, headers: { 'x-request-id': `portal-${letter}`, traceparent: `00-${traceId}-${spanId}-01` } }
+}
+type Origin = ReturnType<typeof origin>
+
+const body = { options: { image_type: 'recommended', size: 'small' }, env: { JUPYTERHUB_API_TOKEN: 'secret-of-a-hub' } }
+const creating = ({ headers }: Origin) => ({ method: 'POST', headers, body }) as const
+
+async function lines(index: number): Promise<Record<string, unknown>[]> {
+  const text = (await fleet().log(index)).split('\n')
+  return text.filter(line => /^\{.*\}$/.test(line)).map(line => JSON.parse(line) as Record<string, unknown>)
+}
+
+const isOperation = ({ name }: ReceivedSpan) => name === 'create lab' || name === 'delete lab'
+const within = (spans: readonly ReceivedSpan[], parent: ReceivedSpan | undefined) =>
+  spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId)
+
+/** Every span hangs on another one, or on what the client said. Gives them all. */
+function treeOf({ traceId, spanId }: Origin): ReceivedSpan[] {
+  const spans = receiver.spans.filter(span => span.traceId === traceId)
+  const ids = new Set([...spans.map(span => span.spanId), spanId])
+  expect(ids.size).toBe(spans.length + 1)
+  expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId))).toEqual([])
+  return spans
+}
+
+test('the id and the trace of a request are those of its operation, also when its owner was killed', async () => {
+  const user = fleet().as(person)
+  const from = origin('a')
+  const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: person })
+  const accepted = await user.at(fleet().url(0)).request(`labs/${person}/create`, creating(from))
+  expect([accepted.status, accepted.headers.get('x-request-id')]).toEqual([303, 'portal-a'])
+  const { replica: owner } = await arm.landed()
+  // What the owner has not sent when it dies is lost.
+  const sent = (name: string) => receiver.spans.some(span => span.traceId === from.traceId && span.name.startsWith(name))
+  await receiver.until(() => sent('POST ') && sent('make.namespace'))
+  const heir = 1 - fleet().indexOf(owner)
+  await fleet().kill(1 - heir)
+  arm.release()
+  const { op, outcome } = await user.at(fleet().url(heir)).follow()
+  expect(outcome).toBe('complete')
+  await receiver.until(() => sent('create lab'))
+  await expectLines(from, op, heir)
+  expectTree(from, owner)
+  await fleet().start(1 - heir)
+  const told = JSON.stringify(receiver.spans)
+  for (const hidden of ['secret-of-a-hub', user.token]) expect(told.includes(hidden), hidden).toBe(false)
+})
+
+async function expectLines({ traceId }: Origin, op: number, heir: number): Promise<void> {
+  const requestId = 'portal-a'
+  const ofOperation = (await lines(heir)).filter(line => line.op === op)
+  const messages = new Set(ofOperation.map(({ msg }) => msg))
+  for (const told of ['operation resumed', 'step', 'kubernetes request', 'operation ended']) {
+    expect(messages).toContain(told)
+  }
+  for (const line of ofOperation) expect(line).toMatchObject({ requestId, traceId })
+  const ofRequest = (await lines(0)).filter(line => line.requestId === requestId).map(({ msg }) => msg)
+  expect(ofRequest).toEqual(expect.arrayContaining(['operation accepted', 'request']))
+}
+
+function expectTree(from: Origin, owner: string): void {
+  const spans = treeOf(from)
+  const [request, ...others] = spans.filter(({ kind }) => kind === 'server')
+  expect(others).toEqual([])
+  expect(request).toMatchObject({
+    ...{ name: 'POST /nublado/spawner/v1/labs/:username/create', parentSpanId: from.spanId },
+    attributes: { 'http.response.status_code': 303, 'skylab.user': person, 'skylab.request_id': 'portal-a' },
+  })
+  const names = within(spans, request).map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['resolve image', 'accept-create', 'create lab']))
+  const [operation, ...again] = spans.filter(isOperation)
+  expect(again).toEqual([])
+  expect(operation).toMatchObject({ parentSpanId: request!.spanId, attributes: { 'skylab.result': 'complete' } })
+  expect(operation!.replica).not.toBe(owner)
+  const steps = within(spans, operation)
+  expect(new Set(steps.map(({ replica }) => replica)).size).toBe(2)
+  const pod = steps.find(({ name }) => name === 'make.pod')
+  expect(pod).toMatchObject({ replica: operation!.replica, attributes: { 'skylab.claim': 2 } })
+  expect(within(spans, pod)).toMatchObject([
+    { name: 'create pods', kind: 'client', attributes: { 'http.response.status_code': 201 } },
+  ])
+}
+
+test('a creation that is superseded has its end in its trace, and the deletion goes on in its own', async () => {
+  const user = fleet().user()
+  const [from, other] = [origin('b'), origin('c')]
+  const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
+  await user.request(`labs/${user.username}/create`, creating(from))
+  await arm.landed()
+  await fleet().admin.request(`labs/${user.username}`, { method: 'DELETE', headers: other.headers })
+  arm.release()
+  const ended = ({ traceId }: Origin) => receiver.spans.find(span => span.traceId === traceId && isOperation(span))
+  await receiver.until(({ spans }) => Boolean(ended(other)) && spans.some(({ name }) => name === 'make.pod'))
+  expect(ended(from)).toMatchObject({ name: 'create lab', attributes: { 'skylab.result': 'superseded' } })
+  expect(ended(other)).toMatchObject({ name: 'delete lab', attributes: { 'skylab.result': 'complete' } })
+  for (const each of [from, other]) treeOf(each)
+})
+
+test('promtool finds nothing to complain of in what a replica serves, whatever form was preferred', async () => {
+  const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
+  const response = await fetch(`${fleet().url(0)}/metrics`, { headers: { accept } })
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  const text = await response.text()
+  await run('promtool', ['check', 'metrics'], { input: text })
+  expect(text).toMatch(/^skylab_labs\{status="running"\} \d+$/m)
+  expect(text).toMatch(/^skylab_redis_connected 1$/m)
+  const broken = text.replaceAll('skylab_leases_total', 'skylab_leases')
+  await expect(run('promtool', ['check', 'metrics'], { input: broken })).rejects.toThrow(/skylab_leases/)
+})
+
+test('a receiver that hangs or refuses keeps nobody from working, and no process from ending', async () => {
+  const user = fleet().user()
+  receiver.mood = 'hangs'
+  await user.create()
+  expect((await user.follow()).outcome).toBe('complete')
+  receiver.mood = 503
+  await fleet().admin.delete(user.username)
+  expect((await user.follow()).outcome).toBe('complete')
+  const { ended } = fleet().replica(0)
+  const begunMs = performance.now()
+  fleet().replica(0).kill('SIGTERM')
+  expect(await ended).toBe(0)
+  expect(performance.now() - begunMs).toBeLessThan(10_000)
+})
