@@ -29,7 +29,7 @@ import { OwnerStore } from './store/owners.ts'
 import { Sealer } from './store/sealing.ts'
 import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
-import { collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
+import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
 import type { OtelOptions } from './telemetry/otel.ts'
 import { noTracing, type Tracing } from './telemetry/tracing.ts'
 
@@ -54,6 +54,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const log = createLogger({ level: config.logLevel, replica })
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
+  beginAtZero(metrics)
   const { version } = packageJson
   const { installation, tracing: block } = config
   const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { collectProcessMetrics, createMetrics } from './metrics.ts'
+import { beginAtZero, collectProcessMetrics, createMetrics } from './metrics.ts'
 import { servedMetrics } from './testing.ts'
 
 it('can be made twice in one process', async () => {
@@ -32,4 +32,12 @@ it('has of the process what is well named', async () => {
   expect(text).toMatch(/^# TYPE nodejs_active_resources gauge$/m)
   const gauges = [...text.matchAll(/^# TYPE (\S+) gauge$/gm)].map(([, name]) => name)
   expect(gauges.filter(name => name!.endsWith('_total'))).toEqual([])
+})
+
+it('has what may be waited for at 0 before it first happened', async () => {
+  const metrics = createMetrics(new Registry())
+  beginAtZero(metrics)
+  const text = await metrics.registry.metrics()
+  expect(text).toMatch(/^skylab_operation_duration_seconds_count\{kind="create",result="failed"\} 0$/m)
+  expect(text).toMatch(/^skylab_leases_total\{outcome="lost"\} 0$/m)
 })

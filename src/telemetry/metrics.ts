@@ -119,6 +119,23 @@ export function createMetrics(registry: Registry) {
   }
 }
 
+/** A series that begins with its first event hides that event from `increase`: what can be named begins at 0. */
+export function beginAtZero({
+  operationDuration,
+  operationsAccepted,
+  operationsResumed,
+  leases,
+  spans,
+}: Metrics): void {
+  for (const kind of ['create', 'delete']) {
+    operationsAccepted.inc({ kind }, 0)
+    operationsResumed.inc({ kind }, 0)
+    for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result })
+  }
+  for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
+  for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
+}
+
 /** Gauges whose names end as those of counters do; the same numbers are there by type, under proper names. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 

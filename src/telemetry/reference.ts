@@ -5,7 +5,7 @@ const head = `# Metrics
 
 Served in Prometheus' text format at \`/metrics\` of each replica. Labels come from short lists, never from users. Beside
 these there is what Node tells of its process (\`process_*\`, \`nodejs_*\`). What to do with them:
-[operations.md](operations.md). This page is made from the code: \`npm run unit -- -u src/telemetry/reference\`.
+[operations.md](operations.md). This page is made from the code: \`npm run unit -- src/telemetry/reference -u\`.
 
 | name | type | labels | what |
 |---|---|---|---|

@@ -45,7 +45,8 @@ test('the id and the trace of a request are those of its operation, also when it
   expect([accepted.status, accepted.headers.get('x-request-id')]).toEqual([303, 'portal-a'])
   const { replica: owner } = await arm.landed()
   // What the owner has not sent when it dies is lost.
-  const sent = (name: string) => receiver.spans.some(span => span.traceId === from.traceId && span.name.startsWith(name))
+  const sent = (name: string) =>
+    receiver.spans.some(span => span.traceId === from.traceId && span.name.startsWith(name))
   await receiver.until(() => sent('POST ') && sent('make.namespace'))
   const heir = 1 - fleet().indexOf(owner)
   await fleet().kill(1 - heir)

@@ -1,0 +1,52 @@
+/** What k8s/monitoring asks for is what replicas serve. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { collectProcessMetrics } from './metrics.ts'
+import { servedMetrics } from './testing.ts'
+
+const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+}
+const rules: readonly Rule[] = parse(read('prometheus-rule.yaml')).spec.groups.flatMap(
+  (group: { rules: Rule[] }) => group.rules,
+)
+const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(read('dashboard.json')).panels
+
+/** Names of all series, as they are asked for, with their labels. */
+function servedSeries(): Map<string, readonly string[]> {
+  const registry = servedMetrics()
+  collectProcessMetrics(registry)
+  return new Map(
+    registry.getMetricsAsArray().flatMap(metric => {
+      const labels = (metric as unknown as { labelNames: readonly string[] }).labelNames
+      const suffixes = metric.constructor.name === 'Histogram' ? ['_bucket', '_sum', '_count'] : ['']
+      return suffixes.map(suffix => [`${metric.name}${suffix}`, labels] as const)
+    }),
+  )
+}
+
+const series = servedSeries()
+const asked = [
+  ...rules.map(({ alert, expr }) => [alert, expr] as const),
+  ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
+]
+
+describe.each(asked)('%s', (_, expr) => {
+  it('asks for series that there are, by labels that they have', () => {
+    const names = [...expr.matchAll(/\b(?:skylab|process|nodejs)_\w+/g)].map(([name]) => name)
+    expect(names.length).toBeGreaterThan(0)
+    for (const name of names) expect([...series.keys()]).toContain(name)
+    for (const [, name, selector] of expr.matchAll(/\b(skylab_\w+)\{([^}]*)\}/g)) {
+      for (const [, label] of selector!.matchAll(/(\w+)\s*[!=]~?"/g)) expect(series.get(name!)).toContain(label)
+    }
+  })
+})
+
+it('every alert is explained', () => {
+  const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  for (const { alert } of rules) expect(page).toContain(`\`${alert}\``)
+})
