@@ -164,3 +164,41 @@ it('warns of a size that bots are promised', async () => {
   const { warnings } = await load(`${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}}}}`)
   expect(warnings).toHaveLength(2)
 })
+
+describe('tracing', () => {
+  const endpoint = 'http://collector:4318/v1/traces'
+  const withHeaders = `${minimal}tracing: {endpoint: "${endpoint}", headersFile: headers.yaml}`
+  const write = (text: string) => writeFile(join(folder, 'headers.yaml'), text)
+
+  it('is off unless it has an endpoint', async () => {
+    const { config, tracingHeaders } = await load(minimal)
+    expect(config.tracing).toEqual({
+      ...{ samplingRatio: 1, serviceName: 'skylab', maxQueuedSpans: 4096, timeoutSeconds: 5 },
+    })
+    expect(tracingHeaders).toEqual({})
+  })
+
+  it('takes the headers of its exports from a file', async () => {
+    await write('Authorization: Bearer hunter2\nX-Scope: "7"\n')
+    expect((await load(withHeaders)).tracingHeaders).toEqual({ Authorization: 'Bearer hunter2', 'X-Scope': '7' })
+  })
+
+  it.each(['- hunter2', 'hunter2', 'hunter2 hunter2: x', 'A: {b: hunter2}', 'A: "hunter2\\n"', 'A: !hunter2', ''])(
+    'refuses %j as headers, without quoting it',
+    async text => {
+      await write(text)
+      expect(await problemsOf(withHeaders)).toEqual(['tracing.headersFile: is no YAML of headers by name'])
+    },
+  )
+
+  it.each([
+    ['endpoint: collector:4318', 'tracing.endpoint: not an http:// or https:// address'],
+    ['samplingRatio: 1.5', 'tracing.samplingRatio: '],
+    ['maxQueuedSpans: 0', 'tracing.maxQueuedSpans: '],
+    ['colour: blue', 'tracing.colour: unknown key'],
+  ])('refuses %s', async (line, problem) => {
+    const problems = await problemsOf(`${minimal}tracing: {${line}}`)
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(problem)
+  })
+})

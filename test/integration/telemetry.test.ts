@@ -1,7 +1,12 @@
 /** What operators see of an operation, whoever owns it: its lines of log, its trace, its metrics. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { run } from '../../box/command.ts'
 import { type ReceivedSpan, TraceReceiver } from '../../box/trace-receiver.ts'
+import { alertTests } from './harness/alerts.ts'
 import { useFleet } from './harness/fleet.ts'
 
 const receiver = await TraceReceiver.start()
@@ -121,6 +126,18 @@ test('promtool finds nothing to complain of in what a replica serves, whatever f
   expect(text).toMatch(/^skylab_redis_connected 1$/m)
   const broken = text.replaceAll('skylab_leases_total', 'skylab_leases')
   await expect(run('promtool', ['check', 'metrics'], { input: broken })).rejects.toThrow(/skylab_leases/)
+})
+
+const monitoring = new URL('../../k8s/monitoring/', import.meta.url)
+
+test('promtool takes the alerts, and each of those that matter most is raised by what it is for', async context => {
+  const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
+  context.onTestFinished(() => rm(folder, { recursive: true }))
+  const { spec } = parse(await readFile(new URL('prometheus-rule.yaml', monitoring), 'utf8'))
+  await writeFile(join(folder, 'rules.yaml'), stringify(spec))
+  await writeFile(join(folder, 'tests.yaml'), stringify({ rule_files: ['rules.yaml'], tests: alertTests }))
+  await run('promtool', ['check', 'rules', 'rules.yaml'], { cwd: folder })
+  await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
 })
 
 test('a receiver that hangs or refuses keeps nobody from working, and no process from ending', async () => {

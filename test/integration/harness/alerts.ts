@@ -1,0 +1,56 @@
+/** What alerts are raised by: series over time in the notation of `promtool test rules`, and who must cry then. */
+
+interface Story {
+  readonly alert: string
+  /** Minutes after the beginning. */
+  readonly at: number
+  /** Series by name, and their values each minute. */
+  readonly series: Readonly<Record<string, string>>
+  readonly raised: boolean
+}
+
+const creations = (result: string) => `skylab_operation_duration_seconds_count{kind="create",result="${result}"}`
+const here = 'skylab_build_info{version="1",node="v24"}'
+const always = { [here]: '1x120' }
+
+const stories: readonly Story[] = [
+  { alert: 'SkylabDown', at: 5, series: {}, raised: true },
+  { alert: 'SkylabDown', at: 5, series: always, raised: false },
+  { alert: 'SkylabRedisAway', at: 5, series: { ...always, skylab_redis_connected: '1 1 0x10' }, raised: true },
+  { alert: 'SkylabRedisAway', at: 5, series: { ...always, skylab_redis_connected: '1 1 0 1x10' }, raised: false },
+  {
+    ...{ alert: 'SkylabOperationsUnowned', at: 6, raised: true },
+    series: { ...always, skylab_operations_longest_wait_seconds: '0 0 60+60x10' },
+  },
+  { alert: 'SkylabOperationsOverdue', at: 6, series: { ...always, skylab_operations_overdue: '0 1x10' }, raised: true },
+  {
+    ...{ alert: 'SkylabSpawnsFail', at: 20, raised: true },
+    series: { ...always, [creations('failed')]: '0+1x30', [creations('complete')]: '0+3x30' },
+  },
+  {
+    ...{ alert: 'SkylabSpawnsFail', at: 20, raised: false },
+    series: { ...always, [creations('failed')]: '0+1x30', [creations('complete')]: '0+30x30' },
+  },
+  {
+    ...{ alert: 'SkylabCompareStale', at: 60, raised: true },
+    series: { ...always, skylab_compare_last_success_timestamp_seconds: '60x120' },
+  },
+  {
+    ...{ alert: 'SkylabCompareStale', at: 60, raised: false },
+    series: { ...always, skylab_compare_last_success_timestamp_seconds: '0+60x120' },
+  },
+]
+
+/** For `tests:` of a file for promtool. Labels and words of an alert are its own affair: only that it is raised counts. */
+export const alertTests = stories.map(({ alert, at, series, raised }) => ({
+  name: `${alert}${raised ? '' : ' is silent'}`,
+  interval: '1m',
+  input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+  promql_expr_test: [
+    {
+      expr: `count(ALERTS{alertname="${alert}",alertstate="firing"})`,
+      eval_time: `${at}m`,
+      exp_samples: raised ? [{ labels: '{}', value: 1 }] : [],
+    },
+  ],
+}))
