@@ -54,7 +54,7 @@ it('metrics have a line for each series, within their panel', () => {
     .split(/[ML]/)
     .slice(1)
     .map(place => place.split(' ').map(Number))
-  expect(places.map(([x]) => x)).toEqual([64, 283, 502])
+  expect(places.map(([x]) => x)).toEqual([64, 280, 496])
   const [bottom, highest, middle] = places.map(([, y]) => y!)
   expect(bottom! - middle!).toBeCloseTo((bottom! - highest!) / 2, 0)
 })

@@ -67,7 +67,7 @@ const panels: readonly { readonly title: string; readonly expression: string; re
 
 async function run({ labs }: Options, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
-  const choice = { realNode: 'never', kwok: Math.ceil((labs + named) / labsPerNode) } as const
+  const choice = { realNode: 'never', kwok: Math.ceil((labs + named) / labsPerNode), audit: false } as const
   const { program } = await setup(['prometheus'], progress, signal)
   const tools = await setupStack(choice, progress, signal)
   const opened = await openRun(progress)
