@@ -19,8 +19,8 @@ export interface ReceivedSpan {
   readonly replica: string
 }
 
-/** How the receiver answers: takes what comes, refuses with a status, or lets it hang. */
-export type ReceiverMood = 'takes' | 'hangs' | number
+/** How the receiver answers: takes what comes, refuses with a status, lets it hang, or answers without an end. */
+export type ReceiverMood = 'takes' | 'hangs' | 'trickles' | number
 
 const maxBodyBytes = 16 * 2 ** 20
 
@@ -75,12 +75,20 @@ export class TraceReceiver {
     const body = await readBody(request).catch(() => null)
     this.headers.push(request.headers)
     if (body !== null && this.mood === 'takes') this.spans.push(...readSpans(body))
-    if (this.mood !== 'hangs') {
+    if (this.mood === 'trickles') trickle(response)
+    else if (this.mood !== 'hangs') {
       const status = body === null ? 413 : this.mood === 'takes' ? 200 : this.mood
       response.writeHead(status, { 'Content-Type': 'application/json' }).end('{}')
     }
     for (const look of [...this.#watchers]) look()
   }
+}
+
+/** A byte now and then, so that the connection is never idle. */
+function trickle(response: ServerResponse): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' })
+  const timer = setInterval(() => response.write(' '), 50)
+  response.once('close', () => clearInterval(timer))
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {

@@ -76,12 +76,15 @@ function drawRow({ span, depth }: Row, y: number, scale: (ms: number) => number)
   const bar = Math.max(to - from, 2)
   const ms = span.endMs - span.startMs
   return [
-    text(span.name, { x: 20 + depth * 14, y: y + 13 }),
+    text(shortName(span.name), { x: 20 + depth * 14, y: y + 13 }),
     `<rect x="${at(from)}" y="${at(y + 3)}" width="${at(bar)}" height="12" rx="2" class="${colourOf(span)}"/>`,
     text(`${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`, { x: from + bar + 5, y: y + 13, of: 'small' }),
     text(span.replica, { x: width - 20, y: y + 13, of: 'small end' }),
   ]
 }
+
+/** A route without the prefix that all routes have. */
+const shortName = (name: string) => name.replace(/ \/\S*(?=\/(?:labs|user-status)\b)/, ' …')
 
 function colourOf({ kind, name, attributes }: ReceivedSpan): Colour {
   if (kind === 'server') return 'server'

@@ -26,6 +26,11 @@ describe('a trace', () => {
     ])
   })
 
+  it('has routes without their prefix', () => {
+    const svg = drawTrace('x', [span('POST /nublado/spawner/v1/labs/:username/create', '', 0, 1)])
+    expect(svg).toContain('>POST …/labs/:username/create<')
+  })
+
   it('has a bar for each, where and as long as it was', () => {
     const svg = drawTrace('A <trace>', spans)
     expect(svg).toContain('A &lt;trace&gt;')

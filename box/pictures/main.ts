@@ -140,7 +140,8 @@ async function askFor(
 ): Promise<Panel> {
   const series = await prometheus.series(expression, label, range)
   if (series.length === 0) throw new Error(`nothing was seen of: ${title}`)
-  return { title, series: series.map(each => ({ ...each, label: replicas.get(each.label) ?? each.label })) }
+  const called = series.map(each => ({ ...each, label: replicas.get(each.label) ?? each.label }))
+  return { title, series: called.sort((a, b) => (a.label < b.label ? -1 : 1)) }
 }
 
 async function write(name: string, svg: string): Promise<void> {
