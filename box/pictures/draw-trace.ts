@@ -89,5 +89,9 @@ const shortName = (name: string) => name.replace(/ \/\S*(?=\/(?:labs|user-status
 function colourOf({ kind, name, attributes }: ReceivedSpan): Colour {
   if (kind === 'server') return 'server'
   if (kind === 'client') return attributes['db.system.name'] === 'redis' ? 'redis' : 'kubernetes'
-  return 'skylab.claim' in attributes ? 'step' : name === 'resolve image' ? 'server' : 'operation'
+  return 'skylab.claim' in attributes
+    ? 'step'
+    : name === 'resolve image' || name === 'identify'
+      ? 'server'
+      : 'operation'
 }

@@ -4,6 +4,7 @@ import type { Identity, Scope } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
+import { within } from '../telemetry/tracing.ts'
 import { onceSent } from './bound-requests.ts'
 import type { ApiEnv } from './env.ts'
 import type { PerUserLimit } from './limits.ts'
@@ -23,7 +24,8 @@ export interface AdmitParts {
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
 export function admit(audience: Audience, { identity, requests, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
-    const caller = await identity.identify(c.req.raw.headers, scopes[audience])
+    const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
+    const caller = await within(c.get('origin').span, 'identify', {}, ask)
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)

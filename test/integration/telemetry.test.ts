@@ -87,7 +87,7 @@ function expectTree(from: Origin, owner: string): void {
     attributes: { 'http.response.status_code': 303, 'skylab.user': person, 'skylab.request_id': 'portal-a' },
   })
   const names = within(spans, request).map(({ name }) => name)
-  expect(names).toEqual(expect.arrayContaining(['resolve image', 'accept-create', 'create lab']))
+  expect(names).toEqual(expect.arrayContaining(['identify', 'resolve image', 'accept-create', 'create lab']))
   const [operation, ...again] = spans.filter(isOperation)
   expect(again).toEqual([])
   expect(operation).toMatchObject({ parentSpanId: request!.spanId, attributes: { 'skylab.result': 'complete' } })
