@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { configReference } from '../src/config/reference.ts'
+import { metricsReference } from '../src/telemetry/reference.ts'
 import { takePicture } from './docs-picture.ts'
 import { runCommand, UsageError } from './program.ts'
 
@@ -20,6 +21,7 @@ interface Options {
 
 const makers: Readonly<Record<string, () => Promise<string>>> = {
   'configuration.md': async () => configReference(await examples()),
+  'metrics.md': async () => metricsReference(),
 }
 
 async function examples() {

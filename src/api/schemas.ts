@@ -94,6 +94,11 @@ const requestHeaders = {
     description: 'names the request in logs, if it has 1 to 128 letters, digits and . : = + / _ -; given back',
     example: '7f9c0e2a-hub',
   }),
+  traceparent: z.string().optional().openapi({
+    description:
+      'the trace that the request and what it begins belong to (W3C Trace Context); anything else is no trace',
+    example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  }),
 }
 
 export const plainHeaders = z.object(requestHeaders)

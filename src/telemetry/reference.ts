@@ -1,11 +1,15 @@
 /** The reference of metrics, for people: a table made from the registry that a replica serves. */
-import type { Registry } from 'prom-client'
+import { Registry } from 'prom-client'
+import { createGauges, type GaugeSources } from './gauges.ts'
+import { createMetrics } from './metrics.ts'
 
 const head = `# Metrics
 
+<!-- Made by \`npm run docs\` of src/telemetry/metrics.ts and gauges.ts: change those. -->
+
 Served in Prometheus' text format at \`/metrics\` of each replica. Labels come from short lists, never from users. Beside
 these there is what Node tells of its process (\`process_*\`, \`nodejs_*\`). What to do with them:
-[operations.md](operations.md). This page is made from the code: \`npm run unit -- src/telemetry/reference -u\`.
+[operations.md](operations.md).
 
 | name | type | labels | what |
 |---|---|---|---|
@@ -14,7 +18,9 @@ these there is what Node tells of its process (\`process_*\`, \`nodejs_*\`). Wha
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
 /** Of our own metrics, by name. */
-export async function metricsReference(registry: Registry): Promise<string> {
+export function metricsReference(): string {
+  const { registry } = createMetrics(new Registry())
+  createGauges(registry, nothingToTell)
   const rows = registry
     .getMetricsAsArray()
     .filter(({ name }) => name.startsWith('skylab_'))
@@ -25,4 +31,14 @@ export async function metricsReference(registry: Registry): Promise<string> {
       return `| \`${name}\` | ${type} | ${labels.map(label => `\`${label}\``).join(', ')} | ${cell(help)} |\n`
     })
   return head + rows.join('')
+}
+
+/** Only names are read: nobody asks. */
+const nothingToTell: GaugeSources = {
+  version: '',
+  census: async () => undefined,
+  redisConnected: () => false,
+  watchSilenceMs: () => ({}),
+  kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
+  engine: () => ({ owned: 0, places: 0, free: 0 }),
 }
