@@ -76,7 +76,7 @@ export function stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, override
     api: { host: '127.0.0.1', ...overrides.api },
     redis: { url: redisUrl, ...overrides.redis },
     kubernetes: { kubeconfig, ...overrides.kubernetes },
-    identity: { provider: 'static', static: { file: 'tokens.yaml' } },
+    identity: overrides.identity ?? { provider: 'static', static: { file: 'tokens.yaml' } },
     images: { ...images, ...overrides.images },
     lab: { command: labCommand, ...(labsOnKwok ? kwokPlacement : {}), ...overrides.lab },
     sealing: { keyFiles: ['sealing.key'] },

@@ -71,6 +71,9 @@ export interface Recording {
   readonly after?: number
 }
 
+/** The headers by which a user is known, where they are not the token of the file. */
+export type Credentials = (username: string, token: string) => Readonly<Record<string, string>>
+
 export const defaultOptions = { image_type: 'recommended', size: 'small' } as const
 
 const followLimitMs = 60_000
@@ -86,22 +89,31 @@ export class Client {
   /** Where the next request goes. */
   readonly #url: () => string
   readonly #record: Recording | undefined
+  readonly #credentials: Credentials
 
-  constructor(url: () => string, username: string, token: string, record?: Recording) {
+  constructor(
+    url: () => string,
+    username: string,
+    token: string,
+    record?: Recording,
+    credentials: Credentials = (_, token) => ({ authorization: `Bearer ${token}` }),
+  ) {
     this.#url = url
     this.username = username
     this.token = token
     this.#record = record
+    this.#credentials = credentials
   }
 
   /** The same user, at one address. */
   at(url: string): Client {
-    return new Client(() => url, this.username, this.token, this.#record)
+    return new Client(() => url, this.username, this.token, this.#record, this.#credentials)
   }
 
   /** The same user, asking because this operation was just seen to complete. */
   after(op: number): Client {
-    return new Client(this.#url, this.username, this.token, this.#record && { ...this.#record, after: op })
+    const record = this.#record && { ...this.#record, after: op }
+    return new Client(this.#url, this.username, this.token, record, this.#credentials)
   }
 
   /** One request with this user's token. `path` is below the API's prefix. */
@@ -216,7 +228,7 @@ export class Client {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
     return fetch(`${url}${prefix}/${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.token}`, ...type, ...headers },
+      headers: { ...this.#credentials(this.username, this.token), ...type, ...headers },
       redirect: 'manual',
       signal: signal ?? null,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),

@@ -12,6 +12,7 @@ import { formatTokens } from '../../../src/identity/tokens.ts'
 import { type ArmOptions, Armoury } from './armoury.ts'
 import type { Effect } from './arms.ts'
 import type { Terms } from './check/evidence.ts'
+import type { Credentials } from './client.ts'
 import { sourceWithout } from './controlled.ts'
 import { controlVariable } from './controls.ts'
 import { testPlace } from './place.ts'
@@ -48,6 +49,8 @@ export interface FleetOptions {
   /** Default: a new one. Two fleets may share it, as two installations that collide. */
   readonly namespacePrefix?: string
   readonly installation?: string
+  /** How users are known, where `config.identity` is not the file of tokens. */
+  readonly credentials?: Credentials
   /** Whether to wait until all are ready. Default true. */
   readonly ready?: boolean
   /**

@@ -165,7 +165,8 @@ export class Fleet {
   as(username: string): Client {
     const token = this.#tokens.get(username)?.token
     if (token === undefined) throw new Error(`nobody is called ${username} here`)
-    return new Client(() => this.anyUrl(), username, token, { recorder: this.recorder, conformance: conformanceOf() })
+    const record = { recorder: this.recorder, conformance: conformanceOf() }
+    return new Client(() => this.anyUrl(), username, token, record, this.#options.credentials)
   }
 
   /** Tells the judge of what is different here, for the whole of this fleet. */

@@ -1,0 +1,189 @@
+/** The main job with identities from Gafaelfawr and from an OpenID issuer, and what is tried against both. */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, type TestContext, test } from 'vitest'
+import { FakeGafaelfawr, faults } from '../../src/identity/testing/gafaelfawr.ts'
+import { audience, forge, makeKey, nowSeconds, TestIssuer } from '../../src/identity/testing/issuer.ts'
+import type { Answer, Client } from './harness/client.ts'
+import { type Fleet, startFleet } from './harness/fleet.ts'
+import { eventually } from './harness/world.ts'
+
+const creation = { method: 'POST', body: { options: { image_type: 'recommended' }, env: {} } }
+
+/** The token that a user's lab was given. */
+async function tokenInLab(fleet: Fleet, { username }: Client): Promise<string> {
+  const objects = await fleet.world.objectsOf(username)
+  const secret = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === `nb-${username}`)!
+  return Buffer.from((secret.data as { token: string }).token, 'base64').toString()
+}
+
+async function expectGone(fleet: Fleet, user: Client): Promise<void> {
+  expect((await user.follow()).outcome).toBe('complete')
+  expect((await fleet.admin.status(user.username)).status).toBe(404)
+}
+
+/** No replica has written any of these. */
+async function expectUntold(fleet: Fleet, secrets: readonly string[]): Promise<void> {
+  const logs = await Promise.all(fleet.urls.map((_, index) => fleet.log(index)))
+  for (const secret of secrets) expect(logs.join().includes(secret), secret.slice(0, 12)).toBe(false)
+}
+
+async function statusesOf(answers: Promise<Answer>[]): Promise<number[]> {
+  return (await Promise.all(answers)).map(({ status }) => status)
+}
+
+async function startBehindIngress(context: TestContext) {
+  const gafaelfawr = await FakeGafaelfawr.start()
+  const folder = mkdtempSync(join(tmpdir(), 'skylab-ingress-'))
+  const secretFile = join(folder, 'secret')
+  const secret = 'known-to-the-ingress-alone'
+  writeFileSync(secretFile, secret)
+  chmodSync(secretFile, 0o600)
+  const fleet = await startFleet(context, {
+    replicas: 2,
+    users: 4,
+    config: {
+      identity: {
+        provider: 'gafaelfawr',
+        gafaelfawr: { baseUrl: gafaelfawr.url, secretFiles: [secretFile], cacheSeconds: 1 },
+      },
+    },
+    // What Gafaelfawr's ingress would add: for the routes of administrators, no token.
+    credentials: (username, token) => ({
+      'x-skylab-ingress-secret': secret,
+      'x-auth-request-user': username,
+      ...(username !== 'admin' && { 'x-auth-request-token': token }),
+    }),
+  })
+  context.onTestFinished(async () => {
+    rmSync(folder, { recursive: true })
+    await gafaelfawr.stop()
+  })
+  return { gafaelfawr, fleet, secret }
+}
+
+test('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
+  const { gafaelfawr, fleet, secret } = await startBehindIngress(context)
+  const { admin } = fleet
+  const [ada, eve, ben] = [fleet.user(), fleet.user(), fleet.user()]
+  const groups = [
+    { name: 'ada', id: 4124 },
+    { name: 'observers', id: 4900 },
+  ]
+  const quota = { notebook: { cpu: 2, memory: 8, spawn: true } }
+  gafaelfawr.users.set(ada.token, { username: ada.username, uid: 4123, gid: 4124, groups, quota })
+  gafaelfawr.users.set(eve.token, { username: eve.username, uid: 6666, gid: 6666 })
+  gafaelfawr.users.set(ben.token, { username: ben.username, uid: 7777 })
+
+  expect((await ada.create({ image_type: 'recommended', size: 'large' })).status).toBe(403)
+  expect((await ada.create()).status).toBe(303)
+  expect((await ada.follow()).outcome).toBe('complete')
+  expect((await ada.userStatus()).body).toMatchObject({ status: 'running', uid: 4123, gid: 4124, groups })
+  expect(await tokenInLab(fleet, ada)).toBe(ada.token)
+  expect((await admin.labs()).body).toEqual([ada.username])
+
+  // Headers as anyone in the cluster can write them, straight to a replica.
+  const forged = { 'x-auth-request-user': ada.username, 'x-auth-request-token': ada.token }
+  const bare = async (path: string, headers: Record<string, string>, method = 'GET') =>
+    (await fetch(`${fleet.anyUrl()}/nublado/spawner/v1/${path}`, { method, headers })).status
+  expect(await bare('user-status', forged)).toBe(401)
+  expect(await bare('labs', { 'x-auth-request-user': 'admin' })).toBe(401)
+  expect(await bare(`labs/${ada.username}`, { 'x-auth-request-user': 'admin' }, 'DELETE')).toBe(401)
+  const wrong = { 'x-auth-request-user': 'admin', 'x-skylab-ingress-secret': `${secret}!` }
+  expect(await bare(`labs/${ada.username}`, wrong, 'DELETE')).toBe(401)
+  // Through the ingress, but with another's token or path, or with nobody's.
+  const [name, token] = ['x-auth-request-user', 'x-auth-request-token']
+  expect(await statusesOf([eve.request('user-status', { headers: { [name]: ada.username } })])).toEqual([401])
+  expect(await statusesOf([eve.request('user-status', { headers: { [token]: ada.token } })])).toEqual([401])
+  expect(await statusesOf([eve.request('user-status', { headers: { [token]: 'made-up' } })])).toEqual([401])
+  expect(await statusesOf([eve.request(`labs/${ada.username}/events`)])).toEqual([403])
+  expect(await statusesOf([eve.request(`labs/${ada.username}/create`, creation)])).toEqual([403])
+  expect(await ben.create()).toMatchObject({ status: 403, body: { detail: [{ type: 'forbidden' }] } })
+
+  // With Gafaelfawr away users are put off, labs can be seen and deleted, and no replica leaves the round.
+  gafaelfawr.fault = faults.error
+  for (const url of fleet.urls) {
+    await eventually('what was known of her is old', async () => (await eve.at(url).userStatus()).status === 503)
+  }
+  const putOff = await eve.create()
+  expect([putOff.status, putOff.headers.get('retry-after')]).toEqual([503, '1'])
+  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await admin.status(ada.username)).body.status).toBe('running')
+  expect((await admin.delete(ada.username)).status).toBe(202)
+  gafaelfawr.fault = undefined
+  await expectGone(fleet, ada)
+  await expectUntold(fleet, [secret, ada.token, eve.token, ben.token])
+})
+
+async function startWithIssuer(context: TestContext) {
+  const people = ['u1', 'u2', 'admin'].map((username, index) => ({
+    username,
+    scopes: username === 'admin' ? ['admin:jupyterlab'] : ['exec:notebook'],
+    claims: { uid: 4000 + index, gid: 4000 + index, groups: [{ name: 'observers', id: 4900 }, 'unnumbered'] },
+  }))
+  const issuer = await TestIssuer.start(people)
+  /** The newest of each user. */
+  const tokens = new Map<string, string>()
+  const renew = async () => {
+    for (const { username } of people) tokens.set(username, await issuer.token(username))
+  }
+  await renew()
+  const fleet = await startFleet(context, {
+    replicas: 2,
+    users: 2,
+    config: { identity: { provider: 'oidc', oidc: { issuer: issuer.url, audience, keysCooldownSeconds: 1 } } },
+    credentials: username => ({ authorization: `Bearer ${tokens.get(username)}` }),
+  })
+  context.onTestFinished(() => issuer.stop())
+  return { issuer, fleet, tokens, renew }
+}
+
+test('with an OpenID issuer: a lab comes and goes while keys are rotated, and tokens that are none get nothing', async context => {
+  const { issuer, fleet, tokens, renew } = await startWithIssuer(context)
+  const [ada, eve] = [fleet.user(), fleet.user()]
+  const [oldKey, newKey] = [issuer.keys[0]!, await makeKey('second')]
+  const oldToken = tokens.get(ada.username)!
+
+  const arm = fleet.arm('lab.create.make.service.after-act', 'hold', { user: ada.username })
+  expect((await ada.create()).status).toBe(303)
+  await arm.landed()
+  // In the middle of the creation the issuer signs with another key, and publishes both.
+  issuer.rotate([newKey, oldKey])
+  await renew()
+  for (const url of fleet.urls) {
+    await eventually('the new key is known', async () => (await ada.at(url).userStatus()).status === 200)
+  }
+  const following = ada.follow()
+  arm.release()
+  expect((await following).outcome).toBe('complete')
+  expect((await ada.userStatus()).body).toMatchObject({
+    ...{ status: 'running', uid: 4000, gid: 4000 },
+    groups: [{ name: 'observers', id: 4900 }],
+  })
+  expect(await tokenInLab(fleet, ada)).toBe(oldToken)
+
+  const as = (token: string, path = 'user-status', more = {}) =>
+    eve.request(path, { ...more, headers: { authorization: `Bearer ${token}` } })
+  expect(await statusesOf([as(oldToken), as(tokens.get(ada.username)!)])).toEqual([200, 200])
+  const stale = await forge(issuer, { claims: { sub: ada.username, exp: nowSeconds() - 60 } })
+  const elsewhere = await forge(issuer, { claims: { sub: ada.username, aud: 'https://portal.example.org' } })
+  const stolen = await forge(issuer, { claims: { sub: ada.username }, key: await makeKey('second') })
+  const madeUp = await forge(issuer, { claims: { sub: ada.username }, key: await makeKey('third') })
+  const unscoped = await forge(issuer, { claims: { sub: ada.username, scope: undefined } })
+  const nobody = [stale, elsewhere, stolen, madeUp, `${oldToken}x`, oldToken.replace(/[^.]*$/, '')]
+  expect(await statusesOf(nobody.map(token => as(token)))).toEqual(nobody.map(() => 401))
+  expect(await statusesOf([as(unscoped), eve.request('labs')])).toEqual([403, 403])
+  const path = `labs/${ada.username}`
+  expect(await statusesOf([eve.request(`${path}/events`), eve.request(path, { method: 'DELETE' })])).toEqual([403, 403])
+  expect(await statusesOf([eve.request(`${path}/create`, creation)])).toEqual([403])
+
+  // Without the issuer those whose keys are known go on; nobody can say whether an unknown key is one.
+  issuer.fault = { at: '', answer: response => void response.destroy() }
+  expect((await ada.userStatus()).status).toBe(200)
+  await eventually('nobody can tell', async () => (await as(madeUp)).status === 503)
+  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await fleet.admin.delete(ada.username)).status).toBe(202)
+  await expectGone(fleet, ada)
+  await expectUntold(fleet, [...tokens.values(), ...nobody, unscoped])
+})
