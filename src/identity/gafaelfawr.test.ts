@@ -206,6 +206,18 @@ describe('Gafaelfawr out of order', () => {
     expect(lines).toEqual([])
   })
 
+  it('does not get a token sent elsewhere, to whoever would know it', async () => {
+    const elsewhere = await FakeGafaelfawr.start()
+    elsewhere.users.set('token-of-ada', ada)
+    const Location = `${elsewhere.url}/auth/api/v1/user-info`
+    for (const status of [301, 302, 303, 307, 308]) {
+      server.fault = response => void response.writeHead(status, { Location }).end()
+      expect(await refusalOf(provider().identify())).toMatchObject({ status: 503 })
+    }
+    expect(elsewhere.asked).toEqual([])
+    await elsewhere.stop()
+  })
+
   it('leaves nobody known any longer than the cache', async () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()

@@ -148,7 +148,10 @@ describe('an issuer out of order', () => {
   ])('is 503: a discovery %s', async (_, change) => {
     const document = JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...change() })
     issuer.fault = { at: 'openid-configuration', answer: response => void response.end(document) }
-    expect(await refusalOf(oidcIdentity(issuer).identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
+    const { identify, results } = oidcIdentity(issuer)
+    expect(await refusalOf(identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
+    // Nobody is asked for the keys, there or here.
+    expect(results).toEqual(['failed'])
     expect(issuer.keysAsked).toBe(0)
   })
 
@@ -160,6 +163,15 @@ describe('an issuer out of order', () => {
   ])('is 503: %s for its keys', async (_, keys) => {
     issuer.fault = keysAre(keys)
     expect(await refusalOf(oidcIdentity(issuer).identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
+  })
+
+  it('says itself when to come again', async () => {
+    const { identify, lines } = oidcIdentity(issuer)
+    const answer = (response: ServerResponse) => void response.writeHead(429, { 'Retry-After': '7' }).end()
+    const token = await issuer.token('ada')
+    issuer.fault = { at: 'jwks', answer }
+    expect(await refusalOf(identify(token))).toMatchObject({ status: 503, headers: { 'Retry-After': '7' } })
+    expect(lines.join()).not.toMatch(/key of the issuer/)
   })
 
   it('that never answers is 503 within the time-out', async () => {

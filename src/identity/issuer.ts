@@ -72,7 +72,6 @@ export class IssuerKeys {
 
   /** Undefined while nobody may ask again: a stream of tokens with made-up keys must not become one of requests. */
   async #newerThan(loaded: Loaded): Promise<Loaded | undefined> {
-    if (this.#loaded !== loaded) return this.#loaded
     const cooldownMs = this.#config.keysCooldownSeconds * 1000
     if (this.#loading === undefined && this.#ageOf(loaded) < cooldownMs) return undefined
     return this.#load()

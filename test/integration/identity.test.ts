@@ -63,7 +63,7 @@ async function startBehindIngress(context: TestContext) {
   return { gafaelfawr, fleet, secret }
 }
 
-test('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
+test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
   const { gafaelfawr, fleet, secret } = await startBehindIngress(context)
   const { admin } = fleet
   const [ada, eve, ben] = [fleet.user(), fleet.user(), fleet.user()]
@@ -139,7 +139,7 @@ async function startWithIssuer(context: TestContext) {
   return { issuer, fleet, tokens, renew }
 }
 
-test('with an OpenID issuer: a lab comes and goes while keys are rotated, and tokens that are none get nothing', async context => {
+test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rotated, and tokens that are none get nothing', async context => {
   const { issuer, fleet, tokens, renew } = await startWithIssuer(context)
   const [ada, eve] = [fleet.user(), fleet.user()]
   const [oldKey, newKey] = [issuer.keys[0]!, await makeKey('second')]
