@@ -21,7 +21,7 @@ const timeoutSeconds = z
   .positive()
   .max(30)
   .default(5)
-  .describe('seconds for one answer, waiting for a place among maxInFlight included')
+  .describe('of one question to the source, with the wait for its turn')
 const gafaelfawr = z.strictObject({
   baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
   secretFiles: z
