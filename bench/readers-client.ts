@@ -1,4 +1,4 @@
-/** Readers of event streams, good ones and ones that take nothing. A process of its own. */
+/** Readers of event streams that read. A process of its own. */
 import { connect, type Socket } from 'node:net'
 import { answerQuestions } from './worker.ts'
 
@@ -12,8 +12,6 @@ export interface Streams {
 export type ReadersQuestion =
   /** Resolves when each has read something. */
   | { readonly do: 'open'; readonly port: number; readonly streams: readonly Streams[] }
-  /** The same, but for readers that stop reading there. Resolves when each has asked. */
-  | { readonly do: 'stick'; readonly port: number; readonly streams: readonly Streams[] }
   /** Resolves with how long each event took since the last asking, and with how many streams ended. */
   | { readonly do: 'tell' }
 
@@ -25,7 +23,6 @@ export interface Told {
 /** What the bench writes as an event's data: when it did, by the clock that all processes of a machine share. */
 export const stamp = (): string => `at ${process.hrtime.bigint()}`
 
-const open = new Set<Socket>()
 let told = { delaysMs: [] as number[], ended: 0 }
 
 answerQuestions(async (question: ReadersQuestion): Promise<Told | undefined> => {
@@ -36,18 +33,16 @@ answerQuestions(async (question: ReadersQuestion): Promise<Told | undefined> => 
   }
   const { port, streams } = question
   const each = streams.flatMap(stream => Array.from({ length: stream.count }, () => stream))
-  await Promise.all(each.map(stream => (question.do === 'open' ? read(port, stream) : stick(port, stream))))
+  await Promise.all(each.map(stream => read(port, stream)))
   return undefined
 })
 
 function dial(port: number, { name, token }: Streams): Socket {
   const socket = connect(port, '127.0.0.1')
-  open.add(socket)
   const head = [`GET /nublado/spawner/v1/labs/${name}/events HTTP/1.1`, 'Host: bench', `Authorization: Bearer ${token}`]
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
   socket.on('error', () => {})
   socket.once('close', () => {
-    open.delete(socket)
     told.ended += 1
   })
   return socket
@@ -69,10 +64,4 @@ function read(port: number, stream: Streams): Promise<void> {
     })
     socket.once('close', () => resolve())
   })
-}
-
-function stick(port: number, stream: Streams): Promise<void> {
-  const socket = dial(port, stream)
-  socket.pause()
-  return new Promise(resolve => socket.once('connect', () => resolve()))
 }

@@ -3,13 +3,18 @@
  * it. docs/bench.md tells how to read the result.
  *   npm run bench -- readers [--good 1000] [--stuck 200] [--seconds 20]
  */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { waitUntil } from '../box/api-client.ts'
+import { marker } from '../box/process.ts'
 import type { Progress } from '../box/progress.ts'
 import { openRun } from '../box/run.ts'
+import { setup } from '../box/setup.ts'
 import { type Stack, setupStack, startStack } from '../box/stack.ts'
 import { systemClock } from '../src/clock.ts'
 import { configSchema } from '../src/config/schema.ts'
@@ -27,17 +32,21 @@ interface Options {
 }
 
 /** As many as a user may have. */
-const { maxStreamsPerUser: perUser, writeTimeoutSeconds } = configSchema.parse({}).api.limits
-/** Above what the kernel keeps for one connection: who has not read so much is stuck for the replica too. */
-const fillBytes = 5 * 2 ** 20
+const { maxStreamsPerUser: perUser } = configSchema.parse({}).api.limits
+/** So long that stuck ones can be watched before they are cut. */
+const writeTimeoutSeconds = 60
+/** Above what the kernel keeps for a connection with the least buffers: who has not read so much is stuck for the replica. */
+const fillBytes = 2 * 2 ** 20
 const fillEventBytes = 1024
 const fillAtOnce = 128
 const sampleMs = 250
+const stuckProgram = fileURLToPath(new URL('stuck.py', import.meta.url))
 
 export async function readersBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
   const options = readOptions(args)
   const choice = { realNode: 'never', kwok: 1 } as const
   const tools = await setupStack({ ...choice, audit: false }, progress, signal)
+  const python = (await setup(['python'], progress, signal)).program('python3')
   const run = await openRun(progress)
   try {
     const { stateDir } = run
@@ -45,12 +54,20 @@ export async function readersBench(args: readonly string[], progress: Progress, 
     const stack = await startStack({
       ...{ ...choice, stateDir, tools, progress, signal, replicas: 1, users },
       // Their creations wait for a node, and their streams stay open.
-      overrides: { lab: { nodeSelector: { 'skylab/no-such-node': 'true' } } },
+      overrides: {
+        lab: { nodeSelector: { 'skylab/no-such-node': 'true' } },
+        api: { limits: { writeTimeoutSeconds, stallTimeoutSeconds: 2 * writeTimeoutSeconds } },
+      },
     })
     const worker = new Worker({ file: 'readers-client.ts', stateDir, nodeArgs: [] })
+    const stuck = spawn(python, [stuckProgram], {
+      stdio: ['pipe', 'pipe', 2],
+      env: { ...process.env, [marker]: stateDir },
+    })
     try {
-      return await figures(options, stack, worker, progress)
+      return await figures({ options, stack, worker, stuck, progress })
     } finally {
+      stuck.kill()
       await worker.stop()
       await Promise.all(stack.replicas.map(replica => replica.stop(0)))
     }
@@ -66,7 +83,15 @@ function readOptions(args: readonly string[]): Options {
   return { good: Number(values.good), stuck: Number(values.stuck), seconds: Number(values.seconds) }
 }
 
-async function figures(options: Options, stack: Stack, worker: Worker, progress: Progress): Promise<object> {
+interface Scene {
+  readonly options: Options
+  readonly stack: Stack
+  readonly worker: Worker
+  readonly stuck: ChildProcess
+  readonly progress: Progress
+}
+
+async function figures({ options, stack, worker, stuck: stuckReaders, progress }: Scene): Promise<object> {
   const { good, stuck } = streamsOf(stack, options)
   const replica = stack.replicas[0]!
   const { port } = replica
@@ -81,15 +106,26 @@ async function figures(options: Options, stack: Stack, worker: Worker, progress:
     await watch(options.seconds / 4)
     const alone = await progress.part('good readers alone', () => watch(options.seconds))
     await progress.part('long streams', () => writer.fill(stuck.map(({ name }) => name)))
-    const stick = () => ask({ do: 'stick', port, streams: stuck })
-    const beside = await progress.part('stuck readers beside them', () => watch(writeTimeoutSeconds, stick))
+    const stick = async () => {
+      stuckReaders.stdin!.write(`${JSON.stringify({ port, streams: stuck })}\n`)
+      await once(stuckReaders.stdout!, 'data')
+    }
+    const arriving = await progress.part('stuck readers arrive', () => watch(options.seconds, stick))
+    const beside = await progress.part('stuck readers beside them', () => watch(options.seconds))
+    const cut = await progress.part('they are cut', () => allCut(replica.url, options.stuck))
     const after = await progress.part('after they were cut', () => watch(options.seconds))
     return {
       bench: 'readers',
-      conditions: { ...options, events_per_s: good.length, cpus: availableParallelism(), node: process.version },
+      conditions: {
+        ...options,
+        write_timeout_s: writeTimeoutSeconds,
+        events_per_s: good.length,
+        cpus: availableParallelism(),
+        node: process.version,
+      },
       idle_mib: idleMib,
-      ...{ alone, beside, after },
-      cut: await cutBy(replica.url),
+      ...{ alone, arriving, beside, after },
+      cut,
     }
   } finally {
     writer.close()
@@ -206,7 +242,14 @@ function rssMib(pid: number): number {
   return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
 }
 
-async function cutBy(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(/^skylab_event_streams_cut_total (\d+)/m.exec(text)?.[1] ?? 0)
+/** How many the replica says to have cut, once these are all, or none is cut any more. */
+async function allCut(url: string, wanted: number): Promise<number> {
+  let cut = 0
+  const isDone = async () => {
+    const text = await (await fetch(`${url}/metrics`)).text()
+    cut = Number(/^skylab_event_streams_cut_total (\d+)/m.exec(text)?.[1] ?? 0)
+    return cut >= wanted
+  }
+  await waitUntil(isDone, { what: 'stuck readers', limitMs: 2000 * writeTimeoutSeconds }).catch(() => {})
+  return cut
 }
