@@ -1,10 +1,19 @@
 /** The declarations of the routes of SQR-066, "Lab controller REST API", without what they do. */
-import { createRoute, z } from '@hono/zod-openapi'
+import { createRoute, type z } from '@hono/zod-openapi'
 import type { LabEvent } from '../domain.ts'
 import type { ApiParts } from './env.ts'
 import { type Header, type Headers, locationHeader, requestIdHeader, streamHeaders } from './headers.ts'
 import { forAdmins, forUsers, refusals } from './problems.ts'
-import { createBody, createHeaders, eventsHeaders, labStatus, plainHeaders, userList, userPath } from './schemas.ts'
+import {
+  createBody,
+  createHeaders,
+  eventsHeaders,
+  labEvent,
+  labStatus,
+  plainHeaders,
+  userList,
+  userPath,
+} from './schemas.ts'
 import { requires } from './security.ts'
 import { formatEvent, preamble } from './sse.ts'
 
@@ -93,9 +102,9 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       request: { params, headers: eventsHeaders },
       responses: {
         200: {
-          description: 'server-sent events, until the operation has ended',
+          description: 'server-sent events, until the operation has ended: each is one of these',
           headers: answered(streamHeaders),
-          content: { 'text/event-stream': { schema: z.string(), example: eventsExample } },
+          content: { 'text/event-stream': { schema: labEvent, example: events[0]! as unknown } },
         },
         204: { description: 'nothing will follow the event that was named', headers: answered() },
         ...refusals([...forUsers, 'noLab', 'badEventId']),
@@ -146,6 +155,13 @@ Another user’s lab cannot be created, by an administrator neither.`
 const removeWords = `A creation in progress is superseded, and a deletion in progress joined. Its events tell how it goes on;
 when it has ended well there is no lab any more, and its events can be read for ten minutes more.`
 
+const op = 1767225600000000
+const events: LabEvent[] = [
+  { event: 'info', data: 'lab creation initiated for ada', id: `${op}-1` },
+  { event: 'progress', data: '1', id: `${op}-2` },
+  { event: 'complete', data: 'Operation complete for ada', id: `${op}-3` },
+]
+
 const eventsWords = `Server-sent events: \`id\` is \`<operation>-<number>\`, without gaps; \`event\` is one of
 - \`info\`: a message, or a stage that is done
 - \`progress\`: a whole percentage, which never falls
@@ -156,15 +172,11 @@ const eventsWords = `Server-sent events: \`id\` is \`<operation>-<number>\`, wit
 After \`complete\` or \`failed\` the stream is closed. Without \`Last-Event-ID\` it begins at the start of the current
 operation; with it, it goes on after that event, at any replica, and in that operation although another may have begun. A
 stream that ended before its operation (\`retry\` says how soon to come back) is taken up in this way. A comment
-line is sent every 15 s of silence. A user may have 20 open streams by default, and a reader that takes nothing is cut.`
+line is sent every 15 s of silence. A user may have 20 open streams by default, and a reader that takes nothing is cut.
 
-const op = 1767225600000000
-const events: LabEvent[] = [
-  { event: 'info', data: 'lab creation initiated for ada', id: `${op}-1` },
-  { event: 'progress', data: '1', id: `${op}-2` },
-  { event: 'complete', data: 'Operation complete for ada', id: `${op}-3` },
-]
-const eventsExample = preamble + events.map(formatEvent).join('')
+\`\`\`
+${preamble}${events.map(formatEvent).join('').trimEnd()}
+\`\`\``
 
 const gibibyte = 2 ** 30
 const labExample: z.output<typeof labStatus> = {

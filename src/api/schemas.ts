@@ -150,7 +150,8 @@ const resources = z.object({
   memory: z.number().int().positive().describe('bytes'),
 })
 
-const labEvent = z.object({
+/** One event of a stream; in a status too. */
+export const labEvent = z.object({
   event: z
     .enum(['complete', 'error', 'failed', 'info', 'progress'])
     .describe('`complete` and `failed` end an operation; an `error` is told and does not end it'),
