@@ -65,8 +65,6 @@ function serverFor(limits: Limits, fetch: Parameters<typeof getRequestListener>[
     },
     boundPipeline(listener, limits.maxPipelinedRequests),
   )
-  // Beyond its own bound Node drops headers without a word; the app counts them.
-  server.maxHeadersCount = 0
   // Whoever reads no answer, or sends nothing more and waits for none.
   server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
   boundConnections(server, limits.maxConnections)

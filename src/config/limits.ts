@@ -6,6 +6,9 @@ const count = (value: number) => z.number().int().positive().default(value)
 const bytes = count
 const seconds = (value: number) => z.number().positive().default(value)
 
+/** What Node's server takes; it drops those beyond. */
+const mostHeaders = 2000
+
 /** docs/limits.md says what is answered beyond each. */
 export const limits = z.strictObject({
   maxConnections: count(16_384).describe('open at once; beyond them one is told 503 and closed'),
@@ -21,7 +24,13 @@ export const limits = z.strictObject({
   writeTimeoutSeconds: seconds(10).describe('a reader of events that takes nothing for so long is cut'),
 
   maxHeaderBytes: bytes(16_384).describe('the request line and all headers; beyond it 431'),
-  maxHeaders: count(100).describe('of a request; beyond them 431'),
+  maxHeaders: z
+    .number()
+    .int()
+    .positive()
+    .max(mostHeaders)
+    .default(100)
+    .describe('of a request; beyond them 431. No more, since the server would drop the others without a word'),
   maxTargetBytes: bytes(4096).describe('path and query, as sent; beyond it 414'),
   maxUsernameBytes: z
     .number()

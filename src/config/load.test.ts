@@ -113,6 +113,7 @@ network: {clusterRanges: [10.0.0.0]}
     ['api.limits.stallTimeoutSeconds', `${minimal}api: {limits: {stallTimeoutSeconds: 15}}`],
     ['api.limits.maxBodyBytes', `${minimal}api: {limits: {maxBodyBytesInFlight: 1048575}}`],
     ['api.limits.maxUsernameBytes', `${minimal}api: {limits: {maxUsernameBytes: 256}}`],
+    ['api.limits.maxHeaders', `${minimal}api: {limits: {maxHeaders: 2001}}`],
     ['api.limits.maxBodyBytez', `${minimal}api: {limits: {maxBodyBytez: 1}}`],
     ['redis.commandTimeoutMs', `${minimal}redis: {commandTimeoutMs: 3334}`],
     ['redis.passwordFile', `${minimal}redis: {passwordFile: nowhere}`],
