@@ -119,7 +119,7 @@ describe('connections', () => {
 
   it('that send their body too slowly are cut', async () => {
     let asked = 0
-    const limits = { headersTimeoutSeconds: 0.1, requestTimeoutSeconds: 0.2 }
+    const limits = { headersTimeoutSeconds: 0.5, requestTimeoutSeconds: 1 }
     const server = await start(limits, { create: async () => void asked++ })
     for (const length of ['Content-Length: 15', 'Transfer-Encoding: chunked']) {
       const socket = await dial(server)
@@ -150,7 +150,7 @@ describe('connections', () => {
     ['something that is no request', 'SMUGGLED\r\n\r\n'],
     ['half a request', 'GET / HTT'],
   ])('on which events are sent are not told of %s in their midst, but cut', async (_, sent) => {
-    const server = await start({ headersTimeoutSeconds: 0.1 }, { events: async () => new ScriptedFeed() })
+    const server = await start({ headersTimeoutSeconds: 0.5 }, { events: async () => new ScriptedFeed() })
     const socket = await dial(server)
     socket.write(`GET ${prefix}/labs/rra/events HTTP/1.1\r\n${auth}\r\n`)
     await once(socket, 'data')
@@ -160,7 +160,7 @@ describe('connections', () => {
 
   it('on which events are sent stay, however long', async () => {
     const feed = new ScriptedFeed()
-    const server = await start({ stallTimeoutSeconds: 0.2 }, { events: async () => feed })
+    const server = await start({ stallTimeoutSeconds: 0.5 }, { events: async () => feed })
     const socket = await dial(server)
     socket.write(`GET ${prefix}/labs/rra/events HTTP/1.1\r\n${auth}\r\n`)
     await once(socket, 'data')
