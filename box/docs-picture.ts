@@ -59,7 +59,9 @@ async function answers(url: string): Promise<boolean> {
 async function photograph(browser: Browser, url: string, file: string): Promise<void> {
   const page = await browser.newPage({ viewport: size })
   const faults: string[] = []
-  page.on('console', message => message.type() === 'error' && faults.push(message.text()))
+  // That the token is unknown is told as an error too.
+  const isFault = (words: string) => !words.includes('status of 401')
+  page.on('console', message => message.type() === 'error' && isFault(message.text()) && faults.push(message.text()))
   page.on('pageerror', error => faults.push(error.message))
   page.on('request', request => {
     if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('data:')) faults.push(request.url())
@@ -72,6 +74,7 @@ async function photograph(browser: Browser, url: string, file: string): Promise<
   if (shown !== operations) faults.push(`${shown} operations are shown of ${operations}`)
   await open(page, 'createLab')
   await page.screenshot({ path: file })
+  await use(page)
   if (faults.length > 0) throw new Error(`the page of the API: ${faults.join('; ')}`)
 }
 
@@ -79,4 +82,21 @@ async function open(page: Page, operationId: string): Promise<void> {
   const block = page.locator(`.opblock[id$="${operationId}"]`)
   await block.locator('.opblock-summary-control').click()
   await block.locator('.responses-table').waitFor({ timeout: limitMs })
+}
+
+/** What people do with the page, its policy lets it do: it asks the replica, and shows what that answers. */
+async function use(page: Page): Promise<void> {
+  await page.locator('.btn.authorize').click()
+  await page.locator('.auth-container input').fill('a-token-that-nobody-has')
+  await page.locator('.auth-container .btn.authorize').click()
+  await page.locator('.btn-done').click()
+  const block = page.locator('.opblock[id$="getOwnLab"]')
+  await block.locator('.opblock-summary-control').click()
+  await block.locator('.try-out__btn').click()
+  const answered = page.waitForResponse(response => response.url().endsWith('/user-status'))
+  await block.locator('.execute').click()
+  const status = (await answered).status()
+  await block
+    .locator('.live-responses-table .response-col_status', { hasText: String(status) })
+    .waitFor({ timeout: limitMs })
 }

@@ -8,7 +8,7 @@ it('needs no token, and permits nothing that comes from elsewhere', async () => 
   expect(response.status).toBe(200)
   const policy = response.headers.get('content-security-policy')
   expect(policy).toMatch(/default-src 'none'; script-src 'self';/)
-  expect(policy).not.toMatch(/script-src[^;]*unsafe|https?:/)
+  expect(policy).not.toMatch(/unsafe|https?:/)
 })
 
 it('names no other host, and has no script or style of its own', async () => {

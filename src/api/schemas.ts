@@ -117,7 +117,9 @@ export const eventsHeaders = z.object({
   ...requestHeaders,
   'last-event-id': z.string().optional().openapi({
     description: 'id of the last event received: the stream of that operation goes on after it',
-    pattern: '^\\d{1,16}-\\d{1,9}$',
+    minLength: 3,
+    maxLength: 26,
+    pattern: '^[0-9]{1,16}-[0-9]{1,9}$',
     example: '1767225600000000-2',
   }),
 })
@@ -150,18 +152,21 @@ const resources = z.object({
   memory: z.number().int().positive().describe('bytes'),
 })
 
-/** One event of a stream; in a status too. */
-export const labEvent = z.object({
-  event: z
-    .enum(['complete', 'error', 'failed', 'info', 'progress'])
-    .describe('`complete` and `failed` end an operation; an `error` is told and does not end it'),
-  data: z.string().min(1).describe('words for people; of `progress` a whole percentage, which never falls'),
-  id: z
-    .string()
-    .regex(/^\d+-\d+$/)
-    .exactOptional()
-    .describe('number of the operation and of the event in it, without gaps; absent when its stream was lost'),
-})
+/** One event, as it stands in a status, and as the fields of one in a stream. */
+export const labEvent = named(
+  'Event',
+  z.object({
+    event: z
+      .enum(['complete', 'error', 'failed', 'info', 'progress'])
+      .describe('`complete` and `failed` end an operation; an `error` is told and does not end it'),
+    data: z.string().min(1).describe('words for people; of `progress` a whole percentage, which never falls'),
+    id: z
+      .string()
+      .regex(/^[0-9]+-[0-9]+$/)
+      .exactOptional()
+      .describe('number of the operation and of the event in it, without gaps; absent when its stream was lost'),
+  }),
+)
 
 export const labStatus = named(
   'Lab',
