@@ -149,8 +149,7 @@ test('a receiver that hangs or refuses keeps nobody from working, and no process
   await fleet().admin.delete(user.username)
   expect((await user.follow()).outcome).toBe('complete')
   const { ended } = fleet().replica(0)
-  const begunMs = performance.now()
   fleet().replica(0).kill('SIGTERM')
+  // Had it taken longer than times.drainSeconds, it would be 1.
   expect(await ended).toBe(0)
-  expect(performance.now() - begunMs).toBeLessThan(10_000)
 })
