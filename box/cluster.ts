@@ -44,6 +44,8 @@ export interface ClusterChoice {
   /** How many nodes of KWOK to make, in the box. */
   kwok: number
   audit: boolean
+  /** Whether pods of the real node find the cluster's DNS. In the box only, and default false: somebody must serve it. */
+  names?: boolean | undefined
 }
 
 export interface ClusterOptions extends ClusterChoice {

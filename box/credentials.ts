@@ -6,6 +6,8 @@ import type { Tools } from './setup.ts'
 
 /** The address by which pods reach the API server: the first of the service addresses. */
 export const firstServiceIp = '10.96.0.1'
+/** The address at which pods ask for names, where somebody answers there. */
+export const dnsServiceIp = '10.96.0.10'
 export const nodeName = 'node-1'
 
 /** Who talks to the API server by a token of its own, and the group that gives the rights. */
@@ -50,14 +52,34 @@ export function renderKubeconfig({ cluster, token, namespace }: KubeconfigParts)
 
 const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30']
 
+export interface Authority {
+  /** The folder of `ca.crt` and `ca.key`. */
+  pki: string
+  openssl: string
+  signal?: AbortSignal | undefined
+}
+
+const requestCertificate = ({ pki, openssl, signal }: Authority, args: string[]) =>
+  run(openssl, ['req', '-x509', ...keyOptions, ...args], { cwd: pki, signal })
+
+/** Makes `name.key` and `name.crt`, signed by the cluster's authority. */
+export async function signCertificate(
+  authority: Authority,
+  name: string,
+  subject: string,
+  extensions: string[],
+): Promise<void> {
+  const options = extensions.flatMap(extension => ['-addext', extension])
+  const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`, '-CA', 'ca.crt', '-CAkey', 'ca.key']
+  const leaf = ['-addext', 'basicConstraints=critical,CA:FALSE']
+  await requestCertificate(authority, ['-subj', subject, ...files, ...leaf, ...options])
+}
+
 async function makeCertificates(pki: string, openssl: string, apiAddress: string, signal?: AbortSignal): Promise<void> {
-  const request = (args: string[]) => run(openssl, ['req', '-x509', ...keyOptions, ...args], { cwd: pki, signal })
-  const signed = (name: string, subject: string, extensions: string[]) => {
-    const options = extensions.flatMap(extension => ['-addext', extension])
-    const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`, '-CA', 'ca.crt', '-CAkey', 'ca.key']
-    return request(['-subj', subject, ...files, '-addext', 'basicConstraints=critical,CA:FALSE', ...options])
-  }
-  await request(['-subj', '/CN=skylab-box', '-keyout', 'ca.key', '-out', 'ca.crt'])
+  const authority = { pki, openssl, signal }
+  const signed = (name: string, subject: string, extensions: string[]) =>
+    signCertificate(authority, name, subject, extensions)
+  await requestCertificate(authority, ['-subj', '/CN=skylab-box', '-keyout', 'ca.key', '-out', 'ca.crt'])
   const hosts = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'].map(name => `DNS:${name}`)
   const addresses = [...new Set(['127.0.0.1', apiAddress, firstServiceIp])].map(address => `IP:${address}`)
   await Promise.all([

@@ -11,6 +11,8 @@ describe('parseOptions', () => {
       users: 3,
       keepLab: false,
       lab: true,
+      inCluster: false,
+      rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
   })
@@ -24,6 +26,8 @@ describe('parseOptions', () => {
       users: 200,
       keepLab: true,
       lab: true,
+      inCluster: false,
+      rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
     expect(parseOptions(['--no-lab']).lab).toBe(false)
@@ -38,5 +42,20 @@ describe('parseOptions', () => {
   ])('refuses %s in words', (args, words) => {
     expect(() => parseOptions(args)).toThrow(UsageError)
     expect(() => parseOptions(args)).toThrow(words)
+  })
+})
+
+describe('--in-cluster', () => {
+  it('may have a rollout', () => {
+    expect(parseOptions('--in-cluster --once --rollout 50'.split(' '))).toMatchObject({ inCluster: true, rollout: 50 })
+  })
+
+  it.each([
+    ['--rollout 50', /--rollout: only with --in-cluster and --once/],
+    ['--in-cluster --rollout 50', /--rollout: only with/],
+    ['--in-cluster --kwok 2', /--kwok: not with --in-cluster/],
+    ['--in-cluster --kubeconfig f', /--kubeconfig: not with --in-cluster/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
   })
 })

@@ -12,6 +12,8 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --keep-lab          leave the lab when the demo ends
   --no-lab            start the stack only
   --kwok N            send labs to N nodes of KWOK, which only pretend to run them; no image is built
+  --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
+  --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
   --context NAME      use this context of the kubeconfig
 `
@@ -23,6 +25,10 @@ export interface DemoOptions {
   readonly users: number
   readonly keepLab: boolean
   readonly lab: boolean
+  /** Whether the controller runs in the cluster, by the overlay `demo`. */
+  readonly inCluster: boolean
+  /** Labs that are created while all replicas are replaced; 0 for no such thing. */
+  readonly rollout: number
   /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
   readonly cluster: Omit<ClusterChoice, 'audit'>
 }
@@ -30,6 +36,7 @@ export interface DemoOptions {
 /** @throws {UsageError} */
 export function parseOptions(args: readonly string[]): DemoOptions {
   const values = parse(args)
+  refuseMixtures(values)
   const kwok = values.kwok === undefined ? undefined : count('kwok', values.kwok)
   return {
     once: values.once,
@@ -38,6 +45,8 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     users: count('users', values.users),
     keepLab: values['keep-lab'],
     lab: !values['no-lab'],
+    inCluster: values['in-cluster'],
+    rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
       context: values.context,
@@ -52,13 +61,24 @@ function parse(args: readonly string[]) {
   const number = { type: 'string', default: '3' } as const
   const text = { type: 'string' } as const
   const options = {
-    ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag },
+    ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new UsageError((error as Error).message)
+  }
+}
+
+/** What an installation in the cluster takes from its manifests, or cannot be had with it. */
+function refuseMixtures(values: ReturnType<typeof parse>): void {
+  if (values.rollout !== undefined && !(values['in-cluster'] && values.once)) {
+    throw new UsageError('--rollout: only with --in-cluster and --once')
+  }
+  if (!values['in-cluster']) return
+  for (const name of ['kubeconfig', 'context', 'kwok'] as const) {
+    if (values[name] !== undefined) throw new UsageError(`--${name}: not with --in-cluster`)
   }
 }
 

@@ -6,6 +6,7 @@ import { LabClient } from './demo-client.ts'
 import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from './demo-lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
 import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
+import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kubectl.ts'
 import { aborted, runCommand } from './program.ts'
 import { createProgress, type Progress } from './progress.ts'
@@ -128,4 +129,8 @@ function say({ json }: DemoOptions, text: string): void {
   ;(json ? process.stderr : process.stdout).write(text)
 }
 
-await runCommand({ usage, parse: parseOptions, run: demo })
+await runCommand({
+  usage,
+  parse: parseOptions,
+  run: (options, signal) => (options.inCluster ? demoInCluster : demo)(options, signal),
+})

@@ -5,7 +5,7 @@ import { attempt, run } from './command.ts'
 import { withLock } from './lock.ts'
 import { cacheFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
-import { etcdVersion, goWheel, kubernetesVersion, kwokVersion, minGoVersion } from './versions.ts'
+import { corednsVersion, etcdVersion, goWheel, kubernetesVersion, kwokVersion, minGoVersion } from './versions.ts'
 
 /** A Go module of programs that we build, by the path and version under which the module proxy has it. */
 interface GoModule {
@@ -34,6 +34,12 @@ const kwok: GoModule = {
   version: kwokVersion,
   stamps: `-X sigs.k8s.io/kwok/pkg/consts.Version=${kwokVersion}`,
 }
+const coredns: GoModule = {
+  label: 'coredns',
+  path: 'github.com/coredns/coredns',
+  version: corednsVersion,
+  stamps: '',
+}
 
 const programs = {
   etcd: { module: etcd, package: 'go.etcd.io/etcd/server/v3' },
@@ -44,6 +50,7 @@ const programs = {
   kwok: { module: kwok, package: 'sigs.k8s.io/kwok/cmd/kwok' },
   kubelet: { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubelet' },
   'kube-proxy': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-proxy' },
+  coredns: { module: coredns, package: 'github.com/coredns/coredns' },
 }
 
 /** A program that is built from source. */

@@ -5,7 +5,7 @@ import { attempt, run } from './command.ts'
 import { writeLayout } from './image/layout.ts'
 import { renderCniConfig } from './node-network.ts'
 import { freePort } from './ports.ts'
-import { startProcess } from './process.ts'
+import { type ProcessSpec, startProcess } from './process.ts'
 import { assertRunning } from './server.ts'
 import type { Tools } from './setup.ts'
 
@@ -13,6 +13,9 @@ import type { Tools } from './setup.ts'
 const pauseImage = 'pause.local/pause:1'
 
 export const containerdSocket = (stateDir: string): string => join(stateDir, 'run', 'containerd.sock')
+
+/** Folders of containerd's, one for each `host:port`. */
+export const registryHosts = (stateDir: string): string => join(stateDir, 'etc', 'registries')
 
 /**
  * Root, state, socket, runc's root and network namespaces lie under the state folder, so this containerd and one of the
@@ -34,6 +37,8 @@ function renderContainerdConfig(stateDir: string, runc: string): string {
       netns_mounts_under_state_dir: true,
     },
     [`${cri}.cni`]: { bin_dir: '/usr/lib/cni', conf_dir: `${stateDir}/etc/cni` },
+    // Registries that it reaches otherwise than by its rules: loopback in the clear, all else with TLS.
+    [`${cri}.registry`]: { config_path: registryHosts(stateDir) },
     [`${cri}.containerd`]: { default_runtime_name: 'runc' },
     [runtime]: { runtime_type: 'io.containerd.runc.v2' },
     [`${runtime}.options`]: { BinaryName: runc, Root: `${stateDir}/run/runc`, SystemdCgroup: false },
@@ -55,7 +60,7 @@ export interface Runtime {
 /** Starts containerd and a registry. */
 export async function startRuntime(stateDir: string, tools: Tools, signal?: AbortSignal): Promise<Runtime> {
   mkdirSync(join(stateDir, 'run'), { recursive: true })
-  mkdirSync(join(stateDir, 'etc', 'cni'), { recursive: true })
+  for (const folder of [join(stateDir, 'etc', 'cni'), registryHosts(stateDir)]) mkdirSync(folder, { recursive: true })
   const config = join(stateDir, 'etc', 'containerd.toml')
   writeFileSync(config, renderContainerdConfig(stateDir, tools.program('runc')))
   writeFileSync(join(stateDir, 'etc', 'cni', '10-box.conflist'), renderCniConfig(stateDir))
@@ -70,17 +75,21 @@ export async function startRuntime(stateDir: string, tools: Tools, signal?: Abor
 
 async function startRegistry(stateDir: string, tools: Tools): Promise<string> {
   const registry = `127.0.0.1:${await freePort()}`
-  const config = join(stateDir, 'etc', 'registry.yaml')
+  await startProcess(registrySpec(stateDir, tools, 'registry', { addr: registry }))
+  return registry
+}
+
+/** A registry with the cluster's images; `http` is the part of its settings that says where and how it answers. */
+export function registrySpec(stateDir: string, tools: Tools, name: string, http: object): ProcessSpec {
+  const config = join(stateDir, 'etc', `${name}.yaml`)
   const settings = {
     version: 0.1,
     log: { level: 'warn', accesslog: { disabled: true } },
     storage: { filesystem: { rootdirectory: join(stateDir, 'registry') } },
-    http: { addr: registry },
+    http,
   }
   writeFileSync(config, JSON.stringify(settings))
-  const command = tools.program('docker-registry')
-  await startProcess({ name: 'registry', command, args: ['serve', config], stateDir })
-  return registry
+  return { name, command: tools.program('docker-registry'), args: ['serve', config], stateDir }
 }
 
 function registryAnswers(stateDir: string, registry: string, signal?: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { together } from './command.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { nodeName } from './credentials.ts'
+import { dnsServiceIp, nodeName } from './credentials.ts'
 import { readyNodes } from './kwok.ts'
 import { nodeIp, podCidr } from './node-network.ts'
 import { containerdSocket } from './node-runtime.ts'
@@ -15,7 +15,7 @@ interface KubeletPorts {
   healthPort: number
 }
 
-function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts): object {
+function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts, names: boolean): object {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -35,6 +35,8 @@ function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts): ob
     volumePluginDir: join(stateDir, 'kubelet', 'volume-plugins'),
     resolvConf: join(stateDir, 'etc', 'resolv.conf'),
     clusterDomain: 'cluster.local',
+    // Whoever asks where nobody answers waits for it; without an address it fails at once.
+    clusterDNS: names ? [dnsServiceIp] : [],
     serializeImagePulls: false,
     maxPods: 240,
     // A machine may have cgroup v1, no systemd, swap, and no CAP_SYS_RESOURCE: none of them shall keep the kubelet away.
@@ -79,21 +81,23 @@ export interface NodeOptions {
   stateDir: string
   tools: Tools
   plane: ControlPlane
+  /** Whether pods are told to ask for names at the address of the cluster's DNS, which the caller brings. */
+  names?: boolean | undefined
   signal?: AbortSignal | undefined
 }
 
 /** Starts kubelet and kube-proxy on a runtime that is ready; resolves when the node is Ready and services are routed. */
 export async function startNode(options: NodeOptions): Promise<void> {
   mkdirSync(join(options.stateDir, 'kubelet'), { recursive: true })
-  // Names are not resolved: an empty file keeps the machine's own servers out of pods.
+  // Names outside are not resolved: an empty file keeps the machine's own servers out of pods.
   writeFileSync(join(options.stateDir, 'etc', 'resolv.conf'), '')
   await together(startKubelet(options), startProxy(options))
 }
 
-async function startKubelet({ stateDir, tools, plane, signal }: NodeOptions): Promise<void> {
+async function startKubelet({ stateDir, tools, plane, names = false, signal }: NodeOptions): Promise<void> {
   const config = join(stateDir, 'etc', 'kubelet.yaml')
   const ports = { port: await freePort(), healthPort: await freePort() }
-  writeFileSync(config, JSON.stringify(kubeletConfig(stateDir, ports)))
+  writeFileSync(config, JSON.stringify(kubeletConfig(stateDir, ports, names)))
   const args = [
     `--config=${config}`,
     `--kubeconfig=${plane.credentials.kubeconfig('node')}`,

@@ -17,6 +17,8 @@ export type Need =
   | 'node'
   | 'engine'
   | 'image'
+  | 'builder'
+  | 'names'
   | 'java'
   | 'prometheus'
   | 'python'
@@ -58,6 +60,8 @@ const debianParts: Record<Need, DebianPart[]> = {
     debianProgram('libc-bin', 'ldd'),
   ],
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
+  builder: [debianProgram('buildah')],
+  names: [],
   java: [debianProgram('default-jre-headless', 'java')],
   prometheus: [debianProgram('prometheus', 'promtool')],
   python: [debianProgram('python3'), pythonVenv],
@@ -75,6 +79,8 @@ const goParts: Record<Need, GoProgram[]> = {
   node: ['kubelet', 'kube-proxy'],
   engine: [],
   image: [],
+  builder: [],
+  names: ['coredns'],
   java: [],
   prometheus: [],
   python: [],

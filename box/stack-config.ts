@@ -54,10 +54,10 @@ export const labCommand = [
 ]
 
 /** Sends labs to KWOK's nodes, which nothing else comes to. */
-const kwokPlacement: ConfigInput['lab'] = {
+export const kwokPlacement = {
   nodeSelector: { type: 'kwok' },
   tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' }],
-}
+} satisfies ConfigInput['lab']
 
 export interface ConfigPlan {
   readonly redisUrl: string
@@ -83,12 +83,18 @@ export function stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, override
   }
 }
 
+/** The users as the file of the identity provider `static`. */
+export const formatUsers = (users: DemoUsers): string =>
+  formatTokens({ tokens: Object.entries(users).map(([name, user]) => tokenRecord(name, user)) })
+
+/** A new sealing key, as the file that `sealing.keyFiles` names. */
+export const makeSealingKey = (): string => `${randomBytes(32).toString('base64')}\n`
+
 /** Writes the configuration, the tokens and a new sealing key, readable by this user alone; returns the path of the first. */
 export async function writeConfig(folder: string, config: ConfigInput, users: DemoUsers): Promise<string> {
-  const tokens = formatTokens({ tokens: Object.entries(users).map(([name, user]) => tokenRecord(name, user)) })
   const mode = 0o600
-  await writeFile(join(folder, 'tokens.yaml'), tokens, { mode })
-  await writeFile(join(folder, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
+  await writeFile(join(folder, 'tokens.yaml'), formatUsers(users), { mode })
+  await writeFile(join(folder, 'sealing.key'), makeSealingKey(), { mode })
   const file = join(folder, 'skylab.yaml')
   await writeFile(file, stringify(config, { version: '1.1' }), { mode })
   return file

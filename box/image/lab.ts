@@ -1,14 +1,10 @@
 /** The image that labs of the demo run: a real JupyterLab, made from Debian and PyPI alone, kept from run to run. */
-
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '../command.ts'
-import { withLock } from '../lock.ts'
-import { cacheFolder } from '../paths.ts'
 import type { Progress } from '../progress.ts'
+import { cachedImage } from './cached.ts'
 import { type ImageConfig, writeLayout } from './layout.ts'
 import { bootstrap, installPython, prune, SUITE, VENV } from './rootfs.ts'
 
@@ -26,46 +22,31 @@ const config: ImageConfig = {
 }
 
 const compression = 'zstd'
+const packages = ['python3-venv', 'ca-certificates', 'procps']
 
 /** The folder of the image as an OCI layout; built when this version of it is not in the cache. */
 export async function labImage(progress: Progress, signal?: AbortSignal): Promise<string> {
-  const folder = join(cacheFolder(), 'images')
-  const key = await imageKey()
-  const layout = join(folder, `lab-${key}`)
-  if (existsSync(layout)) return layout
-  await mkdir(folder, { recursive: true })
-  const onWait = () => progress.say('Waiting for another run that builds the JupyterLab image')
-  await withLock(`image ${layout}`, () => buildOnce(folder, key, layout, progress, signal), { signal, onWait })
-  return layout
+  const files = await Promise.all(recipe.map(name => readFile(new URL(name, import.meta.url))))
+  const build = (out: string, work: string) => buildLab(out, join(work, 'rootfs'), progress, signal)
+  return cachedImage(
+    { name: 'lab', recipe: [JSON.stringify({ config, compression }), ...files], build },
+    progress,
+    signal,
+  )
 }
 
-/** What a killed build left is replaced. */
-async function buildOnce(folder: string, key: string, layout: string, progress: Progress, signal?: AbortSignal) {
-  if (existsSync(layout)) return
-  const rootfs = join(folder, `build-${key}`)
-  await rm(rootfs, { recursive: true, force: true })
-  try {
-    const mirror = await debianMirror()
-    await progress.part(`JupyterLab image: Debian ${SUITE}`, () => bootstrap({ rootfs, mirror, signal }))
-    await progress.part('JupyterLab image: Python packages', () => installPython({ rootfs, requirements, signal }))
-    await progress.part('JupyterLab image: layer', async () => {
-      await prune(rootfs)
-      await writeLayout({ rootfs, out: layout, name: 'lab', config, compression })
-    })
-  } finally {
-    await rm(rootfs, { recursive: true, force: true })
-  }
-}
-
-/** The image's version: a digest of its recipe. */
-export async function imageKey(): Promise<string> {
-  const hash = createHash('sha256').update(process.arch + JSON.stringify({ config, compression }))
-  for (const name of recipe) hash.update(await readFile(new URL(name, import.meta.url)))
-  return hash.digest('hex').slice(0, 16)
+async function buildLab(out: string, rootfs: string, progress: Progress, signal?: AbortSignal): Promise<void> {
+  const mirror = await debianMirror()
+  await progress.part(`JupyterLab image: Debian ${SUITE}`, () => bootstrap({ rootfs, mirror, packages, signal }))
+  await progress.part('JupyterLab image: Python packages', () => installPython({ rootfs, requirements, signal }))
+  await progress.part('JupyterLab image: layer', async () => {
+    await prune(rootfs)
+    await writeLayout({ rootfs, out, name: 'lab', config, compression })
+  })
 }
 
 /** The Debian archive that this machine's apt uses. */
-async function debianMirror(): Promise<string> {
+export async function debianMirror(): Promise<string> {
   const fields = ['--format', '$(CODENAME) $(REPO_URI)', 'Created-By: Packages', 'Label: Debian']
   return chooseMirror(await run('apt-get', ['indextargets', ...fields]))
 }

@@ -9,7 +9,6 @@ import { basename, join } from 'node:path'
 import { runConfined } from './confined.ts'
 
 export const SUITE = 'bookworm'
-const PACKAGES = ['python3-venv', 'ca-certificates', 'procps']
 /** Where the Python packages live in the image. */
 export const VENV = '/opt/lab'
 
@@ -48,13 +47,20 @@ export interface Tree {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Puts Debian's base and Python into an empty or missing folder; `mirror` is the address of a Debian archive. */
-export async function bootstrap({ rootfs, signal, mirror }: Tree & { mirror: string }): Promise<void> {
+export interface DebianTree extends Tree {
+  /** The address of a Debian archive. */
+  readonly mirror: string
+  /** Beside those that Debian's base cannot be without. */
+  readonly packages: readonly string[]
+}
+
+/** Puts Debian's base and some packages into an empty or missing folder. */
+export async function bootstrap({ rootfs, mirror, packages, signal }: DebianTree): Promise<void> {
   const settings = join(rootfs, 'etc', 'dpkg', 'dpkg.cfg.d')
   await mkdir(settings, { recursive: true })
   // Nothing is lost with a half-made tree, and on a slow disk syncing each file takes most of the time.
   await writeFile(join(settings, 'build'), 'force-unsafe-io\n')
-  const include = `--include=${PACKAGES.join(',')}`
+  const include = `--include=${packages.join(',')}`
   await runConfined('debootstrap', ['--variant=minbase', include, SUITE, rootfs, mirror], { signal })
   await rm(join(settings, 'build'))
 }

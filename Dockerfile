@@ -1,0 +1,44 @@
+# The controller: Node, the C libraries that it needs, production packages, the source. No shell, no package manager.
+#
+#   docker build -t skylab .        BASE is pulled
+#   npm run image                   nothing is pulled: BASE is made by debootstrap, the builder is buildah
+#
+# BASE is where it is put together: any image with npm, glibc 2.34 or newer and Debian's tools. Only its C libraries get
+# into the result. The secret `npmrc`, if given, says which registry to ask, and does not.
+ARG BASE=docker.io/library/node:24-bookworm-slim
+
+FROM ${BASE} AS build
+WORKDIR /skylab
+COPY .npmrc package.json package-lock.json ./
+# As the lockfile says; `npm ci` would refuse it where the registry lacks the packages of other systems. Declarations and
+# source maps are for who writes code.
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    npm install --omit=dev --no-save --ignore-scripts --no-progress --loglevel=error \
+    && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete
+# The very Node that the tests run on, whatever the base has; its libraries; and a user to be.
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    name="node-linux-$(node -p process.arch)@$(node -p "require('./package.json').devDependencies.node")" \
+    && npm install --prefix /runtime --no-save --ignore-scripts --no-progress --loglevel=error "$name" \
+    && mkdir -p /image/usr/local/bin /image/etc \
+    && cp /runtime/node_modules/node-linux-*/bin/node /image/usr/local/bin/node \
+    && ldd /image/usr/local/bin/node | grep -o '/[^ ]*' | xargs -I '{}' cp -L --parents '{}' /image \
+    && echo 'skylab:x:65532:65532::/:/usr/sbin/nologin' > /image/etc/passwd \
+    && echo 'skylab:x:65532:' > /image/etc/group \
+    && echo 'hosts: files dns' > /image/etc/nsswitch.conf
+COPY src src
+# What is compiled beforehand for this user is not compiled at each start, which takes half the time.
+RUN mkdir /compiled && chown 65532:65532 /compiled \
+    && NODE_COMPILE_CACHE=/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
+       /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/src/main.ts'); await import('/skylab/src/serve.ts')"
+
+FROM scratch
+COPY --from=build /image /
+COPY --from=build /skylab/node_modules /skylab/node_modules
+COPY --from=build /compiled /skylab/compiled
+COPY package.json /skylab/
+COPY src /skylab/src
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
+USER 65532:65532
+EXPOSE 8080
+ENTRYPOINT ["/usr/local/bin/node", "/skylab/src/main.ts"]
+CMD ["serve", "--config", "/etc/skylab/config/skylab.yaml"]

@@ -1,0 +1,96 @@
+/** What this run adds to the overlay `demo` of k8s/: images, secrets, and where labs' images and nodes are. */
+import { randomBytes } from 'node:crypto'
+import { copyFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { k8sFolder } from '../kustomize.ts'
+import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack-config.ts'
+import type { ImageReferences } from './images.ts'
+import type { PodRegistry } from './registry.ts'
+
+const overlay = join(k8sFolder, 'overlays', 'demo')
+const namespace = 'skylab'
+
+export interface OverlayPlan {
+  /** A new folder. */
+  readonly folder: string
+  readonly images: ImageReferences
+  readonly registry: PodRegistry
+  /** Repository and tag of labs. */
+  readonly labs: Pick<NonNullable<ConfigInput['images']>, 'docker' | 'recommendedTag'>
+  readonly users: DemoUsers
+}
+
+export interface Overlay {
+  /** To be given to `kubectl kustomize`. */
+  readonly folder: string
+  readonly redisPassword: string
+}
+
+/** Writes a kustomization over the overlay; its secrets are new ones. */
+export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
+  const { folder, images, registry, users } = plan
+  await mkdir(folder, { mode: 0o700 })
+  const redisPassword = randomBytes(24).toString('hex')
+  const secrets: Record<string, string> = {
+    'sealing.key': makeSealingKey(),
+    password: redisPassword,
+    'requirepass.conf': `requirepass ${redisPassword}\n`,
+    'tokens.yaml': formatUsers(users),
+  }
+  for (const [name, text] of Object.entries(secrets)) await writeFile(join(folder, name), text, { mode: 0o600 })
+  await copyFile(registry.authority, join(folder, 'ca.crt'))
+  await placeLabs(plan, 'real')
+  const kustomization = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    // It takes no absolute paths.
+    resources: [relative(await realpath(folder), await realpath(overlay))],
+    images: [image('skylab', images.controller), image('docker.io/library/redis', images.redis)],
+    configMapGenerator: [
+      { name: 'skylab-config', namespace, behavior: 'replace', files: ['skylab.yaml'] },
+      { name: 'registry-authority', namespace, files: ['ca.crt'] },
+    ],
+    secretGenerator: [
+      { name: 'skylab-sealing', namespace, files: ['sealing.key'] },
+      { name: 'skylab-redis', namespace, files: ['password', 'requirepass.conf'] },
+      { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
+    ],
+    patches: [{ target: { kind: 'Deployment', name: 'skylab' }, patch: JSON.stringify(trustRegistry) }],
+  }
+  await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization))
+  return { folder, redisPassword }
+}
+
+/** Says to which nodes labs go; takes effect when the overlay is applied again. */
+export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 'real' | 'kwok'): Promise<void> {
+  const config: ConfigInput = parse(await readFile(join(overlay, 'skylab.yaml'), 'utf8'), { version: '1.1' })
+  const changed: ConfigInput = {
+    ...config,
+    images: { registry: registry.address, ...labs },
+    lab: { ...config.lab, ...(nodes === 'kwok' ? kwokPlacement : {}) },
+  }
+  await writeFile(join(folder, 'skylab.yaml'), stringify(changed, { version: '1.1' }))
+}
+
+/** As kustomize wants it: by what name the manifests call an image, and what it shall be. */
+function image(name: string, reference: string): object {
+  const [newName, digest] = reference.split('@')
+  return { name, newName, digest }
+}
+
+const trustRegistry = [
+  add('/spec/template/spec/volumes/-', { name: 'registry-authority', configMap: { name: 'registry-authority' } }),
+  add('/spec/template/spec/containers/0/volumeMounts/-', {
+    name: 'registry-authority',
+    mountPath: '/etc/skylab/registry-authority',
+    readOnly: true,
+  }),
+  add('/spec/template/spec/containers/0/env', [
+    { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/skylab/registry-authority/ca.crt' },
+  ]),
+]
+
+function add(path: string, value: unknown): object {
+  return { op: 'add', path, value }
+}
