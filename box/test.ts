@@ -41,7 +41,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
     progress,
     signal,
     logsFolder,
-    rightsName: options.whole ? 'test' : undefined,
+    rightsName: options.whole && !options.cluster ? 'test' : undefined,
   }
   if (options.cluster) return stay(context)
   rmSync(logsFolder, { recursive: true, force: true })
