@@ -69,6 +69,17 @@ const podFails: Story = async (fleet, user, lost) => {
   expect(events.filter(({ event }) => event === 'error')).toHaveLength(1)
 }
 
+/** Somebody scrapes every replica. */
+const scrape: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const landed = lost()
+  const texts = await Promise.all(fleet.urls.map(async url => (await fetch(`${url}/metrics`)).text()))
+  await landed
+  for (const text of texts) expect(text).toMatch(/^skylab_labs\{status="running"\} [1-9]/m)
+}
+
 /** A replica that drains gives its leases back. */
 const handOver: Story = async (fleet, user, lost) => {
   const arm = await wave.halfMade(fleet, user, fleet.anyUrl())
@@ -131,6 +142,7 @@ const ofCompares = ['begin-compare', 'settle-lab', 'end-compare', 'renew-lease',
 const others: readonly (readonly [string, Story])[] = [
   ...ofReading.map(command => [command, creation] as const),
   ['settle-pod', podFails],
+  ['count-labs', scrape],
   ['release-lease', handOver],
   ...ofCompares.map(command => [command, compare] as const),
   ['free-lease', stillBeat],

@@ -1,4 +1,7 @@
-/** Faults in which nothing is timed to the second: all at once, each with a fleet of its own. */
+/** Faults in which nothing is timed to the second: all at once, each with a fleet of its own; what takes longest begins. */
+import './poison.cases.ts'
+import './sealing.cases.ts'
+import './lost-reply.cases.ts'
 import './conflicts.cases.ts'
 import './emptied.cases.ts'
 import './hop.cases.ts'
@@ -6,9 +9,6 @@ import './keys.cases.ts'
 import './lease-model.cases.ts'
 import './letting-go.cases.ts'
 import './linear.cases.ts'
-import './lost-reply.cases.ts'
-import './poison.cases.ts'
-import './sealing.cases.ts'
 import './spin.cases.ts'
 import './woken.cases.ts'
 import './worst.cases.ts'
