@@ -14,6 +14,9 @@ const blindMs = 30_000
 /** The longest request, after which it lets others compare, and as long again for a busy machine. */
 const givenUpMs = 20_000
 
+/** Of a deletion, from its acceptance: Kubernetes may still be removing the hundreds of namespaces of attacks before. */
+const deadlineMs = 180_000
+
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)))
 
 /**
@@ -82,11 +85,12 @@ async function loseAmid(fight: Fight): Promise<void> {
   await pause(blindAtMs + blindMs - performance.now())
   fleet.ways(blind).kubernetes.resume()
   for (const user of [doomed, newcomer]) {
-    if ((await user.follow()).outcome !== 'complete') fight.violation(`P3 the operation of ${user.username} failed`)
+    if ((await user.follow({ limitMs: deadlineMs })).outcome !== 'complete')
+      fight.violation(`P3 the operation of ${user.username} failed`)
   }
   await endTraffic(fight, all, lostAtMs)
   await expectKept(fight, fleet, kept)
   await wave.expectNothingLeft(fleet, [...kept.map(({ user }) => user), doomed, newcomer])
 }
 
-if (isWhole) attack('T7 FLUSHALL amid a blind, a stopped and a starting replica', loseAmid, { limitMs: 180_000 })
+if (isWhole) attack('T7 FLUSHALL amid a blind, a stopped and a starting replica', loseAmid, { limitMs: 360_000 })
