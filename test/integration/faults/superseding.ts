@@ -36,10 +36,11 @@ export async function strikeSuperseded(
     // Its lease ran on, or it was let go of already: else another owner has come before the blow.
     if (struckAtMs - mark.atMs < wave.ttlMs / 2) fight.landed()
     const through = user.at(fleet.url((struck + 1) % fleet.size))
-    const { outcome } = await through.follow()
+    const { outcome, op } = await through.follow()
     expect([point, outcome]).toEqual([point, 'complete'])
-    const begunAtMs = (await wave.resumptions(fleet, mark.atMs)).get(user.username)!
-    wave.expectInTime(fight, [{ ms: begunAtMs - mark.atMs }])
+    // The deletion may have begun before its predecessor's owner was struck.
+    const begunAtMs = (await wave.resumptions(fleet, 0, op)).get(user.username)!
+    wave.expectInTime(fight, [{ ms: Math.max(0, begunAtMs - mark.atMs) }])
     arm.release()
     if (signal === 'SIGSTOP') await fleet.kill(struck, 'SIGCONT')
     await fleet.ready()

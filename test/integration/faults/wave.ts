@@ -158,13 +158,14 @@ export async function logged(fleet: Fleet, index: number, msg: string): Promise<
   return lines.map(text => JSON.parse(text) as Line).map(line => ({ line, atMs: Date.parse(line.time) }))
 }
 
-/** When each operation was first resumed, or begun where nobody had, after a moment; by user. */
-export async function resumptions(fleet: Fleet, afterMs: number): Promise<ReadonlyMap<string, number>> {
+/** When each operation, or the one named, was first resumed, or begun where nobody had, after a moment; by user. */
+export async function resumptions(fleet: Fleet, afterMs: number, op?: number): Promise<ReadonlyMap<string, number>> {
   const replicas = Array.from({ length: fleet.size }, (_, i) => i)
   const signs = ['operation resumed', 'step']
   const all = await Promise.all(replicas.flatMap(i => signs.map(sign => logged(fleet, i, sign))))
-  const sorted = all.flat().sort((a, b) => b.atMs - a.atMs)
-  return new Map(sorted.filter(({ atMs }) => atMs >= afterMs).map(({ line, atMs }) => [line.user!, atMs]))
+  const about = all.flat().filter(({ line, atMs }) => atMs >= afterMs && (op === undefined || line.op === op))
+  const sorted = about.sort((a, b) => b.atMs - a.atMs)
+  return new Map(sorted.map(({ line, atMs }) => [line.user!, atMs]))
 }
 
 /** How it must end, by the story; by the audit log each object was made once. */
