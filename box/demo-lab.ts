@@ -3,7 +3,8 @@ import { Redis } from 'ioredis'
 import type { LabEvent } from '../src/domain.ts'
 import { Keys } from '../src/store/keys.ts'
 import { waitUntil } from './api-client.ts'
-import type { LabClient } from './demo-client.ts'
+import { EventBar } from './demo-bar.ts'
+import { LabClient } from './demo-client.ts'
 import type { Kubectl } from './kubectl.ts'
 
 /** A lab that runs, as the demo reports it. */
@@ -22,6 +23,23 @@ export interface LabDemo {
   readonly admin: Pick<LabClient, 'status' | 'delete'>
   readonly kubectl: Kubectl
   readonly show: (event: LabEvent) => void
+}
+
+export interface LabDemoParts {
+  readonly username: string
+  readonly url: string
+  /** With the administrator, under `admin`. */
+  readonly users: Readonly<Record<string, { readonly token: string }>>
+  readonly kubectl: Kubectl
+  /** Stdout belongs to one line of JSON: events are shown on stderr. */
+  readonly json: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+export function makeLabDemo({ username, url, users, kubectl, json, signal }: LabDemoParts): LabDemo {
+  const bar = new EventBar(json ? process.stderr : process.stdout)
+  const client = (name: string) => new LabClient({ url, token: users[name]!.token, signal })
+  return { username, client: client(username), admin: client('admin'), kubectl, show: event => bar.show(event) }
 }
 
 /** How long service addresses may lag behind a pod that is ready. */

@@ -1,9 +1,7 @@
 // From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
 import { systemClock } from '../src/clock.ts'
 import { labNames } from '../src/labs/names.ts'
-import { EventBar } from './demo-bar.ts'
-import { LabClient } from './demo-client.ts'
-import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from './demo-lab.ts'
+import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, makeLabDemo, spawnLab } from './demo-lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
 import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
@@ -73,15 +71,8 @@ async function show(context: Context, setup: number): Promise<DemoReport> {
 const wouldStay = ({ options, stack }: Context) => options.once || stack.cluster.provider === 'yours'
 
 function labDemo({ options, stack, tools }: Context, signal?: AbortSignal): LabDemo {
-  const bar = new EventBar(options.json ? process.stderr : process.stdout)
-  const client = (name: string) => new LabClient({ url: stack.url, token: stack.users[name]!.token, signal })
-  return {
-    username,
-    client: client(username),
-    admin: client('admin'),
-    kubectl: createKubectl(tools, stack.cluster.kubeconfig, stack.cluster.stateDir),
-    show: event => bar.show(event),
-  }
+  const kubectl = createKubectl(tools, stack.cluster.kubeconfig, stack.cluster.stateDir)
+  return makeLabDemo({ username, url: stack.url, users: stack.users, kubectl, json: options.json, signal })
 }
 
 async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number }> {

@@ -1,9 +1,7 @@
 /** `npm run demo -- --in-cluster`: the main job through the Service of an installation in the cluster itself. */
 import { systemClock } from '../../src/clock.ts'
 import { labNames } from '../../src/labs/names.ts'
-import { EventBar } from '../demo-bar.ts'
-import { LabClient } from '../demo-client.ts'
-import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, spawnLab } from '../demo-lab.ts'
+import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, makeLabDemo, spawnLab } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
 import { formatLab, roundSeconds } from '../demo-report.ts'
 import { aborted } from '../program.ts'
@@ -110,15 +108,8 @@ async function show(
 }
 
 function labDemo({ options, stack, signal }: Context): LabDemo {
-  const bar = new EventBar(options.json ? process.stderr : process.stdout)
-  const client = (name: string) => new LabClient({ url: stack.url, token: stack.users[name]!.token, signal })
-  return {
-    username,
-    client: client(username),
-    admin: client('admin'),
-    kubectl: stack.kubectl,
-    show: event => bar.show(event),
-  }
+  const { url, users, kubectl } = stack
+  return makeLabDemo({ username, url, users, kubectl, json: options.json, signal })
 }
 
 async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number }> {
