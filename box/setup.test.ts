@@ -22,6 +22,8 @@ afterEach(() => {
   vi.unstubAllEnvs()
   vi.restoreAllMocks()
   vi.doUnmock('./debian.ts')
+  // What was loaded here has seen our PATH and our debian.ts.
+  vi.resetModules()
   present.clear()
   installed.length = 0
 })

@@ -115,6 +115,15 @@ async function expectMade(scene: Scene, isAdopted: boolean, stood: KubeObject): 
   expect(metadata.uid === stood.metadata.uid).toBe(isAdopted)
 }
 
+/** One of each further kind, as an older creation's late write leaves it: made way for by its UID. */
+async function olderObject(fleet: Fleet, step: string, object: object): Promise<Scene> {
+  const scene = await creating(fleet, step)
+  const metadata = { name: `nb-${scene.user.username}`, namespace: scene.namespace, labels: {} }
+  const marked = withOwnership({ ...object, metadata } as KubeObject, scene.op - 1, scene.namespaceUid!)
+  await expectMade(scene, false, await put(scene, marked))
+  return scene
+}
+
 /** A ConfigMap that is being deleted and cannot go: the creation comes back to it until it can. */
 async function awaitedObject(fleet: Fleet, opOf: (op: number) => number): Promise<Scene> {
   const scene = await creating(fleet, 'configmap-nss')
@@ -210,6 +219,15 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
     await expectMade(scene, false, await put(scene, configMap(scene, scene.op - 1, scene.namespaceUid!)))
     return scene
   },
+  'Secret of an older op: removed': fleet => olderObject(fleet, 'secret', { apiVersion: 'v1', kind: 'Secret' }),
+  'NetworkPolicy of an older op: removed': fleet =>
+    olderObject(fleet, 'networkpolicy', {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      spec: { podSelector: {} },
+    }),
+  'Service of an older op: removed': fleet =>
+    olderObject(fleet, 'service', { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 8888 }] } }),
   'object of this op and another namespace: removed': async fleet => {
     const scene = await creating(fleet, 'configmap-nss')
     const { metadata } = await fleet.world.kube.get('Namespace', 'default')
