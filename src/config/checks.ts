@@ -1,4 +1,5 @@
 /** What one key of the configuration demands of another. */
+import { secretProblems, volumeProblems } from './lab-checks.ts'
 import type { Config } from './schema.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
@@ -6,7 +7,15 @@ const promisedSizes = ['small', 'medium', 'large']
 
 /** @returns one line for each demand that is not met */
 export function crossProblems(config: Config): string[] {
-  return [...identityProblems(config), ...sizeProblems(config), ...timeProblems(config), ...limitProblems(config)]
+  return [
+    ...identityProblems(config),
+    ...imageProblems(config),
+    ...sizeProblems(config),
+    ...volumeProblems(config),
+    ...secretProblems(config),
+    ...timeProblems(config),
+    ...limitProblems(config),
+  ]
 }
 
 /** @returns what an operator should know although it is permitted */
@@ -36,6 +45,10 @@ function identityProblems({ identity }: Config): string[] {
   // Routes of administrators come without a token, so nothing else would tell the ingress from anyone in the cluster.
   if (hasSecret || gafaelfawr.trustWithoutSecret) return []
   return ['identity.gafaelfawr.secretFiles: no secret shared with the ingress (trustWithoutSecret: true does without)']
+}
+
+function imageProblems({ images }: Config): string[] {
+  return images.docker && images.gar ? ['images.gar: contradicts images.docker'] : []
 }
 
 function sizeProblems({ lab }: Config): string[] {

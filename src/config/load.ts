@@ -26,6 +26,10 @@ export interface Settings {
   readonly tokens: readonly TokenRecord[]
   /** Of the provider `gafaelfawr`: what the ingress may send to be known. */
   readonly ingressSecrets: readonly string[]
+  /** PEM of `images.caFile`. */
+  readonly registryAuthorities?: string
+  /** What `images.credentialsFile` holds, as JSON that was found to be an object. */
+  readonly registryCredentials?: string
   /** What an operator should be told although it is permitted. */
   readonly warnings: readonly string[]
 }
@@ -48,6 +52,8 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
+  const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
+  const registryCredentials = await readCredentials(config, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
   return {
     config: {
@@ -61,6 +67,8 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
     tracingHeaders,
     tokens,
     ingressSecrets,
+    ...(registryAuthorities !== undefined && { registryAuthorities }),
+    ...(registryCredentials !== undefined && { registryCredentials }),
     warnings: configWarnings(config),
   }
 }
@@ -154,6 +162,23 @@ async function readTracingHeaders(config: Config, reader: FileReader, problems: 
   // In no more words: what stands there may be a secret, also where it should be a name.
   if (!parsed?.success) problems.push(`${name}: is no YAML of headers by name`)
   return parsed?.data ?? {}
+}
+
+async function readCredentials(config: Config, reader: FileReader, problems: string[]): Promise<string | undefined> {
+  const key = 'images.credentialsFile'
+  const text = await reader.text(key, config.images.credentialsFile)
+  // In no more words: what stands there is a secret.
+  if (text !== undefined && !isJsonObject(text)) problems.push(`${key}: is no JSON object`)
+  return text
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
 }
 
 async function readTokens(config: Config, reader: FileReader, problems: string[]): Promise<readonly TokenRecord[]> {

@@ -42,6 +42,8 @@ describe('the example', () => {
       'ingress-secret': 'not-a-secret-but-long-enough\n',
       'sealing.key': key(1),
       'sealing-old.key': key(2),
+      'registry-ca.pem': '-----BEGIN CERTIFICATE-----\n',
+      'registry-credentials.json': '{"auths": {}}\n',
       'otlp-headers.yaml': 'Authorization: Bearer not-a-secret\n',
     }
     for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)

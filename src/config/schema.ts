@@ -3,47 +3,14 @@
  * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
  */
 import { z } from 'zod'
-import { parseQuantity } from '../kube/quantity.ts'
+import { form } from './form.ts'
 import { identity } from './identity.ts'
+import { images } from './images.ts'
+import { lab } from './lab.ts'
 import { limits } from './limits.ts'
-
-const seconds = (value: number) => z.number().positive().default(value)
-const ms = (value: number) => z.number().int().positive().default(value)
-
-/** A quantity of memory; given out in bytes. */
-const memory = z
-  .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })
-  .transform((value, context) => {
-    try {
-      const bytes = Math.round(parseQuantity(value))
-      if (bytes > 0) return bytes
-      context.addIssue('must be more than nothing')
-    } catch {
-      context.addIssue('not a Kubernetes quantity')
-    }
-    return z.NEVER
-  })
-  .describe('a Kubernetes quantity, such as 4Gi, or bytes')
+import { ms, objectName, seconds } from './values.ts'
 
 const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
-
-const resources = z.strictObject({
-  cpu: z.number().positive().describe('CPUs'),
-  memory,
-})
-
-const size = z.strictObject({
-  limits: resources.describe('what a lab can use at most; a size fits a quota by them'),
-  requests: resources.optional().describe('what a node sets aside for it; default: a quarter of the limits'),
-})
-
-const toleration = z.strictObject({
-  key: z.string().optional().describe('of the taint; without one, any taint'),
-  operator: z.enum(['Exists', 'Equal']).optional().describe('default: Equal'),
-  value: z.string().optional().describe('of the taint, for Equal'),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('default: all of them'),
-  tolerationSeconds: z.number().int().optional().describe('how long NoExecute is put up with; default: for ever'),
-})
 
 const api = z.strictObject({
   host: z.string().default('0.0.0.0').describe('address to listen on'),
@@ -90,95 +57,13 @@ const kubernetes = z.strictObject({
     .optional()
     .describe('a file; default: the pod’s own ServiceAccount, never ~/.kube/config unasked'),
   context: z.string().optional().describe('which context of that file; default: its current one'),
+  namespace: objectName
+    .optional()
+    .describe(
+      'the controller’s own, where configured secrets are read and prepulling runs; default: its pod’s, or skylab',
+    ),
   requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
-})
-
-const images = z.strictObject({
-  registry: z.string().default('registry.hub.docker.com').describe('host of the registry, with its port if it has one'),
-  docker: z
-    .strictObject({ repository: z.string().describe('the one repository that labs are made of, without the registry') })
-    .default({ repository: 'lsstsqre/sciplat-lab' })
-    .describe('a registry that speaks the protocol of Docker Hub'),
-  recommendedTag: z.string().default('recommended').describe('tag of the image that `image_type: recommended` means'),
-  numReleases: z.number().int().min(0).default(1).describe('how many of the latest releases to prepull; no effect yet'),
-  numWeeklies: z.number().int().min(0).default(2).describe('how many of the latest weeklies to prepull; no effect yet'),
-  numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull; no effect yet'),
-  pins: z.array(z.string()).default([]).describe('tags to prepull, however old; no effect yet'),
-  cycle: z
-    .number()
-    .int()
-    .nullable()
-    .default(null)
-    .describe('only images of this cycle count, null for all; no effect yet'),
-  aliasTags: z
-    .array(z.string())
-    .default([])
-    .describe('tags that are other names of images, not images of their own; no effect yet'),
-  timeoutSeconds: seconds(5).describe('of one request to the registry'),
-})
-
-const lab = z.strictObject({
-  namespacePrefix: z
-    .string()
-    .regex(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/)
-    .default('nublado')
-    .describe(
-      'a user’s namespace is this, a hyphen and the user’s name; two installations on one cluster take different ones',
-    ),
-  command: z
-    .array(z.string())
-    .min(1)
-    .default(['jupyterhub-singleuser'])
-    .describe('what the lab’s container runs; it listens on port 8888'),
-  servicePrefix: z
-    .string()
-    .regex(/^\/([^\s]*\/)?$/)
-    .default('/')
-    .describe('where the lab answers when the request’s env has no JUPYTERHUB_SERVICE_PREFIX'),
-  defaultSize: z.string().default('small').describe('size of a lab whose request names none; one of `sizes`'),
-  sizes: z
-    .record(z.string().regex(/^[a-z][a-z0-9-]*$/), size)
-    .prefault({
-      small: { limits: { cpu: 1, memory: '4Gi' } },
-      medium: { limits: { cpu: 2, memory: '8Gi' } },
-      large: { limits: { cpu: 4, memory: '16Gi' } },
-    })
-    .describe('what labs may use, by name; bots are promised small, medium and large'),
-  env: z
-    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
-    .default({})
-    .describe('variables of every lab; they override what the controller and the request set'),
-  secretPatterns: z
-    .array(z.string())
-    .default(['*TOKEN*', '*SECRET*', '*PASSWORD*', '*_KEY'])
-    .describe('names of variables whose values are secret, any case, * for anything'),
-  nodeSelector: z.record(z.string(), z.string()).default({}).describe('labels of the nodes that labs may run on'),
-  tolerations: z
-    .array(toleration)
-    .default([])
-    .describe('taints of nodes that labs put up with, as Kubernetes has them'),
-  startupProbe: z
-    .enum(['http', 'tcp', 'none'])
-    .default('http')
-    .describe('by what a lab is known to answer: `GET <service prefix>/api`, an open port, or its process alone'),
-  secretsPath: z
-    .string()
-    .startsWith('/')
-    .default('/etc/skylab/secrets')
-    .describe('folder in the lab where the notebook token stands, in the file `token`'),
-  homePrefix: z.string().startsWith('/').default('/home').describe('a user’s home is this and the user’s name'),
-  imagePullPolicy: z
-    .enum(['Always', 'IfNotPresent'])
-    .default('IfNotPresent')
-    .describe('whether nodes ask the registry for an image that they have'),
-  terminationGraceSeconds: z
-    .number()
-    .int()
-    .min(0)
-    .default(30)
-    .describe('from the signal to end to the end of a lab that does not heed it'),
-  application: z.string().default('nublado-users').describe('the Argo CD application that labs appear under'),
 })
 
 const network = z.strictObject({
@@ -279,6 +164,7 @@ export const configSchema = z.strictObject({
   identity: identity.prefault({}).describe('Who may ask'),
   images: images.prefault({}).describe('What labs are made of'),
   lab: lab.prefault({}).describe('How labs are made'),
+  form: form.prefault({}).describe('The form by which users choose'),
   network: network.prefault({}).describe('Who reaches labs, and what labs reach'),
   times: times.prefault({}).describe('How long things may take, and how often they are looked at'),
   engine: engine.prefault({}).describe('How operations are shared among replicas'),

@@ -1,9 +1,10 @@
 /** Which image a request asks for: options to a tag or a digest of the configured repository. Pure. */
+import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { LabOptions } from '../domain.ts'
 import { invalid } from '../errors.ts'
 
-export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'recommendedTag'>
+export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar' | 'recommendedTag'>
 
 /** An image of the configured repository; it has a tag or a digest, or both. */
 export interface ImageRequest {
@@ -50,7 +51,7 @@ function imageOfType(images: ImageSettings, type: string): ImageRequest {
  */
 function parseImage(images: ImageSettings, text: string, option: keyof LabOptions): ImageRequest {
   const { name = '', tag, digest } = referenceForm.exec(text)?.groups ?? {}
-  if (!isOurs(images, name)) throw refused(option, `Only images of ${images.docker.repository} can be chosen`)
+  if (!isOurs(images, name)) throw refused(option, `Only images of ${repositoryOf(images)} can be chosen`)
   if (tag === undefined && digest === undefined) throw refused(option, 'The image has neither tag nor digest')
   if (digest !== undefined && !digestForm.test(digest)) throw refused(option, 'The digest is not valid')
   return {
@@ -60,9 +61,11 @@ function parseImage(images: ImageSettings, text: string, option: keyof LabOption
   }
 }
 
-function isOurs({ registry, docker }: ImageSettings, name: string): boolean {
+function isOurs(images: ImageSettings, name: string): boolean {
+  const { registry } = images
+  const repository = repositoryOf(images)
   const registries = dockerHub.includes(registry) ? dockerHub : [registry]
-  return name === docker.repository || registries.some(host => name === `${host}/${docker.repository}`)
+  return name === repository || registries.some(host => name === `${host}/${repository}`)
 }
 
 function checkTag(tag: string, option: keyof LabOptions): string {

@@ -1,5 +1,6 @@
 /** From a request's options to an image, resolved once: its digest is what the registry says at that moment. */
 import type { Clock } from '../clock.ts'
+import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { LabOptions, ResolvedImage } from '../domain.ts'
 import { unlessAborted } from '../kube/deadline.ts'
@@ -38,7 +39,7 @@ export class ImageResolver {
     this.#parts = parts
     this.#client = new ManifestClient({
       registry: images.registry,
-      repository: images.docker.repository,
+      repository: repositoryOf(images),
       clock,
       timeoutMs: images.timeoutSeconds * 1000,
     })
@@ -53,15 +54,15 @@ export class ImageResolver {
     const request = requestedImage(this.#parts.images, options)
     const found = await this.#look(request.digest ?? request.tag!, signal)
     if (found === 'missing') {
-      const { repository } = this.#parts.images.docker
+      const repository = repositoryOf(this.#parts.images)
       throw refused(request.option, `There is no image ${request.tag ?? request.digest} in ${repository}`)
     }
     return this.#resolved(request, request.digest ?? found.digest)
   }
 
   #resolved({ tag }: ImageRequest, digest: string | null): ResolvedImage {
-    const { registry, docker } = this.#parts.images
-    const reference = `${registry}/${docker.repository}${tag ? `:${tag}` : ''}${digest ? `@${digest}` : ''}`
+    const { images } = this.#parts
+    const reference = `${images.registry}/${repositoryOf(images)}${tag ? `:${tag}` : ''}${digest ? `@${digest}` : ''}`
     return { reference, tag: tag ?? '', digest, description: tag ? describeTag(tag) : `Image ${digest}` }
   }
 

@@ -1,0 +1,108 @@
+/** The blocks `images` and `images.prepull`: what labs are made of, where it comes from, who may have it. */
+import { z } from 'zod'
+import { seconds } from './values.ts'
+
+const repository = z.string().regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, { error: 'not the name of a repository' })
+const tag = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, { error: 'not a tag' })
+
+const docker = z.strictObject({
+  repository: repository.describe('the one repository that labs are made of, without the registry'),
+})
+
+const gar = z.strictObject({
+  repository: z.string().min(1).describe('repository within the project'),
+  image: z.string().min(1).describe('name of the image within the repository'),
+  projectId: z.string().min(1).describe('the Google project'),
+  location: z.string().min(1).describe('region of the repository, such as us-central1'),
+  endpoint: z
+    .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
+    .default('https://artifactregistry.googleapis.com')
+    .describe('where its REST API answers'),
+})
+
+const age = z.string().regex(/^[1-9]\d{0,4}[hdwmy]$/, { error: 'not an age such as 36h, 10d, 6w, 3m or 1y' })
+
+/** What the menu offers of one kind of images; all conditions must be met. */
+const filter = z.strictObject({
+  number: z.number().int().min(0).optional().describe('how many of the latest; default: all'),
+  age: age.optional().describe('not older than this: hours, days, weeks, months of 30 days or years of 365'),
+  cutoffDate: z.iso.datetime({ offset: true }).optional().describe('not older than this moment'),
+  cutoffVersion: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, { error: 'not a version such as 27.0.0' })
+    .optional()
+    .describe('not below this version'),
+  cutoffBuild: z.number().int().min(0).optional().describe('with a build, not below this one'),
+})
+
+/** Kinds of images as SQR-059 has them, without aliases and what follows no convention: those are always offered. */
+const menu = z.partialRecord(z.enum(['release', 'weekly', 'daily', 'releaseCandidate', 'experimental']), filter)
+
+const restriction = z.strictObject({
+  tags: z.array(z.string().min(1)).min(1).describe('tags that it concerns, * for anything'),
+  groups: z.array(z.string().min(1)).min(1).describe('of whom a user must be a member of one to have such an image'),
+})
+
+const prepull = z.strictObject({
+  enabled: z.boolean().default(true).describe('whether images are pulled onto nodes before anybody asks for them'),
+  timeoutSeconds: seconds(1800).describe('how long one pull may take on all nodes; after it, it has failed'),
+  retrySeconds: seconds(300).describe('from a failure to the next attempt; twice as long after each further one'),
+  maxRetrySeconds: seconds(14_400).describe('the longest time between two attempts'),
+  maxAtOnce: z.number().int().positive().default(2).describe('how many images are pulled at the same time'),
+})
+
+export const images = z.strictObject({
+  registry: z
+    .string()
+    .regex(/^[a-zA-Z0-9.-]+(:\d{1,5})?$|^\[[0-9a-fA-F:]+\](:\d{1,5})?$/, { error: 'not a host, with or without port' })
+    .default('registry.hub.docker.com')
+    .describe('host of the registry, with its port if it has one'),
+  docker: docker
+    .optional()
+    .describe(
+      'a registry that speaks the protocol of Docker Hub; default, without `gar`: the repository lsstsqre/sciplat-lab',
+    ),
+  gar: gar.optional().describe('Google Artifact Registry, in place of `docker`'),
+  recommendedTag: tag.default('recommended').describe('tag of the image that `image_type: recommended` means'),
+  numReleases: z.number().int().min(0).default(1).describe('how many of the latest releases to prepull'),
+  numWeeklies: z.number().int().min(0).default(2).describe('how many of the latest weeklies to prepull'),
+  numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull'),
+  pins: z.array(tag).default([]).describe('tags to prepull, however old'),
+  cycle: z.number().int().min(0).nullable().default(null).describe('only images of this cycle count, null for all'),
+  aliasTags: z.array(tag).default([]).describe('tags that are other names of images, not images of their own'),
+  menu: menu
+    .prefault({})
+    .describe(
+      'what the menu of the form offers, by release, weekly, daily, releaseCandidate, experimental; default: every tag',
+    ),
+  restrictions: z
+    .array(restriction)
+    .default([])
+    .describe('images that only members of some groups may have; a tag must satisfy each that concerns it'),
+  timeoutSeconds: seconds(5).describe('of one request to the registry'),
+  refreshIntervalSeconds: seconds(300).describe('how often one of the replicas reads the tags'),
+  maxTags: z.number().int().positive().default(100_000).describe('how many tags are read at most; more is a failure'),
+  plainHttp: z
+    .boolean()
+    .default(false)
+    .describe('whether the registry is spoken to without TLS; one on a loopback address always is'),
+  caFile: z.string().optional().describe('PEM: authorities beside the usual ones that vouch for the registry'),
+  credentialsFile: z
+    .string()
+    .optional()
+    .describe(
+      'a Docker config.json, or for `gar` the JSON key of a service account; default: the pull secret of `lab.secrets`, or for `gar` what Google’s libraries find',
+    ),
+  prepull: prepull.prefault({}).describe('how images get onto nodes'),
+})
+
+export type ImageConfig = z.infer<typeof images>
+
+/** Where labs come from when the configuration names neither `docker` nor `gar`. */
+const defaultRepository = 'lsstsqre/sciplat-lab'
+
+/** The one repository that labs are made of, as it stands in references behind the registry. */
+export function repositoryOf({ docker, gar }: Pick<ImageConfig, 'docker' | 'gar'>): string {
+  if (gar) return `${gar.projectId}/${gar.repository}/${gar.image}`
+  return docker?.repository ?? defaultRepository
+}

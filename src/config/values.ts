@@ -1,0 +1,54 @@
+/** Kinds of values that several blocks of the configuration have. */
+import { z } from 'zod'
+import { parseQuantity } from '../kube/quantity.ts'
+
+export const seconds = (value: number) => z.number().positive().default(value)
+export const ms = (value: number) => z.number().int().positive().default(value)
+
+/** A quantity of memory; given out in bytes. */
+export const memory = z
+  .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })
+  .transform((value, context) => {
+    try {
+      const bytes = Math.round(parseQuantity(value))
+      if (bytes > 0) return bytes
+      context.addIssue('must be more than nothing')
+    } catch {
+      context.addIssue('not a Kubernetes quantity')
+    }
+    return z.NEVER
+  })
+  .describe('a Kubernetes quantity, such as 4Gi, or bytes')
+
+/** What a container may use. */
+export const resources = z.strictObject({
+  cpu: z.number().positive().describe('CPUs'),
+  memory,
+})
+
+/** Limits and requests of a container. */
+export const containerResources = {
+  limits: resources.describe('what it can use at most'),
+  requests: resources.optional().describe('what a node sets aside for it; default: a quarter of the limits'),
+}
+
+/** The name of an object of Kubernetes. */
+export const objectName = z
+  .string()
+  .regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, { error: 'not a name that Kubernetes takes' })
+
+/** A key of a Secret or a ConfigMap, and the name of the file that it becomes. */
+export const dataKey = z
+  .string()
+  .regex(/^[-._a-zA-Z0-9]{1,253}$/, { error: 'not a key of a Secret or ConfigMap' })
+  .refine(key => !key.startsWith('..') && key !== '.', { error: 'not a key of a Secret or ConfigMap' })
+
+/** An absolute path without detours. */
+export const absolutePath = z
+  .string()
+  .regex(/^\/(?!.*\/\/)(?!.*\/\.{1,2}(\/|$))[^\0:]*$/, { error: 'not an absolute path without . and ..' })
+
+/** A path within a volume. */
+export const relativePath = z
+  .string()
+  .regex(/^(?!\/)(?!(.*\/)?\.\.(\/|$))[^\0]+$/, { error: 'not a relative path without ..' })
