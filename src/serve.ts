@@ -112,9 +112,9 @@ async function stop({ comparer, monitor, engine, policy, stopping }: Replica): P
   await Promise.all([comparer.stop(), policy.stop(), engine.drain()])
 }
 
-async function close({ leases, bell, watches, kube, connection, tracing }: Replica): Promise<void> {
+async function close({ leases, bell, watches, kube, connection, tracing, imageSource }: Replica): Promise<void> {
   await leases.close()
   bell.close()
-  await Promise.all([watches.stop(), kube.close(), tracing.close()])
+  await Promise.all([watches.stop(), kube.close(), tracing.close(), imageSource.close()])
   connection.close()
 }

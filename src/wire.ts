@@ -6,6 +6,7 @@ import type { Settings } from './config/load.ts'
 import { failpoint } from './failpoint.ts'
 import { createIdentity } from './identity/create.ts'
 import type { SourceOptions } from './identity/source.ts'
+import { createImageSource } from './images/create.ts'
 import { ImageResolver } from './images/registry.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
@@ -85,12 +86,18 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
+  const imageSource = createImageSource({
+    images: config.images,
+    clock,
+    authorities: settings.registryAuthorities,
+    credentials: async () => settings.registryCredentials,
+  })
   const labs = new Labs({
     config,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, clock),
     sealer,
-    images: new ImageResolver({ images: config.images, clock, log }),
+    images: new ImageResolver({ images: config.images, source: imageSource, clock, log }),
     log,
     metrics,
     tracing,
@@ -109,7 +116,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     metrics.identityRequestDuration.observe({ result }, seconds)
   const identity = createIdentity(settings, { clock, log, onRequest })
   const compared = () => store.labs.compared()
-  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, identity }
+  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, identity, imageSource }
   return { ...base, ...store, ...cluster, ...parts }
 }
 

@@ -20,7 +20,12 @@ export const fromMenu = 'use_image_from_dropdown'
 /** The registry of Docker Hub goes by all of these names. */
 const dockerHub = ['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io']
 
-const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+/** All names of a registry, whichever of them it is configured by. */
+export function registryNames(registry: string): readonly string[] {
+  return dockerHub.includes(registry) ? dockerHub : [registry]
+}
+
+export const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 export const digestForm = /^sha256:[0-9a-f]{64}$/
 const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$/s
 
@@ -62,10 +67,8 @@ function parseImage(images: ImageSettings, text: string, option: keyof LabOption
 }
 
 function isOurs(images: ImageSettings, name: string): boolean {
-  const { registry } = images
   const repository = repositoryOf(images)
-  const registries = dockerHub.includes(registry) ? dockerHub : [registry]
-  return name === repository || registries.some(host => name === `${host}/${repository}`)
+  return name === repository || registryNames(images.registry).some(host => name === `${host}/${repository}`)
 }
 
 function checkTag(tag: string, option: keyof LabOptions): string {

@@ -5,12 +5,13 @@ import type { Config } from '../config/schema.ts'
 import type { LabOptions, ResolvedImage } from '../domain.ts'
 import { unlessAborted } from '../kube/deadline.ts'
 import { displayNameOf } from './catalogue.ts'
-import { ManifestClient } from './manifests.ts'
 import type { ImageRequest } from './reference.ts'
 import { refused, requestedImage } from './reference.ts'
+import type { ImageSource } from './source.ts'
 
 export interface ImageResolverParts {
   readonly images: Config['images']
+  readonly source: ImageSource
   readonly clock: Clock
   readonly log: { warn(fields: object, message: string): void }
 }
@@ -30,19 +31,11 @@ const maxKnown = 500
 /** Finds images in the configured repository. One of them serves a whole process. */
 export class ImageResolver {
   readonly #parts: ImageResolverParts
-  readonly #client: ManifestClient
   readonly #known = new Map<string, Known>()
   readonly #asking = new Map<string, Promise<Known | 'missing'>>()
 
   constructor(parts: ImageResolverParts) {
-    const { images, clock } = parts
     this.#parts = parts
-    this.#client = new ManifestClient({
-      registry: images.registry,
-      repository: repositoryOf(images),
-      clock,
-      timeoutMs: images.timeoutSeconds * 1000,
-    })
   }
 
   /**
@@ -82,8 +75,8 @@ export class ImageResolver {
 
   async #askRegistry(reference: string): Promise<Known | 'missing'> {
     try {
-      const digest = await this.#client.digestOf(reference)
-      if (digest !== null) return this.#remember(reference, digest)
+      const manifest = await this.#parts.source.manifestOf(reference)
+      if (manifest) return this.#remember(reference, manifest.digest)
       this.#known.delete(reference)
       return 'missing'
     } catch (err) {
