@@ -7,6 +7,7 @@ import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
 import { annotations } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
+import { noSources } from '../labs/sources.ts'
 import { parseView } from '../labs/view.ts'
 import type { LabStore, Superseded } from '../store/labs.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -58,7 +59,7 @@ export class Labs implements LabService {
     }
     const choice = chooseLab(config.lab, caller, request.options)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options))
-    const plan = renderLab({ config, identity: caller, request, choice, image })
+    const plan = renderLab({ config, identity: caller, request, choice, image, sources: noSources })
     const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
     const nonce = randomUUID()
     const accepted = await accepting(span, 'accept-create', () =>
