@@ -4,25 +4,12 @@ import { expect, it } from 'vitest'
 import { parseYaml } from '../config/yaml.ts'
 import { createSteps } from '../ops/create.ts'
 import { asObject, asObjects } from './json.ts'
-import { all, render } from './testing-plan.ts'
+import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
 if (!('value' in example)) throw new Error('docs/examples/lab.yaml is no YAML')
-const { lab } = example.value as { lab: { volumes: { name: string }[]; mounts: object[] } }
-const each = lab.volumes.map(({ name }) => ({ volume: name, path: `/volumes/${name}` }))
-
-const plan = render({
-  config: { lab: { ...lab, application: 'our-labs', mounts: [...lab.mounts, ...each] } },
-  identity: {
-    groups: [{ name: 'simulations', id: 7 }, { name: 'physics' }],
-    quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 33 },
-  },
-  sources: {
-    secrets: { 'butler-credentials.yaml': 'YQ==' },
-    pullSecret: 'e30=',
-    configMaps: { site: { data: { 'site.txt': 'a' } } },
-  },
-})
+const { lab } = example.value as { lab: ExampleLab }
+const plan = renderEverything(lab, { application: 'our-labs' })
 
 it('is all of these, the pod last', () => {
   expect(all(plan).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([

@@ -68,6 +68,29 @@ export function render(changes: Changes = {}): LabPlan {
 /** The plan of a lab with this block `lab`. */
 export const renderWith = (lab: object, changes: Changes = {}): LabPlan => render({ ...changes, config: { lab } })
 
+/** The block `lab` of docs/examples. */
+export interface ExampleLab {
+  readonly volumes: readonly { readonly name: string }[]
+  readonly mounts: readonly object[]
+}
+
+/** A lab with everything configured at once: as in the example, with each of its volumes mounted. */
+export function renderEverything(lab: ExampleLab, changes: object = {}): LabPlan {
+  const each = lab.volumes.map(({ name }) => ({ volume: name, path: `/volumes/${name}` }))
+  return render({
+    config: { lab: { ...lab, mounts: [...lab.mounts, ...each], ...changes } },
+    identity: {
+      groups: [{ name: 'simulations', id: 7 }, { name: 'physics' }],
+      quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 33 },
+    },
+    sources: {
+      secrets: { 'butler-credentials.yaml': 'YQ==' },
+      pullSecret: 'e30=',
+      configMaps: { site: { data: { 'site.txt': 'a' }, binaryData: { 'site.bin': 'AA==' } } },
+    },
+  })
+}
+
 export const all = ({ namespace, objects }: LabPlan): KubeObject[] => [namespace, ...objects]
 
 /** The one object of a kind, by the name behind `nb-rra`. */
