@@ -8,6 +8,7 @@ import { asObject, asObjects } from './json.ts'
 import { projectNamespace } from './project.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { renderLab, withOwnership } from './render.ts'
+import { noSources } from './sources.ts'
 import { parseView } from './view.ts'
 
 const rra: Identity = {
@@ -49,7 +50,8 @@ function render(changes: Changes = {}) {
   const config: Config = configSchema.parse(changes.config ?? {})
   const identity = { ...rra, ...changes.identity }
   const request = { ...specRequest, ...changes.request }
-  return renderLab({ config, identity, request, choice: chooseLab(config.lab, identity, request.options), image })
+  const choice = chooseLab(config.lab, identity, request.options)
+  return renderLab({ config, identity, request, choice, image, sources: noSources })
 }
 
 const all = ({ namespace, objects }: ReturnType<typeof render>) => [namespace, ...objects]

@@ -9,6 +9,7 @@ import { annotations, labels, labNames } from './names.ts'
 import { networkPolicySpec } from './network.ts'
 import { baseNss, nssFiles } from './nss.ts'
 import { podSpec } from './pod.ts'
+import type { LabSources } from './sources.ts'
 import { viewText } from './view.ts'
 
 /** What a lab is rendered from. */
@@ -19,6 +20,7 @@ export interface LabInput {
   /** From `chooseLab`. */
   readonly choice: LabChoice
   readonly image: ResolvedImage
+  readonly sources: LabSources
 }
 
 /** Selects the lab's pod within its namespace. */
