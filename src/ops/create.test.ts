@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
+import { render } from '../labs/testing-plan.ts'
 import { createSteps } from './create.ts'
 import type { Known } from './steps.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
@@ -29,6 +30,14 @@ function makePod(cluster: FakeCluster, known: Known, create: () => Promise<KubeO
     .find(({ name }) => name === 'make.pod')!
     .run(context)
 }
+
+it('names steps by kind, and by what names have beyond the pod’s', () => {
+  const steps = createSteps(render({ identity: { username: 'my-env' } })).map(({ name }) => name)
+  expect(steps.filter(name => name.startsWith('make.'))).toEqual([
+    ...['make.namespace', 'make.configmap-env', 'make.configmap-nss', 'make.secret', 'make.secret-env'],
+    ...['make.networkpolicy', 'make.service', 'make.pod'],
+  ])
+})
 
 describe('a pod that stands already', () => {
   it('is one’s own by op and by the namespace that owns it', async () => {

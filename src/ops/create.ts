@@ -23,12 +23,13 @@ const clear = removalSteps('clear.', 'before', 0, 4)
 /** The steps of a creation, named after what its plan holds. */
 export function createSteps(plan: LabPlan): readonly Step[] {
   const objects = plan.objects
+  const lab = objects.at(-1)!.metadata.name
   return [
     ...clear,
     { name: 'make.namespace', kind: 'act', progress: 8, run: makeNamespace },
     ...objects.map(
       (object, i): Step => ({
-        name: `make.${stepName(object)}`,
+        name: `make.${stepName(object, lab)}`,
         kind: 'act',
         progress: 8 + Math.round((32 * (i + 1)) / objects.length),
         run: context => makeObject(context, object),
@@ -38,10 +39,9 @@ export function createSteps(plan: LabPlan): readonly Step[] {
   ]
 }
 
-/** Of an object within a lab: kind and the part of its name that is not the user's. */
-function stepName({ kind, metadata }: KubeObject): string {
-  const suffix = /-(env|nss)$/.exec(metadata.name)?.[0] ?? ''
-  return kind.toLowerCase() + suffix
+/** Of an object within a lab: kind and what its name has beyond the pod's, which is different for all of a kind. */
+function stepName({ kind, metadata: { name } }: KubeObject, lab: string): string {
+  return kind.toLowerCase() + (name.startsWith(`${lab}-`) ? name.slice(lab.length) : '')
 }
 
 async function makeNamespace(context: StepContext): Promise<StepResult> {
