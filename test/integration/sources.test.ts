@@ -118,16 +118,17 @@ describe('copies', () => {
     expect(told).not.toMatch(new RegExp(`first|${base64('first')}|hunter2`))
   })
 
-  test('are of what stood there when the lab was asked for', async () => {
+  test('are of what stood there when the lab was asked for, however large', async () => {
     const user = fleet().user()
     const database = async () => ((await objectOf(user, 'Secret')).data as Record<string, string>).database
     await run(user)
     expect(await database()).toBe(base64('first'))
-    await admin.patch('Secret', names.files, namespace, { stringData: { db: 'second' } })
+    const large = base64('x'.repeat(900 * 1024))
+    await admin.patch('Secret', names.files, namespace, { data: { db: large } })
     const isNew = async () => {
       await remove(fleet(), user)
       await run(user)
-      return (await database()) === base64('second')
+      return (await database()) === large
     }
     await eventually('a lab with the new value', isNew, 40_000)
   })
