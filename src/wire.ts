@@ -19,6 +19,7 @@ import { Labs } from './ops/labs.ts'
 import { Monitor } from './ops/monitor.ts'
 import { PolicyWatch } from './ops/policy.ts'
 import { Room } from './ops/room.ts'
+import { Sources } from './ops/sources.ts'
 import { clusterView } from './ops/view.ts'
 import { Bell } from './store/bell.ts'
 import { CompareStore } from './store/compares.ts'
@@ -91,6 +92,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     feeds: new Feeds(store.labs, store.bell, clock),
     sealer,
     images: new ImageResolver({ images: config.images, clock, log }),
+    sources: cluster.sources,
     log,
     metrics,
     tracing,
@@ -172,7 +174,9 @@ function wireCluster({ settings, config, clock, log, metrics }: Base) {
   const { installation } = config
   const { namespacePrefix } = config.lab
   const watches = new Watches({ client: kube, installation, namespacePrefix, clock, log })
-  return { kube, watches, view: clusterView(watches), installation, namespacePrefix }
+  const { namespace } = settings
+  const sources = new Sources({ lab: config.lab, namespace, kube, clock, log, timeoutMs: longestRequestMs(config) })
+  return { kube, watches, view: clusterView(watches), sources, installation, namespacePrefix }
 }
 
 function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, compare: () => void): Engine {

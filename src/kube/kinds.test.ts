@@ -8,6 +8,13 @@ describe('paths', () => {
     )
   })
 
+  test.each([
+    ['PersistentVolumeClaim', 'persistentvolumeclaims'],
+    ['ResourceQuota', 'resourcequotas'],
+  ])('%s', (kind, plural) => {
+    expect(collectionPath('v1', kind, 'a')).toBe(`/api/v1/namespaces/a/${plural}`)
+  })
+
   test('a kind of a group, and one of the whole cluster', () => {
     expect(collectionPath('networking.k8s.io/v1', 'NetworkPolicy', 'a')).toBe(
       '/apis/networking.k8s.io/v1/namespaces/a/networkpolicies',
