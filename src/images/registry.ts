@@ -4,7 +4,7 @@ import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { LabOptions, ResolvedImage } from '../domain.ts'
 import { unlessAborted } from '../kube/deadline.ts'
-import { describeTag } from './describe.ts'
+import { displayNameOf } from './catalogue.ts'
 import { ManifestClient } from './manifests.ts'
 import type { ImageRequest } from './reference.ts'
 import { refused, requestedImage } from './reference.ts'
@@ -63,7 +63,7 @@ export class ImageResolver {
   #resolved({ tag }: ImageRequest, digest: string | null): ResolvedImage {
     const { images } = this.#parts
     const reference = `${images.registry}/${repositoryOf(images)}${tag ? `:${tag}` : ''}${digest ? `@${digest}` : ''}`
-    return { reference, tag: tag ?? '', digest, description: tag ? describeTag(tag) : `Image ${digest}` }
+    return { reference, tag: tag ?? '', digest, description: tag ? displayNameOf(images, tag) : `Image ${digest}` }
   }
 
   /** All who ask for one image at the same time share one look, which none of them can end for the others. */
