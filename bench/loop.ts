@@ -17,6 +17,7 @@ import { collectionPath, creationPath, objectPath } from '../src/kube/kinds.ts'
 import { chooseLab } from '../src/labs/choose.ts'
 import { labels } from '../src/labs/names.ts'
 import { renderLab, withOwnership } from '../src/labs/render.ts'
+import { noSources } from '../src/labs/sources.ts'
 import { answerQuestions } from './worker.ts'
 
 export type LoopQuestion =
@@ -78,7 +79,7 @@ async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Prom
   labs = question.users.map((user, index) => {
     const { quota: _, ...identity } = tokens.find(({ username }) => username === user)!
     const choice = chooseLab(config.lab, identity, options)
-    const plan = renderLab({ config, identity, request: { options, env: {} }, choice, image })
+    const plan = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
     return { plan, op: firstOp + index, namespaceUid: '', podUid: '' }
   })
   return 1 + labs[0]!.plan.objects.length

@@ -36,6 +36,14 @@ export function invalid(msg: string, ...loc: (string | number)[]): ApiError {
   return new ApiError(422, { msg, type: 'invalid', loc })
 }
 
+/** 500: an administrator has to put it right, and no other request fares better until then. One entry for each problem. */
+export function misconfigured(problems: readonly string[]): ApiError {
+  return new ApiError(
+    500,
+    problems.map(msg => ({ msg, type: 'misconfigured' })),
+  )
+}
+
 /** Thrown where trying again later may succeed; `afterMs` is how long the other side asked us to wait, if it did. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'

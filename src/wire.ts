@@ -26,6 +26,7 @@ import { Labs } from './ops/labs.ts'
 import { Monitor } from './ops/monitor.ts'
 import { PolicyWatch } from './ops/policy.ts'
 import { Room } from './ops/room.ts'
+import { Sources } from './ops/sources.ts'
 import { clusterView } from './ops/view.ts'
 import { Bell } from './store/bell.ts'
 import { CompareStore } from './store/compares.ts'
@@ -100,6 +101,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     feeds: new Feeds(store.labs, store.bell, clock),
     sealer,
     images,
+    sources: cluster.sources,
     log,
     metrics,
     tracing,
@@ -201,7 +203,9 @@ function wireCluster({ settings, config, clock, log, metrics }: Base) {
   const { installation } = config
   const { namespacePrefix } = config.lab
   const watches = new Watches({ client: kube, installation, namespacePrefix, clock, log })
-  return { kube, watches, view: clusterView(watches), installation, namespacePrefix }
+  const { namespace } = settings
+  const sources = new Sources({ lab: config.lab, namespace, kube, clock, log, timeoutMs: longestRequestMs(config) })
+  return { kube, watches, view: clusterView(watches), sources, installation, namespacePrefix }
 }
 
 function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, compare: () => void): Engine {
@@ -232,8 +236,7 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
 function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) {
   const { settings, config, clock, log } = base
   const { images } = config
-  const namespace = config.kubernetes.namespace ?? 'skylab'
-  const { registryAuthorities: authorities, registryCredentials } = settings
+  const { namespace, registryAuthorities: authorities, registryCredentials } = settings
   const pullSecret = pullSecretReader({ secrets: config.lab.secrets, namespace, kube: cluster.kube })
   // A pull secret says nothing to Google, whose libraries find what they need by themselves.
   const credentials = async () => registryCredentials ?? (images.gar ? undefined : pullSecret())

@@ -80,6 +80,28 @@ describe('GET labs/<username>/events', () => {
     expect((await open('rra')).status).toBe(200)
   })
 
+  it('holds back all when there are too many, and gives who was refused their own place back', async () => {
+    const feeds: ScriptedFeed[] = []
+    const labs = scriptedLabs({
+      events: async () => {
+        const feed = new ScriptedFeed()
+        feeds.push(feed)
+        return feed
+      },
+    })
+    const app = createApi(apiParts({ labs }, { limits: { maxStreams: 1, maxStreamsPerUser: 1 } }))
+    const open = (who: string) =>
+      app.request(`/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
+
+    const first = await open('rra')
+    const refused = await open('both')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    await detailOf(refused)
+    feeds[0]!.end()
+    await first.text()
+    expect((await open('both')).status).toBe(200)
+  })
+
   it('ends all streams when the replica drains, and sends later ones elsewhere', async () => {
     const drain = new AbortController()
     const feeds = [new ScriptedFeed().push(events[0]!), new ScriptedFeed()]

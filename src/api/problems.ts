@@ -201,6 +201,11 @@ const table = {
     when: 'a fault of ours; the log has it under the request’s id',
     example: { msg: 'internal error', type: 'internal' },
   },
+  misconfigured: {
+    status: 500,
+    when: 'a Secret or ConfigMap that the configuration gives to every lab is missing, incomplete or too large: nothing was accepted, and an administrator has to put it right',
+    example: { msg: 'The Secret lab-secrets in the namespace skylab has no key db-password', type: 'misconfigured' },
+  },
   busy: {
     status: 503,
     when: 'the replica has as many connections as it takes',
@@ -216,7 +221,7 @@ const table = {
   },
   unavailable: {
     status: 503,
-    when: 'Redis or the source of identities does not answer, records are being compared with the cluster, or the registry was not read yet',
+    when: 'Redis, Kubernetes or the source of identities does not answer, records are being compared with the cluster, or the registry was not read yet',
     example: { msg: 'the records are being compared with the cluster', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },

@@ -136,6 +136,7 @@ const createProblems = [
   'longField',
   'repeatedField',
   'deepBody',
+  'misconfigured',
 ] as const
 
 /** Where to look after an operation was accepted. */

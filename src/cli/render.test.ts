@@ -42,7 +42,8 @@ describe('skylab render', () => {
     const objects = objectsIn(out)
     const kinds = objects.map(({ kind }) => kind)
     expect([kinds[0], kinds.at(-1)]).toEqual(['Namespace', 'Pod'])
-    expect(new Set(kinds)).toEqual(new Set(['Namespace', 'ConfigMap', 'Secret', 'NetworkPolicy', 'Service', 'Pod']))
+    const others = ['ConfigMap', 'Secret', 'ResourceQuota', 'NetworkPolicy', 'Service']
+    expect(new Set(kinds.slice(1, -1))).toEqual(new Set(others))
     expect(objects[0]!.metadata.name).toBe('nublado-ada')
     const image = `${test.registry.server.host}/some/lab:w_2026_02@${digest}`
     expect(objects.at(-1)).toMatchObject({
@@ -61,6 +62,30 @@ describe('skylab render', () => {
     const open = await render({}, '--secrets')
     expect(open.out).toMatch(/token: gt-hunter2/)
     expect(open.out).toMatch(/A_TOKEN: secret-of-env/)
+  })
+
+  it('says in words what would be copied from the cluster', async () => {
+    const blocks = {
+      lab: {
+        secrets: [
+          { name: 'lab-secrets', key: 'db', as: 'database' },
+          { name: 'pull', key: '.dockerconfigjson', pull: true },
+        ],
+        volumes: [{ name: 'tools', configMap: { name: 'lab-tools' } }],
+        mounts: [{ volume: 'tools', path: '/opt/tools' }],
+        provisioning: { image: 'example.org/homes:1' },
+      },
+    }
+    const { code, out, err } = await render({ blocks }, '--secrets')
+    expect([code, err]).toEqual([0, ''])
+    const words = (text: string) => Buffer.from(text).toString('base64')
+    expect(out).toContain(`database: ${words('<db of the Secret lab-secrets>')}`)
+    expect(out).toContain(words('<.dockerconfigjson of the Secret pull>'))
+    expect(out).toContain('<the files of the ConfigMap lab-tools>')
+    expect(objectsIn(out).at(-1)).toMatchObject({ spec: { initContainers: [{ image: 'example.org/homes:1' }] } })
+    const masked = (await render({ blocks })).out
+    expect(masked).not.toContain(words('<db of the Secret lab-secrets>'))
+    expect(masked).toContain('<the files of the ConfigMap lab-tools>')
   })
 
   it('needs no token', async () => {

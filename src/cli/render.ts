@@ -13,6 +13,7 @@ import { standaloneImages } from '../images/standalone.ts'
 import { chooseLab } from '../labs/choose.ts'
 import { renderLab } from '../labs/render.ts'
 import { codes, type Output, warningsTo } from './output.ts'
+import { sourcesInWords } from './sources.ts'
 import { problemsOf, readLab, readUser } from './user.ts'
 
 export interface RenderCommand {
@@ -65,7 +66,7 @@ async function planOf(
   try {
     const service = standaloneImages({ images, source, clock: systemClock, log: warningsTo(output) })
     const image = await service.resolve(request.options, identity)
-    return renderLab({ config, identity, request, choice, image })
+    return renderLab({ config, identity, request, choice, image, sources: sourcesInWords(config.lab) })
   } finally {
     await source.close()
   }

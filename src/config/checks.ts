@@ -1,5 +1,5 @@
 /** What one key of the configuration demands of another. */
-import { secretProblems, volumeProblems } from './lab-checks.ts'
+import { labProblems } from './lab-checks.ts'
 import type { Config } from './schema.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
@@ -10,9 +10,7 @@ export function crossProblems(config: Config): string[] {
   return [
     ...identityProblems(config),
     ...imageProblems(config),
-    ...sizeProblems(config),
-    ...volumeProblems(config),
-    ...secretProblems(config),
+    ...labProblems(config),
     ...timeProblems(config),
     ...limitProblems(config),
   ]
@@ -50,19 +48,6 @@ function identityProblems({ identity }: Config): string[] {
 /** What keys of the block `images` demand of each other. */
 export function imageProblems({ images }: Pick<Config, 'images'>): string[] {
   return images.docker && images.gar ? ['images.gar: contradicts images.docker'] : []
-}
-
-function sizeProblems({ lab }: Config): string[] {
-  const problems: string[] = []
-  if (!Object.hasOwn(lab.sizes, lab.defaultSize)) problems.push('lab.defaultSize: is none of lab.sizes')
-  for (const [name, { limits, requests }] of Object.entries(lab.sizes)) {
-    for (const kind of ['cpu', 'memory'] as const) {
-      if (requests && requests[kind] > limits[kind]) {
-        problems.push(`lab.sizes.${name}.requests.${kind}: is more than limits.${kind}`)
-      }
-    }
-  }
-  return problems
 }
 
 function timeProblems({ engine, redis }: Config): string[] {

@@ -1,67 +1,163 @@
-/** What keys of the block `lab` demand of each other: volumes and mounts, secrets. */
+/** What keys of the block `lab` demand of each other: sizes, volumes and mounts, secrets, provisioning, tolerations. */
+import { ownVolumePrefix, reservedVolumeNames } from '../labs/names.ts'
+import { isWithin, userMark, withoutEnd } from '../labs/paths.ts'
+import { givenVariables } from '../labs/provision.ts'
+import type { ContainerSize } from '../labs/quota.ts'
 import type { Config } from './schema.ts'
 
-type Mount = Config['lab']['mounts'][number]
+type Lab = Config['lab']
+type Mount = Lab['mounts'][number]
+type Volume = Lab['volumes'][number]
+type Toleration = Lab['tolerations'][number]
 
 const kindsOfVolume = ['nfs', 'hostPath', 'persistentVolumeClaim', 'emptyDir', 'configMap', 'files'] as const
 
-/** Volumes that every lab has, by names that begin like no configured one may. */
-export const ownVolumePrefix = 'skylab-'
+/** Kubernetes takes no more in a ConfigMap. */
+const maxFilesBytes = 2 ** 20
 
-/** @returns one line for each demand of volumes and mounts that is not met */
-export function volumeProblems({ lab }: Config): string[] {
-  const problems: string[] = []
-  const names = new Set<string>()
-  for (const [index, volume] of lab.volumes.entries()) {
-    const key = `lab.volumes.${index}`
-    const kinds = kindsOfVolume.filter(kind => volume[kind] !== undefined)
-    if (kinds.length !== 1) problems.push(`${key}: must have one of ${kindsOfVolume.join(', ')}`)
-    if (names.has(volume.name)) problems.push(`${key}.name: stands twice`)
-    if (volume.name.startsWith(ownVolumePrefix)) problems.push(`${key}.name: must not begin with ${ownVolumePrefix}`)
-    names.add(volume.name)
-  }
+/** Where no container can have a volume. */
+const ofEveryContainer = { at: ['/', '/dev'], within: ['/proc', '/sys'] }
+
+/** @returns one line for each demand of the block that is not met */
+export function labProblems({ lab }: Config): string[] {
   return [
-    ...problems,
-    ...mountProblems('lab.mounts', lab.mounts, names, reservedPaths(lab)),
-    ...mountProblems('lab.provisioning.mounts', lab.provisioning?.mounts ?? [], names, []),
+    ...sizeProblems(lab),
+    ...volumeProblems(lab),
+    ...pathProblems(lab),
+    ...secretProblems(lab),
+    ...nssProblems(lab),
+    ...provisioningProblems(lab),
+    ...lab.tolerations.flatMap(tolerationProblems),
   ]
 }
 
-/** What stands there in every lab. */
-function reservedPaths(lab: Config['lab']): string[] {
-  return ['/', '/etc', '/etc/passwd', '/etc/group', '/tmp', '/proc', '/dev', '/sys', lab.secretsPath]
+function volumeProblems({ volumes }: Lab): string[] {
+  const names = volumes.map(({ name }) => name)
+  return volumes.flatMap((volume, index) => {
+    const { name } = volume
+    const key = `lab.volumes.${index}`
+    return [
+      ...kindProblems(key, volume),
+      ...(names.indexOf(name) < index ? [`${key}.name: stands twice`] : []),
+      ...(name.startsWith(ownVolumePrefix) ? [`${key}.name: must not begin with ${ownVolumePrefix}`] : []),
+      ...(reservedVolumeNames.includes(name) ? [`${key}.name: ${name} is reserved`] : []),
+    ]
+  })
 }
 
-function mountProblems(
-  key: string,
-  mounts: readonly Mount[],
-  names: ReadonlySet<string>,
-  reserved: readonly string[],
-): string[] {
-  const problems: string[] = []
-  const taken = new Set(reserved.map(plain))
-  for (const [index, { volume, path }] of mounts.entries()) {
-    if (!names.has(volume)) problems.push(`${key}.${index}.volume: is none of lab.volumes`)
-    if (taken.has(plain(path))) problems.push(`${key}.${index}.path: something else stands there`)
-    taken.add(plain(path))
-  }
-  return problems
+function kindProblems(key: string, volume: Volume): string[] {
+  const kinds = kindsOfVolume.filter(kind => volume[kind] !== undefined)
+  if (kinds.length !== 1) return [`${key}: must have one of ${kindsOfVolume.join(', ')}`]
+  const bytes = Object.entries(volume.files ?? {})
+    .flat()
+    .reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return bytes > maxFilesBytes ? [`${key}.files: is more than ${maxFilesBytes} bytes`] : []
 }
 
-const plain = (path: string) => path.replace(/\/+$/, '') || '/'
+/** What stands where: our own folders, and mounts. */
+function pathProblems(lab: Lab): string[] {
+  const { at, within } = ofEveryContainer
+  const ours = { at: [...at, '/etc', '/tmp'], within: [...within, '/etc/passwd', '/etc/group'] }
+  const andSecrets = { ...ours, within: [...ours.within, lab.secretsPath] }
+  return [
+    ...(stands(lab.secretsPath, ours) ? ['lab.secretsPath: something else stands there'] : []),
+    ...(stands(lab.homePrefix, andSecrets) ? ['lab.homePrefix: something else stands there'] : []),
+    ...mountProblems('lab.mounts', lab.mounts, lab, andSecrets),
+    ...mountProblems('lab.provisioning.mounts', lab.provisioning?.mounts ?? [], lab, ofEveryContainer),
+  ]
+}
 
-/** @returns one line for each demand of secrets that is not met */
-export function secretProblems({ lab }: Config): string[] {
+/** Paths that are taken: by what stands at them alone, or with all that would be within. */
+interface Taken {
+  readonly at: readonly string[]
+  readonly within: readonly string[]
+}
+
+function stands(path: string, { at, within }: Taken): boolean {
+  return at.some(taken => withoutEnd(taken) === withoutEnd(path)) || within.some(taken => isWithin(path, taken))
+}
+
+function mountProblems(key: string, mounts: readonly Mount[], { volumes, homePrefix }: Lab, taken: Taken): string[] {
+  const names = volumes.map(({ name }) => name)
+  const paths = mounts.map(({ path }) => path)
+  return mounts.flatMap(({ volume, path }, index) => {
+    const where = `${key}.${index}`
+    const isTaken = stands(path, { ...taken, at: [...taken.at, ...paths.slice(0, index)] })
+    // Elsewhere a user called `passwd` would have a mount over a file of ours.
+    const strays = path.includes(userMark) && !isWithin(path, homePrefix)
+    return [
+      ...(names.includes(volume) ? [] : [`${where}.volume: is none of lab.volumes`]),
+      ...(isTaken ? [`${where}.path: something else stands there`] : []),
+      ...(strays ? [`${where}.path: may have ${userMark} below lab.homePrefix only`] : []),
+    ]
+  })
+}
+
+function secretProblems({ secrets }: Lab): string[] {
   const problems: string[] = []
   const files = new Set(['token'])
   let hasPull = false
-  for (const [index, { key, as = key, pull }] of lab.secrets.entries()) {
-    if (pull && hasPull) problems.push(`lab.secrets.${index}.pull: there is a pull secret already`)
-    hasPull ||= pull
-    if (pull) continue
-    const where = `lab.secrets.${index}.as`
-    if (files.has(as)) problems.push(`${where}: ${as} ${as === 'token' ? 'is reserved' : 'stands twice'}`)
-    files.add(as)
+  for (const [index, { key, as, pull }] of secrets.entries()) {
+    const where = `lab.secrets.${index}`
+    if (pull) {
+      if (hasPull) problems.push(`${where}.pull: there is a pull secret already`)
+      if (as !== undefined) problems.push(`${where}.as: a pull secret becomes no file`)
+      hasPull = true
+      continue
+    }
+    const file = as ?? key
+    if (files.has(file)) problems.push(`${where}.as: ${file} ${file === 'token' ? 'is reserved' : 'stands twice'}`)
+    files.add(file)
   }
   return problems
+}
+
+/** Lines that programs would skip, or take for others. */
+const nssLines = {
+  passwd: /^[^:\p{Cc}]+:[^:\p{Cc}]*:\d+:\d+:[^:\p{Cc}]*:[^:\p{Cc}]*:[^:\p{Cc}]*$/u,
+  group: /^[^:\p{Cc}]+:[^:\p{Cc}]*:\d+:[^:\p{Cc}]*$/u,
+}
+
+function nssProblems({ nss }: Lab): string[] {
+  return (['passwd', 'group'] as const).flatMap(file => {
+    const lines = (nss[file] ?? '').replace(/\n$/, '').split('\n')
+    const bad = nss[file] ? lines.findIndex(line => !nssLines[file].test(line)) : -1
+    return bad < 0 ? [] : [`lab.nss.${file}: line ${bad + 1} is none of /etc/${file}`]
+  })
+}
+
+function provisioningProblems({ provisioning }: Lab): string[] {
+  if (!provisioning) return []
+  const { privileged, runAsRoot, env, resources } = provisioning
+  const key = 'lab.provisioning'
+  return [
+    ...(privileged && !runAsRoot ? [`${key}.privileged: is nothing without ${key}.runAsRoot`] : []),
+    ...givenVariables.filter(name => Object.hasOwn(env, name)).map(name => `${key}.env.${name}: is given to it anyway`),
+    ...(resources ? requestProblems(`${key}.resources`, resources) : []),
+  ]
+}
+
+function sizeProblems({ sizes, defaultSize }: Lab): string[] {
+  return [
+    ...(Object.hasOwn(sizes, defaultSize) ? [] : ['lab.defaultSize: is none of lab.sizes']),
+    ...Object.entries(sizes).flatMap(([name, size]) => requestProblems(`lab.sizes.${name}`, size)),
+  ]
+}
+
+function requestProblems(key: string, { limits, requests }: ContainerSize): string[] {
+  return (['cpu', 'memory'] as const)
+    .filter(kind => requests && requests[kind] > limits[kind])
+    .map(kind => `${key}.requests.${kind}: is more than limits.${kind}`)
+}
+
+/** As Kubernetes has them: it would refuse every lab. */
+function tolerationProblems({ key, operator = 'Equal', value, effect, tolerationSeconds }: Toleration, index: number) {
+  const where = `lab.tolerations.${index}`
+  return [
+    ...(key === undefined && operator !== 'Exists' ? [`${where}.operator: must be Exists without a key`] : []),
+    ...(value && operator === 'Exists' ? [`${where}.value: is not for the operator Exists`] : []),
+    ...(tolerationSeconds !== undefined && effect !== 'NoExecute'
+      ? [`${where}.tolerationSeconds: is for the effect NoExecute alone`]
+      : []),
+  ]
 }

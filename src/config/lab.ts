@@ -1,20 +1,30 @@
 /** The block `lab`: how labs are made, and with what. */
 import { z } from 'zod'
-import { absolutePath, containerResources, dataKey, memory, objectName, relativePath } from './values.ts'
+import {
+  absolutePath,
+  containerResources,
+  dataKey,
+  labelValue,
+  memory,
+  objectName,
+  qualifiedName,
+  relativePath,
+} from './values.ts'
 
 const size = z.strictObject({
   ...containerResources,
   limits: containerResources.limits.describe('what a lab can use at most; a size fits a quota by them'),
   groups: z
     .array(z.string().min(1))
+    .min(1)
     .optional()
     .describe('of whom a user must be a member of one to have this size; default: everyone may'),
 })
 
 const toleration = z.strictObject({
-  key: z.string().optional().describe('of the taint; without one, any taint'),
+  key: qualifiedName.optional().describe('of the taint; without one, any taint'),
   operator: z.enum(['Exists', 'Equal']).optional().describe('default: Equal'),
-  value: z.string().optional().describe('of the taint, for Equal'),
+  value: labelValue.optional().describe('of the taint, for Equal'),
   effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('default: all of them'),
   tolerationSeconds: z.number().int().optional().describe('how long NoExecute is put up with; default: for ever'),
 })
@@ -69,7 +79,9 @@ const volume = z.strictObject({
 
 const mount = z.strictObject({
   volume: volumeName.describe('name of one of `lab.volumes`'),
-  path: absolutePath.describe('where it stands in the container'),
+  path: absolutePath.describe(
+    'where it stands in the container; below `lab.homePrefix`, `{username}` is the user’s name',
+  ),
   subPath: relativePath.optional().describe('what of the volume; `{username}` is the user’s name. Default: all of it'),
   readOnly: z.boolean().default(false).describe('whether nothing can be written'),
 })
@@ -91,14 +103,17 @@ const provisioning = z.strictObject({
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
-    .describe('variables beside those that it is always given'),
-  runAsRoot: z.boolean().default(false).describe('whether it runs as root; default: as the user'),
-  privileged: z.boolean().default(false).describe('whether it may do on the node whatever root may'),
+    .describe('variables beside those that it is always given (provisioning.md)'),
+  runAsRoot: z
+    .boolean()
+    .default(false)
+    .describe('whether it runs as root, with the rights to make folders for others; default: as the user'),
+  privileged: z.boolean().default(false).describe('whether it may do on the node whatever root may; needs `runAsRoot`'),
   mounts: z.array(mount).default([]).describe('volumes that it sees, beside the user’s home as the lab sees it'),
   resources: z
     .strictObject(containerResources)
     .optional()
-    .describe('what it may use; default: the same as the lab, where the user has a quota'),
+    .describe('what it may use, a quota at most; default: the same as the lab, where the user has a quota'),
   imagePullPolicy: z
     .enum(['Always', 'IfNotPresent'])
     .default('IfNotPresent')
@@ -155,7 +170,10 @@ export const lab = z.strictObject({
   secretsPath: absolutePath
     .default('/etc/skylab/secrets')
     .describe('folder in the lab where the secrets stand as files, the notebook token in the file `token`'),
-  volumes: z.array(volume).default([]).describe('what labs mount; each of exactly one kind'),
+  volumes: z
+    .array(volume)
+    .default([])
+    .describe('what labs mount; each of exactly one kind. One that nothing mounts is left out'),
   mounts: z
     .array(mount)
     .default([])
@@ -170,17 +188,19 @@ export const lab = z.strictObject({
   nss: nss.prefault({}).describe('what /etc/passwd and /etc/group begin with'),
   provisioning: provisioning
     .optional()
-    .describe('a container that prepares what a user needs, run before the first lab until it has once succeeded'),
-  nodeSelector: z.record(z.string(), z.string()).default({}).describe('labels of the nodes that labs may run on'),
+    .describe(
+      'a container that prepares what a user needs, run before the first lab until it has once succeeded: see provisioning.md',
+    ),
+  nodeSelector: z.record(qualifiedName, labelValue).default({}).describe('labels of the nodes that labs may run on'),
   affinity: z
-    .record(z.string(), z.unknown())
+    .partialRecord(z.enum(['nodeAffinity', 'podAffinity', 'podAntiAffinity']), z.record(z.string(), z.unknown()))
     .default({})
     .describe('rules about nodes and other pods, as Kubernetes has them'),
   tolerations: z
     .array(toleration)
     .default([])
     .describe('taints of nodes that labs put up with, as Kubernetes has them'),
-  annotations: z.record(z.string(), z.string()).default({}).describe('annotations of the lab’s pod, beside our own'),
+  annotations: z.record(qualifiedName, z.string()).default({}).describe('annotations of the lab’s pod, beside our own'),
   startupProbe: z
     .enum(['http', 'tcp', 'none'])
     .default('http')
@@ -200,5 +220,5 @@ export const lab = z.strictObject({
     .min(0)
     .default(30)
     .describe('from the signal to end to the end of a lab that does not heed it'),
-  application: z.string().default('nublado-users').describe('the Argo CD application that labs appear under'),
+  application: labelValue.default('nublado-users').describe('the Argo CD application that labs appear under'),
 })

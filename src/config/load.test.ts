@@ -44,6 +44,24 @@ describe('a file with nothing but what has no default', () => {
   })
 })
 
+describe('the controller’s own namespace', () => {
+  const loadIn = async (yaml: string, pod?: string) => {
+    const mounted = join(folder, 'namespace')
+    if (pod !== undefined) await writeFile(mounted, pod)
+    await writeFile(join(folder, 'skylab.yaml'), minimal + yaml)
+    return (await loadSettings(join(folder, 'skylab.yaml'), { SKYLAB_SEALING_KEY: sealingKey }, mounted)).namespace
+  }
+
+  it.each([
+    ['configured', 'kubernetes: {namespace: hub}', 'labs', 'hub'],
+    ['of its pod', '', 'labs\n', 'labs'],
+    ['skylab, outside of a cluster', '', undefined, 'skylab'],
+    ['skylab, where nothing is told', '', '', 'skylab'],
+  ])('is the one %s', async (_, yaml, pod, namespace) => {
+    expect(await loadIn(yaml, pod)).toBe(namespace)
+  })
+})
+
 describe('YAML 1.1', () => {
   it('is read as deployments write it', async () => {
     const { config } = await load(`${minimal}lab: {terminationGraceSeconds: 010}`)

@@ -30,6 +30,8 @@ export interface Settings {
   readonly registryAuthorities?: string
   /** What `images.credentialsFile` holds, as JSON that was found to be an object. */
   readonly registryCredentials?: string
+  /** The controller's own in Kubernetes: `kubernetes.namespace`, else its pod's, else `skylab`. */
+  readonly namespace: string
   /** What an operator should be told although it is permitted. */
   readonly warnings: readonly string[]
 }
@@ -41,7 +43,11 @@ type Environment = Readonly<Record<string, string | undefined>>
  * The environment overrides: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
  * @throws {ConfigError} with all problems found
  */
-export async function loadSettings(file: string, env: Environment): Promise<Settings> {
+export async function loadSettings(
+  file: string,
+  env: Environment,
+  podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace',
+): Promise<Settings> {
   const config = await readConfig(file)
   const problems = crossProblems(config)
   const reader = new FileReader(dirname(resolve(file)), problems)
@@ -69,6 +75,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
     ingressSecrets,
     ...(registryAuthorities !== undefined && { registryAuthorities }),
     ...(registryCredentials !== undefined && { registryCredentials }),
+    namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: configWarnings(config),
   }
 }
@@ -133,6 +140,12 @@ export class FileReader {
       return undefined
     }
   }
+}
+
+/** Kubernetes mounts it into every pod that has a token. Outside of a cluster there is none. */
+async function podNamespace(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  return text.trim() || 'skylab'
 }
 
 function portFrom(env: Environment, problems: string[]): number | undefined {

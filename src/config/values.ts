@@ -41,18 +41,30 @@ export const objectName = z
 /** A key of a Secret or a ConfigMap, and the name of the file that it becomes. */
 export const dataKey = z
   .string()
-  .regex(/^[-._a-zA-Z0-9]{1,253}$/, { error: 'not a key of a Secret or ConfigMap' })
-  .refine(key => !key.startsWith('..') && key !== '.', { error: 'not a key of a Secret or ConfigMap' })
+  .regex(/^(?!\.\.|\.$)[-._a-zA-Z0-9]{1,253}$/, { error: 'not a key of a Secret or ConfigMap' })
+
+/** A name with a prefix or without, as keys of labels, annotations and taints have it. */
+export const qualifiedName = z
+  .string()
+  .regex(
+    /^(?=[^/]{1,253}\/|[^/]+$)([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
+    { error: 'not a name of a label' },
+  )
+
+/** The value of a label, and of a taint. */
+export const labelValue = z
+  .string()
+  .regex(/^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/, { error: 'not a value of a label' })
 
 /** An absolute path without detours. */
 export const absolutePath = z
   .string()
-  .regex(/^\/(?!.*\/\/)(?!.*\/\.{1,2}(\/|$))[^\0:]*$/, { error: 'not an absolute path without . and ..' })
+  .regex(/^\/(?!.*\/\/)(?!.*\/\.{1,2}(\/|$))[^\p{Cc}:]*$/u, { error: 'not an absolute path without . and ..' })
 
 /** A path within a volume. */
 export const relativePath = z
   .string()
-  .regex(/^(?!\/)(?!(.*\/)?\.\.(\/|$))[^\0]+$/, { error: 'not a relative path without ..' })
+  .regex(/^(?!\/)(?!.*\/\/)(?!(.*\/)?\.{1,2}(\/|$))[^\p{Cc}]+$/u, { error: 'not a relative path without . and ..' })
 
 /** Bearer tokens and keys travel to these addresses: in the clear only where they do not leave the machine. */
 export const address = z.string().check(context => {

@@ -164,6 +164,12 @@ describe('compareTags', () => {
     ).toEqual(tags)
   })
 
+  it('puts tags that say the same in the order of their texts', () => {
+    expect(compare('w_2021_01', 'w_2021_1')).toBeLessThan(0)
+    expect(compare('w_2021_1', 'w_2021_01')).toBeGreaterThan(0)
+    expect(compare('exp_exp_w_2021_22', 'exp_w_2021_22')).toBeLessThan(0)
+  })
+
   it('is a total order', () => {
     const parsed = anyTags.map(parseTag)
     fc.assert(

@@ -36,11 +36,14 @@ export interface ImageTag {
   readonly extra: string | null
 }
 
-/** What is read of a tag before its architecture is added. */
-type Reading = Omit<ImageTag, 'tag' | 'displayName' | 'architecture'>
+type Groups = Readonly<Record<string, string | undefined>>
 /** What a head says of an image. */
 type Head = Pick<ImageTag, 'title' | 'version' | 'semantic' | 'dateMs'>
-type Groups = Readonly<Record<string, string | undefined>>
+
+/** A head with what stands behind it, as texts. */
+interface Reading extends Head, Pick<ImageTag, 'type' | 'base'> {
+  readonly groups: Groups
+}
 
 interface Convention {
   readonly type: TagType
@@ -96,16 +99,16 @@ export function parseTag(text: string): ImageTag {
   const { body, architecture } = splitArchitecture(tag)
   const [, marks = '', rest = body] = /^((?:exp_)+)(.+)$/s.exec(body) ?? []
   const read = readConvention(rest) ?? readName(rest)
-  if (marks === '') return named({ ...read, tag, architecture })
+  if (marks === '') return imageTag(tag, read, architecture)
   const title = 'Experimental '.repeat(marks.length / 4) + read.title
-  return named({ ...read, tag, type: 'Experimental', title, architecture })
+  return imageTag(tag, { ...read, type: 'Experimental', title }, architecture)
 }
 
 /** Reads a tag that is known to be another name of some image. */
 export function parseAlias(tag: string): ImageTag {
   const { body, architecture } = splitArchitecture(tag)
   const read = readName(body)
-  return named({ ...read, tag, type: 'Alias', title: titleCase(read.title), architecture })
+  return imageTag(tag, { ...read, type: 'Alias', title: titleCase(read.title) }, architecture)
 }
 
 /**
@@ -149,7 +152,7 @@ function readConvention(text: string): Reading | null {
   for (const { type, form, head } of conventions) {
     const groups = form.exec(text)?.groups
     const found = groups && head(groups)
-    if (found) return { ...found, type, base: null, ...readBuilds(groups) }
+    if (found) return { ...found, type, base: null, groups }
   }
   return null
 }
@@ -158,17 +161,20 @@ function readConvention(text: string): Reading | null {
 function readName(text: string): Reading {
   const groups: Groups = /^(?<base>.+)_c(?<cycle>\d{1,9})(?:\.(?<cycleBuild>\d{1,9}))?$/s.exec(text)?.groups ?? {}
   const base = groups.base ?? text
-  const unsaid = { version: null, semantic: false, dateMs: null }
-  return { type: 'Unknown', title: base, base, ...unsaid, ...readBuilds(groups) }
+  return { type: 'Unknown', title: base, base, version: null, semantic: false, dateMs: null, groups }
 }
 
-function readBuilds({ cycle, cycleBuild, build, extra }: Groups) {
-  return {
-    cycle: numberOf(cycle),
-    cycleBuild: numberOf(cycleBuild),
-    build: numberOf(build),
-    extra: extra ?? null,
+function imageTag(tag: string, read: Reading, architecture: string | null): ImageTag {
+  const { type, title, version, semantic, dateMs, base, groups } = read
+  const builds = {
+    cycle: numberOf(groups.cycle),
+    cycleBuild: numberOf(groups.cycleBuild),
+    build: numberOf(groups.build),
   }
+  const extra = groups.extra ?? null
+  const builtFrom = buildNames(builds).map(name => ` (${name})`)
+  const displayName = `${title}${builtFrom.join('')}${brackets(extra, architecture)}`
+  return { tag, type, displayName, title, version, semantic, dateMs, base, ...builds, architecture, extra }
 }
 
 function numberOf(digits: string | undefined): number | null {
@@ -200,16 +206,10 @@ function thursdayOf(year: string, week: number): number | null {
   return new Date(thursday).getUTCFullYear() === Number(year) ? thursday : null
 }
 
-function midnightOf(day: string): number | null {
-  const midnight = Date.parse(day)
-  if (Number.isNaN(midnight)) return null
+function midnightOf(date: string): number | null {
+  const midnight = new Date(date)
   // The thirtieth of February is taken for a day in March.
-  return new Date(midnight).toISOString().startsWith(day) ? midnight : null
-}
-
-function named(tag: Omit<ImageTag, 'displayName'>): ImageTag {
-  const builtFrom = buildNames(tag).map(name => ` (${name})`)
-  return { ...tag, displayName: `${tag.title}${builtFrom.join('')}${brackets(tag.extra, tag.architecture)}` }
+  return midnight.getUTCDate() === Number(date.slice(-2)) ? midnight.getTime() : null
 }
 
 function buildNames({ cycle, cycleBuild, build }: Pick<ImageTag, 'cycle' | 'cycleBuild' | 'build'>): string[] {

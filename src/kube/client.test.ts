@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../domain.ts'
 import { RetryLater } from '../errors.ts'
-import { isAlreadyExists, KubeClient, KubeError } from './client.ts'
+import { isAlreadyExists, isOverQuota, KubeClient, KubeError } from './client.ts'
 import { ManualClock } from './testing/clock.ts'
 import { silentLog } from './testing/log.ts'
 import { type Answer, json, reset, ScriptedServer, status } from './testing/server.ts'
@@ -189,5 +189,20 @@ describe('list', () => {
   test('no items at all is an empty list', async () => {
     server.script.push(json({ metadata: { resourceVersion: '1' }, items: null }))
     expect(await client.list('v1', 'Pod')).toEqual([])
+  })
+})
+
+describe('isOverQuota', () => {
+  const refused = (why: string, code = 403) => new KubeError(code, 'Forbidden', `pods "nb-ada" is forbidden: ${why}`)
+
+  test.each([
+    ['exceeded quota: nb-ada, requested: limits.cpu=4, used: limits.cpu=0, limited: limits.cpu=2', true],
+    ['failed quota: nb-ada: must specify limits.cpu for: provision', true],
+    ['status unknown for quota: nb-ada, resources: limits.cpu', false],
+    ['error looking up service account nublado-ada/default: serviceaccount "default" not found', false],
+    ["ValidatingAdmissionPolicy 'skylab' denied request: its op is 7, and its namespace has 6", false],
+  ])('%s: %s', (why, over) => {
+    expect(isOverQuota(refused(why))).toBe(over)
+    expect(isOverQuota(refused(why, 422))).toBe(false)
   })
 })

@@ -8,7 +8,7 @@ import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
 
-export { isAlreadyExists, isExpired, isNotFound, KubeError } from './errors.ts'
+export { isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export type { Log } from './log.ts'
 export type { CallOptions, OnRequest, RequestOptions } from './requester.ts'

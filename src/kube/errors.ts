@@ -24,6 +24,14 @@ export function isAlreadyExists(error: unknown): boolean {
 }
 
 /**
+ * Whether a create was refused by a ResourceQuota that has been counted: it will not be another time. One whose use is not
+ * counted yet is told in other words, and passes.
+ */
+export function isOverQuota(error: unknown): error is KubeError {
+  return error instanceof KubeError && error.status === 403 && /: (exceeded|failed) quota: /.test(error.message)
+}
+
+/**
  * Whether the API server itself says that the object is not there. A bare 404, as a proxy in between or a server that
  * is still starting gives, says nothing about the object.
  */

@@ -8,9 +8,19 @@ describe('paths', () => {
     )
   })
 
+  test.each([
+    ['PersistentVolumeClaim', 'persistentvolumeclaims'],
+    ['ResourceQuota', 'resourcequotas'],
+  ])('%s', (kind, plural) => {
+    expect(collectionPath('v1', kind, 'a')).toBe(`/api/v1/namespaces/a/${plural}`)
+  })
+
   test('a kind of a group, and one of the whole cluster', () => {
     expect(collectionPath('networking.k8s.io/v1', 'NetworkPolicy', 'a')).toBe(
       '/apis/networking.k8s.io/v1/namespaces/a/networkpolicies',
+    )
+    expect(objectPath({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'a', name: 'b' })).toBe(
+      '/api/v1/namespaces/a/persistentvolumeclaims/b',
     )
     expect(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: 'a' })).toBe('/api/v1/namespaces/a')
     expect(collectionPath('v1', 'Pod')).toBe('/api/v1/pods')

@@ -21,6 +21,7 @@ const kinds: Readonly<Record<string, KindPlace>> = {
   'v1/Service': { plural: 'services', namespaced: true },
   'v1/ServiceAccount': { plural: 'serviceaccounts', namespaced: true },
   'v1/Pod': { plural: 'pods', namespaced: true },
+  'v1/PersistentVolumeClaim': { plural: 'persistentvolumeclaims', namespaced: true },
   'v1/ResourceQuota': { plural: 'resourcequotas', namespaced: true },
   'v1/Event': { plural: 'events', namespaced: true },
   'apps/v1/DaemonSet': { plural: 'daemonsets', namespaced: true },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { configSchema } from '../config/schema.ts'
 import type { Identity, LabOptions } from '../domain.ts'
 import { ApiError } from '../errors.ts'
-import { chooseLab } from './choose.ts'
+import { chooseLab, sizesFor } from './choose.ts'
 
 const gib = 2 ** 30
 const { lab } = configSchema.parse({
@@ -93,6 +93,95 @@ describe('quotas', () => {
       msg: 'Your quota does not allow labs',
       type: 'forbidden',
     })
+  })
+})
+
+describe('groups', () => {
+  const settings = configSchema.parse({
+    lab: {
+      defaultSize: 'large',
+      sizes: {
+        small: { limits: { cpu: 1, memory: '4Gi' } },
+        large: { limits: { cpu: 4, memory: '16Gi' }, groups: ['physics', 'simulations'] },
+      },
+    },
+  }).lab
+  const member = { ...ada, groups: [{ name: 'ada', id: 100 }, { name: 'simulations' }] }
+  const refused = (identity: Identity, options: LabOptions) => {
+    try {
+      return chooseLab(settings, identity, options)
+    } catch (error) {
+      return (error as ApiError).detail[0]
+    }
+  }
+
+  it('keep a size from who is in none of them', () => {
+    expect(refused(ada, { size: 'large' })).toEqual({
+      msg: 'The size large is for members of physics, simulations',
+      type: 'forbidden',
+      loc: ['body', 'options', 'size'],
+    })
+    expect(() => chooseLab(settings, ada, { size: 'large' })).toThrow(expect.objectContaining({ status: 403 }))
+    expect(refused(ada, {})).toMatchObject({ msg: 'The default size large is for members of physics, simulations' })
+    expect(refused(ada, { size: 'small' })).toMatchObject({ size: 'small' })
+  })
+
+  it('give it to members of one, with a GID or without', () => {
+    expect(refused(member, { size: 'large' })).toMatchObject({ size: 'large' })
+  })
+
+  it('count before the quota, which counts too', () => {
+    const quota = { spawn: true, cpu: 1 }
+    expect(refused({ ...ada, quota }, {})).toMatchObject({ msg: expect.stringContaining('is for members') })
+    expect(refused({ ...member, quota }, {})).toMatchObject({ msg: expect.stringContaining('more than your quota') })
+  })
+})
+
+describe('sizesFor', () => {
+  const gib4 = { limits: { cpu: 1, memory: 4 * gib }, requests: { cpu: 0.25, memory: gib } }
+  const { sizes } = configSchema.parse({
+    lab: {
+      sizes: {
+        small: { limits: { cpu: 1, memory: '4Gi' } },
+        large: { limits: { cpu: 4, memory: '16Gi' }, groups: ['simulations'] },
+        constructor: { limits: { cpu: 2, memory: '8Gi' } },
+      },
+    },
+  }).lab
+  const namesFor = (identity: Pick<Identity, 'groups' | 'quota'>) =>
+    sizesFor({ sizes }, identity).map(({ name }) => name)
+  const member = { groups: [{ name: 'simulations' }] }
+
+  it('offers what this user may have, in the order of the configuration', () => {
+    expect(namesFor({ groups: [] })).toEqual(['small', 'constructor'])
+    expect(namesFor(member)).toEqual(['small', 'large', 'constructor'])
+    expect(sizesFor({ sizes }, { groups: [] })[0]).toEqual({ name: 'small', ...gib4 })
+  })
+
+  it('offers what fits the quota', () => {
+    expect(namesFor({ ...member, quota: { spawn: true, cpu: 2 } })).toEqual(['small', 'constructor'])
+    expect(namesFor({ ...member, quota: { spawn: true, memoryBytes: 4 * gib } })).toEqual(['small'])
+    expect(namesFor({ ...member, quota: { spawn: true, cpu: 0.5 } })).toEqual([])
+  })
+
+  it('offers nothing where a quota forbids labs', () => {
+    expect(namesFor({ ...member, quota: { spawn: false } })).toEqual([])
+  })
+
+  it('offers just what is taken', () => {
+    for (const groups of [[], member.groups]) {
+      for (const cpu of [0.5, 1, 2, 4]) {
+        const identity = { ...ada, groups, quota: { spawn: true, cpu } }
+        const takes = (size: string) => {
+          try {
+            return chooseLab({ sizes, defaultSize: 'small' }, identity, { size }).size === size
+          } catch {
+            return false
+          }
+        }
+        expect(namesFor(identity)).toEqual(Object.keys(sizes).filter(takes))
+      }
+    }
   })
 })
 

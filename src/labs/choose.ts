@@ -1,9 +1,10 @@
 /** What of a request a lab is made with: whether this user may have one, and its size. Pure. */
 import type { Config } from '../config/schema.ts'
-import type { Group, Identity, LabOptions, NotebookQuota, Quotas, Resources } from '../domain.ts'
+import type { Group, Identity, LabOptions, Quotas } from '../domain.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { ApiError, invalid } from '../errors.ts'
 import { formatBytes } from '../kube/quantity.ts'
+import { quotasOf } from './quota.ts'
 
 /** Who a lab runs as, and with what. */
 export interface LabChoice {
@@ -14,7 +15,15 @@ export interface LabChoice {
   readonly quotas: Quotas
 }
 
+/** A size, as the form offers it. */
+export interface OfferedSize extends Quotas {
+  readonly name: string
+}
+
 type LabSettings = Pick<Config['lab'], 'sizes' | 'defaultSize'>
+type Size = Config['lab']['sizes'][string]
+/** What of a user decides on sizes. */
+type SizeAsker = Pick<Identity, 'groups' | 'quota'>
 
 /** The largest number that Kubernetes takes for a user or group. */
 const maxId = 2 ** 31 - 1
@@ -22,47 +31,48 @@ const maxId = 2 ** 31 - 1
 /**
  * Settles identity and size before anything is looked up. A size fits a quota by its limits (SQR-066, "Pod
  * configuration" and "Labs for bot users").
- * @throws {ApiError} 403 without UID or GID, with a quota that forbids labs or that the size does not fit; 422 for a size
- *   that does not exist
+ * @throws {ApiError} 403 without UID or GID, with a quota that forbids labs, for a size that is kept from this user by
+ *   groups or by quota; 422 for a size that does not exist
  */
 export function chooseLab(lab: LabSettings, identity: Identity, options: LabOptions): LabChoice {
   if (identity.quota?.spawn === false) throw forbidden('Your quota does not allow labs')
   const ids = checkIds(identity)
   const size = options.size ?? lab.defaultSize
-  const quotas = quotasOfSize(lab, size)
-  const excess = excessOf(quotas.limits, identity.quota)
-  if (excess) {
+  const found = sizeOf(lab, size)
+  const problem = groupProblem(found, identity) ?? excessProblem(found, identity)
+  if (problem) {
     const which = options.size === undefined ? `The default size ${size}` : `The size ${size}`
-    throw forbidden(`${which} is more than your quota allows: ${excess}`, 'body', 'options', 'size')
+    throw forbidden(`${which} ${problem}`, 'body', 'options', 'size')
   }
-  return { ...ids, size, quotas }
+  return { ...ids, size, quotas: quotasOf(found) }
 }
 
-/**
- * Limits and requests of a size. Requests that are not configured are a quarter of the limits.
- * @throws {ApiError} 422 when there is no such size
- */
-export function quotasOfSize(lab: LabSettings, size: string): Quotas {
-  const found = Object.hasOwn(lab.sizes, size) ? lab.sizes[size] : undefined
-  if (!found) {
-    const known = Object.keys(lab.sizes).join(', ')
-    throw invalid(`There is no such size, only ${known}`, 'body', 'options', 'size')
-  }
-  return { limits: found.limits, requests: found.requests ?? quarterOf(found.limits) }
+/** The sizes that this user may have, in the order of the configuration: those that `chooseLab` takes. */
+export function sizesFor(lab: Pick<LabSettings, 'sizes'>, identity: SizeAsker): readonly OfferedSize[] {
+  if (identity.quota?.spawn === false) return []
+  return Object.entries(lab.sizes)
+    .filter(([, size]) => !groupProblem(size, identity) && !excessProblem(size, identity))
+    .map(([name, size]) => ({ name, ...quotasOf(size) }))
 }
 
-/** Kubernetes has no finer share than a thousandth of a CPU, and no part of a byte. */
-function quarterOf({ cpu, memory }: Resources): Resources {
-  return { cpu: Math.ceil(cpu * 250) / 1000, memory: Math.ceil(memory / 4) }
+function sizeOf(lab: LabSettings, name: string): Size {
+  const found = Object.hasOwn(lab.sizes, name) ? lab.sizes[name] : undefined
+  if (found) return found
+  throw invalid(`There is no such size, only ${Object.keys(lab.sizes).join(', ')}`, 'body', 'options', 'size')
 }
 
-function excessOf(limits: Resources, quota: NotebookQuota | undefined): string {
+function groupProblem({ groups }: Size, asker: SizeAsker): string | undefined {
+  if (!groups || asker.groups.some(({ name }) => groups.includes(name))) return undefined
+  return `is for members of ${groups.join(', ')}`
+}
+
+function excessProblem({ limits }: Size, { quota }: SizeAsker): string | undefined {
   const excess: string[] = []
   if (quota?.cpu !== undefined && limits.cpu > quota.cpu) excess.push(`${limits.cpu} CPUs of ${quota.cpu}`)
   if (quota?.memoryBytes !== undefined && limits.memory > quota.memoryBytes) {
     excess.push(`${formatBytes(limits.memory)} of memory of ${formatBytes(quota.memoryBytes)}`)
   }
-  return excess.join(', ')
+  return excess.length > 0 ? `is more than your quota allows: ${excess.join(', ')}` : undefined
 }
 
 function checkIds({ uid, gid, groups }: Identity): { uid: number; gid: number } {

@@ -74,16 +74,6 @@ describe('judgeStart: crashes', () => {
     expect(JSON.stringify(judgeStart(pod))).not.toContain('abc123')
   })
 
-  it('an init container that failed dooms the lab', () => {
-    const pod = podFacts({ initContainers: [containerFacts({ name: 'provision', terminated: terminationFacts() })] })
-    expect(judgeStart(pod)).toEqual({ kind: 'doomed', message: 'The lab could not be prepared: exit code 1' })
-  })
-
-  it('an init container that ended well does not', () => {
-    const done = containerFacts({ terminated: terminationFacts({ exitCode: 0, reason: 'Completed' }) })
-    expect(judgeStart(podFacts({ initContainers: [done] }))).toEqual({ kind: 'starting' })
-  })
-
   it('a command that is not there dooms the lab; a runtime in trouble does not', () => {
     const missing = 'runc create failed: exec: "jupyter": executable file not found in $PATH: unknown'
     const startError = (message: string) =>

@@ -21,6 +21,26 @@ const creationReasons = new Set([
 const finalCreationCause =
   /executable file not found|exec: "[^"]*": (stat |permission denied|is a directory|no such file)|exec format error|no command specified|runAsNonRoot|not a directory|invalid (mount|capability)/i
 
+/** What users are told of a container, by what it is there for. */
+interface Words {
+  readonly image: string
+  readonly container: string
+  readonly crash: string
+}
+
+const ofLab: Words = {
+  image: 'The image',
+  container: "The lab's container",
+  crash: 'The lab stopped before it had started',
+}
+
+/** Of the init container (SQR-066, "User provisioning"). It would be run again and again; its first failure is the end. */
+const ofPreparation: Words = {
+  image: 'The image that prepares the lab',
+  container: 'The container that prepares the lab',
+  crash: 'The lab could not be prepared',
+}
+
 const reasonsInWords: Readonly<Record<string, string>> = {
   Evicted: 'its node put it out',
   Preempting: 'its node needed the room for something more important',
@@ -50,12 +70,21 @@ export function judgeStart(pod: PodFacts, events: readonly PodEventFacts[] = [])
   if (pod.phase === 'Succeeded' && !pod.deleting) return { kind: 'ended' }
   if (pod.phase === 'Failed') return { kind: 'doomed', message: failureOf(pod) }
   if (pod.deleting) return { kind: 'doomed', message: deletedWords(pod) }
-  const failedInit = pod.initContainers.find(hasCrashed)
-  if (failedInit) return { kind: 'doomed', message: `The lab could not be prepared: ${crashOf(failedInit)}` }
   if (hasStarted(pod)) return { kind: 'ready' }
+  const unprepared = pod.initContainers.find(hasFailed)
+  if (unprepared) return judgeCrash(unprepared, ofPreparation)
   const crashed = pod.containers.find(hasCrashed)
-  if (crashed) return judgeCrash(crashed)
-  return judgeWaiting(pod, events)
+  if (crashed) return judgeCrash(crashed, ofLab)
+  return (
+    judgeWaiting(pod, pod.initContainers, ofPreparation, events) ??
+    judgeWaiting(pod, pod.containers, ofLab, events) ??
+    judgePlace(pod)
+  )
+}
+
+/** What users are told while their lab is prepared; null at any other time. */
+export function tellPreparation(pod: PodFacts): string | null {
+  return pod.initContainers.some(({ running }) => running) ? 'Preparing what the lab needs' : null
 }
 
 /** Started once is ready for ever: what befell the lab since is for `judgeLife` to say. */
@@ -72,25 +101,40 @@ function hasCrashed(container: ContainerFacts): boolean {
   return badEnd(container) !== undefined
 }
 
+/** An init container that crashed, and has not ended well since. */
+function hasFailed(container: ContainerFacts): boolean {
+  return hasCrashed(container) && container.terminated?.exitCode !== 0
+}
+
 function badEnd({ terminated, lastTerminated }: ContainerFacts): TerminationFacts | undefined {
   return [terminated, lastTerminated].find(end => end !== undefined && end.exitCode !== 0)
 }
 
 /** A container that could not even be run may have met a runtime out of breath. */
-function judgeCrash(container: ContainerFacts): StartVerdict {
+function judgeCrash(container: ContainerFacts, words: Words): StartVerdict {
   const end = badEnd(container)!
   const neverRan = end.reason === 'StartError' || end.reason === 'ContainerCannotRun'
-  const message = `The lab stopped before it had started: ${crashOf(container)}`
+  const message = `${words.crash}: ${crashOf(container)}`
   if (neverRan && !finalCreationCause.test(end.message)) return { kind: 'troubled', cause: 'unknown', message }
   return { kind: 'doomed', message }
 }
 
-function judgeWaiting(pod: PodFacts, events: readonly PodEventFacts[]): StartVerdict {
-  for (const { waiting } of [...pod.initContainers, ...pod.containers]) {
+function judgeWaiting(
+  pod: PodFacts,
+  containers: readonly ContainerFacts[],
+  words: Words,
+  events: readonly PodEventFacts[],
+): StartVerdict | undefined {
+  for (const { waiting } of containers) {
     if (!waiting) continue
-    if (pullReasons.has(waiting.reason)) return judgePull(waiting.reason, pullCause(pod, waiting.message, events))
-    if (creationReasons.has(waiting.reason)) return judgeCreation(waiting.reason, waiting.message)
+    const { reason, message } = waiting
+    if (pullReasons.has(reason)) return judgePull(reason, pullCause(pod, message, events), words.image)
+    if (creationReasons.has(reason)) return judgeCreation(reason, message, words)
   }
+  return undefined
+}
+
+function judgePlace(pod: PodFacts): StartVerdict {
   if (pod.unschedulable !== undefined && !pod.node) {
     const words = cleanWords(pod.unschedulable)
     return { kind: 'troubled', cause: 'no-room', message: `There is no room for the lab at the moment (${words})` }
@@ -107,8 +151,8 @@ function pullCause(pod: PodFacts, message: string, events: readonly PodEventFact
   return told?.message ?? message
 }
 
-function judgeCreation(reason: string, cause: string): StartVerdict {
-  const message = `The lab's container could not be made (${cleanWords(cause) || reason})`
+function judgeCreation(reason: string, cause: string, words: Words): StartVerdict {
+  const message = `${words.container} could not be made (${cleanWords(cause) || reason})`
   if (finalCreationCause.test(cause)) return { kind: 'doomed', message }
   return { kind: 'troubled', cause: 'unknown', message }
 }
@@ -121,6 +165,9 @@ export function judgeLife(pod: PodFacts): LifeVerdict {
     return pod.deleting ? { kind: 'failed', message: deletedWords(pod) } : { kind: 'ended' }
   if (isSilent(pod)) return { kind: 'unknown', message: unheardWords(pod) }
   const restarts = pod.containers.reduce((sum, container) => sum + container.restartCount, 0)
+  // A node that was restarted runs it anew.
+  const unprepared = pod.initContainers.find(hasFailed)
+  if (unprepared) return { kind: 'crashing', restarts, message: `${ofPreparation.crash} again: ${crashOf(unprepared)}` }
   const crashed = pod.containers.find(hasCrashed)
   const message = crashed ? `The lab stopped: ${crashOf(crashed)}` : ''
   return { kind: crashed && !crashed.started ? 'crashing' : 'healthy', restarts, message }

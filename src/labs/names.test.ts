@@ -18,6 +18,8 @@ describe('labNames', () => {
       lab: 'nb-ada',
       env: 'nb-ada-env',
       nss: 'nb-ada-nss',
+      pull: 'nb-ada-pull',
+      provision: 'nb-ada-provision',
     })
     for (const name of ['0', 'a-b', 'a--b', '4266950', 'a'.repeat(55)]) expect(slugOf(name)).toBe(name)
   })

@@ -36,7 +36,17 @@ export interface LabNames {
   readonly env: string
   /** Of the ConfigMap of user and group mappings. */
   readonly nss: string
+  /** Of the Secret by which images are pulled. */
+  readonly pull: string
+  /** Of the ConfigMap of variables for provisioning. */
+  readonly provision: string
 }
+
+/** Names that no configured volume may have: the objects behind volumes are named beside our own. */
+export const reservedVolumeNames: readonly string[] = ['env', 'nss', 'pull', 'provision']
+
+/** Volumes that every lab has, by names that begin like no configured one may. */
+export const ownVolumePrefix = 'skylab-'
 
 const maxLabelLength = 63
 /** In bytes of UTF-8: no folder has a longer name. */
@@ -51,7 +61,19 @@ const hashLength = 19
 export function labNames(namespacePrefix: string, username: string): LabNames {
   const slug = userSlug(namespacePrefix, username)
   const lab = objectPrefix + slug
-  return { namespace: `${namespacePrefix}-${slug}`, lab, env: `${lab}-env`, nss: `${lab}-nss` }
+  return {
+    namespace: `${namespacePrefix}-${slug}`,
+    lab,
+    env: `${lab}-env`,
+    nss: `${lab}-nss`,
+    pull: `${lab}-pull`,
+    provision: `${lab}-provision`,
+  }
+}
+
+/** Name of the object behind a configured volume, in the namespace of a lab. */
+export function volumeObjectName({ lab }: LabNames, volume: string): string {
+  return `${lab}-${volume}`
 }
 
 function userSlug(namespacePrefix: string, username: string): string {

@@ -1,4 +1,5 @@
 /** The files that give a lab's numbers their names: `/etc/passwd` and `/etc/group` (SQR-066). Pure. */
+import type { Config } from '../config/schema.ts'
 import type { Group } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 
@@ -48,6 +49,15 @@ export const baseNss: NssFiles = {
 }
 
 const shell = '/bin/bash'
+
+/** What the files begin with: configured, or `baseNss`; whole lines in any case. */
+export function nssBase({ passwd = baseNss.passwd, group = baseNss.group }: Config['lab']['nss']): NssFiles {
+  return { passwd: wholeLines(passwd), group: wholeLines(group) }
+}
+
+function wholeLines(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`
+}
 
 /**
  * The base files with a line for the user and for each group that has a GID. The user is a member of all of these but

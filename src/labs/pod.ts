@@ -1,10 +1,12 @@
 /** The pod of a lab: what Pod Security calls restricted, with the user's identity and files. Pure. */
 import type { Config } from '../config/schema.ts'
-import type { Identity, Resources } from '../domain.ts'
-import { formatBytes, formatCpu } from '../kube/quantity.ts'
+import type { Identity } from '../domain.ts'
 import type { LabChoice } from './choose.ts'
 import { labPort } from './env.ts'
 import type { LabNames } from './names.ts'
+import { provisionContainer } from './provision.ts'
+import { containerResources } from './quota.ts'
+import { labMounts, type MountSources, podVolumes, provisionMounts } from './volumes.ts'
 
 /** What a pod is made of. */
 export interface PodSources {
@@ -12,31 +14,33 @@ export interface PodSources {
   /** How long the start-up probe may fail. */
   readonly spawnTimeoutSeconds: number
   readonly names: LabNames
-  readonly identity: Pick<Identity, 'groups'>
+  readonly identity: Pick<Identity, 'username' | 'groups' | 'quota'>
   readonly choice: LabChoice
   /** Image reference. */
   readonly image: string
   /** Path under which the lab answers; begins and ends with a slash. */
   readonly servicePrefix: string
-  /** Absolute path. */
-  readonly home: string
+  readonly mounted: MountSources
 }
 
 export const containerName = 'lab'
 const portName = 'http'
 
-/** The `spec` of a lab's Pod (SQR-066, "Pod configuration"). */
+/** The `spec` of a lab's Pod (SQR-066, "Pod configuration"). No container has an `env` of its own. */
 export function podSpec(sources: PodSources): object {
-  const { lab } = sources
+  const { lab, names, mounted } = sources
   return {
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     restartPolicy: 'OnFailure',
     terminationGracePeriodSeconds: lab.terminationGraceSeconds,
     ...(Object.keys(lab.nodeSelector).length > 0 && { nodeSelector: lab.nodeSelector }),
+    ...(Object.keys(lab.affinity).length > 0 && { affinity: lab.affinity }),
     ...(lab.tolerations.length > 0 && { tolerations: lab.tolerations }),
+    ...(lab.secrets.some(({ pull }) => pull) && { imagePullSecrets: [{ name: names.pull }] }),
     securityContext: podSecurity(sources),
-    volumes: volumes(sources.names),
+    volumes: podVolumes(mounted),
+    ...initContainers(sources),
     containers: [container(sources)],
   }
 }
@@ -54,44 +58,28 @@ function podSecurity({ choice: { uid, gid }, identity }: PodSources): object {
   }
 }
 
-function container({ lab, names, choice, image, servicePrefix, home, spawnTimeoutSeconds }: PodSources): object {
+function initContainers({ names, mounted, identity, choice }: PodSources): object {
+  const { provisioning, home } = mounted
+  if (!provisioning) return {}
+  const mounts = provisionMounts(mounted)
+  return { initContainers: [provisionContainer(provisioning, names, mounts, { identity, choice, home })] }
+}
+
+function container({ lab, names, choice, image, servicePrefix, mounted, spawnTimeoutSeconds }: PodSources): object {
   return {
     name: containerName,
     image,
     imagePullPolicy: lab.imagePullPolicy,
     command: lab.command,
-    workingDir: home,
+    workingDir: mounted.home,
     envFrom: [{ configMapRef: { name: names.env } }, { secretRef: { name: names.env } }],
     ports: [{ name: portName, containerPort: labPort, protocol: 'TCP' }],
-    resources: {
-      limits: quantities(choice.quotas.limits),
-      requests: quantities(choice.quotas.requests),
-    },
+    resources: containerResources(choice.quotas),
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
     ...startupProbe(lab.startupProbe, servicePrefix, spawnTimeoutSeconds),
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    volumeMounts: [
-      { name: 'home', mountPath: home },
-      { name: 'tmp', mountPath: '/tmp' },
-      { name: 'nss', mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true },
-      { name: 'nss', mountPath: '/etc/group', subPath: 'group', readOnly: true },
-      { name: 'secrets', mountPath: lab.secretsPath, readOnly: true },
-    ],
+    volumeMounts: labMounts(mounted),
   }
-}
-
-function volumes(names: LabNames): object[] {
-  return [
-    { name: 'home', emptyDir: {} },
-    { name: 'tmp', emptyDir: {} },
-    { name: 'nss', configMap: { name: names.nss, defaultMode: 0o444 } },
-    // The kubelet adds the group's right to read, for root owns the files.
-    { name: 'secrets', secret: { secretName: names.lab, defaultMode: 0o400 } },
-  ]
-}
-
-function quantities({ cpu, memory }: Resources): object {
-  return { cpu: formatCpu(cpu), memory: formatBytes(memory) }
 }
 
 /** Asked each second, since users wait for it; never given up before the creation itself is. */

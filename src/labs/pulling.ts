@@ -41,11 +41,15 @@ const finalCauses: readonly [RegExp, string][] = [
 const passingCause =
   /i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|no such host|no route to host|network is unreachable|temporary failure|toomanyrequests|too many requests|: 5\d\d [a-z]|unexpected EOF/i
 
-/** The verdict on a container that waits because of its image. `cause` is the fullest message there is. */
-export function judgePull(reason: string, cause: string): StartVerdict {
+/**
+ * The verdict on a container that waits because of its image.
+ * @param cause the fullest message there is
+ * @param image what users know it as
+ */
+export function judgePull(reason: string, cause: string, image = 'The image'): StartVerdict {
   const why = finalReasons[reason] ?? finalCauseOf(cause)
-  if (why) return { kind: 'doomed', message: quoting(`The image cannot be pulled: ${why}`, cause) }
-  return { kind: 'troubled', cause: 'registry', message: quoting('The image could not be pulled yet', cause) }
+  if (why) return { kind: 'doomed', message: quoting(`${image} cannot be pulled: ${why}`, cause) }
+  return { kind: 'troubled', cause: 'registry', message: quoting(`${image} could not be pulled yet`, cause) }
 }
 
 /** Whether a message says why, or only that the kubelet waits before it tries again. */

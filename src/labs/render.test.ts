@@ -1,60 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import type { Config } from '../config/schema.ts'
-import { configSchema } from '../config/schema.ts'
-import type { CreateRequest, Identity, KubeObject } from '../domain.ts'
+import type { KubeObject } from '../domain.ts'
 import { ApiError } from '../errors.ts'
-import { chooseLab } from './choose.ts'
 import { asObject, asObjects } from './json.ts'
 import { projectNamespace } from './project.ts'
 import golden from './render.golden.json' with { type: 'json' }
-import { renderLab, withOwnership } from './render.ts'
+import { withOwnership } from './render.ts'
+import {
+  all,
+  type Changes,
+  labContainer,
+  objectOf,
+  podSpecIn,
+  render,
+  renderWith,
+  specRequest,
+} from './testing-plan.ts'
 import { parseView } from './view.ts'
 
-const rra: Identity = {
-  username: 'rra',
-  token: 'notebook-token',
-  scopes: ['exec:notebook'],
-  uid: 4266950,
-  gid: 4266950,
-  groups: [{ name: 'lsst-data-management', id: 170034 }, { name: 'rra', id: 4266950 }, { name: 'no-number' }],
-}
-const specRequest: CreateRequest = {
-  options: {
-    enable_debug: true,
-    image_list: 'lsstsqre/sciplat-lab:w_2022_37',
-    reset_user_env: true,
-    size: 'large',
-  },
-  env: {
-    JUPYTERHUB_API_URL: 'http://hub.nublado2:8081/nb/hub/api',
-    JUPYTERHUB_API_TOKEN: 'hub-token',
-    JUPYTERHUB_SERVICE_PREFIX: '/nb/user/rra/',
-  },
-}
-const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
-const image = {
-  reference: `registry.hub.docker.com/lsstsqre/sciplat-lab:w_2022_37@${digest}`,
-  tag: 'w_2022_37',
-  digest,
-  description: 'Weekly 2022_37',
-}
-
-interface Changes {
-  readonly config?: object
-  readonly identity?: Partial<Identity>
-  readonly request?: Partial<CreateRequest>
-}
-
-function render(changes: Changes = {}) {
-  const config: Config = configSchema.parse(changes.config ?? {})
-  const identity = { ...rra, ...changes.identity }
-  const request = { ...specRequest, ...changes.request }
-  return renderLab({ config, identity, request, choice: chooseLab(config.lab, identity, request.options), image })
-}
-
-const all = ({ namespace, objects }: ReturnType<typeof render>) => [namespace, ...objects]
 const kinds = (objects: readonly KubeObject[]) => objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
-const spec = (plan: ReturnType<typeof render>, kind: string) => plan.objects.find(object => object.kind === kind)?.spec
 
 describe('renderLab', () => {
   it('renders this lab to the last field', () => {
@@ -124,7 +87,7 @@ describe('renderLab', () => {
       name: `nublado-${slug}`,
       annotations: { 'skylab/user': 'Ada Lovelace' },
     })
-    expect(spec(plan, 'Pod')).toMatchObject({ containers: [{ workingDir: '/home/Ada Lovelace' }] })
+    expect(plan.objects.at(-1)?.spec).toMatchObject({ containers: [{ workingDir: '/home/Ada Lovelace' }] })
   })
 
   it('refuses what cannot be kept or written', () => {
@@ -143,7 +106,7 @@ describe('renderLab', () => {
 describe('the pod', () => {
   it('has the user’s groups, each once, without the primary one', () => {
     const groups = [{ name: 'a', id: 7 }, { name: 'b', id: 4266950 }, { name: 'c', id: 7 }, { name: 'd' }]
-    expect(spec(render({ identity: { groups } }), 'Pod')).toMatchObject({
+    expect(podSpecIn(render({ identity: { groups } }))).toMatchObject({
       securityContext: { runAsUser: 4266950, runAsGroup: 4266950, supplementalGroups: [7] },
     })
   })
@@ -153,20 +116,125 @@ describe('the pod', () => {
     ['none', undefined],
   ])('is probed as configured: %s', (startupProbe, probe) => {
     const plan = render({ config: { lab: { startupProbe }, times: { spawnTimeoutSeconds: 7.5 } } })
-    const [container] = asObjects(asObject(spec(plan, 'Pod')).containers)
-    expect(container?.startupProbe).toEqual(probe)
+    expect(labContainer(plan).startupProbe).toEqual(probe)
   })
 
   it('goes where it is configured to go', () => {
     const tolerations = [{ key: 'labs', operator: 'Exists' as const }]
-    const lab = { nodeSelector: { pool: 'labs' }, tolerations, homePrefix: '/data/home/', imagePullPolicy: 'Always' }
-    expect(spec(render({ config: { lab } }), 'Pod')).toMatchObject({
+    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } }
+    expect(podSpecIn(renderWith({ nodeSelector: { pool: 'labs' }, tolerations, affinity }))).toMatchObject({
       nodeSelector: { pool: 'labs' },
       tolerations,
-      containers: [{ imagePullPolicy: 'Always', workingDir: '/data/home/rra' }],
+      affinity,
     })
-    expect(spec(render(), 'Pod')).not.toHaveProperty('nodeSelector')
-    expect(spec(render(), 'Pod')).not.toHaveProperty('tolerations')
+    for (const key of ['nodeSelector', 'tolerations', 'affinity']) expect(podSpecIn(render())).not.toHaveProperty(key)
+  })
+
+  it('runs what it is configured to run, and is given time to end', () => {
+    const lab = { command: ['jupyter', 'lab'], imagePullPolicy: 'Always', terminationGraceSeconds: 7 }
+    expect(podSpecIn(renderWith(lab))).toMatchObject({
+      terminationGracePeriodSeconds: 7,
+      containers: [{ command: ['jupyter', 'lab'], imagePullPolicy: 'Always' }],
+    })
+  })
+
+  it('bears configured annotations, of which ours are none', () => {
+    const annotations = { 'example.org/team': 'a', 'skylab/user': 'somebody', 'argocd.argoproj.io/sync-options': 'x' }
+    const plan = renderWith({ annotations })
+    expect(objectOf(plan, 'Pod')?.metadata.annotations).toEqual({
+      'example.org/team': 'a',
+      'skylab/user': 'rra',
+      'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+      'argocd.argoproj.io/sync-options': 'Prune=false',
+    })
+    expect(objectOf(plan, 'Service')?.metadata.annotations).not.toHaveProperty('example.org/team')
+  })
+
+  it('has its home where prefix and scheme put it, for all who ask', () => {
+    const plan = renderWith({ homePrefix: '/data/', homeScheme: 'initialThenUsername' })
+    expect(labContainer(plan)).toMatchObject({ workingDir: '/data/r/rra' })
+    expect(labContainer(plan).volumeMounts).toContainEqual({ name: 'skylab-home', mountPath: '/data/r/rra' })
+    const { passwd } = asObject(objectOf(plan, 'ConfigMap', '-nss')?.data)
+    expect(passwd).toContain('rra:x:4266950:4266950::/data/r/rra:/bin/bash\n')
+  })
+})
+
+describe('user and group mappings', () => {
+  const nss = (lab: object) => asObject(objectOf(renderWith(lab), 'ConfigMap', '-nss')?.data)
+
+  it('begin with the configured base', () => {
+    expect(nss({ nss: { passwd: 'root:x:0:0:root:/root:/bin/sh\n', group: 'staff:x:50:\n' } })).toEqual({
+      passwd: 'root:x:0:0:root:/root:/bin/sh\nrra:x:4266950:4266950::/home/rra:/bin/bash\n',
+      group: 'staff:x:50:\nlsst-data-management:x:170034:rra\nrra:x:4266950:\n',
+    })
+  })
+
+  it('begin with whole lines, or with none', () => {
+    const { passwd, group } = nss({ nss: { passwd: '', group: 'staff:x:50:' } })
+    expect(passwd).toBe('rra:x:4266950:4266950::/home/rra:/bin/bash\n')
+    expect(group).toMatch(/^staff:x:50:\nlsst-data-management:/)
+  })
+
+  it('have a base of their own where one of them is not configured', () => {
+    const { passwd, group } = nss({ nss: { passwd: '' } })
+    expect(passwd).not.toContain('root')
+    expect(group).toMatch(/^root:x:0:\n/)
+  })
+
+  it('leave no name of the base to a user', () => {
+    const base = { nss: { group: 'lsst-data-management:x:1:\n' } }
+    expect(() => renderWith(base)).toThrow('The group "lsst-data-management" is taken in /etc/group')
+  })
+})
+
+describe('secrets', () => {
+  const configured = [
+    { name: 'lab-secrets', key: 'butler.yaml' },
+    { name: 'lab-secrets', key: 'aws', as: 'aws.ini' },
+    { name: 'registry', key: '.dockerconfigjson', pull: true },
+  ]
+  const sources = { secrets: { 'butler.yaml': 'YQ==', 'aws.ini': 'Yg==', other: 'Yw==' }, pullSecret: 'e30=' }
+
+  it('are files beside the token, and nothing but those that are configured', () => {
+    const { immutable, type, stringData, data } = objectOf(renderWith({ secrets: configured }, { sources }), 'Secret')!
+    expect({ immutable, type, stringData, data }).toEqual({
+      immutable: true,
+      type: 'Opaque',
+      stringData: { token: 'notebook-token' },
+      data: { 'butler.yaml': 'YQ==', 'aws.ini': 'Yg==' },
+    })
+  })
+
+  it('stand where they are configured to', () => {
+    const mounts = asObjects(labContainer(renderWith({ secretsPath: '/opt/secrets' })).volumeMounts)
+    expect(mounts).toContainEqual({ name: 'skylab-secrets', mountPath: '/opt/secrets', readOnly: true })
+  })
+
+  it('of which one pulls images, and is no file', () => {
+    const plan = renderWith({ secrets: configured }, { sources })
+    const { immutable, type, data } = objectOf(plan, 'Secret', '-pull')!
+    expect({ immutable, type, data }).toEqual({
+      immutable: true,
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': 'e30=' },
+    })
+    expect(podSpecIn(plan).imagePullSecrets).toEqual([{ name: 'nb-rra-pull' }])
+    expect(objectOf(render(), 'Secret', '-pull')).toBeUndefined()
+    expect(podSpecIn(render())).not.toHaveProperty('imagePullSecrets')
+  })
+
+  it('that nobody read are no lab', () => {
+    expect(() => renderWith({ secrets: configured })).toThrow('nothing was read for butler.yaml')
+    const inherited = { secrets: [{ name: 'a', key: 'constructor' }] }
+    expect(() => renderWith(inherited)).toThrow('nothing was read for constructor')
+    expect(() => renderWith({ secrets: [configured[2]!] })).toThrow('no pull secret was read')
+  })
+
+  it('may be called like what every object of JavaScript has', () => {
+    const read = { secrets: JSON.parse('{"__proto__": "YQ==", "constructor": "Yg=="}') }
+    const keys = { secrets: ['__proto__', 'constructor'].map(key => ({ name: 'a', key })) }
+    const { data } = objectOf(renderWith(keys, { sources: read }), 'Secret')!
+    expect(JSON.stringify(data)).toBe('{"__proto__":"YQ==","constructor":"Yg=="}')
   })
 })
 

@@ -7,9 +7,15 @@ import { labEnv, labPort, maskedEnv } from './env.ts'
 import type { LabNames } from './names.ts'
 import { annotations, labels, labNames } from './names.ts'
 import { networkPolicySpec } from './network.ts'
-import { baseNss, nssFiles } from './nss.ts'
+import { nssBase, nssFiles } from './nss.ts'
+import { immutable, marks, objectMaker, podLabels, type Render } from './objects.ts'
+import { homeOf } from './paths.ts'
 import { podSpec } from './pod.ts'
+import { provisionEnv } from './provision.ts'
+import { isCounted, resourceQuotaSpec } from './quota.ts'
+import { type LabSources, sourceOf } from './sources.ts'
 import { viewText } from './view.ts'
+import { type MountSources, volumeClaims, volumeConfigMaps } from './volumes.ts'
 
 /** What a lab is rendered from. */
 export interface LabInput {
@@ -19,10 +25,16 @@ export interface LabInput {
   /** From `chooseLab`. */
   readonly choice: LabChoice
   readonly image: ResolvedImage
+  readonly sources: LabSources
 }
 
-/** Selects the lab's pod within its namespace. */
-const podLabels = { [labels.component]: 'lab' }
+/** What the makers of its objects share. */
+interface Making extends LabInput {
+  readonly names: LabNames
+  readonly env: LabEnv
+  readonly mounted: MountSources
+  readonly render: Render
+}
 
 /** Key of the user's token in the lab's Secret (SQR-066, "Secrets"); it is the name of its file too. */
 const tokenKey = 'token'
@@ -30,27 +42,43 @@ const tokenKey = 'token'
 /**
  * All objects of a lab in the order of their creation, without op and owner, and the view that is kept with them.
  * @throws {ApiError} 422 for a service prefix that is no path and for an env too large to keep; 403 for a user or group
- *   name that `/etc/passwd` or `/etc/group` cannot hold
+ *   name that `/etc/passwd`, `/etc/group` or a path cannot hold
  */
 export function renderLab(input: LabInput): LabPlan {
-  const { config, identity, request, choice, image } = input
-  const names = labNames(config.lab.namespacePrefix, identity.username)
-  const env = labEnv({ lab: config.lab, ...request, quotas: choice.quotas, image })
-  const view = viewOf(input, names, env)
-  const render = objectMaker(input, names)
+  const { config, identity, image } = input
+  const making = makingOf(input)
+  const { names, mounted, render } = making
+  const view = viewOf(input, names, making.env)
   return {
     username: identity.username,
     namespace: namespaceOf(input, names, view),
     objects: [
-      ...configMaps(input, names, env, render),
-      ...secrets(input, names, env, render),
+      ...configMaps(making),
+      ...secrets(making),
+      ...volumeClaims(mounted, render),
+      ...resourceQuota(making),
       render('networking.k8s.io/v1', 'NetworkPolicy', names.lab, {
         spec: networkPolicySpec(config.network, podLabels),
       }),
       render('v1', 'Service', names.lab, { spec: serviceSpec }),
-      render('v1', 'Pod', names.lab, { spec: podSpecOf(input, names, env) }),
+      render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, config.lab.annotations),
     ],
     image,
+  }
+}
+
+function makingOf(input: LabInput): Making {
+  const { config, identity, request, choice, image, sources } = input
+  const { lab } = config
+  const { username } = identity
+  const names = labNames(lab.namespacePrefix, username)
+  const provisioning = sources.provisioned ? undefined : lab.provisioning
+  return {
+    ...input,
+    names,
+    env: labEnv({ lab, ...request, quotas: choice.quotas, image }),
+    mounted: { lab, names, username, home: homeOf(lab, username), provisioning },
+    render: objectMaker(input, names.namespace),
   }
 }
 
@@ -85,14 +113,6 @@ function viewOf({ config, identity, request, choice }: LabInput, names: LabNames
   }
 }
 
-type Render = (apiVersion: string, kind: string, name: string, fields: object) => KubeObject
-
-function objectMaker(input: LabInput, { namespace }: LabNames): Render {
-  return (apiVersion, kind, name, fields) => {
-    return { apiVersion, kind, metadata: { name, namespace, ...marks(input) }, ...fields }
-  }
-}
-
 function namespaceOf(input: LabInput, names: LabNames, view: LabView): KubeObject {
   const { labels: ownLabels, annotations: ownAnnotations } = marks(input)
   return {
@@ -106,41 +126,40 @@ function namespaceOf(input: LabInput, names: LabNames, view: LabView): KubeObjec
   }
 }
 
-/** Argo CD shows what it does not manage, and neither compares nor prunes it (SQR-066, "Argo CD support"). */
-function marks({ config, identity }: LabInput) {
-  return {
-    labels: {
-      [labels.managedBy]: 'skylab',
-      ...podLabels,
-      [labels.installation]: config.installation,
-      [labels.argoInstance]: config.lab.application,
-    },
-    annotations: {
-      [annotations.user]: identity.username,
-      [annotations.argoCompareOptions]: 'IgnoreExtraneous',
-      [annotations.argoSyncOptions]: 'Prune=false',
-    },
-  }
-}
-
-/** Nothing of a lab is ever changed; said so, kubelets need not watch it. */
-const immutable = true
-
-function configMaps(input: LabInput, names: LabNames, env: LabEnv, render: Render): KubeObject[] {
-  const { identity, choice } = input
-  const user = { username: identity.username, ...choice, groups: identity.groups, home: homeOf(input) }
+function configMaps({ config, identity, choice, sources, names, env, mounted, render }: Making): KubeObject[] {
+  const { home, provisioning } = mounted
+  const user = { username: identity.username, ...choice, groups: identity.groups, home }
+  const data = provisioning && provisionEnv(provisioning.env, { identity, choice, home })
   return [
     render('v1', 'ConfigMap', names.env, { immutable, data: env.plain }),
-    render('v1', 'ConfigMap', names.nss, { immutable, data: nssFiles(baseNss, user) }),
+    render('v1', 'ConfigMap', names.nss, { immutable, data: nssFiles(nssBase(config.lab.nss), user) }),
+    ...(data ? [render('v1', 'ConfigMap', names.provision, { immutable, data })] : []),
+    ...volumeConfigMaps(mounted, sources.configMaps, render),
   ]
 }
 
-function secrets({ identity }: LabInput, names: LabNames, env: LabEnv, render: Render): KubeObject[] {
+function secrets({ config, identity, sources, names, env, render }: Making): KubeObject[] {
   const kind = { immutable, type: 'Opaque' }
+  const files = config.lab.secrets.filter(({ pull }) => !pull).map(({ key, as = key }) => as)
+  const data = Object.fromEntries(files.map(file => [file, sourceOf(sources.secrets, file)]))
+  const token = { stringData: { [tokenKey]: identity.token }, ...(files.length > 0 && { data }) }
   return [
-    render('v1', 'Secret', names.lab, { ...kind, stringData: { [tokenKey]: identity.token } }),
+    render('v1', 'Secret', names.lab, { ...kind, ...token }),
     render('v1', 'Secret', names.env, { ...kind, stringData: env.secret }),
+    ...(config.lab.secrets.some(({ pull }) => pull) ? [pullSecret(sources, names, render)] : []),
   ]
+}
+
+function pullSecret({ pullSecret }: LabSources, names: LabNames, render: Render): KubeObject {
+  if (pullSecret === undefined) throw new Error('no pull secret was read')
+  const type = 'kubernetes.io/dockerconfigjson'
+  return render('v1', 'Secret', names.pull, { immutable, type, data: { '.dockerconfigjson': pullSecret } })
+}
+
+/** Where there is no quota, nothing is limited (SQR-066, "Resource quotas"). */
+function resourceQuota({ identity: { quota }, names, render }: Making): KubeObject[] {
+  if (!quota || !isCounted(quota)) return []
+  return [render('v1', 'ResourceQuota', names.lab, { spec: resourceQuotaSpec(quota) })]
 }
 
 /** The address is there before the pod is Ready, so that it answers in the moment in which the lab is said to. */
@@ -150,8 +169,7 @@ const serviceSpec = {
   publishNotReadyAddresses: true,
 }
 
-function podSpecOf(input: LabInput, names: LabNames, { servicePrefix }: LabEnv): object {
-  const { config, identity, choice, image } = input
+function podSpecOf({ config, identity, choice, names, env, mounted, image }: Making): object {
   return podSpec({
     lab: config.lab,
     spawnTimeoutSeconds: config.times.spawnTimeoutSeconds,
@@ -159,11 +177,7 @@ function podSpecOf(input: LabInput, names: LabNames, { servicePrefix }: LabEnv):
     identity,
     choice,
     image: image.reference,
-    servicePrefix,
-    home: homeOf(input),
+    servicePrefix: env.servicePrefix,
+    mounted,
   })
-}
-
-function homeOf({ config, identity }: LabInput): string {
-  return `${config.lab.homePrefix.replace(/\/+$/, '')}/${identity.username}`
 }

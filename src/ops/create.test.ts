@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
+import { render } from '../labs/testing-plan.ts'
 import { createSteps } from './create.ts'
+import type { Known } from './steps.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
 
 /** Operation 7 makes its pod, and a pod stands there already: of this op, owned by the namespace of this UID. */
@@ -18,11 +20,24 @@ function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ad
     throw new KubeError(409, 'AlreadyExists', 'it stands already')
   }
   const known = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
+  return { cluster, known, run: () => makePod(cluster, known, create) }
+}
+
+function makePod(cluster: FakeCluster, known: Known, create: () => Promise<KubeObject>) {
   const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
   const { context } = fakeContext(cluster, { known, plan, kube: { ...cluster.kube, create } as typeof cluster.kube })
-  const step = createSteps(plan).find(({ name }) => name === 'make.pod')!
-  return { cluster, known, run: () => step.run(context) }
+  return createSteps(plan)
+    .find(({ name }) => name === 'make.pod')!
+    .run(context)
 }
+
+it('names steps by kind, and by what names have beyond the pod’s', () => {
+  const steps = createSteps(render({ identity: { username: 'my-env' } })).map(({ name }) => name)
+  expect(steps.filter(name => name.startsWith('make.'))).toEqual([
+    ...['make.namespace', 'make.configmap-env', 'make.configmap-nss', 'make.secret', 'make.secret-env'],
+    ...['make.networkpolicy', 'make.service', 'make.pod'],
+  ])
+})
 
 describe('a pod that stands already', () => {
   it('is one’s own by op and by the namespace that owns it', async () => {
@@ -54,5 +69,84 @@ describe('a pod that stands already', () => {
     const { cluster, run } = meeting(op, 'uid-of-a-newer-one', 'uid-of-a-newer-one')
     await expect(run()).rejects.toBeInstanceOf(NeedsSomeone)
     expect(cluster.requests).toEqual(['get Pod', 'get Namespace'])
+  })
+})
+
+describe('a pod that a quota refuses', () => {
+  const words =
+    'pods "nb-ada" is forbidden: exceeded quota: nb-ada, requested: limits.cpu=4, used: limits.cpu=0, limited: limits.cpu=2'
+
+  /** Operation 7 makes its pod, and is refused. */
+  function refused(message: string, real: FakeCluster['real']) {
+    const cluster = new FakeCluster()
+    cluster.real = { namespace: namespaceObject(), ...real }
+    const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
+    const create = async () => {
+      throw new KubeError(403, 'Forbidden', message)
+    }
+    return { cluster, known, made: makePod(cluster, known, create) }
+  }
+
+  it('fails at once, in words', async () => {
+    const { made } = refused(words, {})
+    await expect(made).rejects.toThrow(`The lab is more than its quota allows: ${words}`)
+    await expect(made).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it('is no failure where it is what fills the quota: the reply to its making was lost', async () => {
+    const pod = podObject()
+    const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }
+    const { known, made } = refused(words, {
+      pod: { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } },
+    })
+    await made
+    expect(known.podUid).toBe('uid-of-nb-ada')
+  })
+
+  it('fails for its namespace where that has gone meanwhile', async () => {
+    const { made } = refused(words, { namespace: undefined })
+    await expect(made).rejects.toThrow('was removed while the lab was being made')
+  })
+
+  it('is tried again while the quota is not counted yet', async () => {
+    const { made } = refused('pods "nb-ada" is forbidden: status unknown for quota: nb-ada, resources: limits.cpu', {})
+    await expect(made).rejects.toBeInstanceOf(KubeError)
+  })
+})
+
+describe('a lab that is prepared', () => {
+  const running = { name: 'provision', restartCount: 0, state: { running: {} } }
+  const failed = { exitCode: 3, message: 'mkdir /home/ada\nno space left\n' }
+  const initStatus = (state: object) => ({ phase: 'Pending', initContainerStatuses: [{ ...running, state }] })
+
+  /** Operation 7 waits for its pod. */
+  function awaiting() {
+    const cluster = new FakeCluster()
+    const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
+    const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
+    const { context, told } = fakeContext(cluster, { known, plan })
+    const show = (status: object) => {
+      cluster.real = { namespace: namespaceObject(), pod: { ...podObject(), status } }
+      cluster.show()
+    }
+    const start = () => createSteps(plan).at(-1)!.run(context)
+    return { show, start, told }
+  }
+
+  it('is told of while that goes on', async () => {
+    const { show, start, told } = awaiting()
+    show(initStatus({ running: {} }))
+    const started = start()
+    await new Promise(resolve => setImmediate(resolve))
+    expect(told).toEqual([['info', 'Preparing what the lab needs']])
+    show({ phase: 'Running', containerStatuses: [{ name: 'lab', started: true, ready: true, state: { running: {} } }] })
+    await started
+  })
+
+  it('has failed when that did, with its last lines', async () => {
+    const { show, start } = awaiting()
+    show(initStatus({ terminated: failed }))
+    await expect(start()).rejects.toThrow('The lab could not be prepared: exit code 3\nmkdir /home/ada\nno space left')
+    await expect(start()).rejects.toBeInstanceOf(NeedsSomeone)
   })
 })

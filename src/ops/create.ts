@@ -4,9 +4,9 @@
  */
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { isAlreadyExists } from '../kube/client.ts'
+import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
 import type { PodFacts, StartVerdict } from '../labs/facts.ts'
-import { judgeStart, tellEvent } from '../labs/judge.ts'
+import { judgeStart, tellEvent, tellPreparation } from '../labs/judge.ts'
 import { labels } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import { withOwnership } from '../labs/render.ts'
@@ -23,12 +23,13 @@ const clear = removalSteps('clear.', 'before', 0, 4)
 /** The steps of a creation, named after what its plan holds. */
 export function createSteps(plan: LabPlan): readonly Step[] {
   const objects = plan.objects
+  const lab = objects.at(-1)!.metadata.name
   return [
     ...clear,
     { name: 'make.namespace', kind: 'act', progress: 8, run: makeNamespace },
     ...objects.map(
       (object, i): Step => ({
-        name: `make.${stepName(object)}`,
+        name: `make.${stepName(object, lab)}`,
         kind: 'act',
         progress: 8 + Math.round((32 * (i + 1)) / objects.length),
         run: context => makeObject(context, object),
@@ -38,10 +39,9 @@ export function createSteps(plan: LabPlan): readonly Step[] {
   ]
 }
 
-/** Of an object within a lab: kind and the part of its name that is not the user's. */
-function stepName({ kind, metadata }: KubeObject): string {
-  const suffix = /-(env|nss)$/.exec(metadata.name)?.[0] ?? ''
-  return kind.toLowerCase() + suffix
+/** Of an object within a lab: kind and what its name has beyond the pod's, which is different for all of a kind. */
+function stepName({ kind, metadata: { name } }: KubeObject, lab: string): string {
+  return kind.toLowerCase() + (name.startsWith(`${lab}-`) ? name.slice(lab.length) : '')
 }
 
 async function makeNamespace(context: StepContext): Promise<StepResult> {
@@ -94,13 +94,19 @@ async function createOrAdopt(context: StepContext, object: KubeObject): Promise<
     return await context.kube.create(object, context.call())
   } catch (error) {
     if (isAlreadyExists(error)) return adopt(context, object)
+    // Where a reply was lost, what fills the quota may be this very object, and nothing says that it exists.
+    if (isOverQuota(error)) return adopt(context, object, error)
     if (isRefusal(error)) await requireNamespace(context)
     throw error
   }
 }
 
-async function adopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
+async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeError): Promise<KubeObject> {
   const standing = await context.kube.get(refOf(object), context.call())
+  if (!standing && overQuota) {
+    await requireNamespace(context)
+    throw new NeedsSomeone(`The lab is more than its quota allows: ${overQuota.message}`, { cause: overQuota })
+  }
   if (!standing) throw new RetryLater('an object came and went', 100)
   const { uid, labels: standingLabels, ownerReferences, deletionTimestamp } = standing.metadata
   const sameOp = standingLabels?.[labels.op] === String(context.op)
@@ -145,6 +151,8 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
         .map(({ event, data }): NewEvent => [event, data]),
     )
     if (!pod) return undefined
+    const preparation = tellPreparation(pod)
+    if (preparation) await context.tell([['info', preparation]])
     const verdict = judgeStart(pod, events)
     if (verdict.kind === 'ready') return true
     if (verdict.kind === 'doomed') throw new NeedsSomeone(verdict.message)

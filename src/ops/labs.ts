@@ -7,6 +7,7 @@ import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
 import { annotations } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
+import type { LabSources } from '../labs/sources.ts'
 import { parseView } from '../labs/view.ts'
 import type { LabStore, Superseded } from '../store/labs.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -16,6 +17,7 @@ import { type Origin, originFields, type Span, type Tracing, within } from '../t
 import type { Acceptance } from './acceptance.ts'
 import type { Feeds } from './feeds.ts'
 import type { EventFeed, LabService } from './service.ts'
+import type { Sources } from './sources.ts'
 
 export interface LabsOptions {
   readonly config: Config
@@ -23,6 +25,7 @@ export interface LabsOptions {
   readonly feeds: Feeds
   readonly sealer: Sealer
   readonly images: { resolve(options: LabOptions, caller: Identity): Promise<ResolvedImage> }
+  readonly sources: Pick<Sources, 'read'>
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
@@ -58,7 +61,8 @@ export class Labs implements LabService {
     }
     const choice = chooseLab(config.lab, caller, request.options)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
-    const plan = renderLab({ config, identity: caller, request, choice, image })
+    const sources = await this.#sourcesOf(username, span)
+    const plan = renderLab({ config, identity: caller, request, choice, image, sources })
     const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
     const nonce = randomUUID()
     const accepted = await accepting(span, 'accept-create', () =>
@@ -70,6 +74,7 @@ export class Labs implements LabService {
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
         sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
         view,
+        provisions: config.lab.provisioning !== undefined && !sources.provisioned,
         events: [
           ['info', `lab creation initiated for ${username}`],
           ['progress', '1'],
@@ -82,6 +87,15 @@ export class Labs implements LabService {
     if (accepted.answer === 'exists')
       throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
     await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, { requestId, span })
+  }
+
+  async #sourcesOf(user: string, span: Span): Promise<LabSources> {
+    const { config, store, sources } = this.#options
+    const [copies, provisioned] = await Promise.all([
+      available(() => sources.read(span)),
+      config.lab.provisioning ? available(() => store.provisioned(user)) : false,
+    ])
+    return { ...copies, provisioned }
   }
 
   delete(username: string, origin: Origin): Promise<boolean> {

@@ -13,6 +13,7 @@
  * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
  * | deadlines | sorted set | empty when idle | users with an operation, by its deadline |
  * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
+ * | provisioned | set | never | users for whom the init container has once succeeded; one that is lost runs it again |
  * | bell | stream | a day after the last ring | tells every replica what changed |
  * | lab:USER | hash | with the lab | the record |
  * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
@@ -34,6 +35,7 @@ export class Keys {
   readonly owned: string
   readonly deadlines: string
   readonly index: string
+  readonly provisioned: string
   readonly bell: string
   readonly compareLease: string
   readonly #tag: string
@@ -49,6 +51,7 @@ export class Keys {
     this.owned = `${this.#tag}owned`
     this.deadlines = `${this.#tag}deadlines`
     this.index = `${this.#tag}index`
+    this.provisioned = `${this.#tag}provisioned`
     this.bell = `${this.#tag}bell`
     this.compareLease = `${this.#tag}lease-of-compare`
   }

@@ -32,6 +32,8 @@ export interface Creation extends Provenance {
   readonly timeoutMs: number
   readonly sealedPlan: string
   readonly view: LabView
+  /** Whether its pod has the init container, so that its success is to be remembered. Default: false. */
+  readonly provisions?: boolean
   readonly events: readonly NewEvent[]
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
 }
@@ -127,6 +129,7 @@ export class LabStore {
         this.#sealing.keepMs,
         creation.requestId ?? '',
         creation.traceparent ?? '',
+        creation.provisions ? '1' : '',
       ],
     )
     if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
@@ -138,6 +141,11 @@ export class LabStore {
     const first = await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(user, key)))
     if (first === null) return 'new'
     return first.split(' ')[1] === bodyHash ? 'same' : 'other'
+  }
+
+  /** Whether the init container has once succeeded for a user, as far as this Redis knows. */
+  async provisioned(user: string): Promise<boolean> {
+    return (await this.#connection.read('sismember', redis => redis.sismember(this.#keys.provisioned, user))) === 1
   }
 
   /** The one write that begins a deletion; null when there is no lab, or not the one meant. */

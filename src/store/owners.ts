@@ -162,6 +162,7 @@ export class OwnerStore {
         k.tombstone(user),
         k.bell,
         k.index,
+        k.provisioned,
       ],
       [user, by.op, by.token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs],
     )

@@ -93,6 +93,27 @@ describe('on nodes without room', () => {
     await expectForgiven(fleet(), user)
   })
 
+  test.concurrent('a pod that a quota refuses fails the lab at once, in words', async () => {
+    const user = fleet().user()
+    const namespace = fleet().namespace(user.username)
+    const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
+    await user.create()
+    await arm.landed()
+    const { kube } = fleet().world
+    const metadata = { name: 'tight', namespace }
+    await kube.create({ apiVersion: 'v1', kind: 'ResourceQuota', metadata, spec: { hard: { pods: '0' } } })
+    // Before it is counted it refuses everything, and that passes.
+    await eventually('a quota that is counted', async () => {
+      const { status } = await kube.get('ResourceQuota', 'tight', namespace)
+      return status?.used?.pods
+    })
+    arm.release()
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors.at(-1)).toMatch(/^The lab is more than its quota allows: .*exceeded quota: tight.*pods=1.*pods=0/)
+    await expectForgiven(fleet(), user)
+  })
+
   test.concurrent('a foreign namespace ends a creation in words, and stays as it is', async () => {
     const user = fleet().user()
     const name = fleet().namespace(user.username)

@@ -1,10 +1,8 @@
 /** The main job with identities from Gafaelfawr and from an OpenID issuer, and what is tried against both. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
-import { FakeGafaelfawr, faults } from '../../src/identity/testing/gafaelfawr.ts'
+import { faults } from '../../src/identity/testing/gafaelfawr.ts'
 import { audience, forge, makeKey, nowSeconds, TestIssuer } from '../../src/identity/testing/issuer.ts'
+import { startBehindIngress } from './behind-ingress.ts'
 import type { Answer, Client } from './harness/client.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
 import { eventually } from './harness/world.ts'
@@ -31,36 +29,6 @@ async function expectUntold(fleet: Fleet, secrets: readonly string[]): Promise<v
 
 async function statusesOf(answers: Promise<Answer>[]): Promise<number[]> {
   return (await Promise.all(answers)).map(({ status }) => status)
-}
-
-async function startBehindIngress(context: TestContext) {
-  const gafaelfawr = await FakeGafaelfawr.start()
-  const folder = mkdtempSync(join(tmpdir(), 'skylab-ingress-'))
-  const secretFile = join(folder, 'secret')
-  const secret = 'known-to-the-ingress-alone'
-  writeFileSync(secretFile, secret)
-  chmodSync(secretFile, 0o600)
-  const fleet = await startFleet(context, {
-    replicas: 2,
-    users: 4,
-    config: {
-      identity: {
-        provider: 'gafaelfawr',
-        gafaelfawr: { baseUrl: gafaelfawr.url, secretFiles: [secretFile], cacheSeconds: 1 },
-      },
-    },
-    // What Gafaelfawr's ingress would add: for the routes of administrators, no token.
-    credentials: (username, token) => ({
-      'x-skylab-ingress-secret': secret,
-      'x-auth-request-user': username,
-      ...(username !== 'admin' && { 'x-auth-request-token': token }),
-    }),
-  })
-  context.onTestFinished(async () => {
-    rmSync(folder, { recursive: true })
-    await gafaelfawr.stop()
-  })
-  return { gafaelfawr, fleet, secret }
 }
 
 test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {

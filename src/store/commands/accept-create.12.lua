@@ -3,12 +3,13 @@
 -- @include time events draw generation sealing
 -- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
---   keepSealingMs requestId traceparent
+--   keepSealingMs requestId traceparent provisions
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
+--   provisions: '1' where the pod has the init container, else ''
 -- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
-  keep_sealing_ms, request_id, traceparent = unpack(ARGV)
+  keep_sealing_ms, request_id, traceparent, provisions = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -44,7 +45,7 @@ local seq = append(events, op, 0, first)
 redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'active', '1', 'nonce', nonce_value,
   'token', '', 'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0, 'pod', '0',
   'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view,
-  'requestId', request_id, 'traceparent', traceparent)
+  'requestId', request_id, 'traceparent', traceparent, 'provisions', provisions)
 redis.call('ZADD', waiting, op, user)
 redis.call('ZADD', deadlines, whole(now + timeout), user)
 redis.call('ZADD', index, 1, user)

@@ -1,4 +1,4 @@
--- Reads a lab with the events of its current operation.
+-- Reads a lab with the events of its current operation. The plan is left out: it may be large, and only its owner opens it.
 -- @include generation
 -- KEYS: generation record events
 -- ARGV: identity
@@ -10,4 +10,10 @@ local op = redis.call('HGET', KEYS[2], 'op')
 if not op then
   return { 'none' }
 end
-return { 'lab', redis.call('HGETALL', KEYS[2]), redis.call('XRANGE', KEYS[3], op .. '-0', op) }
+local record, fields = redis.call('HGETALL', KEYS[2]), {}
+for i = 1, #record, 2 do
+  if record[i] ~= 'plan' then
+    fields[#fields + 1], fields[#fields + 2] = record[i], record[i + 1]
+  end
+end
+return { 'lab', fields, redis.call('XRANGE', KEYS[3], op .. '-0', op) }

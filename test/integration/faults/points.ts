@@ -3,6 +3,7 @@ import { configSchema } from '../../../src/config/schema.ts'
 import type { Identity, LabPlan } from '../../../src/domain.ts'
 import { chooseLab } from '../../../src/labs/choose.ts'
 import { renderLab } from '../../../src/labs/render.ts'
+import { noSources } from '../../../src/labs/sources.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
 import type { Step } from '../../../src/ops/steps.ts'
@@ -26,7 +27,8 @@ function anyPlan(): LabPlan {
   const identity: Identity = { username: 'ada', token: 't', scopes: [], uid: 1, gid: 1, groups: [] }
   const image = { reference: 'r', tag: 't', digest: null, description: 'd' }
   const request = { options: { image_tag: 't' }, env: {} }
-  return renderLab({ config, identity, request, choice: chooseLab(config.lab, identity, request.options), image })
+  const choice = chooseLab(config.lab, identity, request.options)
+  return renderLab({ config, identity, request, choice, image, sources: noSources })
 }
 
 /** Around the one write of an act: its request and, after that, its script. A wait writes nothing but its script. */

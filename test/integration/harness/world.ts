@@ -20,6 +20,8 @@ export interface WorldOf {
 const paths = {
   ConfigMap: (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps`,
   Secret: (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`,
+  PersistentVolumeClaim: (namespace: string) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims`,
+  ResourceQuota: (namespace: string) => `/api/v1/namespaces/${namespace}/resourcequotas`,
   NetworkPolicy: (namespace: string) => `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`,
   Service: (namespace: string) => `/api/v1/namespaces/${namespace}/services`,
   Pod: (namespace: string) => `/api/v1/namespaces/${namespace}/pods`,

@@ -33,6 +33,12 @@ test('a creation leaves all that another replica needs to go on with it', async 
   expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
 })
 
+test('the plan is read by its owner alone', async () => {
+  await store().create('ada')
+  expect((await store().labs.lab('ada'))!.record).toMatchObject({ status: 'pending', sealedPlan: undefined })
+  expect((await store().own('ada')).claim.record.sealedPlan).toBe('sealed')
+})
+
 test('a creation sent again with its nonce is answered as before, whatever became of it', async () => {
   const again = creation('ada')
   const first = await store().labs.acceptCreate(again)

@@ -3,7 +3,7 @@
 -- keys: record, events, waiting, deadlines, bell, index
 -- request_id, traceparent: of the request that it comes from; none where nobody asked for it
 local function start_deletion(keys, user, op, timeout, events, request_id, traceparent)
-  redis.call('HDEL', keys.record, 'plan', 'failing', 'failedAt')
+  redis.call('HDEL', keys.record, 'plan', 'failing', 'failedAt', 'provisions')
   local seq = append(keys.events, op, 0, events)
   redis.call('HSET', keys.record, 'op', op, 'kind', 'delete', 'status', 'terminating', 'active', '1', 'token', '',
     'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0,

@@ -28,7 +28,8 @@ function checkRecords(evidence: Evidence): Violation[] {
     const names = labNames(evidence.terms.namespacePrefix, user)
     const namespace = namespaces.get(names.namespace)
     const what = `I5 ${user} is ${record.status} in Redis`
-    const left = ['plan', 'failing'].filter(field => record[field]).map(field => `${what}, and still has its ${field}`)
+    const passing = ['plan', 'failing', 'provisions'].filter(field => record[field])
+    const left = passing.map(field => `${what}, and still has its ${field}`)
     const violations = record.active === '1' ? [`${what}, its operation ${record.op} is not over`] : left
     if (record.status !== 'running') {
       const other = namespace && namespace.uid !== record.nsUid
@@ -88,7 +89,7 @@ function checkKeys(evidence: Evidence): Violation[] {
   const keys = new Keys(terms.keyPrefix)
   const tag = keys.last.slice(0, -'last'.length)
   const records = recordsOf(evidence)
-  const lasting = new Set([keys.last, keys.generation, keys.index])
+  const lasting = new Set([keys.last, keys.generation, keys.index, keys.provisioned])
   const passing = new Set([keys.mark, keys.hold, keys.bell, keys.compareLease, keys.sealing])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]

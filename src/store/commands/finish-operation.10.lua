@@ -1,11 +1,11 @@
 -- Ends an operation: final status, last events, index, tombstone and release of the lease are one. Sent again by the same
--- owner, it answers as before.
+-- owner, it answers as before. A lab that is up leaves its user provisioned, if that was part of its creation.
 -- @include time events owner
--- KEYS: record events waiting owned deadlines lease tombstone bell index
+-- KEYS: record events waiting owned deadlines lease tombstone bell index provisioned
 -- ARGV: user op token seq events outcome fields tombstoneMs
 --   outcome: 'running' | 'failed' | 'gone'
 -- returns: 1 or 0 (fenced)
-local record, events, waiting, owned, deadlines, lease, tombstone, bell, index = unpack(KEYS)
+local record, events, waiting, owned, deadlines, lease, tombstone, bell, index, provisioned = unpack(KEYS)
 local user, op, token, seq, list, outcome, fields, tombstone_ms = unpack(ARGV)
 
 if fenced(record, op, token) then
@@ -29,7 +29,10 @@ if outcome == 'gone' then
   redis.call('SET', tombstone, op, 'PX', tombstone_ms)
   redis.call('PEXPIRE', events, tombstone_ms)
 else
-  redis.call('HDEL', record, 'plan', 'failing')
+  if outcome == 'running' and redis.call('HGET', record, 'provisions') == '1' then
+    redis.call('SADD', provisioned, user)
+  end
+  redis.call('HDEL', record, 'plan', 'failing', 'provisions')
   set_fields(record, fields)
   redis.call('HSET', record, 'status', outcome, 'active', '0', 'token', '', 'endedBy', token,
     'seq', tonumber(seq) + #cjson.decode(list), 'failedAt', outcome == 'failed' and whole(now_ms()) or '')

@@ -1,0 +1,98 @@
+/** A lab with everything configured at once: what holds of each of its objects. */
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { parseYaml } from '../config/yaml.ts'
+import { createSteps } from '../ops/create.ts'
+import { asObject, asObjects } from './json.ts'
+import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
+
+const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
+if (!('value' in example)) throw new Error('docs/examples/lab.yaml is no YAML')
+const { lab } = example.value as { lab: ExampleLab }
+const plan = renderEverything(lab, { application: 'our-labs' })
+
+it('is all of these, the pod last', () => {
+  expect(all(plan).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+    'Namespace observatory-rra',
+    'ConfigMap nb-rra-env',
+    'ConfigMap nb-rra-nss',
+    'ConfigMap nb-rra-provision',
+    'ConfigMap nb-rra-site',
+    'ConfigMap nb-rra-motd',
+    'Secret nb-rra',
+    'Secret nb-rra-env',
+    'Secret nb-rra-pull',
+    'PersistentVolumeClaim nb-rra-scratch',
+    'ResourceQuota nb-rra',
+    'NetworkPolicy nb-rra',
+    'Service nb-rra',
+    'Pod nb-rra',
+  ])
+})
+
+it('bears on each object what Argo CD shows it by, and whose it is', () => {
+  for (const { metadata } of all(plan)) {
+    expect(metadata.labels).toMatchObject({
+      'skylab/installation': 'skylab',
+      'app.kubernetes.io/managed-by': 'skylab',
+      'argocd.argoproj.io/instance': 'our-labs',
+    })
+    expect(metadata.annotations).toMatchObject({
+      'skylab/user': 'rra',
+      'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+      'argocd.argoproj.io/sync-options': 'Prune=false',
+    })
+  }
+})
+
+it('stands in the user’s namespace', () => {
+  for (const { metadata } of plan.objects) expect(metadata.namespace).toBe('observatory-rra')
+})
+
+it('has secrets in Secrets and nowhere else', () => {
+  const open = JSON.stringify(all(plan).filter(({ kind }) => kind !== 'Secret'))
+  for (const secret of ['notebook-token', 'hub-token', 'YQ==', 'e30=']) expect(open).not.toContain(secret)
+})
+
+it('has no variable in a container itself, and says of each what it uses', () => {
+  const pod = asObject(plan.objects.at(-1)?.spec)
+  const containers = [...asObjects(pod.initContainers), ...asObjects(pod.containers)]
+  expect(containers.map(({ name }) => name)).toEqual(['provision', 'lab'])
+  for (const container of containers) {
+    expect(container).not.toHaveProperty('env')
+    expect(container.resources).toMatchObject({ limits: expect.anything(), requests: expect.anything() })
+    expect(container.terminationMessagePolicy).toBe('FallbackToLogsOnError')
+  }
+})
+
+it('mounts only what its pod has, each path once', () => {
+  const pod = asObject(plan.objects.at(-1)?.spec)
+  const volumes = asObjects(pod.volumes).map(({ name }) => name)
+  expect(new Set(volumes).size).toBe(volumes.length)
+  for (const { volumeMounts } of [...asObjects(pod.initContainers), ...asObjects(pod.containers)]) {
+    const paths = asObjects(volumeMounts).map(({ mountPath }) => mountPath)
+    expect(new Set(paths).size).toBe(paths.length)
+    for (const { name } of asObjects(volumeMounts)) expect(volumes).toContain(name)
+  }
+})
+
+it('is made in steps of different names', () => {
+  const steps = createSteps(plan).map(({ name }) => name)
+  expect(new Set(steps).size).toBe(steps.length)
+  expect(steps.filter(name => name.startsWith('make.'))).toEqual([
+    'make.namespace',
+    'make.configmap-env',
+    'make.configmap-nss',
+    'make.configmap-provision',
+    'make.configmap-site',
+    'make.configmap-motd',
+    'make.secret',
+    'make.secret-env',
+    'make.secret-pull',
+    'make.persistentvolumeclaim-scratch',
+    'make.resourcequota',
+    'make.networkpolicy',
+    'make.service',
+    'make.pod',
+  ])
+})

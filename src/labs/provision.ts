@@ -1,0 +1,95 @@
+/** The container that prepares what a user needs, before their first lab (SQR-066, "User provisioning"). Pure. */
+import type { Config } from '../config/schema.ts'
+import type { Identity, Quotas } from '../domain.ts'
+import type { LabChoice } from './choose.ts'
+import type { LabNames } from './names.ts'
+import { containerResources, isCounted, quotasOf, withinQuota } from './quota.ts'
+import type { VolumeMount } from './volumes.ts'
+
+export type Provisioning = NonNullable<Config['lab']['provisioning']>
+
+/** Of the init container. */
+export const provisionContainerName = 'provision'
+
+/** For whom something is prepared. */
+export interface ProvisionSources {
+  readonly identity: Pick<Identity, 'username' | 'groups' | 'quota'>
+  readonly choice: LabChoice
+  /** Absolute path. */
+  readonly home: string
+}
+
+/**
+ * Rights that a container of root's keeps to make folders for others: to own them, to reach into them, to set their modes
+ * and, where an NFS server takes root's rights away, to become their user. All of it on what is mounted alone.
+ */
+const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
+
+/** What the container is always told; the last three are what those made for others of this specification read. */
+export const givenVariables = [
+  'SKYLAB_USER',
+  'SKYLAB_UID',
+  'SKYLAB_GID',
+  'SKYLAB_HOME',
+  'SKYLAB_GROUPS',
+  'NUBLADO_UID',
+  'NUBLADO_GID',
+  'NUBLADO_HOME',
+] as const
+
+/** The variables of the container: those that are configured, and those that are always given. */
+export function provisionEnv(configured: Provisioning['env'], sources: ProvisionSources): Record<string, string> {
+  const { identity, choice, home } = sources
+  const uid = String(choice.uid)
+  const gid = String(choice.gid)
+  const groups = identity.groups.flatMap(({ name, id }) => (id === undefined ? [] : [`${name}:${id}`]))
+  const given: Record<(typeof givenVariables)[number], string> = {
+    SKYLAB_USER: identity.username,
+    SKYLAB_UID: uid,
+    SKYLAB_GID: gid,
+    SKYLAB_HOME: home,
+    SKYLAB_GROUPS: [...new Set(groups)].join(','),
+    NUBLADO_UID: uid,
+    NUBLADO_GID: gid,
+    NUBLADO_HOME: home,
+  }
+  return { ...configured, ...given }
+}
+
+/** The init container. It has no working folder of ours: one that is missing would be made, by root. */
+export function provisionContainer(
+  provisioning: Provisioning,
+  names: LabNames,
+  mounts: readonly VolumeMount[],
+  sources: ProvisionSources,
+): object {
+  const { image, imagePullPolicy, command, args } = provisioning
+  const quotas = quotasFor(provisioning, sources)
+  return {
+    name: provisionContainerName,
+    image,
+    imagePullPolicy,
+    ...(command && { command }),
+    ...(args && { args }),
+    envFrom: [{ configMapRef: { name: names.provision } }],
+    ...(quotas && { resources: containerResources(quotas) }),
+    securityContext: securityOf(provisioning),
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: mounts,
+  }
+}
+
+/** Where a user has a quota, the cluster refuses pods with a container that does not say what it uses. */
+function quotasFor({ resources }: Provisioning, { identity: { quota }, choice }: ProvisionSources): Quotas | undefined {
+  if (resources) return withinQuota(quotasOf(resources), quota)
+  return isCounted(quota) ? choice.quotas : undefined
+}
+
+/** The pod's own, which is the user's, unless it is configured otherwise. */
+function securityOf({ runAsRoot, privileged }: Provisioning): object {
+  const user = runAsRoot ? { runAsUser: 0, runAsGroup: 0, runAsNonRoot: false } : {}
+  // Kubernetes refuses one that is privileged and may not gain rights.
+  if (privileged) return { ...user, privileged: true, allowPrivilegeEscalation: true }
+  const capabilities = { drop: ['ALL'], ...(runAsRoot && { add: rootCapabilities }) }
+  return { ...user, allowPrivilegeEscalation: false, capabilities }
+}

@@ -1,0 +1,146 @@
+/** What a lab and its provisioning mount, and the objects behind it (SQR-066, "Mounts"). Pure. */
+import type { Config } from '../config/schema.ts'
+import type { KubeObject } from '../domain.ts'
+import { formatBytes } from '../kube/quantity.ts'
+import type { LabNames } from './names.ts'
+import { ownVolumePrefix, volumeObjectName } from './names.ts'
+import { immutable, type Render } from './objects.ts'
+import { isWithin, pathFor } from './paths.ts'
+import { type LabSources, sourceOf } from './sources.ts'
+
+type Volume = Config['lab']['volumes'][number]
+type Mount = Config['lab']['mounts'][number]
+
+/** An entry of `volumeMounts`. */
+export interface VolumeMount {
+  readonly name: string
+  readonly mountPath: string
+  readonly subPath?: string
+  readonly readOnly?: boolean
+}
+
+/** What is mounted, for whom. */
+export interface MountSources {
+  readonly lab: Pick<Config['lab'], 'volumes' | 'mounts' | 'tmp' | 'secretsPath'>
+  readonly names: LabNames
+  readonly username: string
+  /** Absolute path. */
+  readonly home: string
+  /** What prepares the user first; undefined once it has succeeded. */
+  readonly provisioning: Config['lab']['provisioning']
+}
+
+const own = {
+  home: `${ownVolumePrefix}home`,
+  tmp: `${ownVolumePrefix}tmp`,
+  nss: `${ownVolumePrefix}nss`,
+  secrets: `${ownVolumePrefix}secrets`,
+}
+
+/** What the lab's container sees. */
+export function labMounts(sources: MountSources): VolumeMount[] {
+  const { lab, username } = sources
+  return [
+    ...homeMounts(sources).filter(({ name }) => name === own.home),
+    { name: own.tmp, mountPath: '/tmp' },
+    { name: own.nss, mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true },
+    { name: own.nss, mountPath: '/etc/group', subPath: 'group', readOnly: true },
+    { name: own.secrets, mountPath: lab.secretsPath, readOnly: true },
+    ...mountsOf(lab.mounts, username),
+  ]
+}
+
+/**
+ * What provisioning sees, where there is one: the home as the lab sees it, and its own mounts, which take the place of
+ * what would be at the same path.
+ */
+export function provisionMounts(sources: MountSources): VolumeMount[] {
+  if (!sources.provisioning) return []
+  const configured = mountsOf(sources.provisioning.mounts, sources.username)
+  const taken = new Set(configured.map(({ mountPath }) => mountPath))
+  return [...homeMounts(sources).filter(({ mountPath }) => !taken.has(mountPath)), ...configured]
+}
+
+/** What the home lies in: configured mounts, or a folder that goes with the lab. */
+function homeMounts({ lab, username, home }: MountSources): VolumeMount[] {
+  const holding = mountsOf(lab.mounts, username).filter(({ mountPath }) => isWithin(home, mountPath))
+  return holding.length > 0 ? holding : [{ name: own.home, mountPath: home }]
+}
+
+function mountsOf(mounts: readonly Mount[], username: string): VolumeMount[] {
+  return mounts.map(({ volume, path, subPath, readOnly }) => ({
+    name: volume,
+    mountPath: pathFor(path, username),
+    ...(subPath !== undefined && { subPath: pathFor(subPath, username) }),
+    ...(readOnly && { readOnly }),
+  }))
+}
+
+/** The `volumes` of the pod. What none of its containers mounts is left out: a node would mount it all the same. */
+export function podVolumes(sources: MountSources): object[] {
+  const { lab, names } = sources
+  const used = usedNames(sources)
+  return [
+    ...(used.has(own.home) ? [{ name: own.home, emptyDir: {} }] : []),
+    { name: own.tmp, emptyDir: emptyDirOf(lab.tmp) },
+    { name: own.nss, configMap: { name: names.nss, defaultMode: 0o444 } },
+    // The kubelet adds the group's right to read, for root owns the files.
+    { name: own.secrets, secret: { secretName: names.lab, defaultMode: 0o400 } },
+    ...usedVolumes(sources).map(volume => ({ name: volume.name, ...volumeSource(volume, names) })),
+  ]
+}
+
+/** The ConfigMaps behind volumes: copies, and files that stand in the configuration. */
+export function volumeConfigMaps(
+  sources: MountSources,
+  configMaps: LabSources['configMaps'],
+  render: Render,
+): KubeObject[] {
+  return usedVolumes(sources).flatMap(({ name, configMap, files }) => {
+    if (!configMap && !files) return []
+    const content = configMap ? sourceOf(configMaps, name) : { data: files }
+    return [render('v1', 'ConfigMap', volumeObjectName(sources.names, name), { immutable, ...content })]
+  })
+}
+
+/** The PersistentVolumeClaims behind volumes. */
+export function volumeClaims(sources: MountSources, render: Render): KubeObject[] {
+  return usedVolumes(sources).flatMap(({ name, persistentVolumeClaim: claim }) => {
+    if (!claim) return []
+    const { accessModes, size, storageClassName, volumeName } = claim
+    const spec = {
+      accessModes,
+      resources: { requests: { storage: formatBytes(size) } },
+      ...(storageClassName !== undefined && { storageClassName }),
+      ...(volumeName !== undefined && { volumeName }),
+    }
+    return [render('v1', 'PersistentVolumeClaim', volumeObjectName(sources.names, name), { spec })]
+  })
+}
+
+function usedVolumes(sources: MountSources): readonly Volume[] {
+  const used = usedNames(sources)
+  return sources.lab.volumes.filter(({ name }) => used.has(name))
+}
+
+function usedNames(sources: MountSources): ReadonlySet<string> {
+  return new Set([...labMounts(sources), ...provisionMounts(sources)].map(({ name }) => name))
+}
+
+/** Of exactly one kind, as the configuration's checks demand. */
+function volumeSource(volume: Volume, names: LabNames): object {
+  const { name, nfs, hostPath, persistentVolumeClaim, emptyDir } = volume
+  const objectName = volumeObjectName(names, name)
+  if (nfs) return { nfs: { server: nfs.server, path: nfs.path, ...(nfs.readOnly && { readOnly: true }) } }
+  if (hostPath) return { hostPath }
+  if (persistentVolumeClaim) return { persistentVolumeClaim: { claimName: objectName } }
+  if (emptyDir) return { emptyDir: emptyDirOf(emptyDir) }
+  return { configMap: { name: objectName, defaultMode: 0o444 } }
+}
+
+function emptyDirOf({ medium, sizeLimit }: Config['lab']['tmp']): object {
+  return {
+    ...(medium === 'memory' && { medium: 'Memory' }),
+    ...(sizeLimit !== undefined && { sizeLimit: formatBytes(sizeLimit) }),
+  }
+}

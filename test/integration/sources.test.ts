@@ -1,0 +1,242 @@
+/** What labs are given that stands elsewhere: copies of Secrets and ConfigMaps, and whether their user was provisioned. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { KubeObject } from '../../src/domain.ts'
+import type { Answer, Client, ErrorBody } from './harness/client.ts'
+import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
+import { AdminKube } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+/** The controller's own, which all tests share: so names are drawn. */
+const namespace = 'skylab'
+const drawn = `sources-${randomBytes(4).toString('hex')}`
+const names = { files: `${drawn}-files`, pull: `${drawn}-pull`, docs: `${drawn}-docs` }
+const dockerConfig = JSON.stringify({ auths: { 'registry.example.org': { auth: 'aHVudGVyMjpodW50ZXIy' } } })
+/** What is read serves for 5 s. */
+const freshLimitMs = 20_000
+
+const admin = new AdminKube(testPlace().kubeconfig)
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const make = (kind: string, name: string, fields: object) =>
+  admin.create({ apiVersion: 'v1', kind, metadata: { name, namespace }, ...fields })
+
+afterAll(async () => {
+  await Promise.all([names.files, names.pull].map(name => admin.delete('Secret', name, namespace)))
+  await admin.delete('ConfigMap', names.docs, namespace)
+  admin.close()
+})
+
+const lab = {
+  secrets: [
+    { name: names.files, key: 'db', as: 'database' },
+    { name: names.pull, key: '.dockerconfigjson', pull: true },
+  ],
+  volumes: [{ name: 'docs', configMap: { name: names.docs } }],
+  mounts: [{ volume: 'docs', path: '/usr/share/docs', readOnly: true }],
+}
+
+async function run(user: Client, options?: Readonly<Record<string, unknown>>): Promise<void> {
+  expect((await user.create(options)).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+async function remove(fleet: Fleet, user: Client): Promise<void> {
+  expect((await fleet.admin.delete(user.username)).status).toBe(202)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+/** Asks until what was read before is too old, and gives the first answer that a test is after. */
+function createUntil(user: Client, wanted: (answer: Answer<ErrorBody>) => boolean): Promise<Answer<ErrorBody>> {
+  const ask = async () => {
+    const answer = await user.create()
+    return wanted(answer) && answer
+  }
+  return eventually('an answer by what stands there now', ask, freshLimitMs) as Promise<Answer<ErrorBody>>
+}
+
+const messages = ({ body }: Answer<ErrorBody>) => body.detail.map(({ msg }) => msg)
+
+describe('copies', () => {
+  const fleet = useFleet({ replicas: 1, config: { lab, kubernetes: { namespace } } })
+  const objectOf = async (user: Client, kind: string, suffix = ''): Promise<KubeObject> => {
+    const name = `nb-${user.username}${suffix}`
+    return (await fleet().world.objectsOf(user.username)).find(
+      object => object.kind === kind && object.metadata.name === name,
+    )!
+  }
+
+  test('of what is missing: nothing is accepted, and all of it is named', async () => {
+    const user = fleet().user()
+    const answer = await user.create()
+    expect(answer.status).toBe(500)
+    expect(answer.headers.has('retry-after')).toBe(false)
+    expect(answer.body.detail.map(({ type }) => type)).toEqual(Array(3).fill('misconfigured'))
+    expect(messages(answer)).toEqual([
+      `The Secret ${names.files} in the namespace skylab is missing`,
+      `The Secret ${names.pull} in the namespace skylab is missing`,
+      `The ConfigMap ${names.docs} in the namespace skylab is missing`,
+    ])
+    expect((await user.userStatus()).status).toBe(404)
+    expect(await fleet().world.namespaceOf(user.username)).toBeNull()
+    expect(await fleet().log(0)).toContain('what labs are given is not there')
+  })
+
+  test('of a key that is missing, and of a pull secret that is none: both are named, without a value', async () => {
+    await make('Secret', names.files, { stringData: { other: 'hunter2-other' } })
+    await make('Secret', names.pull, { stringData: { '.dockerconfigjson': 'hunter2-pull' } })
+    await make('ConfigMap', names.docs, { data: { 'read.me': 'welcome' }, binaryData: { logo: 'AAECAw==' } })
+    const user = fleet().user()
+    const answer = await createUntil(user, answer => answer.status === 500 && messages(answer).length === 2)
+    expect(messages(answer)).toEqual([
+      `The Secret ${names.files} in the namespace skylab has no key db`,
+      `The key .dockerconfigjson of the Secret ${names.pull} in the namespace skylab is no Docker config.json`,
+    ])
+    expect(JSON.stringify(answer.body)).not.toContain('hunter2')
+    expect(await fleet().log(0)).not.toMatch(new RegExp(`hunter2|${base64('hunter2').slice(0, 8)}`))
+  })
+
+  test('of what is there: in the lab’s own Secret, its pull secret and its ConfigMap', async () => {
+    await admin.patch('Secret', names.files, namespace, { stringData: { db: 'first' } })
+    await admin.patch('Secret', names.pull, namespace, { stringData: { '.dockerconfigjson': dockerConfig } })
+    const user = fleet().user()
+    await createUntil(user, ({ status }) => status === 303)
+    expect((await user.follow()).outcome).toBe('complete')
+    const files = await objectOf(user, 'Secret')
+    expect(files.data).toEqual({ database: base64('first'), token: base64(user.token) })
+    const pull = await objectOf(user, 'Secret', '-pull')
+    expect(pull).toMatchObject({
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': base64(dockerConfig) },
+    })
+    expect((await fleet().world.podOf(user.username)).spec.imagePullSecrets).toEqual([{ name: pull.metadata.name }])
+    expect(await objectOf(user, 'ConfigMap', '-docs')).toMatchObject({
+      data: { 'read.me': 'welcome' },
+      binaryData: { logo: 'AAECAw==' },
+    })
+    const told = JSON.stringify([await fleet().world.namespaceOf(user.username), (await user.userStatus()).body])
+    expect(told).not.toMatch(new RegExp(`first|${base64('first')}|hunter2`))
+  })
+
+  test('are of what stood there when the lab was asked for, however large', async () => {
+    const user = fleet().user()
+    const database = async () => ((await objectOf(user, 'Secret')).data as Record<string, string>).database
+    await run(user)
+    expect(await database()).toBe(base64('first'))
+    const large = base64('x'.repeat(900 * 1024))
+    await admin.patch('Secret', names.files, namespace, { data: { db: large } })
+    const isNew = async () => {
+      await remove(fleet(), user)
+      await run(user)
+      return (await database()) === large
+    }
+    await eventually('a lab with the new value', isNew, 40_000)
+  })
+})
+
+test('while the API server is away a creation is put off, and accepted when it is back', async context => {
+  const kubernetes = { namespace, requestTimeoutSeconds: 2 }
+  const volumes = [{ name: 'own', configMap: { name: 'kube-root-ca.crt' } }]
+  const fleet = await startFleet(context, { replicas: 1, proxies: 'open', config: { lab: { volumes }, kubernetes } })
+  const user = fleet.user()
+  await fleet.ways(0).kubernetes.shut()
+  const answer = await user.create()
+  expect([answer.status, answer.body.detail[0]!.type]).toEqual([503, 'unavailable'])
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+  await fleet.ways(0).kubernetes.open()
+  await createUntil(user, ({ status }) => status === 303)
+  expect((await user.follow()).outcome).toBe('complete')
+})
+
+describe('provisioning', () => {
+  const small = { limits: { cpu: 1, memory: '4Gi' } }
+  /** No node has room for it: its pod is as a test says. */
+  const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
+  const huge = { image_type: 'recommended', size: 'huge' }
+  const provisioning = { image: 'registry.example.org/prepare:1' }
+  const times = { noRoomGraceSeconds: 300 }
+  const fleet = useFleet({ replicas: 2, config: { lab: { sizes, provisioning }, times } })
+
+  const containersOf = async (user: Client): Promise<string[]> => {
+    const { spec } = await fleet().world.podOf(user.username)
+    return (spec.initContainers ?? []).map(({ name }: { name: string }) => name)
+  }
+  const initStatus = (state: object) => ({
+    phase: 'Pending',
+    initContainerStatuses: [
+      { ...{ name: 'provision', image: provisioning.image, imageID: '', ready: false, restartCount: 0 }, state },
+    ],
+  })
+
+  test.concurrent('is part of labs until it once succeeded, and again where that is forgotten', async () => {
+    const user = fleet().user()
+    const { redis, keys } = fleet().world
+    await run(user)
+    expect(await containersOf(user)).toEqual(['provision'])
+    expect(await redis.sismember(keys.provisioned, user.username)).toBe(1)
+    await remove(fleet(), user)
+    await run(user)
+    expect(await containersOf(user)).toEqual([])
+    await redis.srem(keys.provisioned, user.username)
+    await remove(fleet(), user)
+    await run(user)
+    expect(await containersOf(user)).toEqual(['provision'])
+    expect(await redis.sismember(keys.provisioned, user.username)).toBe(1)
+  })
+
+  test.concurrent('that fails ends the creation at once, with its last lines, and is tried again', async () => {
+    const user = fleet().user()
+    await user.create(huge)
+    await eventually('the pod', () => fleet().world.podOf(user.username))
+    await fleet().world.setPodStatus(user.username, initStatus({ running: {} }))
+    const stream = await user.events()
+    const told: string[] = []
+    for await (const { data } of stream) {
+      told.push(data)
+      if (data === 'Preparing what the lab needs') break
+    }
+    await stream.close()
+    expect(told.at(-1)).toBe('Preparing what the lab needs')
+    const failure = { exitCode: 3, reason: 'Error', message: 'mkdir /home: no space left\n' }
+    await fleet().world.setPodStatus(user.username, initStatus({ running: null, terminated: failure }))
+    const { outcome, errors, events } = await user.follow()
+    expect([outcome, errors.at(-1)]).toEqual([
+      'failed',
+      'The lab could not be prepared: exit code 3\nmkdir /home: no space left',
+    ])
+    expect(events.filter(({ data }) => data === 'Preparing what the lab needs')).toHaveLength(1)
+    expect(await fleet().world.redis.sismember(fleet().world.keys.provisioned, user.username)).toBe(0)
+    await run(user)
+    expect(await containersOf(user)).toEqual(['provision'])
+  })
+
+  test.concurrent('that succeeded for a lab that failed all the same is run again', async () => {
+    const user = fleet().user()
+    await user.create(huge)
+    await eventually('the pod', () => fleet().world.podOf(user.username))
+    const status = {
+      ...initStatus({ terminated: { exitCode: 0, reason: 'Completed' } }),
+      containerStatuses: [
+        {
+          ...{ name: 'lab', image: 'any', imageID: '', ready: false, restartCount: 0 },
+          state: { terminated: { exitCode: 7, reason: 'Error' } },
+        },
+      ],
+    }
+    await fleet().world.setPodStatus(user.username, status)
+    expect((await user.follow()).outcome).toBe('failed')
+    await run(user)
+    expect(await containersOf(user)).toEqual(['provision'])
+  })
+
+  test.concurrent('whose image does not exist ends the creation in words', async () => {
+    const user = fleet().user()
+    await user.create(huge)
+    await eventually('the pod', () => fleet().world.podOf(user.username))
+    const message = 'rpc error: code = NotFound desc = registry.example.org/prepare:1: not found'
+    await fleet().world.setPodStatus(user.username, initStatus({ waiting: { reason: 'ErrImagePull', message } }))
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors.at(-1)).toMatch(/^The image that prepares the lab cannot be pulled: it does not exist/)
+  })
+})
