@@ -221,6 +221,17 @@ describe('who asks', () => {
     expect(google.claims.length).toBe(1)
   })
 
+  it('is looked for again where nobody was found', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'skylab-google-'))
+    closing.push(async () => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'key.json')
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file)
+    const { source } = sourceOf({ credentials: async () => undefined })
+    await expect(source.listTags()).rejects.toThrow('Google gave no token: ')
+    writeFileSync(file, google.key())
+    expect(await source.listTags()).toEqual([])
+  })
+
   it('gets a new token before the old one ends', async () => {
     google.seconds = 60
     const { source } = sourceOf()
@@ -240,7 +251,17 @@ describe('who asks', () => {
     expect(google.server.asked.length - before).toBe(3)
   })
 
-  it('has another key when the file was changed', async () => {
+  it('has another key within a minute of its change', async () => {
+    let key = google.key()
+    const { source, clock } = sourceOf({ credentials: async () => key })
+    await source.listTags()
+    key = google.key({ client_email: 'other@some-project.iam.gserviceaccount.com' })
+    clock.pass(60_000)
+    await source.listTags()
+    expect(google.claims.map(({ iss }) => String(iss).split('@')[0])).toEqual(['reader', 'other'])
+  })
+
+  it('has another key at once when the old one is refused', async () => {
     let key = google.key()
     const { source } = sourceOf({ credentials: async () => key })
     await source.listTags()

@@ -134,6 +134,19 @@ describe('a token', () => {
     expect(server.lines.filter(line => line.startsWith('GET /token')).length).toBe(1)
   })
 
+  it('is one of a bounded number', async () => {
+    const { registry, server, source } = await pair()
+    registry.asks = 'bearer'
+    registry.push('a')
+    const wants = (scope: number) =>
+      status(401, { 'WWW-Authenticate': `Bearer realm="${server.url}/token",scope="${scope}"` })
+    for (const scope of [...Array(101).keys(), 0]) {
+      server.faults.push(wants(scope))
+      await source.manifestOf('a')
+    }
+    expect(registry.tokens.tokens.size).toBe(102)
+  })
+
   it('is not lost to others with who does not wait for it', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'

@@ -1,5 +1,5 @@
 /** Tokens for Google's APIs by Google's own library, which is given our connections, bounds and trust. */
-import { type AuthClient, GoogleAuth, JWT } from 'google-auth-library'
+import type { AuthClient, GoogleAuth } from 'google-auth-library'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { Deadline, unlessAborted } from '../kube/deadline.ts'
@@ -19,6 +19,8 @@ export interface GoogleTokensOptions {
 }
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform.read-only'
+/** Only where it is needed: loading it takes 70 ms and 24 MB. */
+const google = () => import('google-auth-library')
 /** Where the library asks for tokens, whatever a key says. */
 const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 const maxTokenBytes = 1024 * 1024
@@ -76,14 +78,19 @@ export class GoogleTokens {
 
   async #client(): Promise<AuthClient> {
     const text = await this.#credentials.current()
-    if (!this.#kept || this.#kept.of !== text) {
-      this.#kept = { of: text, client: text === undefined ? this.#found() : Promise.resolve(this.#configured(text)) }
-    }
-    return this.#kept.client
+    if (this.#kept && this.#kept.of === text) return this.#kept.client
+    const kept = { of: text, client: text === undefined ? this.#found() : this.#configured(text) }
+    this.#kept = kept
+    // What could not be found may be there the next time.
+    kept.client.catch(() => {
+      if (this.#kept === kept) this.#kept = undefined
+    })
+    return kept.client
   }
 
-  #configured(text: string): AuthClient {
+  async #configured(text: string): Promise<AuthClient> {
     const { client_email, private_key, private_key_id, token_uri } = parseKey(text)
+    const { JWT } = await google()
     return new JWT({
       email: client_email,
       key: private_key,
@@ -96,6 +103,7 @@ export class GoogleTokens {
   /** Application default credentials: of the environment, of a file that is well known, or of the machine. */
   async #found(): Promise<AuthClient> {
     const named = () => (library.jsonContent as { readonly token_uri?: string } | null)?.token_uri
+    const { GoogleAuth } = await google()
     const library: GoogleAuth = new GoogleAuth({
       projectId: this.#options.projectId,
       scopes: scope,

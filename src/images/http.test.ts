@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Certificate, makeCertificate } from '../kube/testing/server.ts'
 import { type HttpRequest, mayLeadTo, RegistryHttp } from './http.ts'
@@ -135,9 +136,10 @@ describe('attempts', () => {
     const caller = new AbortController()
     const sending = http.send(request({ signal: caller.signal }))
     await server.whenAsked(1)
-    caller.abort(new Error('gone'))
-    await expect(sending).rejects.toThrow('gone')
-    await expect(http.send(request({ signal: caller.signal }))).rejects.toThrow('gone')
+    const reason = new Error('gone')
+    caller.abort(reason)
+    await expect(sending).rejects.toBe(reason)
+    await expect(http.send(request({ signal: caller.signal }))).rejects.toBe(reason)
     expect(clock.sleeping).toBe(0)
   })
 
@@ -225,6 +227,14 @@ describe('TLS', () => {
 
   it('believes an authority of our own', async () => {
     const { http, request } = await pair(json({}), { tls: own, authorities: own.ca })
+    expect((await http.send(request())).status).toBe(200)
+  })
+
+  it('believes the usual ones beside it', async () => {
+    const usual = getCACertificates('default')
+    closing.push(async () => setDefaultCACertificates(usual))
+    setDefaultCACertificates([foreign.ca])
+    const { http, request } = await pair(json({}), { tls: foreign, authorities: own.ca })
     expect((await http.send(request())).status).toBe(200)
   })
 
