@@ -217,6 +217,16 @@ describe('among replicas', () => {
     expect(store.records.prepulled.size).toBe(0)
   })
 
+  test('one that has lost the lease does nothing, even where there is nothing to record', async () => {
+    prepuller('one').start()
+    await pass(quietMs)
+    store.holder = 'other'
+    store.write = async () => true
+    cluster.setNode('kwok-3')
+    await pass(quietMs)
+    expect(cluster.writes).toHaveLength(1)
+  })
+
   test('a DaemonSet that another has just made is adopted', async () => {
     cluster.beforeCreate = object => {
       cluster.beforeCreate = () => {}

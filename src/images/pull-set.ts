@@ -132,7 +132,7 @@ function podSpec({ config: { lab }, image, nodes }: PullSetInput): object {
         imagePullPolicy: 'IfNotPresent',
         // What every image that labs are made of has. Whether it runs is of no matter: the image is there by then.
         command: ['/bin/sh', '-c', 'exec sleep 1000000'],
-        resources: { limits: { cpu: '100m', memory: '32Mi' }, requests: { cpu: '1m', memory: '8Mi' } },
+        resources: { limits: { cpu: '100m', memory: '32Mi' }, requests: { cpu: '1m', memory: '1Mi' } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

@@ -72,7 +72,7 @@ export class PrepullStore {
    */
   async write(token: string, before: PrepullRecords, after: PrepullRecords): Promise<boolean> {
     const prepulled = changes(before.prepulled, after.prepulled, writeNodes)
-    const failures = changes(before.failures, after.failures, failure => JSON.stringify(failure).toWellFormed())
+    const failures = changes(before.failures, after.failures, writeFailure)
     if (Object.keys({ ...prepulled, ...failures }).length === 0) return true
     const args = [token, JSON.stringify(prepulled), JSON.stringify(failures)]
     return (await this.#connection.run('write-prepulls', this.#all(), args)) === 1
@@ -87,6 +87,9 @@ function mapOf<T>(flat: readonly string[], read: (text: string) => T): Map<strin
   const entries = Array.from({ length: flat.length / 2 }, (_, i): [string, T] => [flat[2 * i]!, read(flat[2 * i + 1]!)])
   return new Map(entries)
 }
+
+/** Cut by others, a message may end in half a character. */
+const writeFailure = (failure: PullFailure) => JSON.stringify({ ...failure, error: failure.error.toWellFormed() })
 
 /** UIDs, with a plus sign behind those of nodes that have listed the image since. */
 const writeNodes = (nodes: ReadonlyMap<string, boolean>) =>
