@@ -178,6 +178,7 @@ describe('the replica that holds the lease', () => {
     cluster.setNode('kwok-3')
     await pass(10_500)
     expect(cluster.writes).toHaveLength(1)
+    expect(log.messages).toEqual(['info: an image is pulled onto nodes'])
   })
 
   test('where prepulling is switched off ends what there is', async () => {

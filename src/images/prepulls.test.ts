@@ -118,7 +118,10 @@ describe('an image that is missing', () => {
   })
 
   test('is not made while its DaemonSet is on its way out', () => {
-    expect(acts(decide({ sets: [setOf(['one'], { deleting: true })] }))).toEqual([])
+    const sets = [setOf(['one'], { deleting: true })]
+    expect(acts(decide({ sets }))).toEqual([])
+    expect(acts(decide({ sets, nodes: [one, two], pods: [podOf('one', 'failed')] }))).toEqual([])
+    expect(decide({ sets, pods: [podOf('one', 'failed')] }).records).toEqual(none)
   })
 
   test('is pulled again when its tag has moved', () => {
@@ -220,6 +223,7 @@ describe('a pull that fails', () => {
     expect(acts(again)).toEqual(['remove w_2026_01: failed'])
     expect(again.records).toEqual(records)
     expect(again.failed).toEqual([])
+    expect(decide({ nodes, sets, pods, records, nowMs: nowMs + 2000 }).records).toEqual(records)
   })
 
   test('is tried again when its time has come, after twice the wait each time, up to a bound', () => {
