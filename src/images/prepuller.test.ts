@@ -59,7 +59,7 @@ function prepuller(name = 'one', more: Partial<PrepullerOptions> = {}, prepull: 
   const config = configSchema.parse({ installation: 'north', images: { prepull } })
   const made = new Prepuller({
     ...{ config, namespace: 'sky', view: cluster, kube: cluster, store, leases: store.replica(name) },
-    ...{ catalogue: async () => catalogue, clock, log },
+    ...{ catalogue: async () => catalogue, clock, log, failpoint: () => {} },
     ...more,
   })
   running.push(made)
@@ -226,6 +226,31 @@ describe('among replicas', () => {
     cluster.setNode('kwok-3')
     await pass(quietMs)
     expect(cluster.writes).toHaveLength(1)
+  })
+
+  test.each(['pulled', 'failed'])('what one recorded before it died counts once: %s', async outcome => {
+    const dead = Promise.withResolvers<void>()
+    let pulls = 0
+    const failpoint = (place: string) => {
+      const dies = place === 'prepull.recorded' && pulls > 0
+      return dies ? dead.promise : undefined
+    }
+    prepuller('one', { failpoint }).start()
+    await pass(quietMs)
+    for (const name of ['kwok-1', 'kwok-2']) {
+      cluster.setPod('w_2026_01', name, outcome === 'pulled' ? containers.running : containers.failing('no'))
+      pulls += 1
+    }
+    await pass(quietMs)
+    expect(cluster.writes).toHaveLength(1)
+    const recorded = store.records
+    store.holder = ''
+    prepuller('two').start()
+    await pass(quietMs)
+    expect(cluster.writes.slice(1)).toEqual(['delete w_2026_01: kwok-1 kwok-2'])
+    expect(store.records).toEqual(recorded)
+    expect([recorded.prepulled.size, recorded.failures.size]).toEqual(outcome === 'pulled' ? [1, 0] : [0, 1])
+    dead.resolve()
   })
 
   test('a DaemonSet that another has just made is adopted', async () => {

@@ -36,6 +36,7 @@ export interface PrepullerOptions {
   readonly catalogue: () => Promise<Catalogue | null>
   readonly clock: Clock
   readonly log: Log
+  readonly failpoint: (place: string) => void | Promise<void>
 }
 
 /** What changes within this time after a decision is part of the next one. */
@@ -138,7 +139,7 @@ export class Prepuller {
 
   /** @returns in how many milliseconds to look again at the latest; null when the lease is lost */
   async #look(token: string): Promise<number | null> {
-    const { store, view, catalogue, config } = this.#options
+    const { store, view, catalogue, config, failpoint } = this.#options
     const known = await catalogue()
     const { held, nowMs, records } = await store.read(token)
     if (!held) return null
@@ -147,7 +148,9 @@ export class Prepuller {
     const decision = decidePrepull(config.images.prepull.enabled ? known.prepull : [], world, this.#rules)
     if (!(await store.write(token, records, decision.records))) return null
     this.#tell(decision)
+    await failpoint('prepull.recorded')
     await this.#carryOut(decision, world, token)
+    await failpoint('prepull.acted')
     return decision.dueMs === undefined ? idleMs : decision.dueMs - nowMs
   }
 

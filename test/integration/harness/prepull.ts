@@ -4,6 +4,7 @@ import type { Redis } from '../../../box/redis.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { type Config, configSchema } from '../../../src/config/schema.ts'
 import type { KubeObject } from '../../../src/domain.ts'
+import { failpoint } from '../../../src/failpoint.ts'
 import { PrepullWatches } from '../../../src/images/prepull-watches.ts'
 import { Prepuller } from '../../../src/images/prepuller.ts'
 import { prepullLabel, projectPullPod, projectPullSet } from '../../../src/images/pull-set.ts'
@@ -207,6 +208,7 @@ export class PrepullReplica {
       ...{ ...common, config, namespace, view: this.#watches, kube: this.#kube, leases: this.#leases },
       store: new PrepullStore(connection, keys),
       catalogue: async () => site.catalogue,
+      failpoint,
     })
     this.#watches.start()
   }
