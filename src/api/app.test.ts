@@ -59,6 +59,8 @@ describe('who may ask', () => {
     ['POST', 'labs/rra/create', 'user'],
     ['GET', 'labs/rra/events', 'user'],
     ['GET', 'user-status', 'user'],
+    ['GET', 'images', 'admin'],
+    ['GET', 'prepulls', 'admin'],
   ] as const
 
   it.each(routes)('%s %s wants a token', async (method, path) => {
