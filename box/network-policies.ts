@@ -60,12 +60,14 @@ export async function enforcePolicies({ stateDir, kubeconfig, signal }: Enforcer
     await stopProcess(stateDir, name, 0)
     await removePolicyRules()
   }
+  // One that a killed test left reads the queue still.
+  await stop()
   try {
     // It opens the queue when it knows all pods, namespaces and policies.
     const answers = async () => isRead(readFileSync(queueTable, 'utf8'), queue)
     const spec = { name, command: builtProgram(name), args, stateDir }
     await startServer(spec, { answers, limitMs: 30_000, signal })
-    for (const rule of rules) await run('iptables', inMangle('-I', ...rule))
+    await addPolicyRules()
     return { stop }
   } catch (error) {
     await stop()
@@ -81,7 +83,12 @@ export function isRead(table: string, number: number): boolean {
   })
 }
 
-/** Takes away the rules of `enforcePolicies`, and those of the program's own where the kernel has them. */
+/** Sends to the queue what the program is to decide. */
+export async function addPolicyRules(): Promise<void> {
+  for (const rule of rules) await run('iptables', inMangle('-I', ...rule))
+}
+
+/** Takes away the rules of `addPolicyRules`, and those of the program's own where the kernel has them. */
 export async function removePolicyRules(): Promise<void> {
   for (const [hook, ...rule] of rules) {
     // Only where there is something: iptables leaves behind what it looks into.
