@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { grantedRights, reportRights, rightOf } from './rights.ts'
+import { grantedRights, readGranted, reportRights, rightOf } from './rights.ts'
 
 const request = {
   verb: 'create',
@@ -40,6 +40,14 @@ test('a right that nothing has used is named', () => {
 
 test('all rights of k8s/base/rbac.yaml are looked at', async () => {
   const granted = await grantedRights()
-  expect(granted).toEqual(expect.arrayContaining(['/namespaces delete', '/events watch', '/secrets get']))
+  const some = ['/namespaces delete', '/events watch', '/secrets get', 'apps/daemonsets patch']
+  expect(granted).toEqual(expect.arrayContaining(some))
   expect(new Set(granted).size).toBe(granted.length)
+})
+
+test('what a Role grants holds in its namespace alone', async () => {
+  const { everywhere, within } = await readGranted()
+  expect(Object.keys(within)).toEqual(['skylab'])
+  expect(within.skylab).toContain('apps/daemonsets create')
+  expect(everywhere.filter(right => right.startsWith('apps/'))).toEqual([])
 })

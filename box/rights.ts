@@ -51,7 +51,7 @@ export async function readRights(folder = kept): Promise<Record<string, Usage>> 
   return Object.fromEntries(files.map((name, index) => [name.replace(/\.json$/, ''), JSON.parse(texts[index]!)]))
 }
 
-/** As a ClusterRole has it, and the API server. */
+/** As a role has it, and the API server. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
@@ -65,9 +65,34 @@ export const rightsOf = (rules: readonly Rule[]): string[] =>
   )
 
 /** The rights that are granted, in the order of the file. */
+export interface Granted {
+  /** In the whole cluster. */
+  readonly everywhere: readonly string[]
+  /** In one namespace alone, by its name. */
+  readonly within: Readonly<Record<string, readonly string[]>>
+}
+
+interface Role {
+  readonly kind: string
+  readonly metadata: { readonly namespace?: string }
+  readonly rules: readonly Rule[]
+}
+
+export async function readGranted(): Promise<Granted> {
+  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
+  const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
+  const byNamespace = Map.groupBy(ofKind('Role'), ({ metadata }) => metadata.namespace ?? '')
+  return {
+    everywhere: rightsIn(ofKind('ClusterRole')),
+    within: Object.fromEntries([...byNamespace].map(([namespace, roles]) => [namespace, rightsIn(roles)])),
+  }
+}
+
+/** All of them, wherever they hold. */
 export async function grantedRights(): Promise<string[]> {
-  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS())
-  return rightsOf(documents.flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? rules : [])))
+  const { everywhere, within } = await readGranted()
+  return [...everywhere, ...Object.values(within).flat()]
 }
 
 export interface RightsReport {

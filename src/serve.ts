@@ -53,9 +53,10 @@ export async function serve(settings: Settings): Promise<void> {
 
 /** Waits for what it needs, however long that takes, and begins to work. */
 async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { connection, watches, log, clock } = replica
+  const { connection, watches, prepullWatches, log, clock } = replica
   connection.open()
   watches.start()
+  prepullWatches.start()
   const redis = async () => {
     while (!(await mayKeep(connection))) await clock.sleep(lookMs, signal)
     waiting.delete('Redis')
@@ -73,6 +74,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.comparer.start()
   replica.policy.start()
   replica.refresher.start()
+  replica.prepuller.start()
   replica.engine.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
@@ -107,15 +109,16 @@ async function mayKeep(connection: Replica['connection']): Promise<boolean> {
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */
-async function stop({ comparer, monitor, engine, policy, refresher, stopping }: Replica): Promise<void> {
+async function stop({ comparer, monitor, engine, policy, refresher, prepuller, stopping }: Replica): Promise<void> {
   monitor.stop()
   stopping.abort()
-  await Promise.all([comparer.stop(), policy.stop(), refresher.stop(), engine.drain()])
+  await Promise.all([comparer.stop(), policy.stop(), refresher.stop(), prepuller.stop(), engine.drain()])
 }
 
-async function close({ leases, bell, watches, kube, connection, tracing, imageSource }: Replica): Promise<void> {
+async function close(replica: Replica): Promise<void> {
+  const { leases, bell, watches, prepullWatches, kube, connection, tracing, imageSource } = replica
   await leases.close()
   bell.close()
-  await Promise.all([watches.stop(), kube.close(), tracing.close(), imageSource.close()])
+  await Promise.all([watches.stop(), prepullWatches.stop(), kube.close(), tracing.close(), imageSource.close()])
   connection.close()
 }

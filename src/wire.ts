@@ -11,9 +11,12 @@ import { StoredCatalogues } from './images/catalogues.ts'
 import { createImageSource } from './images/create.ts'
 import { Digests } from './images/digests.ts'
 import { imageByTag } from './images/find.ts'
+import { PrepullWatches } from './images/prepull-watches.ts'
+import { Prepuller } from './images/prepuller.ts'
 import { pullSecretReader } from './images/pull-secret.ts'
 import { Refresher } from './images/refresher.ts'
-import { Images, nothingPrepulled } from './images/service.ts'
+import { Images } from './images/service.ts'
+import type { Catalogue } from './images/types.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
@@ -35,6 +38,7 @@ import { ImageStore } from './store/images.ts'
 import { Keys } from './store/keys.ts'
 import { LabStore } from './store/labs.ts'
 import { OwnerStore } from './store/owners.ts'
+import { PrepullStore } from './store/prepulls.ts'
 import { Sealer } from './store/sealing.ts'
 import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
@@ -94,7 +98,8 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
-  const { images, catalogues, refresher, imageSource } = wireImages(base, store, cluster, leases)
+  const ofImages = wireImages(base, store, cluster, leases)
+  const { images, catalogues, prepullWatches } = ofImages
   const labs = new Labs({
     config,
     store: store.labs,
@@ -113,7 +118,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     census: () => store.labs.census(),
     catalogueAgeMs: async () => (await catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),
-    watchSilenceMs: () => cluster.watches.lastWordAgeMs(),
+    watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...prepullWatches.lastWordAgeMs() }),
     kubernetesLoad: () => cluster.kube.load(),
     engine: () => ({ owned: engine.size, places: base.room.places, free: base.room.free }),
   })
@@ -130,10 +135,8 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     policy,
     stopping,
     labs,
-    images,
-    refresher,
-    imageSource,
     identity,
+    ...ofImages,
   }
   return { ...base, ...store, ...cluster, ...parts }
 }
@@ -187,6 +190,7 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
       scope: catalogueScope(config.images),
       intervalMs: config.images.refreshIntervalSeconds * 1000,
     }),
+    prepullStore: new PrepullStore(connection, keys),
     bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),
   }
 }
@@ -255,8 +259,16 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
     ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
     catalogued: tag => catalogues.known && imageByTag(catalogues.known, tag)?.digest,
   })
-  const service = new Images({ images, catalogues, digests, prepulls: nothingPrepulled })
-  return { images: service, catalogues, refresher, imageSource }
+  const prepullWatches = new PrepullWatches({ ...base, ...cluster, client: cluster.kube, namespace })
+  const prepuller = new Prepuller({
+    ...base,
+    ...{ namespace, view: prepullWatches, kube: cluster.kube, store: store.prepullStore, leases, failpoint },
+    catalogue: () => catalogues.read(),
+  })
+  catalogues.onChange = () => prepuller.poke()
+  const prepulls = (catalogue: Catalogue) => prepuller.status(catalogue)
+  const service = new Images({ images, catalogues, digests, prepulls })
+  return { images: service, catalogues, refresher, imageSource, prepuller, prepullWatches }
 }
 
 function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases) {

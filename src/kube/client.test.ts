@@ -106,6 +106,34 @@ describe('get', () => {
   })
 })
 
+describe('patch', () => {
+  const version = { ...ref, uid: 'u1', resourceVersion: '7' }
+  const patch = { spec: { terms: ['x'] } }
+
+  test('is merged into the very object that was read', async () => {
+    server.script.push(json({ ...pod, patched: true }))
+    expect(await client.patch(version, patch, { agent: 'a' })).toEqual({ ...pod, patched: true })
+    const [request] = server.received
+    expect(request).toMatchObject({ method: 'PATCH', path: '/api/v1/namespaces/a/pods/p' })
+    expect(request!.headers).toMatchObject({ 'content-type': 'application/merge-patch+json' })
+    expect(JSON.parse(request!.body)).toEqual({ ...patch, metadata: { uid: 'u1', resourceVersion: '7' } })
+    expect(requests).toEqual([['patch', '200']])
+  })
+
+  test('of what is gone is none; one of another state is refused', async () => {
+    server.script.push(notFound, status(409, 'Conflict', 'the object has been modified'))
+    expect(await client.patch(version, patch)).toBeNull()
+    await expect(client.patch(version, patch)).rejects.toMatchObject({ status: 409, reason: 'Conflict' })
+  })
+
+  test('after a lost reply it is sent again', async () => {
+    server.script.push(reset, json(pod))
+    const patched = watched(client.patch(version, patch))
+    clock.advance(await clock.sleepBetween(100, 200))
+    expect(await patched).toEqual(pod)
+  })
+})
+
 describe('delete', () => {
   const identity = { ...ref, uid: 'u1' }
 

@@ -19,6 +19,11 @@ export interface ObjectIdentity extends ObjectRef {
   readonly uid: string
 }
 
+/** An object as it was read, of which only this state may be changed. */
+export interface ObjectVersion extends ObjectIdentity {
+  readonly resourceVersion: string
+}
+
 export interface DeleteOptions extends CallOptions {
   /** Default: the object's own. */
   readonly graceSeconds?: number | undefined
@@ -88,6 +93,23 @@ export class KubeClient {
   async get(ref: ObjectRef, options: CallOptions = {}): Promise<KubeObject | null> {
     try {
       return (await this.request('GET', objectPath(ref), undefined, options)) as KubeObject
+    } catch (error) {
+      if (isNotFound(error)) return null
+      throw error
+    }
+  }
+
+  /**
+   * Merges a patch into this very object, as it was read: lists are replaced as a whole. Returns it as the server keeps it.
+   * @returns null when the server says that there is none
+   * @throws {KubeError} when refused; 409 when it is another one, or was changed since it was read
+   * @throws {RetryLater} when the server does not answer for now
+   */
+  async patch(ref: ObjectVersion, patch: object, options: CallOptions = {}): Promise<KubeObject | null> {
+    const { uid, resourceVersion } = ref
+    try {
+      const body = { ...patch, metadata: { uid, resourceVersion } }
+      return (await this.request('PATCH', objectPath(ref), body, options)) as KubeObject
     } catch (error) {
       if (isNotFound(error)) return null
       throw error

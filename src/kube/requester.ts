@@ -11,7 +11,7 @@ import type { Log } from './log.ts'
 import { Slots } from './slots.ts'
 import { Transport } from './transport.ts'
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 export interface CallOptions {
   /**
@@ -62,7 +62,10 @@ const backoff: Backoff = { baseMs: 200, capMs: 5_000 }
 /** Who is asked to wait longer than this hands the wait on, instead of sitting in it. */
 const maxWaitMs = 15_000
 
-const verbs: Readonly<Record<Method, string>> = { GET: 'get', POST: 'create', DELETE: 'delete' }
+const verbs: Readonly<Record<Method, string>> = { GET: 'get', POST: 'create', PATCH: 'patch', DELETE: 'delete' }
+
+/** What a body is; all patches are merged into what stands there. */
+const contentTypes: Readonly<Partial<Record<Method, string>>> = { PATCH: 'application/merge-patch+json' }
 
 interface Call {
   readonly method: Method
@@ -233,7 +236,7 @@ export class Requester {
   #headers(credentials: Credentials, call: Call): Record<string, string> {
     const { version, replica } = this.#options
     const agent = `skylab/${version} replica=${replica} ${call.agent}`.trimEnd()
-    const type = call.body === undefined ? {} : { 'Content-Type': 'application/json' }
+    const type = call.body === undefined ? {} : { 'Content-Type': contentTypes[call.method] ?? 'application/json' }
     return { ...credentials.headers, 'User-Agent': agent, Accept: 'application/json', ...type }
   }
 

@@ -15,6 +15,9 @@
  * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
  * | provisioned | set | never | users for whom the init container has once succeeded; one that is lost runs it again |
  * | bell | stream | a day after the last ring | tells every replica what changed |
+ * | prepulled | hash | never | by image: UIDs of the nodes onto which it was pulled |
+ * | prepull-failures | hash | never | by image: why it could not be pulled, onto which nodes, and when to try again |
+ * | lease-of-prepull | string | yes | token of who prepulls |
  * | lab:USER | hash | with the lab | the record |
  * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
  * | tombstone:USER | string | yes | op of the last deletion that ended |
@@ -38,6 +41,9 @@ export class Keys {
   readonly provisioned: string
   readonly bell: string
   readonly compareLease: string
+  readonly prepulled: string
+  readonly prepullFailures: string
+  readonly prepullLease: string
   readonly #tag: string
 
   constructor(prefix: string) {
@@ -54,6 +60,9 @@ export class Keys {
     this.provisioned = `${this.#tag}provisioned`
     this.bell = `${this.#tag}bell`
     this.compareLease = `${this.#tag}lease-of-compare`
+    this.prepulled = `${this.#tag}prepulled`
+    this.prepullFailures = `${this.#tag}prepull-failures`
+    this.prepullLease = `${this.#tag}lease-of-prepull`
   }
 
   record(user: string): string {

@@ -61,7 +61,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   })
   new Gauge({
     name: 'skylab_kubernetes_watch_silence_seconds',
-    help: 'Since the API server last spoke, by watch (namespaces, pods, podEvents); more than 120 means that it is broken',
+    help: 'Since the API server last spoke, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods); more than 120 means that it is broken',
     labelNames: ['watch'] as const,
     registers,
     collect() {

@@ -1,13 +1,13 @@
 /** What the controller's ServiceAccount may do in a cluster: what k8s/base/rbac.yaml lists, and nothing else. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { grantedRights, rightsOf } from '../../box/rights.ts'
+import { readGranted, rightsOf } from '../../box/rights.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
 afterAll(() => admin.close())
 
-const granted = await grantedRights()
+const { everywhere, within } = await readGranted()
 
 /** What everyone who is known at all may ask: about themselves. */
 const ofEveryone = /^(authorization|authentication)\.k8s\.io\/self\w+ create$/
@@ -34,15 +34,25 @@ describe.each(['skylab', 'kube-system', 'default', 'nublado-ada'])('in namespace
     const { incomplete, resourceRules, nonResourceRules } = await review('SelfSubjectRulesReview', { namespace })
     expect(incomplete).toBe(false)
     const rights = rightsOf(resourceRules).filter(right => !ofEveryone.test(right))
-    expect(rights.toSorted()).toEqual(granted.toSorted())
+    expect(rights.toSorted()).toEqual([...everywhere, ...(within[namespace] ?? [])].toSorted())
     const paths: string[] = nonResourceRules.flatMap(({ nonResourceURLs }: KubeAnswer['body']) => nonResourceURLs)
     const harmless = /^\/(apis?|openapi|version|healthz|livez|readyz|\.well-known\/\S+|openid\/\S+)(\/\*?)?$/
     expect(paths.filter(path => !harmless.test(path))).toEqual([])
   })
 })
 
-test.each(granted)('it may: %s', async right => {
+test.each(everywhere)('it may: %s', async right => {
   expect(await mayUse(right)).toBe(true)
+})
+
+const ofNamespaces = Object.entries(within).flatMap(([namespace, rights]) => rights.map(right => [namespace, right]))
+
+test.each(ofNamespaces)('it may in namespace %s, and nowhere else: %s', async (namespace, right) => {
+  expect([await mayUse(right!, namespace), await mayUse(right!, 'nublado-ada'), await mayUse(right!)]).toEqual([
+    true,
+    false,
+    false,
+  ])
 })
 
 test.each([
@@ -53,6 +63,7 @@ test.each([
   ['to change a namespace', '/namespaces update'],
   ['to delete many at once', '/namespaces deletecollection'],
   ['to reach kubelets', '/nodes/proxy get'],
+  ['to change nodes', '/nodes patch'],
   ['to act as somebody else', '/users impersonate'],
   ['to hand out rights', 'rbac.authorization.k8s.io/clusterroles bind'],
   ['to extend its own', 'rbac.authorization.k8s.io/clusterroles escalate'],

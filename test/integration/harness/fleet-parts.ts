@@ -129,6 +129,8 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     ...made,
     redis: { keyPrefix: 'skylab', ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...made.lab },
+    // All fleets share the nodes: who tests prepulling asks for it.
+    images: { prepull: { enabled: false }, ...made.images },
   }
 }
 

@@ -1,0 +1,106 @@
+/**
+ * The watches of prepulling: nodes, our DaemonSets and their pods. Every replica has them, so that each can tell how
+ * images stand, and go on at once where the one that prepulls has died.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../clock.ts'
+import type { KubeClient } from '../kube/client.ts'
+import type { Log } from '../kube/log.ts'
+import { Reflector, type ReflectorTimes } from '../kube/reflector.ts'
+import { type NodeFacts, projectNode } from './nodes.ts'
+import { type PullPod, type PullSet, prepullLabel, projectPullPod, projectPullSet } from './pull-set.ts'
+
+export interface PrepullWatchesOptions {
+  readonly client: Pick<KubeClient, 'pages' | 'watch'>
+  readonly installation: string
+  /** The controller's own. */
+  readonly namespace: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly times?: Partial<ReflectorTimes>
+}
+
+/** What the prepuller knows of the cluster. It may lag; an absence in it is no proof. */
+export interface PrepullView {
+  /** Whether all of it was once seen whole. */
+  ready(): boolean
+  whenReady(signal: AbortSignal): Promise<void>
+  nodes(): readonly NodeFacts[]
+  sets(): readonly PullSet[]
+  pods(): readonly PullPod[]
+  /** Tells that something that counts has changed. */
+  onChange(listener: () => void): () => void
+}
+
+type WatchName = 'nodes' | 'daemonSets' | 'prepullPods'
+
+export class PrepullWatches implements PrepullView {
+  readonly #nodes: Reflector<NodeFacts>
+  readonly #sets: Reflector<PullSet>
+  readonly #pods: Reflector<PullPod>
+
+  constructor({ installation, namespace, ...common }: PrepullWatchesOptions) {
+    const ours = { ...common, namespace, labelSelector: `${prepullLabel}=${installation}` }
+    this.#nodes = new Reflector({ ...common, apiVersion: 'v1', kind: 'Node', project: projectNode })
+    this.#sets = new Reflector({ ...ours, apiVersion: 'apps/v1', kind: 'DaemonSet', project: projectPullSet })
+    this.#pods = new Reflector({ ...ours, apiVersion: 'v1', kind: 'Pod', project: projectPullPod })
+  }
+
+  start(): void {
+    for (const reflector of this.#all()) reflector.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all().map(reflector => reflector.stop()))
+  }
+
+  ready(): boolean {
+    return this.#all().every(reflector => reflector.synced())
+  }
+
+  async whenReady(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#all().map(reflector => reflector.whenSynced(signal)))
+  }
+
+  nodes(): readonly NodeFacts[] {
+    return [...this.#nodes.values()]
+  }
+
+  sets(): readonly PullSet[] {
+    return [...this.#sets.values()]
+  }
+
+  pods(): readonly PullPod[] {
+    return [...this.#pods.values()]
+  }
+
+  /** Heartbeats and the counts in a DaemonSet's status are no news. */
+  onChange(listener: () => void): () => void {
+    const offs = this.#all().map(reflector =>
+      reflector.on(change => {
+        const isNews = change.type === 'gone' || !isDeepStrictEqual(plain(change.previous), plain(change.value))
+        if (isNews) listener()
+      }),
+    )
+    return () => {
+      for (const off of offs) off()
+    }
+  }
+
+  /** Milliseconds since the API server last spoke, for each watch. */
+  lastWordAgeMs(): Record<WatchName, number> {
+    const [nodes, daemonSets, prepullPods] = this.#all().map(reflector => reflector.lastWordAgeMs())
+    return { nodes: nodes!, daemonSets: daemonSets!, prepullPods: prepullPods! }
+  }
+
+  #all(): Reflector<unknown>[] {
+    return [this.#nodes, this.#sets, this.#pods] as Reflector<unknown>[]
+  }
+}
+
+/** Facts without what changes with every write. */
+function plain(facts: unknown): unknown {
+  return typeof facts === 'object' && facts !== null && 'resourceVersion' in facts
+    ? { ...facts, resourceVersion: '' }
+    : facts
+}

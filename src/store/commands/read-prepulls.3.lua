@@ -1,0 +1,9 @@
+-- What is recorded of prepulling, and whether who asks may write it.
+-- @include time
+-- KEYS: lease prepulled failures
+-- ARGV: token
+--   token: '' by who only reads
+-- returns: {held (1 or 0), now, {image, nodes, …}, {image, failure, …}}
+local lease, prepulled, failures = unpack(KEYS)
+local held = ARGV[1] ~= '' and redis.call('GET', lease) == ARGV[1]
+return { held and 1 or 0, whole(now_ms()), redis.call('HGETALL', prepulled), redis.call('HGETALL', failures) }

@@ -1,0 +1,19 @@
+-- Records what became of prepulling, while the lease of it is held. Sent again it writes the same.
+-- KEYS: lease prepulled failures
+-- ARGV: token prepulled failures
+--   prepulled, failures: {image: text, …} as JSON, '' for what is to be forgotten
+-- returns: 1 (written) or 0 (another holds the lease)
+local lease, token = KEYS[1], ARGV[1]
+if redis.call('GET', lease) ~= token then
+  return 0
+end
+for i = 2, 3 do
+  for image, text in pairs(cjson.decode(ARGV[i])) do
+    if text == '' then
+      redis.call('HDEL', KEYS[i], image)
+    else
+      redis.call('HSET', KEYS[i], image, text)
+    end
+  end
+end
+return 1

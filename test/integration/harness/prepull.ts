@@ -1,0 +1,256 @@
+/** For tests of prepulling: nodes whose kubelet is the test, and replicas that do nothing but prepull. */
+import { randomBytes } from 'node:crypto'
+import type { Redis } from '../../../box/redis.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { type Config, configSchema } from '../../../src/config/schema.ts'
+import type { KubeObject } from '../../../src/domain.ts'
+import { failpoint } from '../../../src/failpoint.ts'
+import { PrepullWatches } from '../../../src/images/prepull-watches.ts'
+import { Prepuller } from '../../../src/images/prepuller.ts'
+import { prepullLabel, projectPullPod, projectPullSet } from '../../../src/images/pull-set.ts'
+import { catalogueOf } from '../../../src/images/testing/cluster.ts'
+import type { Catalogue, CatalogueImage, PrepullState, PrepullStatus } from '../../../src/images/types.ts'
+import { KubeClient } from '../../../src/kube/client.ts'
+import { Leases } from '../../../src/leases/leases.ts'
+import { PrepullStore } from '../../../src/store/prepulls.ts'
+import { silentLogger } from '../../../src/telemetry/log.ts'
+import { Store } from '../store/store.ts'
+import { AdminKube } from './kube.ts'
+import { testPlace } from './place.ts'
+import { eventually } from './world.ts'
+
+/** Of the controller itself: there its rights are. */
+const namespace = 'skylab'
+const place = 'skylab-test/prepull'
+/** A node that is silent for 40 s is taken for dead. */
+const beatMs = 10_000
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+
+export interface TestNode {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: readonly object[]
+  readonly cordoned?: boolean
+  /** Played by KWOK: what comes to it runs at once. */
+  readonly kwok?: boolean
+  /** Names of each image that it lists. */
+  readonly images?: readonly (readonly string[])[]
+}
+
+/** An installation that prepulls onto nodes of its own. */
+export class PrepullSite {
+  readonly installation = `p${randomBytes(4).toString('hex')}`
+  readonly kube = new AdminKube(testPlace().kubeconfig)
+  readonly config: Config
+  catalogue: Catalogue | null = null
+  readonly #redis: Redis
+  readonly #nodes = new Set<string>()
+  readonly #replicas: PrepullReplica[] = []
+  readonly #beats: NodeJS.Timeout
+
+  constructor(redis: Redis, prepull: object = {}) {
+    this.#redis = redis
+    this.config = configSchema.parse({
+      installation: this.installation,
+      images: { registry: 'registry.example.org', docker: { repository: 'some/lab' }, prepull },
+      lab: { nodeSelector: { [place]: this.installation }, tolerations: [{ key: place, operator: 'Exists' }] },
+      engine: { leaseTtlMs: 3000, scanIntervalMs: 300 },
+    })
+    this.#beats = setInterval(() => void this.#beat().catch(() => {}), beatMs)
+  }
+
+  /** Short, as tests say it; long, as the cluster has it. */
+  name(node: string): string {
+    return `${this.installation}-${node}`
+  }
+
+  wants(...images: CatalogueImage[]): void {
+    this.catalogue = catalogueOf(...images)
+    for (const { prepuller } of this.#replicas) prepuller.poke()
+  }
+
+  async addNode(node: string, shape: TestNode = {}): Promise<void> {
+    const { labels = { [place]: this.installation }, taints = [], cordoned, kwok } = shape
+    const name = this.name(node)
+    this.#nodes.add(name)
+    await this.kube.create({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels, ...(kwok && { annotations: { 'kwok.x-k8s.io/node': 'fake' } }) },
+      spec: { taints: [{ key: place, effect: 'NoSchedule' }, ...taints], unschedulable: cordoned === true },
+    })
+    if (!kwok) await this.#beatOf(name)
+    const room = { cpu: '4', memory: '8Gi', pods: '100' }
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', lastHeartbeatTime: new Date().toISOString() }]
+    if (!kwok) await this.tellOfNode(node, { conditions, allocatable: room, capacity: room })
+    if (shape.images) await this.listImages(node, shape.images)
+  }
+
+  listImages(node: string, images: readonly (readonly string[])[]): Promise<void> {
+    return this.tellOfNode(node, { images: images.map(names => ({ names, sizeBytes: 1000 })) })
+  }
+
+  async tellOfNode(node: string, status: object): Promise<void> {
+    await this.kube.patch('Node', this.name(node), undefined, { status }, 'status')
+  }
+
+  async removeNode(node: string): Promise<void> {
+    this.#nodes.delete(this.name(node))
+    await this.kube.delete('Node', this.name(node))
+  }
+
+  /** A replica; it prepulls, or waits for its turn. */
+  async replica(): Promise<PrepullReplica> {
+    const replica = await this.#newReplica(this.installation)
+    replica.prepuller.start()
+    return replica
+  }
+
+  /** Two with records and a lease of their own, which begin in the same moment. */
+  async replicasApart(): Promise<readonly [PrepullReplica, PrepullReplica]> {
+    const [one, two] = await Promise.all(['one', 'two'].map(name => this.#newReplica(`${this.installation}-${name}`)))
+    await Promise.all([one!.status(), two!.status()])
+    for (const { prepuller } of [one!, two!]) prepuller.start()
+    return [one!, two!]
+  }
+
+  async #newReplica(keyPrefix: string): Promise<PrepullReplica> {
+    const store = await Store.open(this.#redis, keyPrefix)
+    const replica = new PrepullReplica(this, store, `replica-${this.#replicas.length + 1}`)
+    this.#replicas.push(replica)
+    return replica
+  }
+
+  /** DaemonSets that stand, those on their way out left out. */
+  async sets(): Promise<readonly KubeObject[]> {
+    const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets`
+    const sets = await this.kube.list(path, `${prepullLabel}=${this.installation}`)
+    return sets.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  }
+
+  pods(): Promise<readonly KubeObject[]> {
+    return this.kube.list(`/api/v1/namespaces/${namespace}/pods`, `${prepullLabel}=${this.installation}`)
+  }
+
+  async removeSet({ metadata }: KubeObject): Promise<void> {
+    await this.kube.delete('DaemonSet', metadata.name, namespace)
+  }
+
+  /** Waits for the pod that is to pull an image onto a node, and tells what its kubelet would. */
+  async tell(tag: string, node: string, container: object, status: object = {}): Promise<void> {
+    await eventually(`a pod for ${tag} on ${node}`, () => this.tellNow(tag, node, container, status))
+  }
+
+  /** @returns whether there is such a pod */
+  async tellNow(tag: string, node: string, container: object, status: object = {}): Promise<boolean> {
+    const sets = (await this.sets()).map(projectPullSet).filter(({ image }) => image.includes(`:${tag}`))
+    const pod = (await this.pods()).find(each => {
+      const facts = projectPullPod(each)
+      return facts?.node === this.name(node) && sets.some(({ uid }) => uid === facts.setUid)
+    })
+    if (!pod) return false
+    const containerStatuses = [{ name: 'pull', image: 'x', imageID: '', ready: false, restartCount: 0, ...container }]
+    await this.kube.patch('Pod', pod.metadata.name, namespace, { status: { containerStatuses, ...status } }, 'status')
+    return true
+  }
+
+  pulls(tag: string, node: string): Promise<void> {
+    return this.tell(tag, node, { state: { running: { startedAt: new Date().toISOString() } }, imageID: 'x' })
+  }
+
+  fails(tag: string, node: string, message: string, reason = 'ErrImagePull'): Promise<void> {
+    return this.tell(tag, node, { state: { waiting: { reason, message } } })
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#beats)
+    await Promise.all(this.#replicas.map(replica => replica.stop()))
+    await Promise.all((await this.sets()).map(set => this.removeSet(set)))
+    await Promise.all([...this.#nodes].map(name => this.kube.delete('Node', name)))
+    this.kube.close()
+  }
+
+  async #beat(): Promise<void> {
+    await Promise.all([...this.#nodes].map(name => this.#beatOf(name)))
+  }
+
+  async #beatOf(name: string): Promise<void> {
+    const renewTime = new Date().toISOString().replace('Z', '000Z')
+    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime }
+    const metadata = { name, namespace: 'kube-node-lease' }
+    const { status } = await this.kube.request('PATCH', `${leases}/${name}`, { spec })
+    if (status !== 404) return
+    await this.kube.request('POST', leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec })
+  }
+}
+
+/** As much of a replica as prepulling takes, with the rights of the real one. */
+export class PrepullReplica {
+  readonly prepuller: Prepuller
+  readonly store: Store
+  readonly #site: PrepullSite
+  readonly #kube: KubeClient
+  readonly #watches: PrepullWatches
+  readonly #leases: Leases
+  #stopped: Promise<void> | undefined
+
+  constructor(site: PrepullSite, store: Store, name: string) {
+    const { config } = site
+    const { connection, keys, owners } = store
+    const common = { clock: systemClock, log: silentLogger() }
+    const kubernetes = { ...config.kubernetes, kubeconfig: testPlace().controllerKubeconfig }
+    this.#site = site
+    this.store = store
+    this.#kube = new KubeClient({ ...common, kubernetes, version: 'test', replica: name })
+    this.#watches = new PrepullWatches({ ...common, client: this.#kube, installation: site.installation, namespace })
+    const leasing = { redis: connection.commands, store: owners, clock: systemClock, ttlMs: config.engine.leaseTtlMs }
+    this.#leases = new Leases({ ...leasing, keyOf: user => keys.lease(user) })
+    this.prepuller = new Prepuller({
+      ...{ ...common, config, namespace, view: this.#watches, kube: this.#kube, leases: this.#leases },
+      store: new PrepullStore(connection, keys),
+      catalogue: async () => site.catalogue,
+      failpoint,
+    })
+    this.#watches.start()
+  }
+
+  /** What it would tell an administrator, without the nodes of other tests. */
+  async status(): Promise<PrepullStatus> {
+    await this.#watches.whenReady(AbortSignal.timeout(10_000))
+    const { prepulled, pending, nodes } = await this.prepuller.status(this.#site.catalogue!)
+    const isOurs = (name: string) => name.startsWith(this.#site.name(''))
+    const ofOurs = (states: readonly PrepullState[]) =>
+      states.map(state => ({ ...state, nodes: state.nodes.filter(isOurs) }))
+    return {
+      prepulled: ofOurs(prepulled),
+      pending: ofOurs(pending),
+      nodes: nodes.filter(({ name }) => isOurs(name)),
+    }
+  }
+
+  /** Tags that are prepulled, and those that are pending with the nodes that lack them. */
+  async told(): Promise<{ prepulled: string[]; pending: Record<string, string[]> }> {
+    const { prepulled, pending } = await this.status()
+    const short = (name: string) => name.slice(this.#site.installation.length + 1)
+    const missing = pending.map(({ image, missing }): [string, string[]] => [image.tag, missing.map(short)])
+    return { prepulled: prepulled.map(({ image }) => image.tag), pending: Object.fromEntries(missing) }
+  }
+
+  /** Ends as a process that is killed does: nothing is given back. */
+  kill(): Promise<void> {
+    this.store.close()
+    return this.stop()
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    await this.prepuller.stop()
+    await this.#leases.close()
+    await this.#watches.stop()
+    await this.#kube.close()
+    this.store.close()
+  }
+}

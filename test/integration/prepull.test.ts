@@ -1,0 +1,224 @@
+/** Images get onto nodes: on a real API server, with its controllers; kubelets are played by the test, or by KWOK. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Redis } from '../../box/redis.ts'
+import { projectPullSet, pullSetName } from '../../src/images/pull-set.ts'
+import { digestOf, image, repository } from '../../src/images/testing/cluster.ts'
+import { type PrepullReplica, PrepullSite } from './harness/prepull.ts'
+import { eventually } from './harness/world.ts'
+import { ownRedis } from './store/store.ts'
+
+const weekly = image('w_2026_01')
+const daily = image('d_2026_01_01', 'b')
+
+let redis: Redis
+const sites: PrepullSite[] = []
+beforeAll(async () => {
+  redis = await ownRedis()
+})
+afterAll(async () => {
+  await Promise.all(sites.map(site => site.close()))
+  await redis?.stop()
+})
+
+/** An installation with some nodes, which is to prepull the weekly. */
+async function siteWith(nodes: readonly string[], prepull: object = {}): Promise<PrepullSite> {
+  const site = new PrepullSite(redis, prepull)
+  sites.push(site)
+  await Promise.all(nodes.map(node => site.addNode(node)))
+  site.wants(weekly)
+  return site
+}
+
+/** What a replica tells, once it is this. */
+const until = (replica: PrepullReplica, prepulled: readonly string[], pending: Record<string, string[]> = {}) => {
+  const due = JSON.stringify({ prepulled, pending })
+  return eventually(`${due} is told`, async () => JSON.stringify(await replica.told()) === due, 30_000)
+}
+const untilSets = (site: PrepullSite, count: number) =>
+  eventually(`there are ${count} DaemonSets`, async () => (await site.sets()).length === count)
+const onlySet = (site: PrepullSite) => eventually('there is a DaemonSet', async () => (await site.sets())[0])
+
+test('what is missing is pulled where labs can come, and nowhere else', async () => {
+  const site = await siteWith(['a', 'b'])
+  await Promise.all([
+    site.addNode('has', { images: [[`${repository}@${digestOf('a')}`]] }),
+    site.addNode('cordoned', { cordoned: true }),
+    site.addNode('tainted', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] }),
+    site.addNode('other', { labels: {} }),
+  ])
+  const replica = await site.replica()
+  await until(replica, [], { w_2026_01: ['a', 'b'] })
+  await Promise.all([site.pulls('w_2026_01', 'a'), site.pulls('w_2026_01', 'b')])
+  await until(replica, ['w_2026_01'])
+  await untilSets(site, 0)
+  await eventually('the pods are gone', async () => (await site.pods()).length === 0)
+  const { prepulled, nodes } = await replica.status()
+  expect(prepulled[0]!.nodes).toEqual(['a', 'b', 'has'].map(node => site.name(node)))
+  const ours = new Map(nodes.map(({ name, ...state }) => [name, state]))
+  expect(ours.get(site.name('a'))).toEqual({ eligible: true, cached: [weekly.reference] })
+  expect(ours.get(site.name('has'))).toEqual({ eligible: true, cached: [weekly.reference] })
+  expect(ours.get(site.name('cordoned'))).toMatchObject({ eligible: false, comment: 'It is cordoned' })
+  expect(ours.get(site.name('tainted'))!.comment).toBe('Labs do not tolerate its taint gpu:NoSchedule')
+  expect(ours.get(site.name('other'))!.comment).toContain('it lacks the label skylab-test/prepull=')
+})
+
+test('the DaemonSet is what was meant, as the API server has it', async () => {
+  const site = await siteWith(['a'])
+  await site.replica()
+  const set = await onlySet(site)
+  expect(set.metadata.name).toBe(pullSetName(site.installation, weekly))
+  expect(set.metadata.labels).toMatchObject({ 'argocd.argoproj.io/instance': 'nublado-users' })
+  expect(set.metadata.annotations).toMatchObject({ 'argocd.argoproj.io/sync-options': 'Prune=false' })
+  const [pod] = await eventually('there is its pod', async () => ((await site.pods()).length > 0 ? site.pods() : null))
+  expect(pod!.metadata.labels).not.toHaveProperty(['skylab/installation'])
+  expect(pod!.spec).toMatchObject({
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      { image: `${weekly.reference}@${weekly.digest}`, resources: { limits: { cpu: '100m', memory: '32Mi' } } },
+    ],
+  })
+})
+
+test('a node that joins is served at once, one that leaves is forgotten', async () => {
+  const site = await siteWith(['a', 'b'])
+  const replica = await site.replica()
+  const { metadata } = await onlySet(site)
+  await site.addNode('c')
+  await site.pulls('w_2026_01', 'c')
+  expect((await onlySet(site)).metadata.uid).toBe(metadata.uid)
+  await site.pulls('w_2026_01', 'a')
+  await until(replica, [], { w_2026_01: ['b'] })
+  await site.removeNode('b')
+  await until(replica, ['w_2026_01'])
+  await untilSets(site, 0)
+  await site.addNode('d')
+  await until(replica, [], { w_2026_01: ['d'] })
+  await site.pulls('w_2026_01', 'd')
+  await until(replica, ['w_2026_01'])
+})
+
+test('a DaemonSet that somebody deleted is made again', async () => {
+  const site = await siteWith(['a'])
+  const replica = await site.replica()
+  const first = await onlySet(site)
+  await site.removeSet(first)
+  await eventually('another one', async () => (await onlySet(site)).metadata.uid !== first.metadata.uid)
+  await site.pulls('w_2026_01', 'a')
+  await until(replica, ['w_2026_01'])
+})
+
+test('a failed pull is told with its reason, and tried again after a while, after a longer one each time', async () => {
+  const site = await siteWith(['a', 'b'], { retrySeconds: 1 })
+  const replica = await site.replica()
+  await site.pulls('w_2026_01', 'b')
+  const uids = new Set<string>()
+  const begun: number[] = []
+  for (let round = 0; round < 3; round += 1) {
+    const { metadata } = await eventually('a new attempt', async () =>
+      (await site.sets()).find(set => !uids.has(set.metadata.uid!)),
+    )
+    uids.add(metadata.uid!)
+    begun.push(Number(metadata.annotations!['skylab/prepull-begun']))
+    await site.fails('w_2026_01', 'a', 'failed to resolve reference "x": x: not found')
+    await eventually('the failed attempt is over', async () =>
+      (await site.sets()).every(set => set.metadata.uid !== metadata.uid),
+    )
+  }
+  expect(begun[1]! - begun[0]!).toBeGreaterThanOrEqual(1000)
+  expect(begun[2]! - begun[1]!).toBeGreaterThanOrEqual(2000)
+  const { pending } = await replica.status()
+  expect(pending[0]).toMatchObject({
+    nodes: [site.name('b')],
+    missing: [site.name('a')],
+    error: expect.stringMatching(/-a: The image cannot be pulled: it does not exist \(.*not found\)$/),
+  })
+  // However it comes about: the image is there, and nothing more is said.
+  await site.listImages('a', [[`${repository}@${digestOf('a')}`]])
+  await until(replica, ['w_2026_01'])
+  expect((await replica.status()).prepulled[0]).not.toHaveProperty('error')
+})
+
+test('an eviction for want of disk is a failure', async () => {
+  const site = await siteWith(['a'], { retrySeconds: 600 })
+  const replica = await site.replica()
+  const evicted = { phase: 'Failed', reason: 'Evicted', message: 'low on ephemeral-storage' }
+  await onlySet(site)
+  // Its controller makes another pod at once, which fares the same.
+  await eventually('it is given up', async () => {
+    await site.tellNow('w_2026_01', 'a', {}, evicted).catch(() => {})
+    return (await site.sets()).length === 0
+  })
+  const { pending } = await replica.status()
+  expect(pending[0]!.error).toContain('Evicted: low on ephemeral-storage')
+})
+
+test('a pull that takes too long ends', async () => {
+  const site = await siteWith(['a'], { timeoutSeconds: 1, retrySeconds: 600 })
+  const replica = await site.replica()
+  await eventually('the error', async () => (await replica.status()).pending[0]?.error?.includes('within 1 s'))
+  await untilSets(site, 0)
+})
+
+test('where the replica that acts is killed another one sees to the end, of the same DaemonSet', async () => {
+  const site = await siteWith(['a', 'b'])
+  const first = await site.replica()
+  const { metadata } = await onlySet(site)
+  const second = await site.replica()
+  await site.pulls('w_2026_01', 'a')
+  await until(second, [], { w_2026_01: ['b'] })
+  await first.kill()
+  await site.pulls('w_2026_01', 'b')
+  await until(second, ['w_2026_01'])
+  await untilSets(site, 0)
+  expect(metadata.name).toBe(pullSetName(site.installation, weekly))
+  await site.addNode('c')
+  await site.pulls('w_2026_01', 'c')
+  await until(second, ['w_2026_01'])
+})
+
+test('two replicas that do not know of each other make one DaemonSet, and do no harm', async () => {
+  const site = await siteWith(['a', 'b'])
+  const [first, second] = await site.replicasApart()
+  const { metadata } = await onlySet(site)
+  await site.addNode('c')
+  const whole = async () => (await site.sets()).find(set => projectPullSet(set).nodes.length === 3)
+  expect((await eventually('it is for all three', whole)).metadata.uid).toBe(metadata.uid)
+  for (const node of ['a', 'b', 'c']) await site.listImages(node, [[`${repository}@${digestOf('a')}`]])
+  await Promise.all([until(first, ['w_2026_01']), until(second, ['w_2026_01'])])
+  await untilSets(site, 0)
+})
+
+test('a tag that moved is pulled again, and what it was is pulled no longer', async () => {
+  const site = await siteWith(['a'])
+  const replica = await site.replica()
+  await site.pulls('w_2026_01', 'a')
+  await until(replica, ['w_2026_01'])
+  const moved = image('w_2026_01', 'c')
+  site.wants(moved, daily)
+  await until(replica, [], { w_2026_01: ['a'], d_2026_01_01: ['a'] })
+  await untilSets(site, 2)
+  site.wants(moved)
+  await untilSets(site, 1)
+  await site.pulls('w_2026_01', 'a')
+  await until(replica, ['w_2026_01'])
+})
+
+test('on 50 nodes of KWOK, half of them eligible, two images at a time', async () => {
+  const site = await siteWith([], { maxAtOnce: 2 })
+  const names = Array.from({ length: 50 }, (_, index) => `k${String(index).padStart(2, '0')}`)
+  const eligible = names.filter((_, index) => index % 2 === 0)
+  await Promise.all(names.map((name, i) => site.addNode(name, { kwok: true, cordoned: i % 2 === 1 })))
+  const images = [weekly, daily, image('d_2026_01_02', 'c'), image('r1', 'd')]
+  site.wants(...images)
+  const replica = await site.replica()
+  const isReady = async () => (await replica.status()).nodes.filter(node => node.eligible).length === eligible.length
+  await eventually('the nodes are ready', isReady, 30_000)
+  await until(
+    replica,
+    images.map(({ tag }) => tag),
+  )
+  const { prepulled } = await replica.status()
+  for (const { nodes } of prepulled) expect(nodes).toEqual(eligible.map(name => site.name(name)))
+  await untilSets(site, 0)
+})
