@@ -14,6 +14,11 @@ export interface LabChoice {
   readonly quotas: Quotas
 }
 
+/** A size that a user may have. */
+export interface OfferedSize extends Quotas {
+  readonly name: string
+}
+
 type LabSettings = Pick<Config['lab'], 'sizes' | 'defaultSize'>
 
 /** The largest number that Kubernetes takes for a user or group. */
@@ -49,6 +54,12 @@ export function quotasOfSize(lab: LabSettings, size: string): Quotas {
     throw invalid(`There is no such size, only ${known}`, 'body', 'options', 'size')
   }
   return { limits: found.limits, requests: found.requests ?? quarterOf(found.limits) }
+}
+
+/** The sizes that `chooseLab` would not refuse this user, in the order of the configuration. */
+export function sizesFor(lab: LabSettings, { quota }: Pick<Identity, 'quota'>): readonly OfferedSize[] {
+  const sizes = Object.keys(lab.sizes).map(name => ({ name, ...quotasOfSize(lab, name) }))
+  return sizes.filter(({ limits }) => excessOf(limits, quota) === '')
 }
 
 /** Kubernetes has no finer share than a thousandth of a CPU, and no part of a byte. */
