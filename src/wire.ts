@@ -3,10 +3,12 @@ import { Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
 import { systemClock } from './clock.ts'
 import type { Settings } from './config/load.ts'
+import { unavailable } from './errors.ts'
 import { failpoint } from './failpoint.ts'
 import { createIdentity } from './identity/create.ts'
 import type { SourceOptions } from './identity/source.ts'
 import { ImageResolver } from './images/registry.ts'
+import type { ImageService } from './images/types.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
@@ -85,12 +87,16 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
+  const resolver = new ImageResolver({ images: config.images, clock, log })
+  // Nobody reads the registry's list yet: forms have the recommended image alone.
+  const unread = () => Promise.reject(unavailable('the images are not known yet'))
+  const images: ImageService = { catalogue: unread, prepulls: unread, resolve: options => resolver.resolve(options) }
   const labs = new Labs({
     config,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, clock),
     sealer,
-    images: new ImageResolver({ images: config.images, clock, log }),
+    images: resolver,
     log,
     metrics,
     tracing,
@@ -109,7 +115,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     metrics.identityRequestDuration.observe({ result }, seconds)
   const identity = createIdentity(settings, { clock, log, onRequest })
   const compared = () => store.labs.compared()
-  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, identity }
+  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, images, identity }
   return { ...base, ...store, ...cluster, ...parts }
 }
 

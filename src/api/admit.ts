@@ -6,8 +6,8 @@ import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
 import { within } from '../telemetry/tracing.ts'
 import { onceSent } from './bound-requests.ts'
-import type { ApiEnv } from './env.ts'
-import type { PerUserLimit } from './limits.ts'
+import type { ApiEnv, ApiParts } from './env.ts'
+import { PerUserLimit } from './limits.ts'
 
 /** Routes of users are open to the user in the path alone; those of administrators take any user. */
 type Audience = 'user' | 'admin'
@@ -19,6 +19,15 @@ export interface AdmitParts {
   readonly requests: PerUserLimit
   /** `api.limits.maxUsernameBytes` */
   readonly maxUsernameBytes: number
+}
+
+/** The middleware of all routes that ask who is there; bounds count what a user has at all of them. */
+export type Admission = ReturnType<typeof admission>
+
+export function admission({ config, identity }: Pick<ApiParts, 'config' | 'identity'>) {
+  const { maxRequestsPerUser, maxUsernameBytes } = config.api.limits
+  const parts = { identity, requests: new PerUserLimit(maxRequestsPerUser, 'requests'), maxUsernameBytes }
+  return { asUser: admit('user', parts), asAdmin: admit('admin', parts) }
 }
 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */

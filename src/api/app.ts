@@ -1,9 +1,11 @@
 /** The API as a value: tests call it without a port, `server.ts` gives it one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
+import { admission } from './admit.ts'
 import { boundRequests } from './bound-requests.ts'
 import { addDocumentRoute } from './document.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
+import { addFormRoute } from './form.ts'
 import { checkHead } from './head.ts'
 import { addHealthRoutes } from './health.ts'
 import { addLabRoutes } from './labs.ts'
@@ -21,7 +23,9 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   // Probes and Prometheus are answered however many ask for labs.
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   addHealthRoutes(app, parts)
-  addLabRoutes(app, parts)
+  const who = admission(parts)
+  addLabRoutes(app, parts, who)
+  addFormRoute(app, parts, who)
   addDocumentRoute(app, parts)
   addDocsPage(app, parts)
   return app

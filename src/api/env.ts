@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
+import type { ImageService } from '../images/types.ts'
 import type { LabService } from '../ops/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -16,8 +17,9 @@ export interface Readiness {
 }
 
 export interface ApiParts {
-  readonly config: Pick<Config, 'api' | 'lab' | 'identity'>
+  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form'>
   readonly labs: LabService
+  readonly images: ImageService
   readonly identity: IdentityProvider
   readonly readiness: Readiness
   readonly metrics: Metrics

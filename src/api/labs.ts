@@ -1,22 +1,17 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { admit } from './admit.ts'
+import type { Admission } from './admit.ts'
 import { readJson } from './body.ts'
 import { checkCreate } from './bounds.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, noLab } from './errors.ts'
 import { EventRoute } from './events.ts'
-import { PerUserLimit } from './limits.ts'
 import { labRoutes } from './routes.ts'
 import { labStatusJson } from './status.ts'
 
-export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts): void {
+export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin }: Admission): void {
   const { config, labs } = parts
   const { prefix, limits } = config.api
-  const requests = new PerUserLimit(limits.maxRequestsPerUser, 'requests')
-  const { maxUsernameBytes } = limits
-  const asUser = admit('user', { identity: parts.identity, requests, maxUsernameBytes })
-  const asAdmin = admit('admin', { identity: parts.identity, requests, maxUsernameBytes })
   const routes = labRoutes(config)
 
   app.openapi({ ...routes.list, middleware: [asAdmin] as const }, async c => c.json(await labs.running(), 200))

@@ -4,7 +4,9 @@ import { expect } from 'vitest'
 import type { Clock } from '../clock.ts'
 import { configSchema } from '../config/schema.ts'
 import type { Identity, LabEvent, LabState } from '../domain.ts'
+import { unavailable } from '../errors.ts'
 import { createStaticIdentity } from '../identity/static.ts'
+import type { ImageService } from '../images/types.ts'
 import type { EventFeed, LabService } from '../ops/service.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -146,6 +148,14 @@ export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   }
 }
 
+/** A repository of which nothing was read yet, with what a test says instead. */
+export function scriptedImages(script: Partial<ImageService> = {}): ImageService {
+  const unread = async () => {
+    throw unavailable('the registry was not read yet', 5)
+  }
+  return { catalogue: unread, prepulls: unread, resolve: unread, ...script }
+}
+
 const caller = (username: string, ...scopes: string[]): Identity => ({
   username,
   token: `${username}-token`,
@@ -167,6 +177,7 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
   return {
     config: configSchema.parse({ api, ...config }),
     labs: scriptedLabs(),
+    images: scriptedImages(),
     identity: createStaticIdentity(
       callers.map(({ groups, ...record }) => ({ ...record, groups: [...groups], scopes: [...record.scopes] })),
       log,
