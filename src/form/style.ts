@@ -55,15 +55,15 @@ const rules = `
 .skylab-form h2{margin:0 0 .5rem;font-size:1.5rem;line-height:1.25;color:inherit}
 .skylab-form p{margin:0 0 .75rem}
 .skylab-form a{color:var(--skylab-mark);text-decoration:underline}
-.skylab-form fieldset{min-inline-size:0;margin:0 0 1rem;padding:.25rem .75rem .75rem;border:1px solid var(--skylab-line);border-radius:.5rem}
+.skylab-form fieldset{margin:0 0 1rem;padding:.25rem .75rem .75rem;border:1px solid var(--skylab-line);border-radius:.5rem}
 .skylab-form legend{float:none;inline-size:auto;margin:0;padding:0 .375rem;border:0;font-size:1.125rem;font-weight:600;color:inherit}
 .skylab-form label{display:flex;gap:.625rem;align-items:flex-start;margin:0;padding:.5rem;border-radius:.375rem;font-weight:400;color:inherit;cursor:pointer}
-.skylab-form label>span{flex:1;min-inline-size:0}
+.skylab-form label>span{flex:1}
 .skylab-form label:has(>input:checked){box-shadow:inset 0 0 0 2px var(--skylab-mark)}
 .skylab-form input{flex:none;inline-size:1.25rem;block-size:1.25rem;margin:.125rem 0 0;accent-color:var(--skylab-mark)}
 .skylab-form small{display:block;font-size:.875rem;color:var(--skylab-muted)}
 .skylab-form strong{display:inline-block;margin-inline-start:.25rem;padding:0 .5rem;border:1px solid transparent;border-radius:1rem;font-size:.8125rem;font-weight:600;color:var(--skylab-on-accent);background:var(--skylab-accent)}
 .skylab-form .skylab-menu{display:block;padding-inline-start:2.375rem;cursor:auto}
-.skylab-form select{display:block;inline-size:100%;min-inline-size:0;min-block-size:2.75rem;margin-block-start:.25rem;padding:.375rem .5rem;border:1px solid var(--skylab-line);border-radius:.375rem;font:inherit;color:var(--skylab-text);background-color:var(--skylab-background)}
+.skylab-form select{display:block;inline-size:100%;min-block-size:2.75rem;margin-block-start:.25rem;padding:.375rem .5rem;border:1px solid var(--skylab-line);border-radius:.375rem;font:inherit;color:var(--skylab-text);background-color:var(--skylab-background)}
 .skylab-form :focus-visible{outline:3px solid var(--skylab-mark);outline-offset:2px}
 `
