@@ -11,7 +11,8 @@ import { parse } from 'yaml'
 import { systemClock } from '../src/clock.ts'
 import { loadSettings } from '../src/config/load.ts'
 import type { KubeObject, LabPlan } from '../src/domain.ts'
-import { ImageResolver } from '../src/images/registry.ts'
+import { createImageSource } from '../src/images/create.ts'
+import { standaloneImages } from '../src/images/standalone.ts'
 import { collectionPath, creationPath, objectPath } from '../src/kube/kinds.ts'
 import { chooseLab } from '../src/labs/choose.ts'
 import { labels } from '../src/labs/names.ts'
@@ -65,9 +66,12 @@ answerQuestions(async (question: LoopQuestion) => {
 async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
   const { config: ours, tokens } = await loadSettings(question.configFile, {})
   const config = { ...ours, installation: own, lab: { ...ours.lab, namespacePrefix: own } }
-  const images = new ImageResolver({ images: config.images, clock: systemClock, log: { warn: () => {} } })
+  const { images } = config
+  const source = createImageSource({ images, clock: systemClock })
   const options = { image_type: 'recommended', size: 'small' }
-  const image = await images.resolve(options)
+  const service = standaloneImages({ images, source, clock: systemClock, log: { warn: () => {} } })
+  const image = await service.resolve(options, { groups: [] })
+  await source.close()
   server ??= await serverOf(config.kubernetes.kubeconfig!, question.inFlight)
   inFlight = question.inFlight
   const firstOp = systemClock.wallMs()

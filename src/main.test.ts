@@ -53,14 +53,21 @@ describe('skylab serve', () => {
   })
 })
 
-it.each([[[]], [['serve']], [['server', '--config', 'x']], [['check', 'x', '--config', 'x']], [['check', '--colour']]])(
-  'answers %j with the usage and exits 2',
-  async args => {
-    const { code, err } = await run(...args)
-    expect(code).toBe(2)
-    expect(err).toMatch(/^usage: skylab serve/)
-  },
-)
+it.each([
+  [[]],
+  [['serve']],
+  [['server', '--config', 'x']],
+  [['check', 'x', '--config', 'x']],
+  [['check', '--colour']],
+  [['check', '--config', 'x', '--json']],
+  [['images', '--config', 'x', '--secrets']],
+  [['render', '--config', 'x', '--user', 'x']],
+  [['toString', '--config', 'x']],
+])('answers %j with the usage and exits 2', async args => {
+  const { code, err } = await run(...args)
+  expect(code).toBe(2)
+  expect(err).toMatch(/^usage: skylab serve/)
+})
 
 it('tells its usage and version', async () => {
   expect(await run('--help')).toMatchObject({ code: 0, out: expect.stringMatching(/^usage/) })

@@ -1,75 +1,114 @@
 #!/usr/bin/env node
-/** The command line: `skylab serve` and `skylab check`. */
+/** The command line of `skylab`. */
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
+import { codes, type Output } from './cli/output.ts'
 import { loadSettings, type Settings } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 
-const usage = `usage: skylab serve --config FILE    answer requests until SIGTERM
-       skylab check --config FILE    say what is wrong with a configuration
+const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
+       skylab check --config FILE             say what is wrong with a configuration
+       skylab images --config FILE [--json]   show what the registry has, as GET …/images would
+       skylab render --config FILE --user FILE --lab FILE [--secrets]
+                                              show the objects of a lab: YAML, from JSON of who asks and of what
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
+images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
+Exit codes: 0 all is well, 1 it cannot be had, 2 the command or a file is not right.
 `
 
-/** Exit codes: all is well; the command or the configuration is not. */
-const ok = 0
-const refused = 2
-
-interface Invocation {
+interface Invocation extends Output {
   readonly env: Readonly<Record<string, string | undefined>>
   serve(settings: Settings): Promise<void>
-  out(text: string): void
-  err(text: string): void
 }
 
 /**
  * Runs one command line.
  * @returns the exit code, or undefined when the process now serves and ends by itself
  */
-export async function main(args: readonly string[], { env, serve, out, err }: Invocation): Promise<number | undefined> {
+export async function main(args: readonly string[], invocation: Invocation): Promise<number | undefined> {
+  const { out, err } = invocation
   const command = parseCommand(args)
   if (command === undefined) {
     err(usage)
-    return refused
+    return codes.refused
   }
   if (command.kind === 'help' || command.kind === 'version') {
     out(command.kind === 'help' ? usage : `skylab ${packageJson.version}\n`)
-    return ok
+    return codes.ok
   }
   try {
-    const settings = await loadSettings(command.config, env)
-    if (command.kind === 'serve') {
-      await serve(settings)
-      return undefined
-    }
-    for (const warning of settings.warnings) err(`warning: ${warning}\n`)
-    out('ok\n')
-    return ok
+    return await run(command, invocation)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     err(`${error.message}\n`)
-    return refused
+    return codes.refused
   }
 }
 
-type Command =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'version' }
+/** What only one command needs is loaded for that one alone. */
+async function run(command: FileCommand, { env, serve, out, err }: Invocation): Promise<number | undefined> {
+  if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
+  if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
+  const settings = await loadSettings(command.config, env)
+  if (command.kind === 'serve') {
+    await serve(settings)
+    return undefined
+  }
+  for (const warning of settings.warnings) err(`warning: ${warning}\n`)
+  out('ok\n')
+  return codes.ok
+}
+
+type FileCommand =
   | { readonly kind: 'serve' | 'check'; readonly config: string }
+  | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
+  | {
+      readonly kind: 'render'
+      readonly config: string
+      readonly user: string
+      readonly lab: string
+      readonly secrets: boolean
+    }
+type Command = { readonly kind: 'help' } | { readonly kind: 'version' } | FileCommand
+
+const options = {
+  config: { type: 'string' },
+  json: { type: 'boolean' },
+  user: { type: 'string' },
+  lab: { type: 'string' },
+  secrets: { type: 'boolean' },
+  help: { type: 'boolean' },
+  version: { type: 'boolean' },
+} as const
+
+/** Which options a command takes. */
+const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
+  serve: ['config'],
+  check: ['config'],
+  images: ['config', 'json'],
+  render: ['config', 'user', 'lab', 'secrets'],
+}
+
+const isKind = (text: string | undefined): text is FileCommand['kind'] =>
+  text !== undefined && Object.hasOwn(takenBy, text)
 
 /** @returns undefined for what the usage does not name */
 function parseCommand(args: readonly string[]): Command | undefined {
-  const options = { config: { type: 'string' }, help: { type: 'boolean' }, version: { type: 'boolean' } } as const
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     if (values.help) return { kind: 'help' }
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
-    if ((kind !== 'serve' && kind !== 'check') || more.length > 0 || !values.config) return undefined
-    return { kind, config: values.config }
+    const { config, json = false, user, lab, secrets = false } = values
+    if (!isKind(kind) || more.length > 0 || !config) return undefined
+    if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
+    if (kind === 'images') return { kind, config, json }
+    if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
+    return { kind, config }
   } catch {
     return undefined
   }

@@ -72,6 +72,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.monitor.start()
   replica.comparer.start()
   replica.policy.start()
+  replica.refresher.start()
   replica.engine.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
@@ -106,15 +107,15 @@ async function mayKeep(connection: Replica['connection']): Promise<boolean> {
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */
-async function stop({ comparer, monitor, engine, policy, stopping }: Replica): Promise<void> {
+async function stop({ comparer, monitor, engine, policy, refresher, stopping }: Replica): Promise<void> {
   monitor.stop()
   stopping.abort()
-  await Promise.all([comparer.stop(), policy.stop(), engine.drain()])
+  await Promise.all([comparer.stop(), policy.stop(), refresher.stop(), engine.drain()])
 }
 
-async function close({ leases, bell, watches, kube, connection, tracing }: Replica): Promise<void> {
+async function close({ leases, bell, watches, kube, connection, tracing, imageSource }: Replica): Promise<void> {
   await leases.close()
   bell.close()
-  await Promise.all([watches.stop(), kube.close(), tracing.close()])
+  await Promise.all([watches.stop(), kube.close(), tracing.close(), imageSource.close()])
   connection.close()
 }

@@ -3,12 +3,17 @@ import { Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
 import { systemClock } from './clock.ts'
 import type { Settings } from './config/load.ts'
-import { unavailable } from './errors.ts'
 import { failpoint } from './failpoint.ts'
 import { createIdentity } from './identity/create.ts'
 import type { SourceOptions } from './identity/source.ts'
-import { ImageResolver } from './images/registry.ts'
-import type { ImageService } from './images/types.ts'
+import { catalogueScope } from './images/catalogue-text.ts'
+import { StoredCatalogues } from './images/catalogues.ts'
+import { createImageSource } from './images/create.ts'
+import { Digests } from './images/digests.ts'
+import { imageByTag } from './images/find.ts'
+import { pullSecretReader } from './images/pull-secret.ts'
+import { Refresher } from './images/refresher.ts'
+import { Images, nothingPrepulled } from './images/service.ts'
 import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
@@ -25,6 +30,7 @@ import { clusterView } from './ops/view.ts'
 import { Bell } from './store/bell.ts'
 import { CompareStore } from './store/compares.ts'
 import { Connection } from './store/connection.ts'
+import { ImageStore } from './store/images.ts'
 import { Keys } from './store/keys.ts'
 import { LabStore } from './store/labs.ts'
 import { OwnerStore } from './store/owners.ts'
@@ -87,16 +93,13 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
-  const resolver = new ImageResolver({ images: config.images, clock, log })
-  // Nobody reads the registry's list yet: forms have the recommended image alone.
-  const unread = () => Promise.reject(unavailable('the images are not known yet'))
-  const images: ImageService = { catalogue: unread, prepulls: unread, resolve: options => resolver.resolve(options) }
+  const { images, catalogues, refresher, imageSource } = wireImages(base, store, cluster, leases)
   const labs = new Labs({
     config,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, clock),
     sealer,
-    images: resolver,
+    images,
     log,
     metrics,
     tracing,
@@ -106,6 +109,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   createGauges(metrics.registry, {
     version,
     census: () => store.labs.census(),
+    catalogueAgeMs: async () => (await catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => cluster.watches.lastWordAgeMs(),
     kubernetesLoad: () => cluster.kube.load(),
@@ -115,7 +119,20 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     metrics.identityRequestDuration.observe({ result }, seconds)
   const identity = createIdentity(settings, { clock, log, onRequest })
   const compared = () => store.labs.compared()
-  const parts = { leases, engine, comparer, compared, monitor, policy, stopping, labs, images, identity }
+  const parts = {
+    leases,
+    engine,
+    comparer,
+    compared,
+    monitor,
+    policy,
+    stopping,
+    labs,
+    images,
+    refresher,
+    imageSource,
+    identity,
+  }
   return { ...base, ...store, ...cluster, ...parts }
 }
 
@@ -162,6 +179,12 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
       holdMs: holdMs(config),
     }),
     compares: new CompareStore(connection, keys),
+    imageStore: new ImageStore({
+      connection,
+      keys,
+      scope: catalogueScope(config.images),
+      intervalMs: config.images.refreshIntervalSeconds * 1000,
+    }),
     bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),
   }
 }
@@ -204,6 +227,33 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
     scanIntervalMs: engine.scanIntervalMs,
     compare,
   })
+}
+
+function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) {
+  const { settings, config, clock, log } = base
+  const { images } = config
+  const namespace = config.kubernetes.namespace ?? 'skylab'
+  const { registryAuthorities: authorities, registryCredentials } = settings
+  const pullSecret = pullSecretReader({ secrets: config.lab.secrets, namespace, kube: cluster.kube })
+  // A pull secret says nothing to Google, whose libraries find what they need by themselves.
+  const credentials = async () => registryCredentials ?? (images.gar ? undefined : pullSecret())
+  const imageSource = createImageSource({ images, clock, authorities, credentials })
+  const catalogues = new StoredCatalogues(store.imageStore)
+  const refresher = new Refresher({
+    ...base,
+    ...{ images, source: imageSource, store: store.imageStore, catalogues, leases },
+  })
+  catalogues.onMissing = () => refresher.look()
+  store.bell.on(({ what }) => {
+    // Of a Redis that was emptied: it has no catalogue either.
+    if (what === 'compared' || what === 'missed') refresher.look()
+  })
+  const digests = new Digests({
+    ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
+    catalogued: tag => catalogues.known && imageByTag(catalogues.known, tag)?.digest,
+  })
+  const service = new Images({ images, catalogues, digests, prepulls: nothingPrepulled })
+  return { images: service, catalogues, refresher, imageSource }
 }
 
 function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases) {

@@ -60,6 +60,8 @@ describe('who may ask', () => {
     ['GET', 'labs/rra/events', 'user'],
     ['GET', 'lab-form/rra', 'user'],
     ['GET', 'user-status', 'user'],
+    ['GET', 'images', 'admin'],
+    ['GET', 'prepulls', 'admin'],
   ] as const
 
   it.each(routes)('%s %s wants a token', async (method, path) => {

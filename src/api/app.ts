@@ -8,6 +8,7 @@ import { notFound, onError, onInvalid } from './errors.ts'
 import { addFormRoute } from './form.ts'
 import { checkHead } from './head.ts'
 import { addHealthRoutes } from './health.ts'
+import { addImageRoutes } from './images.ts'
 import { addLabRoutes } from './labs.ts'
 import { addDocsPage } from './page.ts'
 import { requestLog } from './request-log.ts'
@@ -25,6 +26,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   addHealthRoutes(app, parts)
   const who = admission(parts)
   addLabRoutes(app, parts, who)
+  addImageRoutes(app, parts, who)
   addFormRoute(app, parts, who)
   addDocumentRoute(app, parts)
   addDocsPage(app, parts)

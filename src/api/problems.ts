@@ -77,7 +77,7 @@ const table = {
   },
   noLabForYou: {
     status: 403,
-    when: 'the caller’s quota, UID, GID or groups allow no lab, or none of this size',
+    when: 'the caller’s quota, UID, GID or groups allow no lab, or none of this size or image',
     example: {
       msg: 'The size large is more than your quota allows: 4 CPUs of 2',
       type: 'forbidden',
@@ -216,7 +216,7 @@ const table = {
   },
   unavailable: {
     status: 503,
-    when: 'Redis or the source of identities does not answer, or the records are being compared with the cluster',
+    when: 'Redis or the source of identities does not answer, records are being compared with the cluster, or the registry was not read yet',
     example: { msg: 'the records are being compared with the cluster', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },

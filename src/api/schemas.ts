@@ -1,6 +1,7 @@
 /** What goes in and out, as schemas: they validate requests, and the OpenAPI document is made of them. */
 import { z } from '@hono/zod-openapi'
 import type { Limits } from '../config/limits.ts'
+import { imageTypes } from '../images/types.ts'
 
 /** What of the configuration clients are told by the schemas. */
 export interface Bounds {
@@ -14,7 +15,7 @@ export interface Bounds {
  * neither optional keys that may not be `undefined` nor the names of a record's keys.
  * @param io which side of a schema that converts is meant: what it takes, or what it gives
  */
-function named<T extends z.ZodType>(name: string, schema: T, io: 'input' | 'output' = 'output'): T {
+export function named<T extends z.ZodType>(name: string, schema: T, io: 'input' | 'output' = 'output'): T {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return schema.openapi(name, json as object)
 }
@@ -40,7 +41,6 @@ function flag(description: string) {
     .describe(description)
 }
 
-const imageTypes = ['recommended', 'latest-release', 'latest-weekly', 'latest-daily']
 const imageOptions = ['image_tag', 'image_type', 'image_list', 'image_dropdown'] as const
 
 function createOptions({ sizes, limits: { maxOptionLength: maxLength } }: Bounds) {
@@ -51,7 +51,10 @@ function createOptions({ sizes, limits: { maxOptionLength: maxLength } }: Bounds
       image_list: text({ maxLength }, 'an image of the configured repository, as a form gives it').exactOptional(),
       image_dropdown: text({ maxLength }, 'the same, where `image_list` says to look here').exactOptional(),
       image_tag: text({ maxLength, pattern: tag }, 'tag of an image; goes before image_type').exactOptional(),
-      image_type: text({ maxLength, enum: imageTypes }, 'which image; only `recommended` is known yet').exactOptional(),
+      image_type: text(
+        { maxLength, enum: imageTypes },
+        'which image, by what `GET …/images` says of it',
+      ).exactOptional(),
       reset_user_env: flag('sets RESET_USER_ENV=TRUE in the lab').exactOptional(),
       size: text({ maxLength, enum: sizes }, 'default: the configured one').exactOptional(),
       _xsrf: z.unknown().describe('part of JupyterHub’s form; dropped').optional(),

@@ -47,7 +47,8 @@ function identityProblems({ identity }: Config): string[] {
   return ['identity.gafaelfawr.secretFiles: no secret shared with the ingress (trustWithoutSecret: true does without)']
 }
 
-function imageProblems({ images }: Config): string[] {
+/** What keys of the block `images` demand of each other. */
+export function imageProblems({ images }: Pick<Config, 'images'>): string[] {
   return images.docker && images.gar ? ['images.gar: contradicts images.docker'] : []
 }
 

@@ -1,20 +1,6 @@
 /** The block `identity`: where it is known who is asking. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
-import { isLoopback } from '../loopback.ts'
-
-/** Bearer tokens and keys travel to these addresses: in the clear only where they do not leave the machine. */
-const address = z.string().check(context => {
-  const problem = addressProblem(context.value)
-  if (problem) context.issues.push({ code: 'custom', input: context.value, message: problem })
-})
-
-function addressProblem(value: string): string | undefined {
-  const url = URL.parse(value)
-  if (url === null || !/^https?:$/.test(url.protocol)) return 'not an https:// address'
-  if (url.protocol === 'http:' && !isLoopback(url.host)) return 'must be https:// unless it is this machine'
-  if (url.username || url.password || url.search || url.hash) return 'must have no user, query or fragment'
-  return undefined
-}
+import { address } from './values.ts'
 
 const timeoutSeconds = z
   .number()

@@ -1,6 +1,6 @@
 /** The blocks `images` and `images.prepull`: what labs are made of, where it comes from, who may have it. */
 import { z } from 'zod'
-import { seconds } from './values.ts'
+import { address, seconds } from './values.ts'
 
 const repository = z.string().regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, { error: 'not the name of a repository' })
 const tag = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, { error: 'not a tag' })
@@ -14,10 +14,9 @@ const gar = z.strictObject({
   image: z.string().min(1).describe('name of the image within the repository'),
   projectId: z.string().min(1).describe('the Google project'),
   location: z.string().min(1).describe('region of the repository, such as us-central1'),
-  endpoint: z
-    .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
+  endpoint: address
     .default('https://artifactregistry.googleapis.com')
-    .describe('where its REST API answers'),
+    .describe('where its REST API answers; https:// unless it is this machine'),
 })
 
 const age = z.string().regex(/^[1-9]\d{0,4}[hdwmy]$/, { error: 'not an age such as 36h, 10d, 6w, 3m or 1y' })

@@ -119,6 +119,10 @@ network: {clusterRanges: [10.0.0.0]}
     ['redis.passwordFile', `${minimal}redis: {passwordFile: nowhere}`],
     ['kubernetes.kubeconfig', `${minimal}kubernetes: {kubeconfig: nowhere}`],
     ['sealing.keyFiles.0', `${minimal}sealing: {keyFiles: [nowhere]}`],
+    [
+      'images.gar.endpoint',
+      `${minimal}images: {gar: {repository: a, image: b, projectId: c, location: d, endpoint: "http://r.example.org"}}`,
+    ],
     ['identity.static.file', 'api: {}'],
     ['identity.static.file', 'identity: {static: {file: nowhere}}'],
   ])('of %s alone are named', async (key, yaml) => {

@@ -53,7 +53,7 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
   const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
-  const registryCredentials = await readCredentials(config, reader, problems)
+  const registryCredentials = await readCredentials(config.images, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
   return {
     config: {
@@ -73,19 +73,31 @@ export async function loadSettings(file: string, env: Environment): Promise<Sett
   }
 }
 
-async function readConfig(file: string): Promise<Config> {
+/**
+ * The configuration of a file, each key looked at by itself.
+ * @throws {ConfigError}
+ */
+export async function readConfig(file: string): Promise<Config> {
+  const parsed = configSchema.safeParse(await readYaml(file))
+  if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
+  return parsed.data
+}
+
+/**
+ * What stands in a file of YAML; of an empty one, nothing.
+ * @throws {ConfigError}
+ */
+export async function readYaml(file: string): Promise<unknown> {
   const text = await readFile(file, 'utf8').catch(error => {
     throw new ConfigError(file, [`cannot be read (${error.code})`])
   })
   const yaml = parseYaml(text)
   if ('problems' in yaml) throw new ConfigError(file, yaml.problems)
-  const parsed = configSchema.safeParse(yaml.value ?? {})
-  if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
-  return parsed.data
+  return yaml.value ?? {}
 }
 
 /** Reads files that keys of the configuration name; a file that cannot be read is one more problem. */
-class FileReader {
+export class FileReader {
   readonly #folder: string
   readonly #problems: string[]
 
@@ -164,9 +176,14 @@ async function readTracingHeaders(config: Config, reader: FileReader, problems: 
   return parsed?.data ?? {}
 }
 
-async function readCredentials(config: Config, reader: FileReader, problems: string[]): Promise<string | undefined> {
+/** What `images.credentialsFile` holds. */
+export async function readCredentials(
+  { credentialsFile }: Pick<Config['images'], 'credentialsFile'>,
+  reader: FileReader,
+  problems: string[],
+): Promise<string | undefined> {
   const key = 'images.credentialsFile'
-  const text = await reader.text(key, config.images.credentialsFile)
+  const text = await reader.text(key, credentialsFile)
   // In no more words: what stands there is a secret.
   if (text !== undefined && !isJsonObject(text)) problems.push(`${key}: is no JSON object`)
   return text

@@ -1,6 +1,7 @@
 /** Kinds of values that several blocks of the configuration have. */
 import { z } from 'zod'
 import { parseQuantity } from '../kube/quantity.ts'
+import { isLoopback } from '../loopback.ts'
 
 export const seconds = (value: number) => z.number().positive().default(value)
 export const ms = (value: number) => z.number().int().positive().default(value)
@@ -52,3 +53,17 @@ export const absolutePath = z
 export const relativePath = z
   .string()
   .regex(/^(?!\/)(?!(.*\/)?\.\.(\/|$))[^\0]+$/, { error: 'not a relative path without ..' })
+
+/** Bearer tokens and keys travel to these addresses: in the clear only where they do not leave the machine. */
+export const address = z.string().check(context => {
+  const problem = addressProblem(context.value)
+  if (problem) context.issues.push({ code: 'custom', input: context.value, message: problem })
+})
+
+function addressProblem(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'not an https:// address'
+  if (url.protocol === 'http:' && !isLoopback(url.host)) return 'must be https:// unless it is this machine'
+  if (url.username || url.password || url.search || url.hash) return 'must have no user, query or fragment'
+  return undefined
+}

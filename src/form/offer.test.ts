@@ -38,7 +38,7 @@ describe('images', () => {
   it('are none but the recommended one while no list is known', () => {
     const images = { registry: 'registry.example.org:5000', docker: { repository: 'a/b' }, recommendedTag: 'best' }
     const { recommended, recommendedIsFast, fast, menu, incomplete } = taken({}, { images }, { catalogue: undefined })
-    expect(recommended).toEqual(exampleImage('best', { reference: 'registry.example.org:5000/a/b:best' }))
+    expect(recommended).toEqual(exampleImage('best', { name: 'Best', reference: 'registry.example.org:5000/a/b:best' }))
     expect([recommendedIsFast, fast, menu, incomplete]).toEqual([false, [], [], true])
   })
 

@@ -3,6 +3,7 @@ import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
+import { displayNameOf } from '../images/catalogue.ts'
 import { permittedTags } from '../images/restrictions.ts'
 import type { Catalogue, CatalogueImage } from '../images/types.ts'
 import { chooseLab, type OfferedSize, sizesFor } from '../labs/choose.ts'
@@ -60,6 +61,6 @@ function refusalOf(lab: Settings['lab'], caller: Identity, sizes: readonly Offer
 function recommendedAlone(images: Settings['images']): Images {
   const { registry, recommendedTag: tag } = images
   const reference = `${registry}/${repositoryOf(images)}:${tag}`
-  const recommended: CatalogueImage = { reference, tag, aliases: [], name: tag, digest: null }
+  const recommended: CatalogueImage = { reference, tag, aliases: [], name: displayNameOf(images, tag), digest: null }
   return { types: { recommended }, prepull: [], menu: [] }
 }

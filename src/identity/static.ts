@@ -1,9 +1,8 @@
 /** Identities from a file of tokens. */
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import type { Identity } from '../domain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { bearerToken, type IdentityProvider, unauthorized } from './provider.ts'
-import type { TokenRecord } from './tokens.ts'
+import { identityOf, type TokenRecord } from './tokens.ts'
 
 /**
  * The provider `static`. It tells the log that it is no place for real users: tokens stand in a file, in the clear,
@@ -24,10 +23,4 @@ export function createStaticIdentity(tokens: readonly TokenRecord[], log: Logger
       return identity
     },
   }
-}
-
-function identityOf({ quota, ...record }: TokenRecord): Identity {
-  if (quota === undefined) return record
-  const { memory, ...rest } = quota
-  return { ...record, quota: { ...rest, ...(memory !== undefined && { memoryBytes: memory }) } }
 }

@@ -3,6 +3,7 @@ import { stringify } from 'yaml'
 import { z } from 'zod'
 import { schemaProblems } from '../config/problems.ts'
 import { parseYaml } from '../config/yaml.ts'
+import type { Identity } from '../domain.ts'
 import { parseQuantity } from '../kube/quantity.ts'
 import { checkUsername } from '../labs/names.ts'
 
@@ -45,6 +46,9 @@ const tokenRecord = z.strictObject({
   quota: quota.exactOptional(),
 })
 
+/** Whom a token stands for, where the token itself and what it may be used for do not matter. */
+export const personForm = tokenRecord.partial({ token: true, scopes: true })
+
 const tokensSchema = z.strictObject({ tokens: z.array(tokenRecord) })
 
 /** What is written to the file. `quota.memory` is a number of GiB or a Kubernetes quantity. */
@@ -52,6 +56,13 @@ export type StaticTokens = z.input<typeof tokensSchema>
 
 /** One token of the file, checked. `quota.memory` is in bytes. */
 export type TokenRecord = z.output<typeof tokenRecord>
+
+/** As all providers give it. */
+export function identityOf({ quota, ...record }: TokenRecord): Identity {
+  if (quota === undefined) return record
+  const { memory, ...rest } = quota
+  return { ...record, quota: { ...rest, ...(memory !== undefined && { memoryBytes: memory }) } }
+}
 
 /** @returns the tokens, or the problems; a problem names a token by its place in the file, never by its value */
 export function parseTokens(text: string): { tokens: readonly TokenRecord[] } | { problems: string[] } {

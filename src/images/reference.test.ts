@@ -6,7 +6,6 @@ import { requestedImage } from './reference.ts'
 const images = {
   registry: 'registry.hub.docker.com',
   docker: { repository: 'lsstsqre/sciplat-lab' },
-  recommendedTag: 'recommended_c0026',
 }
 const digest = `sha256:${'0'.repeat(64)}`
 
@@ -26,10 +25,11 @@ describe('which option decides', () => {
       { image_tag: 'w_1', image_type: 'recommended' },
       { tag: 'w_1', option: 'image_tag' },
     ],
-    [{ image_type: 'recommended' }, { tag: 'recommended_c0026', option: 'image_type' }],
+    [{ image_type: 'recommended' }, { type: 'recommended', option: 'image_type' }],
+    [{ image_type: 'latest-weekly' }, { type: 'latest-weekly', option: 'image_type' }],
     [
       { image_type: 'recommended', image_list: 'x' },
-      { tag: 'recommended_c0026', option: 'image_type' },
+      { type: 'recommended', option: 'image_type' },
     ],
     [
       { image_list: 'lsstsqre/sciplat-lab:a', image_dropdown: 'lsstsqre/sciplat-lab:b' },
@@ -50,13 +50,12 @@ describe('which option decides', () => {
     }
   })
 
-  it('knows other types by name only', () => {
-    expect(refusal({ image_type: 'latest-weekly' })).toEqual({
-      msg: 'Images of this type are not known yet',
+  it('knows no other types', () => {
+    expect(refusal({ image_type: 'newest' })).toEqual({
+      msg: 'There is no such type of images, only recommended, latest-weekly, latest-daily, latest-release',
       type: 'invalid',
       loc: ['body', 'options', 'image_type'],
     })
-    expect(refusal({ image_type: 'newest' })).toMatchObject({ msg: 'There is no such type of images' })
   })
 })
 

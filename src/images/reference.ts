@@ -1,18 +1,22 @@
-/** Which image a request asks for: options to a tag or a digest of the configured repository. Pure. */
+/** Which image a request asks for: options to a type, or to a tag or a digest of the configured repository. Pure. */
 import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { LabOptions } from '../domain.ts'
 import { invalid } from '../errors.ts'
+import { type ImageType, imageTypes } from './types.ts'
 
-export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar' | 'recommendedTag'>
+export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar'>
 
 /** An image of the configured repository; it has a tag or a digest, or both. */
-export interface ImageRequest {
+export interface ImageName {
   readonly tag?: string
   readonly digest?: string
   /** The option that named it, for what is wrong with it later. */
   readonly option: keyof LabOptions
 }
+
+/** What options ask for: an image by its name, or what the catalogue says is of this type. */
+export type ImageRequest = ImageName | { readonly type: ImageType; readonly option: 'image_type' }
 
 /** What the radio buttons of a form say instead of an image, when the menu is to be asked. */
 export const fromMenu = 'use_image_from_dropdown'
@@ -20,7 +24,12 @@ export const fromMenu = 'use_image_from_dropdown'
 /** The registry of Docker Hub goes by all of these names. */
 const dockerHub = ['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io']
 
-const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+/** All names of a registry, whichever of them it is configured by. */
+export function registryNames(registry: string): readonly string[] {
+  return dockerHub.includes(registry) ? dockerHub : [registry]
+}
+
+export const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 export const digestForm = /^sha256:[0-9a-f]{64}$/
 const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$/s
 
@@ -31,25 +40,24 @@ const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$
  */
 export function requestedImage(images: ImageSettings, options: LabOptions): ImageRequest {
   if (options.image_tag !== undefined) return { tag: checkTag(options.image_tag, 'image_tag'), option: 'image_tag' }
-  if (options.image_type !== undefined) return imageOfType(images, options.image_type)
+  if (options.image_type !== undefined) return typeOf(options.image_type)
   const { image_list: list, image_dropdown: menu } = options
   if (list !== undefined && list !== fromMenu) return parseImage(images, list, 'image_list')
   if (menu !== undefined) return parseImage(images, menu, 'image_dropdown')
   throw invalid('One of image_type, image_tag, image_list and image_dropdown is needed', 'body', 'options')
 }
 
-function imageOfType(images: ImageSettings, type: string): ImageRequest {
-  if (type === 'recommended') return { tag: images.recommendedTag, option: 'image_type' }
-  const known = ['latest-release', 'latest-weekly', 'latest-daily'].includes(type)
-  const words = known ? 'Images of this type are not known yet' : 'There is no such type of images'
-  throw refused('image_type', words)
+function typeOf(text: string): ImageRequest {
+  const type = imageTypes.find(known => known === text)
+  if (type === undefined) throw refused('image_type', `There is no such type of images, only ${imageTypes.join(', ')}`)
+  return { type, option: 'image_type' }
 }
 
 /**
  * An image by its reference, with or without registry, tag and digest.
  * @throws {ApiError} 422 when it is none, or not in the configured repository
  */
-function parseImage(images: ImageSettings, text: string, option: keyof LabOptions): ImageRequest {
+function parseImage(images: ImageSettings, text: string, option: keyof LabOptions): ImageName {
   const { name = '', tag, digest } = referenceForm.exec(text)?.groups ?? {}
   if (!isOurs(images, name)) throw refused(option, `Only images of ${repositoryOf(images)} can be chosen`)
   if (tag === undefined && digest === undefined) throw refused(option, 'The image has neither tag nor digest')
@@ -62,10 +70,8 @@ function parseImage(images: ImageSettings, text: string, option: keyof LabOption
 }
 
 function isOurs(images: ImageSettings, name: string): boolean {
-  const { registry } = images
   const repository = repositoryOf(images)
-  const registries = dockerHub.includes(registry) ? dockerHub : [registry]
-  return name === repository || registries.some(host => name === `${host}/${repository}`)
+  return name === repository || registryNames(images.registry).some(host => name === `${host}/${repository}`)
 }
 
 function checkTag(tag: string, option: keyof LabOptions): string {

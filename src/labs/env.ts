@@ -2,6 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import type { LabOptions, Quotas, ResolvedImage } from '../domain.ts'
 import { invalid } from '../errors.ts'
+import { globForm } from './glob.ts'
 
 export type Env = Readonly<Record<string, string>>
 
@@ -82,12 +83,7 @@ const formsOf = new WeakMap<readonly string[], readonly RegExp[]>()
 
 /** Secret is what has a secret's name, or is an address with user information in it. */
 function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
-  const forms = formsOf.get(patterns) ?? patterns.map(globForm)
+  const forms = formsOf.get(patterns) ?? patterns.map(pattern => globForm(pattern, 'is'))
   formsOf.set(patterns, forms)
   return (name, value) => forms.some(form => form.test(name)) || urlWithUser.test(value)
-}
-
-function globForm(pattern: string): RegExp {
-  const parts = pattern.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 'is')
 }

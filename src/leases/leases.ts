@@ -20,6 +20,12 @@ export interface Lease extends Ownership {
   check(): void
 }
 
+/** The lease of a task, kept until it is given back. What is written under it bears its token: it may be lost unnoticed. */
+export interface TaskLease {
+  readonly token: string
+  release(): Promise<void>
+}
+
 export interface LeasesOptions {
   readonly redis: Redis
   readonly store: OwnerStore
@@ -107,26 +113,32 @@ export class Leases {
   }
 
   /** The one lease of comparing, for as long as it takes; null when another replica holds it. */
-  async acquireCompare(): Promise<{ release(): Promise<void> } | null> {
+  async acquireCompare(): Promise<TaskLease | null> {
+    return this.acquireTask(this.#options.store.compareLease)
+  }
+
+  /** The one lease of a task that belongs to no user, by its key, for as long as it takes; null when another holds it. */
+  async acquireTask(key: string): Promise<TaskLease | null> {
     const { store, ttlMs, clock } = this.#options
-    const taken = await this.#tryOnce(store.compareLease)
+    const taken = await this.#tryOnce(key)
     if (!taken) {
-      // Should its holder live, two compare for once, which does no harm.
-      await store.freeCompare(ttlMs)
+      // Should its holder live, two do it for once, which does no harm.
+      await store.freeTask(key, ttlMs)
       return null
     }
     const done = new AbortController()
     const keep = async () => {
       while (true) {
         await clock.sleep(ttlMs * extendEvery, done.signal)
-        await store.renewCompare(taken.token, ttlMs).catch(() => {})
+        await store.renewTask(key, taken.token, ttlMs).catch(() => {})
       }
     }
     keep().catch(() => {})
     return {
+      token: taken.token,
       release: async () => {
         done.abort(notNeeded)
-        await store.returnCompare(taken.token).catch(() => {})
+        await store.returnTask(key, taken.token).catch(() => {})
       },
     }
   }

@@ -22,7 +22,7 @@ export interface LabsOptions {
   readonly store: LabStore
   readonly feeds: Feeds
   readonly sealer: Sealer
-  readonly images: { resolve(options: LabOptions): Promise<ResolvedImage> }
+  readonly images: { resolve(options: LabOptions, caller: Identity): Promise<ResolvedImage> }
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
@@ -57,7 +57,7 @@ export class Labs implements LabService {
       if (before === 'other') throw mismatch()
     }
     const choice = chooseLab(config.lab, caller, request.options)
-    const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options))
+    const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const plan = renderLab({ config, identity: caller, request, choice, image })
     const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
     const nonce = randomUUID()

@@ -20,6 +20,9 @@
  * | lease:USER | string | yes | token of the owner |
  * | nonce:NONCE | string | yes | the op that an acceptance drew, for a request sent again |
  * | idempotency:USER:HASH | string | yes | op and body's hash of an accepted create |
+ * | catalogue:SCOPE | hash | yes | the images of one configuration: version, body, when read, when last asked for |
+ * | digests:SCOPE | hash | yes | what the registry last told of tags |
+ * | lease-of-refresh:SCOPE | string | yes | token of who reads the registry |
  */
 export class Keys {
   readonly last: string
@@ -67,5 +70,14 @@ export class Keys {
   }
   idempotency(user: string, hash: string): string {
     return `${this.#tag}idempotency:${user}:${hash}`
+  }
+  catalogue(scope: string): string {
+    return `${this.#tag}catalogue:${scope}`
+  }
+  digests(scope: string): string {
+    return `${this.#tag}digests:${scope}`
+  }
+  refreshLease(scope: string): string {
+    return `${this.#tag}lease-of-refresh:${scope}`
   }
 }

@@ -177,17 +177,18 @@ export class OwnerStore {
     return this.#keys.compareLease
   }
 
-  async renewCompare(token: string, ttlMs: number): Promise<void> {
-    await this.#connection.run('renew-lease', [this.#keys.compareLease], [token, ttlMs])
+  /** Renews a lease that belongs to no user, by its key. */
+  async renewTask(key: string, token: string, ttlMs: number): Promise<void> {
+    await this.#connection.run('renew-lease', [key], [token, ttlMs])
   }
 
-  /** Frees the lease of comparing where its holder's death would keep it for as long as Redis' clock stepped back. */
-  async freeCompare(ttlMs: number): Promise<void> {
-    await this.#connection.run('free-overlong', [this.#keys.compareLease], [ttlMs])
+  /** Frees such a lease where its holder's death would keep it for as long as Redis' clock stepped back. */
+  async freeTask(key: string, ttlMs: number): Promise<void> {
+    await this.#connection.run('free-overlong', [key], [ttlMs])
   }
 
-  async returnCompare(token: string): Promise<void> {
-    await this.#connection.run('return-lease', [this.#keys.compareLease], [token])
+  async returnTask(key: string, token: string): Promise<void> {
+    await this.#connection.run('return-lease', [key], [token])
   }
 
   /** Lets go before the end: who owns next goes on where this one stopped. */

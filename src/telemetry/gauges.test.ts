@@ -35,6 +35,14 @@ it.each([
   expect(text).toMatch(/^skylab_redis_connected 0$/m)
 })
 
+it.each<[string, () => Promise<number | undefined>, RegExp]>([
+  ['an answer', async () => 90_500, /^skylab_image_catalogue_age_seconds 90.5$/m],
+  ['a time before any', async () => undefined, /^(?!.*skylab_image_catalogue_age_seconds \d)/s],
+  ['no answer', () => Promise.reject(new Error('away')), /^(?!.*skylab_image_catalogue_age_seconds \d)/s],
+])('tells how old the catalogue of images is, by %s', async (_, catalogueAgeMs, form) => {
+  expect(await servedMetrics({ catalogueAgeMs }).metrics()).toMatch(form)
+})
+
 it('tells how much of the bounds is in use', async () => {
   const text = await servedMetrics({
     kubernetesLoad: () => ({ inFlight: 64, waiting: 5 }),

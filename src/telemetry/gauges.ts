@@ -1,6 +1,6 @@
 /**
  * Metrics that are looked up when they are asked for: how many labs and operations there are, what a replica is connected
- * to, and how much of its bounds is in use. One scrape costs one call of Redis, however many labs there are.
+ * to, and how much of its bounds is in use. One scrape costs two calls of Redis, however many labs and images there are.
  */
 import { Gauge, type Registry } from 'prom-client'
 import type { LabStatus } from '../domain.ts'
@@ -19,6 +19,8 @@ export interface GaugeSources {
   readonly version: string
   /** Undefined where Redis does not answer, or what it holds is not to be believed yet. */
   census(): Promise<Census | undefined>
+  /** Since the registry was last read, by any replica; undefined where it never was, or Redis does not answer. */
+  catalogueAgeMs(): Promise<number | undefined>
   /** Whether commands can be sent to Redis. */
   redisConnected(): boolean
   /** Milliseconds since the API server last spoke, for each watch. */
@@ -39,6 +41,16 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
     labelNames: ['version', 'node'] as const,
     registers,
   }).set({ version: sources.version, node: process.version }, 1)
+  new Gauge({
+    name: 'skylab_image_catalogue_age_seconds',
+    help: 'Since a replica last read the registry to the end; every replica says the same, and nothing before the first time',
+    registers,
+    async collect() {
+      const ageMs = await sources.catalogueAgeMs().catch(() => undefined)
+      if (ageMs === undefined) this.remove()
+      else this.set(ageMs / 1000)
+    },
+  })
   new Gauge({
     name: 'skylab_redis_connected',
     help: 'Whether this replica is connected to Redis (1), or not (0)',

@@ -55,6 +55,13 @@ export function createMetrics(registry: Registry) {
       buckets: operationBuckets,
       registers,
     }),
+    catalogueRefreshDuration: new Histogram({
+      name: 'skylab_image_catalogue_refresh_duration_seconds',
+      help: 'Readings of the registry by this replica, by result (done, failed); what failed changes nothing',
+      labelNames: ['result'] as const,
+      buckets: [...callBuckets, 30, 60],
+      registers,
+    }),
 
     compareLastSuccess: new Gauge({
       name: 'skylab_compare_last_success_timestamp_seconds',
@@ -124,6 +131,7 @@ export function beginAtZero({
   operationDuration,
   operationsAccepted,
   operationsResumed,
+  catalogueRefreshDuration,
   leases,
   spans,
 }: Metrics): void {
@@ -132,6 +140,7 @@ export function beginAtZero({
     operationsResumed.inc({ kind }, 0)
     for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result })
   }
+  for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }

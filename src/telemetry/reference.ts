@@ -37,6 +37,7 @@ export function metricsReference(): string {
 const nothingToTell: GaugeSources = {
   version: '',
   census: async () => undefined,
+  catalogueAgeMs: async () => undefined,
   redisConnected: () => false,
   watchSilenceMs: () => ({}),
   kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),

@@ -13,6 +13,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
   createGauges(registry, {
     version: '1.2.3',
     census: async () => emptyCensus,
+    catalogueAgeMs: async () => 0,
     redisConnected: () => true,
     watchSilenceMs: () => ({ namespaces: 0, pods: 0, podEvents: 0 }),
     kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),

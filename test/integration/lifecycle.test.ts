@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { Client, Followed } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
 import { isAsShown, paste, pastedBlocks, withVariables } from './harness/pasted.ts'
+import { testPlace } from './harness/place.ts'
 
 const fleet = useFleet({ people: { 'Ada Lovelace': {}, ada: {} } })
 
@@ -174,6 +175,8 @@ test.concurrent('the commands of docs/api.md say what the page shows', async () 
   const [, ...outputs] = await paste(commands, 50_000)
   expect(blocks.length).toBeGreaterThan(8)
   for (const [index, { commands, shown }] of blocks.entries()) {
+    // Without a registry there are no images to be shown.
+    if (!testPlace().hasRegistry && commands.includes('$API/images')) continue
     if (!isAsShown(outputs[index]!, shown!)) expect(outputs[index], commands).toBe(shown)
   }
 })

@@ -18,7 +18,7 @@ export interface Received {
 
 export type Answer = (request: Received, response: ServerResponse) => void
 
-/** A CA and a server certificate of it, for 127.0.0.1. */
+/** A CA and a server certificate of it. */
 export interface Certificate {
   readonly ca: string
   readonly cert: string
@@ -145,14 +145,14 @@ export function stream(play: (response: ServerResponse, request: Received) => vo
   }
 }
 
-/** A certificate for 127.0.0.1 by a new CA. */
-export function makeCertificate(folder: string, name: string): Certificate {
+/** A certificate for an address by a new CA. */
+export function makeCertificate(folder: string, name: string, address = '127.0.0.1'): Certificate {
   const file = (suffix: string) => join(folder, `${name}.${suffix}`)
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ca = ['-x509', '-days', '2', '-subj', `/CN=${name}-ca`, '-keyout', file('ca.key'), '-out', file('ca.crt')]
   openssl('req', ...curve, ...ca)
-  const alternatives = ['-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2']
+  const alternatives = ['-addext', `subjectAltName=IP:${address}`, '-days', '2']
   const signed = ['-x509', '-CA', file('ca.crt'), '-CAkey', file('ca.key'), '-subj', `/CN=${name}`]
   openssl('req', ...curve, ...signed, ...alternatives, '-keyout', file('key'), '-out', file('crt'))
   const read = (suffix: string) => readFileSync(file(suffix), 'utf8')

@@ -1,4 +1,4 @@
--- Renews the lease of comparing, while it is held.
+-- Renews the lease of a task that belongs to no user, while it is held.
 -- KEYS: lease
 -- ARGV: token ttlMs
 -- returns: 1 (renewed) or 0 (another holds it)

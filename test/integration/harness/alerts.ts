@@ -39,6 +39,14 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabCompareStale', at: 60, raised: false },
     series: { ...always, skylab_compare_last_success_timestamp_seconds: '0+60x120' },
   },
+  {
+    ...{ alert: 'SkylabImagesStale', at: 45, raised: true },
+    series: { ...always, skylab_image_catalogue_age_seconds: '0+60x60' },
+  },
+  {
+    ...{ alert: 'SkylabImagesStale', at: 45, raised: false },
+    series: { ...always, skylab_image_catalogue_age_seconds: '0+60x38 0x20' },
+  },
 ]
 
 /** For `tests:` of a file for promtool. Labels and words of an alert are its own affair: only that it is raised counts. */

@@ -92,7 +92,7 @@ function checkKeys(evidence: Evidence): Violation[] {
   const passing = new Set([keys.mark, keys.hold, keys.bell, keys.compareLease, keys.sealing])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]
-    const [, kind = '', user = ''] = /^([a-z]+):(.*)$/s.exec(key.slice(tag.length)) ?? []
+    const [, kind = '', user = ''] = /^([a-z-]+):(.*)$/s.exec(key.slice(tag.length)) ?? []
     const ofLab = (kind === 'lab' || kind === 'events') && records.has(user)
     if (ofLab) return ttlMs === -1 ? [] : [`I5 ${key} of a lab that stands expires in ${ttlMs} ms`]
     if (lasting.has(key)) return []
@@ -102,7 +102,8 @@ function checkKeys(evidence: Evidence): Violation[] {
   })
 }
 
-const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency'])
+const caches = ['catalogue', 'digests', 'lease-of-refresh']
+const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency', ...caches])
 
 const statusScores: globalThis.Record<string, number> = { pending: 1, running: 2, terminating: 3, failed: 4 }
 

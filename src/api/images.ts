@@ -1,0 +1,23 @@
+/** The routes of SQR-066, "Prepulling", "REST API". */
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Admission } from './admit.ts'
+import type { ApiEnv, ApiParts } from './env.ts'
+import { methodNotAllowed } from './errors.ts'
+import { imagesJson, prepullsJson } from './image-json.ts'
+import { imageRoutes } from './image-routes.ts'
+
+export function addImageRoutes(app: OpenAPIHono<ApiEnv>, { config, images }: ApiParts, { asAdmin }: Admission): void {
+  const routes = imageRoutes(config)
+
+  app.openapi({ ...routes.images, middleware: [asAdmin] as const }, async c => {
+    const catalogue = await images.catalogue()
+    const { prepulled } = await images.prepulls()
+    return c.json(imagesJson(catalogue, prepulled), 200)
+  })
+
+  app.openapi({ ...routes.prepulls, middleware: [asAdmin] as const }, async c => {
+    return c.json(prepullsJson(config.images, await images.prepulls()), 200)
+  })
+
+  for (const { path } of Object.values(routes)) app.all(path, methodNotAllowed(['GET', 'HEAD']))
+}

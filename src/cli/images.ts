@@ -1,0 +1,60 @@
+/** `skylab images`: what `GET …/images` would answer, from the registry that the configuration names. */
+import { imagesJson } from '../api/image-json.ts'
+import { systemClock } from '../clock.ts'
+import { repositoryOf } from '../config/images.ts'
+import { loadRegistrySettings } from '../config/load-registry.ts'
+import { createImageSource } from '../images/create.ts'
+import { readCatalogue } from '../images/read.ts'
+import { type Catalogue, type CatalogueImage, imageTypes } from '../images/types.ts'
+import { codes, type Output, warningsTo } from './output.ts'
+
+export interface ImagesCommand {
+  readonly config: string
+  readonly json: boolean
+}
+
+/**
+ * Reads the registry once and prints what it has, as JSON or as tables.
+ * @returns the exit code
+ * @throws {ConfigError}
+ */
+export async function showImages({ config, json }: ImagesCommand, output: Output): Promise<number> {
+  const { images, authorities, credentials } = await loadRegistrySettings(config)
+  const clock = systemClock
+  const source = createImageSource({ images, clock, authorities, credentials: async () => credentials })
+  try {
+    const { catalogue, trouble } = await readCatalogue({ images, source, nowMs: clock.wallMs() })
+    if (trouble) warningsTo(output).warn({ err: trouble }, 'not all digests are known')
+    const name = `${images.registry}/${repositoryOf(images)}`
+    // Nobody is asked which nodes there are.
+    output.out(json ? `${JSON.stringify(imagesJson(catalogue, []), null, 2)}\n` : tablesOf(name, catalogue))
+    return codes.ok
+  } catch (error) {
+    output.err(`the registry does not tell which images there are: ${(error as Error).message}\n`)
+    return codes.failed
+  } finally {
+    await source.close()
+  }
+}
+
+function tablesOf(name: string, { types, prepull, all }: Catalogue): string {
+  const ofTypes = imageTypes.flatMap(type => (types[type] ? [[type, ...row(types[type])]] : []))
+  const head = ['TAG', 'NAME', 'DIGEST', 'ALIASES']
+  return [
+    `${name}: ${all.length} ${all.length === 1 ? 'image' : 'images'}\n`,
+    table(['TYPE', ...head], ofTypes),
+    table(['PREPULLED', ...head.slice(1)], prepull.map(row)),
+    table(['ALL', ...head.slice(1)], all.map(row)),
+  ].join('\n')
+}
+
+/** Of a digest as much as people compare. */
+function row({ tag, name, digest, aliases }: CatalogueImage): string[] {
+  return [tag, name, digest?.slice(0, 'sha256:'.length + 12) ?? '-', aliases.join(' ')]
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, i) => rows.reduce((most, cells) => Math.max(most, cells[i]!.length), title.length))
+  const lines = [head, ...rows].map(cells => cells.map((cell, i) => cell.padEnd(widths[i]!)).join('  '))
+  return lines.map(line => `${line.trimEnd()}\n`).join('')
+}

@@ -1,0 +1,34 @@
+/** What of a configuration tells of images alone, for commands that need neither keys nor cluster. */
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { imageProblems } from './checks.ts'
+import type { ImageConfig } from './images.ts'
+import { FileReader, readCredentials, readYaml } from './load.ts'
+import { ConfigError, schemaProblems } from './problems.ts'
+import { configSchema } from './schema.ts'
+
+export interface RegistrySettings {
+  readonly images: ImageConfig
+  /** PEM of `images.caFile`. */
+  readonly authorities: string | undefined
+  /** What `images.credentialsFile` holds. */
+  readonly credentials: string | undefined
+}
+
+const imagesAlone = z.object({ images: configSchema.shape.images })
+
+/**
+ * Reads the block `images` and the files that it names; whatever else stands in the file may be wrong.
+ * @throws {ConfigError} with all problems found
+ */
+export async function loadRegistrySettings(file: string): Promise<RegistrySettings> {
+  const parsed = imagesAlone.safeParse(await readYaml(file))
+  if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
+  const { images } = parsed.data
+  const problems = imageProblems({ images })
+  const reader = new FileReader(dirname(resolve(file)), problems)
+  const authorities = await reader.text('images.caFile', images.caFile)
+  const credentials = await readCredentials(images, reader, problems)
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  return { images, authorities, credentials }
+}

@@ -1,0 +1,73 @@
+/** From a registry to a catalogue: its tags, and the digests of those that matter. */
+import type { Config } from '../config/schema.ts'
+import { Slots } from '../kube/slots.ts'
+import { buildCatalogue, digestsWanted } from './catalogue.ts'
+import type { ImageSource, ListedTag, Manifest } from './source.ts'
+import type { Catalogue } from './types.ts'
+
+/** Manifests asked for at once. */
+const breadth = 8
+
+export interface ReadParts {
+  readonly images: Config['images']
+  readonly source: ImageSource
+  /** Milliseconds of Unix time, against which ages of the menu are counted. */
+  readonly nowMs: number
+  /** Digests as they were known before, by tag: they stand in where the registry is asked for one, and does not tell. */
+  readonly known?: ReadonlyMap<string, string>
+  readonly signal?: AbortSignal
+}
+
+export interface CatalogueRead {
+  readonly catalogue: Catalogue
+  /** Every tag that the registry has, with its digest as far as it is known now. */
+  readonly digests: ReadonlyMap<string, string | null>
+  /** Why the first digest was not told that was asked for; undefined where all were. */
+  readonly trouble?: Error
+}
+
+/**
+ * Reads the registry once.
+ * @throws {Error} when it does not list its tags, or tells none of the digests that are asked for
+ */
+export async function readCatalogue({ images, source, nowMs, known, signal }: ReadParts): Promise<CatalogueRead> {
+  const listed = await source.listTags(signal)
+  const wanted = digestsWanted(images, listed)
+  const { told, failures } = await manifestsOf(source, wanted, signal)
+  const [trouble] = failures.values()
+  if (trouble && failures.size === wanted.length) throw trouble
+  const tags = listed.flatMap((entry): ListedTag[] => {
+    const manifest = told.get(entry.tag)
+    // Gone since it was listed.
+    if (manifest === null) return []
+    const before = failures.has(entry.tag) ? known?.get(entry.tag) : undefined
+    const digest = manifest?.digest ?? entry.digest ?? before
+    const sizeBytes = manifest?.sizeBytes ?? entry.sizeBytes
+    return [{ tag: entry.tag, ...(digest && { digest }), ...(sizeBytes !== undefined && { sizeBytes }) }]
+  })
+  return {
+    catalogue: buildCatalogue(images, tags, nowMs),
+    digests: new Map(tags.map(({ tag, digest }) => [tag, digest ?? null])),
+    ...(trouble && { trouble }),
+  }
+}
+
+async function manifestsOf(source: ImageSource, tags: readonly string[], signal: AbortSignal | undefined) {
+  const slots = new Slots(breadth)
+  const told = new Map<string, Manifest | null>()
+  const failures = new Map<string, Error>()
+  await Promise.all(
+    tags.map(async tag => {
+      await slots.take(signal)
+      try {
+        told.set(tag, await source.manifestOf(tag, signal))
+      } catch (error) {
+        signal?.throwIfAborted()
+        failures.set(tag, error as Error)
+      } finally {
+        slots.give()
+      }
+    }),
+  )
+  return { told, failures }
+}

@@ -1,0 +1,181 @@
+/**
+ * Keeps the catalogue fresh: one replica at a time reads the registry, all the others look whether it did. Nobody is chosen
+ * for it; whoever finds that a reading is due takes the lease for as long as it lasts.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { CatalogueLook, ImageStore } from '../store/images.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { encodeCatalogue } from './catalogue-text.ts'
+import type { StoredCatalogues } from './catalogues.ts'
+import { type CatalogueRead, readCatalogue } from './read.ts'
+import type { ImageSource } from './source.ts'
+import type { Catalogue } from './types.ts'
+
+export interface RefresherParts {
+  readonly images: Config['images']
+  readonly source: ImageSource
+  readonly store: Pick<ImageStore, 'lease' | 'end' | 'remembered'>
+  readonly catalogues: StoredCatalogues
+  readonly leases: Pick<Leases, 'acquireTask'>
+  readonly clock: Clock
+  readonly log: {
+    debug(fields: object, message: string): void
+    info(fields: object, message: string): void
+    warn(fields: object, message: string): void
+  }
+  readonly metrics: Pick<Metrics, 'catalogueRefreshDuration'>
+}
+
+/** From an attempt in vain to the next, while there is no catalogue at all; and where Redis does not answer. */
+const soonMs = 10_000
+/** From finding that another one reads to the next look: it may have died over it. */
+const lookAgainMs = 2000
+
+export class Refresher {
+  readonly #parts: RefresherParts
+  readonly #closed = new AbortController()
+  #wake = new AbortController()
+  #loop: Promise<void> | undefined
+  /** The version that stood when the registry began to fail us; undefined while it does not. */
+  #failingSince: { readonly version: string | undefined } | undefined
+
+  constructor(parts: RefresherParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#loop = this.#refreshForever()
+  }
+
+  /** A reading in progress is given up, and its lease given back. */
+  async stop(): Promise<void> {
+    this.#closed.abort()
+    this.#wake.abort()
+    await this.#loop
+  }
+
+  /** Looks now whether a reading is due; for when Redis lost what it had. */
+  look(): void {
+    this.#wake.abort()
+  }
+
+  async #refreshForever(): Promise<void> {
+    const { clock, log } = this.#parts
+    while (!this.#closed.signal.aborted) {
+      this.#wake = new AbortController()
+      const waitMs = await this.#turn().catch(error => {
+        log.debug({ reason: (error as Error).message }, 'the catalogue of images is looked at later')
+        return this.#soonMs
+      })
+      if (waitMs > 0 && !this.#closed.signal.aborted) await clock.sleep(waitMs, this.#wake.signal).catch(() => {})
+    }
+  }
+
+  /** @returns how long there is nothing to do, in milliseconds */
+  async #turn(): Promise<number> {
+    const { catalogues, leases, store } = this.#parts
+    const dueInMs = await this.#dueInMs()
+    if (dueInMs > 0) return dueInMs
+    const lease = await leases.acquireTask(store.lease)
+    if (!lease) return lookAgainMs
+    try {
+      // Another one may have done it since we looked.
+      const stillDue = (await this.#dueInMs()) <= 0
+      if (stillDue && !(await this.#refresh(lease.token))) return lookAgainMs
+    } finally {
+      await lease.release()
+    }
+    await catalogues.look()
+    return 0
+  }
+
+  async #dueInMs(): Promise<number> {
+    const look = await this.#parts.catalogues.look()
+    this.#tellRecovery(look)
+    const { version, sinceAttemptMs } = look
+    const everyMs = version === undefined ? this.#soonMs : this.#intervalMs
+    // Redis' clock may have stepped back.
+    if (sinceAttemptMs === undefined || sinceAttemptMs < 0) return 0
+    return everyMs - sinceAttemptMs
+  }
+
+  get #intervalMs(): number {
+    return this.#parts.images.refreshIntervalSeconds * 1000
+  }
+
+  get #soonMs(): number {
+    return Math.min(soonMs, this.#intervalMs)
+  }
+
+  /** @returns false where the lease went to another meanwhile */
+  async #refresh(token: string): Promise<boolean> {
+    const { clock, metrics, store } = this.#parts
+    const begunMs = clock.monotonicMs()
+    let result: 'done' | 'failed' = 'failed'
+    try {
+      const read = await this.#read()
+      const found = read && {
+        version: randomUUID(),
+        body: encodeCatalogue(read.catalogue),
+        digests: await this.#told(read),
+      }
+      const written = await store.end(token, found)
+      if (found && written) result = 'done'
+      return written
+    } finally {
+      if (!this.#closed.signal.aborted)
+        metrics.catalogueRefreshDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
+    }
+  }
+
+  /** @returns null where the registry does not tell */
+  async #read(): Promise<CatalogueRead | null> {
+    const { images, source, clock, catalogues, log } = this.#parts
+    const { signal } = this.#closed
+    const known = knownDigests(catalogues.known)
+    try {
+      const read = await readCatalogue({ images, source, nowMs: clock.wallMs(), known, signal })
+      const { trouble, catalogue } = read
+      if (trouble) log.debug({ err: trouble }, 'the registry did not tell all digests')
+      log.debug({ images: catalogue.all.length }, 'the registry was read')
+      return read
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#tellFailure(error as Error)
+      return null
+    }
+  }
+
+  /** Of what is remembered beside the catalogue, what this reading makes old. */
+  async #told({ digests }: CatalogueRead): Promise<ReadonlyMap<string, string | null>> {
+    const told = new Map<string, string | null>()
+    for (const tag of await this.#parts.store.remembered()) {
+      const digest = digests.get(tag)
+      if (digest === undefined || digest !== null) told.set(tag, digest ?? null)
+    }
+    return told
+  }
+
+  /** Once when it begins; the age of the catalogue tells the rest. */
+  #tellFailure(err: Error): void {
+    if (this.#failingSince) return
+    this.#failingSince = { version: this.#parts.catalogues.version }
+    this.#parts.log.warn({ err }, 'the registry does not tell which images there are')
+  }
+
+  /** Whichever replica it told. */
+  #tellRecovery({ version }: CatalogueLook): void {
+    if (!this.#failingSince || version === undefined || version === this.#failingSince.version) return
+    this.#failingSince = undefined
+    this.#parts.log.info({}, 'the registry tells again which images there are')
+  }
+}
+
+function knownDigests(catalogue: Catalogue | null): ReadonlyMap<string, string> {
+  const { all, menu, prepull, types } = catalogue ?? { all: [], menu: [], prepull: [], types: {} }
+  const images = [...all, ...menu, ...prepull, ...Object.values(types)]
+  return new Map(images.flatMap(({ tag, digest }) => (digest === null ? [] : [[tag, digest] as const])))
+}

@@ -1,0 +1,133 @@
+/** Answers for images, at any replica: what there is, what of it is on nodes, and which one a request asks for. */
+import { repositoryOf } from '../config/images.ts'
+import type { Config } from '../config/schema.ts'
+import type { Group, Identity, LabOptions, ResolvedImage } from '../domain.ts'
+import { ApiError, RetryLater, unavailable } from '../errors.ts'
+import { displayNameOf } from './catalogue.ts'
+import type { Catalogues } from './catalogues.ts'
+import type { Digests } from './digests.ts'
+import { imageByTag, tagsOfDigest } from './find.ts'
+import type { ImageName, ImageRequest } from './reference.ts'
+import { refused, requestedImage } from './reference.ts'
+import { permittedTags } from './restrictions.ts'
+import { parseTag } from './tags.ts'
+import type { Catalogue, ImageService, ImageType, PrepullStatus } from './types.ts'
+
+export interface ImagesParts {
+  readonly images: Config['images']
+  readonly catalogues: Catalogues
+  readonly digests: Pick<Digests, 'look'>
+  /** What is on nodes, of a catalogue's images. */
+  readonly prepulls: (catalogue: Catalogue) => Promise<PrepullStatus>
+}
+
+/** Seconds after which the registry may have been read for the first time. */
+const retryAfterSeconds = 5
+
+export class Images implements ImageService {
+  readonly #parts: ImagesParts
+
+  constructor(parts: ImagesParts) {
+    this.#parts = parts
+  }
+
+  async catalogue(): Promise<Catalogue> {
+    const catalogue = await this.#read()
+    if (catalogue === null) throw unavailable('the registry was not read yet', retryAfterSeconds)
+    return catalogue
+  }
+
+  async prepulls(): Promise<PrepullStatus> {
+    return this.#parts.prepulls(await this.catalogue())
+  }
+
+  async resolve(options: LabOptions, { groups }: Pick<Identity, 'groups'>): Promise<ResolvedImage> {
+    const name = await this.#nameOf(requestedImage(this.#parts.images, options))
+    await this.#check(name, groups)
+    const found = await this.#parts.digests.look(name.digest ?? name.tag!)
+    if (found === 'missing') throw this.#missing(name)
+    return this.#resolved(name, name.digest ?? found)
+  }
+
+  /** An image that is asked for by its type has the tag that the catalogue gives it. */
+  async #nameOf(request: ImageRequest): Promise<ImageName> {
+    if (!('type' in request)) return request
+    return { tag: await this.#tagOf(request.type), option: request.option }
+  }
+
+  /** Users and bots rely on the recommended image, and its tag is known without a catalogue. */
+  async #tagOf(type: ImageType): Promise<string> {
+    const { images } = this.#parts
+    if (type === 'recommended') return (await this.#read())?.types.recommended?.tag ?? images.recommendedTag
+    const image = (await this.catalogue()).types[type]
+    if (image === undefined) throw refused('image_type', `${repositoryOf(images)} has no image of the type ${type}`)
+    return image.tag
+  }
+
+  /**
+   * What the form would not offer is not to be had by naming it either: neither images of another cycle, nor those kept
+   * from this user, nor either by a digest.
+   */
+  async #check(name: ImageName, groups: readonly Group[]): Promise<void> {
+    const { images } = this.#parts
+    const permitted = permittedTags(images.restrictions, groups)
+    if (name.tag !== undefined && permitted && !permitted(name.tag)) throw kept(name)
+    if (images.cycle === null && !permitted) return
+    if (name.tag !== undefined && !(await this.#isOfCycle(name.tag))) {
+      throw refused(name.option, `The image is not one of cycle ${images.cycle}`)
+    }
+    if (name.digest !== undefined) await this.#checkDigest(name, name.digest, permitted)
+  }
+
+  /** A digest is as good as the tag that names it now, or one that the catalogue knows it by. */
+  async #checkDigest(name: ImageName, digest: string, permitted?: (tag: string) => boolean): Promise<void> {
+    if (name.tag !== undefined && (await this.#parts.digests.look(name.tag)) === digest) return
+    const catalogue = await this.#read()
+    const tags = catalogue ? tagsOfDigest(catalogue, digest) : []
+    for (const tag of tags) if ((permitted?.(tag) ?? true) && (await this.#isOfCycle(tag))) return
+    throw refused(name.option, 'Without a tag that has this digest now, it is not known whether you may have the image')
+  }
+
+  async #isOfCycle(tag: string): Promise<boolean> {
+    const { cycle, recommendedTag } = this.#parts.images
+    if (cycle === null || tag === recommendedTag || parseTag(tag).cycle === cycle) return true
+    const catalogue = await this.#read()
+    return catalogue !== null && imageByTag(catalogue, tag) !== undefined
+  }
+
+  #missing({ tag, digest, option }: ImageName): ApiError {
+    return refused(option, `There is no image ${tag ?? digest} in ${repositoryOf(this.#parts.images)}`)
+  }
+
+  #resolved({ tag = '' }: ImageName, digest: string | null): ResolvedImage {
+    const { images } = this.#parts
+    const reference = `${images.registry}/${repositoryOf(images)}${tag && `:${tag}`}${digest ? `@${digest}` : ''}`
+    return { reference, tag, digest, description: tag ? this.#describe(tag) : `Image ${digest}` }
+  }
+
+  /** The catalogue knows which image an alias stands for. */
+  #describe(tag: string): string {
+    const { images, catalogues } = this.#parts
+    const image = catalogues.known && imageByTag(catalogues.known, tag)
+    return image?.tag === tag ? image.name : displayNameOf(images, tag)
+  }
+
+  async #read(): Promise<Catalogue | null> {
+    try {
+      return await this.#parts.catalogues.read()
+    } catch (error) {
+      if (error instanceof RetryLater) throw unavailable(error.message)
+      throw error
+    }
+  }
+}
+
+function kept({ tag, option }: ImageName): ApiError {
+  const loc = ['body', 'options', option]
+  return new ApiError(403, { msg: `The image ${tag} is kept from you: it is for other groups`, type: 'forbidden', loc })
+}
+
+/** Where nothing is prepulled: every image that should be is still to come, and nobody knows of nodes. */
+export async function nothingPrepulled(catalogue: Catalogue): Promise<PrepullStatus> {
+  return { prepulled: [], pending: catalogue.prepull.map(image => ({ image, nodes: [], missing: [] })), nodes: [] }
+}

@@ -1,0 +1,40 @@
+/** Answers for images from the registry alone, without what replicas share: for commands that run once. */
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { Digests } from './digests.ts'
+import { readCatalogue } from './read.ts'
+import { Images, nothingPrepulled } from './service.ts'
+import type { ImageSource } from './source.ts'
+import type { Catalogue } from './types.ts'
+
+export interface StandaloneParts {
+  readonly images: Config['images']
+  readonly source: ImageSource
+  readonly clock: Clock
+  /** Told what the registry does not tell. */
+  readonly log: { warn(fields: object, message: string): void }
+}
+
+/** The service of a replica that has just started; the registry is read where a request cannot be answered without. */
+export function standaloneImages({ images, source, clock, log }: StandaloneParts): Images {
+  let reading: Promise<Catalogue | null> | undefined
+  const read = async () => {
+    try {
+      return (await readCatalogue({ images, source, nowMs: clock.wallMs() })).catalogue
+    } catch (err) {
+      log.warn({ err }, 'the registry does not tell which images there are')
+      return null
+    }
+  }
+  const catalogues = {
+    known: null,
+    read: () => {
+      reading ??= read()
+      return reading
+    },
+  }
+  const memory = { digestOf: async () => null, remember: async () => {} }
+  const timeoutMs = images.timeoutSeconds * 1000
+  const digests = new Digests({ source, memory, catalogued: () => null, clock, timeoutMs, log })
+  return new Images({ images, catalogues, digests, prepulls: nothingPrepulled })
+}

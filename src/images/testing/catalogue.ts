@@ -1,0 +1,65 @@
+/** For tests: images and catalogues by hand, and a repository that says what a test wants it to. */
+import { unlessAborted } from '../../kube/deadline.ts'
+import type { ImageSource, ListedTag, Manifest } from '../source.ts'
+import type { Catalogue, CatalogueImage } from '../types.ts'
+
+export const digestA = `sha256:${'a'.repeat(64)}`
+export const digestB = `sha256:${'b'.repeat(64)}`
+
+/** Of the repository `some/lab`, named as its tag. */
+export function imageOf(tag: string, more: Partial<CatalogueImage> = {}): CatalogueImage {
+  return { reference: `example.org/some/lab:${tag}`, tag, aliases: [], name: `Image ${tag}`, digest: null, ...more }
+}
+
+export function catalogueOf(more: Partial<Catalogue>): Catalogue {
+  return { types: {}, prepull: [], menu: [], all: [], readAtMs: 0, ...more }
+}
+
+/** A repository of tags and their digests, which a test changes at will. */
+export class FakeSource implements ImageSource {
+  /** By tag. */
+  readonly digests = new Map<string, string>()
+  /** Thrown in place of an answer. */
+  failure: Error | undefined
+  /** Whether listing tells digests, as Artifact Registry does. */
+  listsDigests = false
+  /** What was asked, in order: `tags`, or a tag or digest. */
+  readonly asked: string[] = []
+  /** How many are asked for at this moment, and how many there were at most. */
+  inFlight = 0
+  mostInFlight = 0
+  closed = false
+  /** When set, answers wait for it. */
+  gate: Promise<void> | undefined
+
+  constructor(digests: Readonly<Record<string, string>> = {}) {
+    for (const [tag, digest] of Object.entries(digests)) this.digests.set(tag, digest)
+  }
+
+  async listTags(signal?: AbortSignal): Promise<readonly ListedTag[]> {
+    await this.#ask('tags', signal)
+    return [...this.digests].map(([tag, digest]) => (this.listsDigests ? { tag, digest } : { tag }))
+  }
+
+  async manifestOf(reference: string, signal?: AbortSignal): Promise<Manifest | null> {
+    await this.#ask(reference, signal)
+    const digest = this.digests.get(reference) ?? [...this.digests.values()].find(known => known === reference)
+    return digest === undefined ? null : { digest }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+  }
+
+  async #ask(what: string, signal: AbortSignal | undefined): Promise<void> {
+    this.asked.push(what)
+    this.inFlight += 1
+    this.mostInFlight = Math.max(this.mostInFlight, this.inFlight)
+    try {
+      await unlessAborted(this.gate ?? new Promise(resolve => setImmediate(resolve)), signal)
+      if (this.failure) throw this.failure
+    } finally {
+      this.inFlight -= 1
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Sources of images for tests, configured as operators would. */
+import { configSchema } from '../../config/schema.ts'
+import { createImageSource, type ImageSourceParts } from '../create.ts'
+import { HastyClock } from './clock.ts'
+import { FakeRegistry, TokenService } from './registry.ts'
+
+export const imagesOf = (block: object) => configSchema.parse({ images: block }).images
+
+/** A Docker config.json for one host. */
+export const dockerConfig = (host: string, entry: object) => JSON.stringify({ auths: { [host]: entry } })
+export const passwordOf = (user: string, password: string) => ({
+  auth: Buffer.from(`${user}:${password}`).toString('base64'),
+})
+
+export const basic = (user: string, password: string) =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+export const credentialsOfAda = async (host: string) => dockerConfig(host, passwordOf('ada', 'secret-of-ada'))
+
+/** A service that gives tokens to these users, or to anybody. */
+export function serviceOf(...users: [string, string][]): TokenService {
+  const service = new TokenService()
+  for (const [user, password] of users) service.users.set(user, password)
+  return service
+}
+
+/** What a promise was refused with, in which nothing may be that the tests call secret. */
+export async function messageOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => new Error('not refused'),
+    error => error,
+  )
+  if (/secret/.test(`${error.message} ${error.cause ?? ''}`)) throw new Error('a secret is told')
+  return error.message
+}
+
+export interface RegistryTest {
+  /** The block `images`, beside registry and repository. */
+  readonly images?: object
+  readonly tokens?: TokenService
+  readonly credentials?: (host: string) => Promise<string | undefined>
+}
+
+/** A registry of its own, and a source that reads it; both to be ended with `stop`. */
+export async function registryAndSource({ images = {}, tokens, credentials }: RegistryTest = {}) {
+  const registry = await FakeRegistry.start(tokens)
+  const { host } = registry.server
+  const clock = new HastyClock()
+  const block = { registry: host, docker: { repository: registry.repository }, ...images }
+  const parts: ImageSourceParts = { images: imagesOf(block), clock, credentials: async () => credentials?.(host) }
+  const source = createImageSource(parts)
+  const stop = async () => {
+    await source.close()
+    await registry.server.stop()
+  }
+  return { registry, server: registry.server, source, clock, host, stop }
+}

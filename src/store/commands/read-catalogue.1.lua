@@ -1,0 +1,14 @@
+-- Reads the catalogue of images, its body only for who has another version of it.
+-- @include time
+-- KEYS: catalogue
+-- ARGV: version
+-- returns: {version, body or false, ms since the registry was read, ms since it was last asked}; false for what is not there
+local found = redis.call('HMGET', KEYS[1], 'version', 'readAt', 'triedAt')
+local version, read_at, tried_at = unpack(found)
+local body = version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body')
+return {
+  version,
+  body,
+  read_at and whole(now_ms() - read_at),
+  tried_at and whole(now_ms() - tried_at),
+}

@@ -1,0 +1,65 @@
+/** Debian's docker-registry with settings of a test's own, in a folder of its own. It needs no cluster. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fetch } from 'undici'
+import { findProgram } from '../../../box/command.ts'
+import { freePort } from '../../../box/ports.ts'
+import { stopProcess } from '../../../box/process.ts'
+import { startServer } from '../../../box/server.ts'
+
+const name = 'docker-registry'
+
+export interface RealRegistry {
+  /** `host:port` */
+  readonly address: string
+  readonly stateDir: string
+  stop(): Promise<void>
+}
+
+export const hasDockerRegistry = findProgram(name) !== null
+
+/** Parts of its configuration file, by the paths of files that are written for it. */
+export type RegistrySettings = (file: (name: string, text: string) => string) => object
+
+/** @param host an address of this machine */
+export async function startDockerRegistry(settings: RegistrySettings = () => ({}), host = '127.0.0.1') {
+  const stateDir = mkdtempSync(join(tmpdir(), 'skylab-registry-'))
+  const address = `${host}:${await freePort()}`
+  const file = (name: string, text: string) => {
+    writeFileSync(join(stateDir, name), text)
+    return join(stateDir, name)
+  }
+  const { http = {}, ...rest } = settings(file) as { http?: object }
+  const config = {
+    version: 0.1,
+    log: { level: 'warn', accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: join(stateDir, 'storage') } },
+    http: { addr: address, ...http },
+    ...rest,
+  }
+  const args = ['serve', file('config.json', JSON.stringify(config))]
+  const registry: RealRegistry = {
+    address,
+    stateDir,
+    stop: async () => {
+      await stopProcess(stateDir, name, 2000)
+      rmSync(stateDir, { recursive: true, force: true })
+    },
+  }
+  try {
+    await startServer(
+      { name, command: findProgram(name)!, args, stateDir },
+      { answers: () => answers(address), limitMs: 20_000 },
+    )
+    return registry
+  } catch (error) {
+    await registry.stop()
+    throw error
+  }
+}
+
+/** One with TLS says so to who speaks without: 400. One with passwords says 401. */
+async function answers(address: string): Promise<boolean> {
+  return (await fetch(`http://${address}/v2/`)).status < 500
+}
