@@ -14,7 +14,7 @@ export interface LabChoice {
   readonly quotas: Quotas
 }
 
-/** A size that a user may have. */
+/** A size, as the form offers it. */
 export interface OfferedSize extends Quotas {
   readonly name: string
 }
