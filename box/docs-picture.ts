@@ -20,7 +20,7 @@ export async function takePicture(file: string, signal: AbortSignal): Promise<vo
   const { stateDir, close } = await openRun(progress)
   try {
     await progress.part('picture of the API', async () => {
-      const replica = await Replica.start({ stateDir, name: 'replica', configFile: configIn(stateDir) })
+      const replica = await Replica.start({ stateDir, name: 'replica', configFile: configIn(stateDir), restart: false })
       await waitUntil(() => answers(replica.url), { what: 'the replica', limitMs, signal })
       const browser = await chromium.launch({ executablePath: tools.program('chromium'), args: ['--no-sandbox'] })
       await photograph(browser, replica.url, file).finally(() => browser.close())

@@ -6,13 +6,14 @@ import { parseArgs } from 'node:util'
 import { configReference } from '../src/config/reference.ts'
 import { metricsReference } from '../src/telemetry/reference.ts'
 import { takePicture } from './docs-picture.ts'
+import { takeFormPicture } from './form-picture.ts'
 import { runCommand, UsageError } from './program.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
 const usage = `npm run docs [-- --picture]     writes the pages that are made of the source
 
-  --picture     also docs/api.png, the page of the API in Debian's Chromium
+  --picture     also docs/api.png and docs/form.png, the page of the API and the lab form in Debian's Chromium
 `
 
 interface Options {
@@ -44,7 +45,10 @@ async function run({ picture }: Options, signal: AbortSignal): Promise<number> {
     await writeFile(join(docs, name), await make())
     process.stderr.write(`docs/${name} is written\n`)
   }
-  if (picture) await takePicture(join(docs, 'api.png'), signal)
+  if (picture) {
+    await takePicture(join(docs, 'api.png'), signal)
+    await takeFormPicture(join(docs, 'form.png'), signal)
+  }
   return 0
 }
 

@@ -5,7 +5,15 @@ import { attempt, run } from './command.ts'
 import { withLock } from './lock.ts'
 import { cacheFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
-import { corednsVersion, etcdVersion, goWheel, kubernetesVersion, kwokVersion, minGoVersion } from './versions.ts'
+import {
+  corednsVersion,
+  etcdVersion,
+  goWheel,
+  kubernetesVersion,
+  kwokVersion,
+  minGoVersion,
+  networkPoliciesVersion,
+} from './versions.ts'
 
 /** A Go module of programs that we build, by the path and version under which the module proxy has it. */
 interface GoModule {
@@ -40,6 +48,12 @@ const coredns: GoModule = {
   version: corednsVersion,
   stamps: '',
 }
+const networkPolicies: GoModule = {
+  label: 'kube-network-policies',
+  path: 'sigs.k8s.io/kube-network-policies',
+  version: networkPoliciesVersion,
+  stamps: '',
+}
 
 const programs = {
   etcd: { module: etcd, package: 'go.etcd.io/etcd/server/v3' },
@@ -51,6 +65,10 @@ const programs = {
   kubelet: { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubelet' },
   'kube-proxy': { module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-proxy' },
   coredns: { module: coredns, package: 'github.com/coredns/coredns' },
+  'kube-network-policies': {
+    module: networkPolicies,
+    package: 'sigs.k8s.io/kube-network-policies/cmd/kube-network-policies/standard',
+  },
 }
 
 /** A program that is built from source. */
@@ -115,10 +133,16 @@ async function prepareGo(progress: Progress, signal?: AbortSignal): Promise<Go> 
   return (args, cwd = tmpdir()) => run(go, args, { cwd, signal, env })
 }
 
-/** The go.mod of a module in the proxy, as text. */
-async function fetchGoMod(go: Go, module: GoModule): Promise<string> {
+/**
+ * Makes a folder in which a module's programs can be built. Its own go.sum goes along, under the module's checksum: not
+ * of every version that it asks for does the database of checksums know.
+ */
+async function prepareModule(go: Go, module: GoModule, folder: string): Promise<void> {
   const answer = JSON.parse(await go(['mod', 'download', '-json', `${module.path}@${module.version}`]))
-  return readFileSync(answer.GoMod, 'utf8')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'go.mod'), wrapGoMod(module, readFileSync(answer.GoMod, 'utf8')))
+  const sums = join(answer.Dir, 'go.sum')
+  if (existsSync(sums)) writeFileSync(join(folder, 'go.sum'), readFileSync(sums))
 }
 
 /**
@@ -151,10 +175,7 @@ export function wrapGoMod(module: Pick<GoModule, 'label' | 'path' | 'version'>, 
 async function buildProgram(go: Go, name: GoProgram, workFolder: string): Promise<void> {
   const { module, package: goPackage } = programs[name]
   const folder = join(workFolder, module.label)
-  if (!existsSync(folder)) {
-    mkdirSync(folder)
-    writeFileSync(join(folder, 'go.mod'), wrapGoMod(module, await fetchGoMod(go, module)))
-  }
+  if (!existsSync(folder)) await prepareModule(go, module, folder)
   const target = builtProgram(name)
   // A compiler that outlived a killed script may still write: each run writes a file of its own.
   const part = join(workFolder, `${name}.${process.pid}`)

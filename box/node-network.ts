@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { attempt, run } from './command.ts'
 import { serviceCidr } from './control-plane.ts'
 import { sysctlFile } from './machine.ts'
+import { policyHooks, removePolicyRules } from './network-policies.ts'
 import { bridge } from './node-record.ts'
 
 /** The node's address, on the bridge: the API server listens here, for pods as for the machine. */
@@ -46,22 +47,24 @@ export async function setUpNetwork(): Promise<void> {
 }
 
 /**
- * Takes away the bridge (with it go its addresses and routes, and the pods' links) and the rules of kube-proxy and of
- * host ports. `machineBefore` tells which of iptables' tables were there already.
+ * Takes away the bridge (with it go its addresses and routes, and the pods' links) and the rules of kube-proxy, of host
+ * ports and of whoever enforced policies. `machineBefore` tells which of iptables' tables were there already.
  */
 export async function tearDownNetwork(machineBefore: string[]): Promise<void> {
   await attempt('ip', ['link', 'del', bridge])
   if (await attempt('nft', ['list', 'chain', 'ip', 'filter', 'FORWARD'])) {
     for (const rule of forwardRules) await attempt('iptables', ['-D', ...rule])
   }
+  await removePolicyRules()
   for (const [family, iptables] of [
     ['ip', 'iptables'],
     ['ip6', 'ip6tables'],
   ] as const) {
     await attempt('nft', ['delete', 'table', family, 'kube-proxy'])
     await removeHostPorts(family, iptables)
-    for (const table of ['nat', 'filter']) await removeEmptyTable(family, table, machineBefore)
+    for (const table of ['nat', 'filter', 'mangle']) await removeEmpty([family, table], machineBefore)
   }
+  for (const hook of policyHooks) await removeEmpty(['ip', 'mangle', hook], machineBefore)
 }
 
 /** Chains of host ports stay when their last user has gone. */
@@ -82,10 +85,15 @@ export function splitRule(rule: string): string[] {
   return [...words].map(([, quoted, plain]) => quoted?.replace(/\\(.)/g, '$1') ?? plain!)
 }
 
-/** Removes a table that was not there before and holds no rule by now: one that iptables made for ours. */
-async function removeEmptyTable(family: string, table: string, machineBefore: string[]): Promise<void> {
-  if (machineBefore.some(line => line.startsWith(`nft        table ${family} ${table}`))) return
-  const content = await attempt('nft', ['list', 'table', family, table])
+/**
+ * Removes a table or a chain that was not there before and holds no rule by now: one that iptables made for ours.
+ * `path` is its family, its table and, where it is one, the chain.
+ */
+async function removeEmpty(path: readonly string[], before: string[]): Promise<void> {
+  const [family, table, chain] = path
+  if (before.includes(`nft        table ${family} ${table}${chain ? `: chain ${chain}` : ''}`)) return
+  const what = [chain ? 'chain' : 'table', ...path]
+  const content = await attempt('nft', ['list', ...what])
   const isFrame = (line: string) => /^\s*(#|\}|table|chain|type|$)/.test(line)
-  if (content?.split('\n').every(isFrame)) await attempt('nft', ['delete', 'table', family, table])
+  if (content?.split('\n').every(isFrame)) await attempt('nft', ['delete', ...what])
 }

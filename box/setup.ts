@@ -19,6 +19,7 @@ export type Need =
   | 'image'
   | 'builder'
   | 'names'
+  | 'policies'
   | 'java'
   | 'prometheus'
   | 'python'
@@ -62,6 +63,7 @@ const debianParts: Record<Need, DebianPart[]> = {
   image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
   builder: [debianProgram('buildah')],
   names: [],
+  policies: [],
   java: [debianProgram('default-jre-headless', 'java')],
   prometheus: [debianProgram('prometheus', 'promtool')],
   python: [debianProgram('python3'), pythonVenv],
@@ -81,6 +83,7 @@ const goParts: Record<Need, GoProgram[]> = {
   image: [],
   builder: [],
   names: ['coredns'],
+  policies: ['kube-network-policies'],
   java: [],
   prometheus: [],
   python: [],

@@ -34,7 +34,7 @@ export async function setupSuites(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Tools> {
-  await setup(['clocks', 'curl', 'prometheus'], progress, signal)
+  await setup(['clocks', 'curl', 'prometheus', 'browser', ...(realNode ? ['policies' as const] : [])], progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
 

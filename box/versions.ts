@@ -17,3 +17,5 @@ export const tlcSha256 = 'fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f02
 export const npmVersion = '12.2.0'
 /** Names for pods, where a demo in the cluster needs them. */
 export const corednsVersion = 'v1.14.7'
+/** What enforces NetworkPolicies, where tests look whether they hold. */
+export const networkPoliciesVersion = 'v1.1.1'

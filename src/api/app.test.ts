@@ -58,6 +58,7 @@ describe('who may ask', () => {
     ['DELETE', 'labs/rra', 'admin'],
     ['POST', 'labs/rra/create', 'user'],
     ['GET', 'labs/rra/events', 'user'],
+    ['GET', 'lab-form/rra', 'user'],
     ['GET', 'user-status', 'user'],
     ['GET', 'images', 'admin'],
     ['GET', 'prepulls', 'admin'],
@@ -84,6 +85,7 @@ describe('who may ask', () => {
   it.each([
     ['POST', 'labs/rra/create'],
     ['GET', 'labs/rra/events'],
+    ['GET', 'lab-form/rra'],
   ])('%s %s is for the user in the path alone, also for administrators', async (method, path) => {
     const response = await api()(method, path, 'both', bodyOf(method))
     expect(response.status).toBe(403)
@@ -154,6 +156,7 @@ describe('errors', () => {
     ['GET', 'labs/rra/create', 'POST'],
     ['DELETE', 'labs/rra/events', 'GET, HEAD'],
     ['PUT', 'user-status', 'GET, HEAD'],
+    ['POST', 'lab-form/rra', 'GET, HEAD'],
     ['POST', '/healthz', 'GET, HEAD'],
     ['DELETE', '/metrics', 'GET, HEAD'],
   ])('%s %s is 405 with what is allowed', async (method, path, allow) => {

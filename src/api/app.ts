@@ -5,6 +5,7 @@ import { boundRequests } from './bound-requests.ts'
 import { addDocumentRoute } from './document.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
+import { addFormRoute } from './form.ts'
 import { checkHead } from './head.ts'
 import { addHealthRoutes } from './health.ts'
 import { addImageRoutes } from './images.ts'
@@ -26,6 +27,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const who = admission(parts)
   addLabRoutes(app, parts, who)
   addImageRoutes(app, parts, who)
+  addFormRoute(app, parts, who)
   addDocumentRoute(app, parts)
   addDocsPage(app, parts)
   return app

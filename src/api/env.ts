@@ -17,7 +17,7 @@ export interface Readiness {
 }
 
 export interface ApiParts {
-  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images'>
+  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form'>
   readonly labs: LabService
   readonly images: ImageService
   readonly identity: IdentityProvider

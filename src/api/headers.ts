@@ -63,3 +63,13 @@ export const streamHeaders: Headers = {
     example: 'no',
   },
 }
+
+/** Headers that never differ, by name and value. */
+export function fixedHeaders(headers: Readonly<Record<string, string>>): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      { description: 'always the same', required: true, schema: { type: 'string', enum: [value] }, example: value },
+    ]),
+  )
+}

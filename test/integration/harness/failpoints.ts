@@ -56,13 +56,21 @@ async function strike(arm: ArmSpec, point: string): Promise<void> {
   }
 }
 
+/** By file: all that wait for one are told by one watch, in one turn of the event loop. */
+const releases = new Map<string, Promise<void>>()
+
 function released({ id, group = id }: ArmSpec): Promise<void> {
   const file = goFile(folder!, group)
+  const release = releases.get(file) ?? appears(file).then(() => obey(file))
+  releases.set(file, release)
+  return release
+}
+
+function appears(file: string): Promise<void> {
   return new Promise(resolve => {
     const look = () => {
       if (!existsSync(file)) return
       watcher.close()
-      obey(file)
       resolve()
     }
     const watcher = watch(folder!, look)
@@ -70,12 +78,7 @@ function released({ id, group = id }: ArmSpec): Promise<void> {
   })
 }
 
-const obeyed = new Set<string>()
-
-/** All that wait for one file are told of it in one turn of the event loop, of which the first stops the process. */
 function obey(file: string): void {
-  if (obeyed.has(file)) return
-  obeyed.add(file)
   if (readFileSync(file, 'utf8') === stopFirst) process.kill(process.pid, 'SIGSTOP')
 }
 

@@ -89,8 +89,14 @@ function checkKeys(evidence: Evidence): Violation[] {
   const keys = new Keys(terms.keyPrefix)
   const tag = keys.last.slice(0, -'last'.length)
   const records = recordsOf(evidence)
-  const prepulling = [keys.prepulled, keys.prepullFailures]
-  const lasting = new Set([keys.last, keys.generation, keys.index, keys.provisioned, ...prepulling])
+  const lasting = new Set([
+    keys.last,
+    keys.generation,
+    keys.index,
+    keys.provisioned,
+    keys.prepulled,
+    keys.prepullFailures,
+  ])
   const passing = new Set([keys.mark, keys.hold, keys.bell, keys.compareLease, keys.prepullLease, keys.sealing])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]

@@ -1,0 +1,66 @@
+/** What the form offers to one user: no more than `create` takes from them, and nothing that it refuses. Pure. */
+import { repositoryOf } from '../config/images.ts'
+import type { Config } from '../config/schema.ts'
+import type { Identity } from '../domain.ts'
+import { ApiError } from '../errors.ts'
+import { displayNameOf } from '../images/catalogue.ts'
+import { permittedTags } from '../images/restrictions.ts'
+import type { Catalogue, CatalogueImage } from '../images/types.ts'
+import { chooseLab, type OfferedSize, sizesFor } from '../labs/choose.ts'
+import type { LabOffer, Refusal } from './render.ts'
+
+type Settings = Pick<Config, 'lab' | 'images'>
+type Images = Pick<Catalogue, 'types' | 'prepull' | 'menu'>
+
+/** What is known of images at this moment. */
+export interface KnownImages {
+  /** Undefined while no replica has ever read the registry, or Redis does not tell. */
+  readonly catalogue: Images | undefined
+  /** References of the images that all nodes have. */
+  readonly prepulled: ReadonlySet<string>
+}
+
+/** An offer, or why this user may have no lab at all. */
+export function offerTo(
+  caller: Identity,
+  settings: Settings,
+  { catalogue, prepulled }: KnownImages,
+): LabOffer | Refusal {
+  const { lab, images } = settings
+  const sizes = sizesFor(lab, caller)
+  const refused = refusalOf(lab, caller, sizes)
+  if (refused !== undefined) return { refused }
+  const { types, prepull, menu } = catalogue ?? recommendedAlone(images)
+  const permitted = permittedTags(images.restrictions, caller.groups)
+  const allowed = ({ tag }: CatalogueImage) => permitted?.(tag) ?? true
+  const { recommended } = types
+  return {
+    ...(recommended && allowed(recommended) && { recommended }),
+    recommendedIsFast: recommended !== undefined && prepulled.has(recommended.reference),
+    fast: prepull.filter(image => prepulled.has(image.reference) && allowed(image)),
+    menu: menu.filter(allowed),
+    incomplete: catalogue === undefined,
+    sizes,
+    defaultSize: lab.defaultSize,
+  }
+}
+
+/** In the words of `create`, which would refuse any size too. */
+function refusalOf(lab: Settings['lab'], caller: Identity, sizes: readonly OfferedSize[]): string | undefined {
+  try {
+    chooseLab(lab, caller, { size: sizes[0]?.name ?? lab.defaultSize })
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const [{ msg, loc }] = error.detail as [(typeof error.detail)[0]]
+    return loc === undefined ? msg : 'You may have none of the sizes: your quota or your groups do not allow them'
+  }
+}
+
+/** A lab can be made of the recommended image before anybody knows what else there is. */
+function recommendedAlone(images: Settings['images']): Images {
+  const { registry, recommendedTag: tag } = images
+  const reference = `${registry}/${repositoryOf(images)}:${tag}`
+  const recommended: CatalogueImage = { reference, tag, aliases: [], name: displayNameOf(images, tag), digest: null }
+  return { types: { recommended }, prepull: [], menu: [] }
+}

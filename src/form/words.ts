@@ -1,0 +1,21 @@
+/** Resources as people say them. Pure. */
+import type { Resources } from '../domain.ts'
+
+const mebibyte = 2 ** 20
+const gibibyte = 2 ** 30
+
+/** CPUs and memory, such as `2 CPUs and 8 GiB`. */
+export function resourcesInWords({ cpu, memory }: Resources): string {
+  return `${cpu} ${cpu === 1 ? 'CPU' : 'CPUs'} and ${bytesInWords(memory)}`
+}
+
+/** To two decimals, and no smaller unit than MiB: whoever chooses a size compares, and does not reckon. */
+export function bytesInWords(bytes: number): string {
+  const [unit, name] = bytes >= gibibyte ? [gibibyte, 'GiB'] : [mebibyte, 'MiB']
+  return `${Number((bytes / unit).toFixed(2))} ${name}`
+}
+
+/** A name with a capital at its start. */
+export function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}

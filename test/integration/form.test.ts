@@ -1,0 +1,287 @@
+/** The lab form in a browser: everybody can use it, with and without scripts, and `create` takes what it posts. */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { api, jsonBody, scriptedImages } from '../../src/api/testing.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import type { CreateRequest, Identity, LabOptions } from '../../src/domain.ts'
+import { exampleCaller, exampleCatalogue, exampleImage, examplePrepulled, weeklies } from '../../src/form/testing.ts'
+import { requestedImage } from '../../src/images/reference.ts'
+import type { Catalogue } from '../../src/images/types.ts'
+import { axeOn, launchBrowser } from './harness/browser.ts'
+import { type Hub, type HubPage, startHub } from './harness/hub.ts'
+
+let browser: Browser
+let hub: Hub
+/** What `create` accepted, the last at the end. */
+const accepted: LabOptions[] = []
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  hub = await startHub(async options => {
+    const create = async (_: Identity, request: CreateRequest) => void accepted.push(request.options)
+    const identity = { identify: async () => exampleCaller }
+    const response = await api({ create }, { identity })('POST', 'labs/ada/create', 'ada', jsonBody({ options }))
+    return response.status === 303 ? 'Accepted' : `Refused: ${await response.text()}`
+  })
+})
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+})
+
+interface FormParts {
+  readonly caller?: Partial<Identity>
+  readonly config?: object
+  readonly catalogue?: Partial<Catalogue>
+}
+
+/** The form as a replica answers it. */
+async function formOf({ caller, config, catalogue }: FormParts = {}): Promise<string> {
+  const identity = { identify: async () => ({ ...exampleCaller, ...caller }) }
+  const prepulled = exampleCatalogue.prepull
+    .filter(({ reference }) => examplePrepulled.has(reference))
+    .map(image => ({ image, nodes: ['n1'], missing: [] }))
+  const images = scriptedImages({
+    catalogue: async () => ({ ...exampleCatalogue, ...catalogue }),
+    prepulls: async () => ({ prepulled, pending: [], nodes: [] }),
+  })
+  const call = api({}, { identity, images, config: configSchema.parse(config ?? {}) })
+  return (await call('GET', 'lab-form/ada', 'ada')).text()
+}
+
+/** Opens the form in a page of its own, and closes that afterwards. */
+async function within<T>(
+  { context = {}, page: around = {}, ...parts }: FormParts & { context?: BrowserContextOptions; page?: HubPage },
+  work: (page: Page) => Promise<T>,
+): Promise<T> {
+  const opened = await browser.newContext(context)
+  const faults: string[] = []
+  try {
+    const page = await opened.newPage()
+    page.on('pageerror', error => faults.push(error.message))
+    page.on('dialog', dialog => {
+      faults.push(`a dialog: ${dialog.message()}`)
+      return dialog.dismiss()
+    })
+    await page.goto(hub.show(await formOf(parts), around))
+    const result = await work(page)
+    expect(faults).toEqual([])
+    return result
+  } finally {
+    await opened.close()
+  }
+}
+
+const choose = (page: Page, name: RegExp) => page.getByRole('radio', { name }).check()
+const menuOf = (page: Page) => page.getByRole('combobox', { name: 'Menu' })
+const lastOfMenu = exampleCatalogue.menu.at(-1)!
+
+/** Presses the Hub's button; gives what `create` made of what was posted, and the image that it asks for. */
+async function start(page: Page) {
+  await page.getByRole('button', { name: 'Start' }).click()
+  expect(await page.getByRole('heading', { name: /Accepted|Refused/ }).textContent()).toBe('Accepted')
+  const options = accepted.at(-1)!
+  return { options, image: requestedImage(configSchema.parse({}).images, options) }
+}
+
+describe.each(['light', 'dark'] as const)('for everybody, in %s', colorScheme => {
+  const cases: [string, FormParts][] = [
+    ['as it is', {}],
+    ['with all that can be configured', { config: { form: { help: 'Help.', helpUrl: 'https://example.org/' } } }],
+    ['with a bright accent', { config: { form: { accentColor: '#ffff00', helpUrl: 'https://example.org/' } } }],
+    ['with a dark accent', { config: { form: { accentColor: '#000022', helpUrl: 'https://example.org/' } } }],
+    ['never dark', { config: { form: { dark: 'never' } } }],
+    ['refused', { caller: { quota: { spawn: false } } }],
+  ]
+
+  test.each(cases)('%s, axe finds nothing', async (_, parts) => {
+    await within({ ...parts, context: { colorScheme } }, async page => {
+      const { violations, looked } = await axeOn(page)
+      expect(violations).toEqual([])
+      expect(looked).toContain('color-contrast')
+      if (!parts.caller) expect(looked).toEqual(expect.arrayContaining(['label', 'select-name']))
+    })
+  })
+})
+
+test('axe finds what is wrong', async () => {
+  await within({}, async page => {
+    await page.evaluate(`document.querySelector('.skylab-menu').replaceWith(document.querySelector('select'))`)
+    await page.addStyleTag({ content: '.skylab-form small { color: #ccc !important }' })
+    const { violations } = await axeOn(page)
+    expect(violations.map(each => each.replace(/:.*/s, '')).sort()).toEqual(['color-contrast', 'select-name'])
+  })
+})
+
+test('it is dark where the reader’s system is, and only where it may be', async () => {
+  const background = 'getComputedStyle(document.querySelector(".skylab-form")).backgroundColor'
+  const seen = async (dark: string, colorScheme: 'light' | 'dark') =>
+    within({ config: { form: { dark } }, context: { colorScheme } }, page => page.evaluate(background))
+  const light = 'rgb(255, 255, 255)'
+  expect([await seen('auto', 'light'), await seen('never', 'dark')]).toEqual([light, light])
+  expect(await seen('auto', 'dark')).not.toBe(light)
+})
+
+/** Ways in which a page may let the form's script run, or not. */
+const ways: [string, { context?: BrowserContextOptions; page?: HubPage }, boolean][] = [
+  ['with its script', {}, true],
+  ['without scripts', { context: { javaScriptEnabled: false } }, false],
+  [
+    'under a policy that lets neither script nor style stand in a page',
+    { page: { policy: "default-src 'self'" } },
+    false,
+  ],
+]
+
+describe.each(ways)('%s', (_, way, hasScript) => {
+  test('what is offered first can be had at once', async () => {
+    const { options, image } = await within(way, start)
+    expect(image).toMatchObject({ tag: 'recommended' })
+    expect(options.size).toBe('small')
+    for (const flag of ['enable_debug', 'reset_user_env']) expect(options).not.toHaveProperty(flag)
+  })
+
+  test('a radio button, a size and both options are chosen', async () => {
+    const chosen = await within(way, async page => {
+      await choose(page, /Weekly 2026_27/)
+      await choose(page, /^Large/)
+      for (const box of await page.getByRole('checkbox').all()) await box.check()
+      return start(page)
+    })
+    expect(chosen.image).toMatchObject({ tag: 'w_2026_27' })
+    expect(chosen.options).toMatchObject({ size: 'large', enable_debug: true, reset_user_env: true })
+  })
+
+  test('an image of the menu is chosen', async () => {
+    const { image } = await within(way, async page => {
+      if (!hasScript) await choose(page, /from the menu/)
+      await menuOf(page).selectOption(lastOfMenu.reference)
+      return start(page)
+    })
+    expect(image).toMatchObject({ tag: lastOfMenu.tag })
+  })
+
+  test('a radio button that does not say "from the menu" goes before the menu', async () => {
+    const { image } = await within(way, async page => {
+      await menuOf(page).selectOption(lastOfMenu.reference)
+      await choose(page, /Weekly 2026_27/)
+      return start(page)
+    })
+    expect(image).toMatchObject({ tag: 'w_2026_27' })
+  })
+
+  test('who says "from the menu" and no more gets its first image', async () => {
+    const { image } = await within(way, async page => {
+      await choose(page, /from the menu/)
+      return start(page)
+    })
+    expect(image).toMatchObject({ tag: exampleCatalogue.menu[0]!.tag })
+  })
+
+  test('a refusal can be read', async () => {
+    await within({ ...way, caller: { quota: { spawn: false } } }, async page => {
+      expect(await page.getByText('Your quota does not allow labs.').isVisible()).toBe(true)
+    })
+  })
+})
+
+describe('the script', () => {
+  const fromMenu = (page: Page, index = 0) => page.getByRole('radio', { name: /from the menu/ }).nth(index)
+
+  test('knows that the menu is meant, also when its first image is chosen', async () => {
+    await within({}, async page => {
+      expect(await fromMenu(page).isChecked()).toBe(false)
+      expect(await menuOf(page).inputValue()).toBe('')
+      await menuOf(page).press('ArrowDown')
+      expect(await menuOf(page).inputValue()).toBe(exampleCatalogue.menu[0]!.reference)
+      expect(await fromMenu(page).isChecked()).toBe(true)
+    })
+  })
+
+  test('leaves no global', async () => {
+    const globals = 'Object.getOwnPropertyNames(globalThis).length'
+    const bare = await within({ caller: { quota: { spawn: false } } }, page => page.evaluate(globals))
+    expect(await within({}, page => page.evaluate(`typeof menu + typeof form + ${globals}`))).toBe(
+      `undefinedundefined${bare}`,
+    )
+  })
+
+  test('serves two forms in one page, each for itself', async () => {
+    await within({ page: { times: 2 } }, async page => {
+      await menuOf(page).nth(1).selectOption(lastOfMenu.reference)
+      expect([await fromMenu(page, 0).isChecked(), await fromMenu(page, 1).isChecked()]).toEqual([false, true])
+      await menuOf(page).nth(0).selectOption(lastOfMenu.reference)
+      expect(await fromMenu(page, 0).isChecked()).toBe(true)
+    })
+  })
+})
+
+test('hands on the keyboard are enough, and the focus is seen', async () => {
+  const chosen = await within({}, async page => {
+    const press = async (...keys: string[]) => {
+      for (const key of keys) {
+        await page.keyboard.press(key)
+        const style = 'getComputedStyle(document.activeElement)'
+        expect(await page.evaluate(`${style}.outlineStyle + ${style}.outlineWidth`)).toBe('solid3px')
+      }
+    }
+    await press('Tab', 'ArrowDown', 'ArrowDown')
+    await press('Tab', 'ArrowDown', 'ArrowDown')
+    await press('Tab', 'ArrowDown')
+    await press('Tab', 'Space', 'Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Accepted' }).waitFor()
+    return accepted.at(-1)
+  })
+  expect(chosen).toEqual({
+    image_list: 'use_image_from_dropdown',
+    image_dropdown: exampleCatalogue.menu[1]!.reference,
+    size: 'medium',
+    enable_debug: true,
+  })
+})
+
+describe('the form fits', () => {
+  const long = 'exp_w_2026_25_nosudo_'.padEnd(128, 'x')
+  const catalogue = { menu: [exampleImage(long)], types: { recommended: exampleImage(long) } }
+  const views: [string, { width: number; fontSize?: string; dir?: 'rtl' }][] = [
+    ['into 320 pixels', { width: 320 }],
+    ['where all is twice as large', { width: 640, fontSize: '200%' }],
+    ['into 320 pixels, from right to left', { width: 320, dir: 'rtl' }],
+  ]
+
+  test.each(views)('%s', async (_, { width, fontSize = '100%', dir = 'ltr' }) => {
+    const view = { context: { viewport: { width, height: 800 } }, page: { dir } as HubPage }
+    await within({ ...view, catalogue }, async page => {
+      await page.addStyleTag({ content: `html { font-size: ${fontSize} }` })
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+      const [radio, words] = await Promise.all([
+        page.getByRole('radio').first().boundingBox(),
+        page.locator('.skylab-form label > span').first().boundingBox(),
+      ])
+      expect(radio!.x < words!.x).toBe(dir === 'ltr')
+    })
+  })
+})
+
+test('a menu of 2,000 images is shown, and the last of it can be had', async () => {
+  const menu = weeklies(2000).map(tag => exampleImage(tag))
+  const { image } = await within({ catalogue: { menu } }, async page => {
+    expect(await menuOf(page).locator('option').count()).toBe(2000)
+    await menuOf(page).selectOption({ index: 1999 })
+    return start(page)
+  })
+  expect(image).toMatchObject({ tag: menu.at(-1)!.tag })
+})
+
+test('names that look like markup are words', async () => {
+  const name = '</option></select><script>alert(1)</script><img src=x onerror=alert(2)>'
+  const image = exampleImage('w_2026_01', { name, aliases: [name] })
+  await within({ catalogue: { types: { recommended: image }, menu: [image] } }, async page => {
+    expect(await page.locator('.skylab-form script').count()).toBe(1)
+    expect(await page.locator('.skylab-form img').count()).toBe(0)
+    expect(await menuOf(page).locator('option').textContent()).toBe(name)
+    expect((await start(page)).image).toMatchObject({ tag: 'w_2026_01' })
+  })
+})

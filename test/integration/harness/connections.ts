@@ -1,0 +1,168 @@
+/** Who can connect to whom on a real node: pods that answer, addresses of the machine that do, and trying from inside. */
+import { createServer } from 'node:net'
+import type { TestContext } from 'vitest'
+import { run } from '../../../box/command.ts'
+import { bridge } from '../../../box/node-record.ts'
+import type { KubeObject } from '../../../src/domain.ts'
+import { testPlace } from './place.ts'
+import { eventually, type World } from './world.ts'
+
+/** Where a connection goes to. */
+export interface Target {
+  /** By which it is told. */
+  readonly name: string
+  /** IPv4 address. */
+  readonly host: string
+  readonly port: number
+  readonly udp?: boolean
+}
+
+export interface PodPlace {
+  readonly namespace: string
+  readonly pod: string
+  /** The pod's address. */
+  readonly host: string
+}
+
+/** Where pods go that are no labs: there from the start of a cluster, with its service account. */
+const peersNamespace = 'default'
+
+/** One packet of a new connection and one repeated after a second: what is let through has come about by then. */
+const shutSeconds = 2.5
+/** Above what a busy machine needs. */
+const openSeconds = 20
+
+const answering = `
+import asyncio, sys
+
+class Echo(asyncio.DatagramProtocol):
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, address):
+        self.transport.sendto(data, address)
+
+async def main():
+    servers = []
+    for port in map(int, sys.argv[1:]):
+        servers.append(await asyncio.start_server(lambda reader, writer: writer.close(), '0.0.0.0', port))
+        loop = asyncio.get_running_loop()
+        servers.append(await loop.create_datagram_endpoint(Echo, local_addr=('0.0.0.0', port)))
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+`
+
+const trying = `
+import json, socket, sys, time
+from concurrent.futures import ThreadPoolExecutor
+
+def ask(target, seconds):
+    udp = target.get('udp', False)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if udp else socket.SOCK_STREAM) as s:
+        s.settimeout(min(seconds, 0.5) if udp else seconds)
+        s.connect((target['host'], target['port']))
+        if udp:
+            s.send(b'?')
+            s.recv(1)
+
+def answers(target, limit):
+    end = time.monotonic() + limit
+    while (left := end - time.monotonic()) > 0:
+        try:
+            ask(target, left)
+            return True
+        except OSError:
+            time.sleep(0.05)
+    return False
+
+def answering(targets, limit):
+    with ThreadPoolExecutor(max(1, len(targets))) as threads:
+        answered = threads.map(lambda target: answers(target, limit), targets)
+        return [target['name'] for target, did in zip(targets, answered) if did]
+
+plan = json.loads(sys.argv[1])
+print(json.dumps([name for part in plan for name in answering(part['targets'], part['limit'])]))
+`
+
+/** A command that listens on ports, TCP and UDP, and answers whoever comes. */
+export const answeringOn = (...ports: readonly number[]): string[] => ['python3', '-c', answering, ...ports.map(String)]
+
+/**
+ * The names of those that answered a pod, of what must stay shut and of what must be open. The latter come last and
+ * have more time: they show that the silence of the others was not the machine's lateness.
+ */
+export async function reachedFrom(
+  { namespace, pod }: PodPlace,
+  { shut = [], open }: { readonly shut?: readonly Target[]; readonly open: readonly Target[] },
+): Promise<string[]> {
+  const plan = [
+    { targets: shut, limit: shutSeconds },
+    { targets: open, limit: openSeconds },
+  ]
+  const { kubectl, kubeconfig } = testPlace()
+  const inside = ['exec', '-n', namespace, pod, '--', 'python3', '-c', trying, JSON.stringify(plan)]
+  return JSON.parse(await run(kubectl, ['--kubeconfig', kubeconfig, ...inside]))
+}
+
+export const namesOf = (targets: readonly Target[]): string[] => targets.map(({ name }) => name)
+
+/** Starts a pod that is no lab, answers on ports and ends with the test; resolves when it is ready. */
+export async function startPeer(
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+  { kube }: Pick<World, 'kube'>,
+  { name, labels, ports }: { name: string; labels: Readonly<Record<string, string>>; ports: readonly number[] },
+): Promise<PodPlace> {
+  onTestFinished(() => kube.delete('Pod', name, peersNamespace, 0))
+  await kube.create(peerPod(name, labels, ports))
+  const host = await eventually(`the pod ${name}`, () => addressWhenReady(kube, name), 60_000)
+  return { namespace: peersNamespace, pod: name, host }
+}
+
+function peerPod(name: string, labels: Readonly<Record<string, string>>, ports: readonly number[]): KubeObject {
+  const { registry, docker, recommendedTag = 'recommended' } = testPlace().images
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: peersNamespace, labels },
+    spec: {
+      automountServiceAccountToken: false,
+      // Ports of names take root.
+      securityContext: { runAsUser: 0 },
+      containers: [
+        {
+          name: 'peer',
+          image: `${registry}/${docker!.repository}:${recommendedTag}`,
+          command: answeringOn(...ports),
+          readinessProbe: { tcpSocket: { port: ports[0] }, periodSeconds: 1 },
+        },
+      ],
+    },
+  }
+}
+
+async function addressWhenReady(kube: World['kube'], name: string): Promise<string | undefined> {
+  const status = (await kube.get('Pod', name, peersNamespace))?.status
+  const isReady = status?.conditions?.some(
+    ({ type, status }: { type: string; status: string }) => type === 'Ready' && status === 'True',
+  )
+  return isReady ? status.podIP : undefined
+}
+
+/** Has the machine answer at an IPv4 address that only pods of the real node can reach, until the end of the test. */
+export async function answerAt(
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+  name: string,
+  host: string,
+): Promise<Target> {
+  onTestFinished(async () => void (await run('ip', ['addr', 'del', `${host}/32`, 'dev', bridge])))
+  // One that a killed run left is taken over.
+  await run('ip', ['addr', 'replace', `${host}/32`, 'dev', bridge])
+  const server = createServer(socket => socket.on('error', () => {}).end())
+  onTestFinished(() => void server.close())
+  const port = await new Promise<number>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port: 0 }, () => resolve((server.address() as { port: number }).port))
+  })
+  return { name, host, port }
+}
