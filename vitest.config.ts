@@ -21,6 +21,8 @@ export default defineConfig({
           env: { SKYLAB_TEST: '1' },
           // One module cache for all files: imports were half of the time. So none may leave anything changed.
           isolate: false,
+          // What takes long there waits: for processes, for time-outs.
+          maxWorkers: workers + 1,
         },
       },
       {

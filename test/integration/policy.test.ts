@@ -184,7 +184,7 @@ test('the policy looks at all that the controller has the right to write whereve
     rule.apiGroups.flatMap(group => rule.resources.map(resource => `${group}/${resource}`))
   const writes = ['create', 'update', 'patch', '*']
   // What a Role grants, it grants in the controller's own namespace.
-  const rules = manifests('rbac').flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? rules : []))
+  const rules = manifests('rbac').flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []))
   const mayWrite = rules.filter(({ verbs }) => verbs.some(verb => writes.includes(verb))).flatMap(groups)
   const looksAt = manifests('policy').flatMap(({ spec }) => spec?.matchConstraints?.resourceRules.flatMap(groups) ?? [])
   expect(mayWrite.length).toBeGreaterThan(5)
