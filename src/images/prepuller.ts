@@ -45,8 +45,6 @@ const gatherMs = 250
 const idleMs = 10_000
 /** After something failed another replica may try; this one does again a while later. */
 const backoff = { baseMs: 1000, capMs: 30_000 }
-/** Of a DaemonSet, whose status is written all the time. */
-const maxConflicts = 5
 
 export class Prepuller {
   readonly #options: PrepullerOptions
@@ -206,22 +204,18 @@ export class Prepuller {
   }
 
   /** Makes a DaemonSet one for the nodes of the order, if it is not for them all. */
-  async #restrict(set: PullSet, order: PullOrder): Promise<void> {
+  async #restrict({ name, uid, deleting, nodes }: PullSet, order: PullOrder): Promise<void> {
     const { kube, log } = this.#options
-    let current = set
-    for (let conflicts = 0; ; conflicts += 1) {
-      if (current.deleting || order.nodes.every(node => current.nodes.includes(node))) return
-      try {
-        const { uid, resourceVersion } = current
-        await kube.patch({ ...this.#ref(set.name), uid, resourceVersion }, renderPullNodes(order.nodes), this.#call())
-        log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
-        return
-      } catch (error) {
-        if (!(error instanceof KubeError && error.status === 409) || conflicts >= maxConflicts) throw error
-        const standing = await kube.get(this.#ref(set.name), this.#call())
-        if (!standing) return
-        current = projectPullSet(standing)
-      }
+    if (deleting || order.nodes.every(node => nodes.includes(node))) return
+    try {
+      await kube.patch({ ...this.#ref(name), uid }, renderPullNodes(order.nodes), this.#call())
+      log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
+    } catch (error) {
+      // Another one of its name: that is for the next look.
+      const standing = error instanceof KubeError ? await kube.get(this.#ref(name), this.#call()) : undefined
+      if (standing && standing.metadata.uid !== uid) return
+      if (error instanceof KubeError && error.status === 409) throw new RetryLater(error.message)
+      throw error
     }
   }
 

@@ -282,6 +282,8 @@ describe('a pull that fails', () => {
     const { failures } = recordsAfterRefusal(none, order, 'forbidden', worldOf({ nodes }), rules)
     const failure = { attempts: 1, nextMs: nowMs + 1000, error: 'forbidden', nodes: ['uid-one'], set: '' }
     expect(failures).toEqual(new Map([[key, failure]]))
+    const joining = { ...order, nodes: ['one', 'two'], set: setOf(['two']) }
+    expect(recordsAfterRefusal(none, joining, 'forbidden', worldOf({ nodes }), rules).failures).toEqual(failures)
   })
 })
 

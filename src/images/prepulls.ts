@@ -273,16 +273,16 @@ function dueMs(plans: readonly ImagePlan[], { nowMs }: PrepullWorld, { timeoutMs
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
-/** The records when the cluster has refused an order: it counts as a failure on all of its nodes. */
+/** The records when the cluster has refused an order: it counts as a failure on the nodes that it would have brought. */
 export function recordsAfterRefusal(
   records: PrepullRecords,
-  { image, nodes }: PullOrder,
+  { image, nodes, set }: PullOrder & { readonly set?: PullSet },
   error: string,
   world: Pick<PrepullWorld, 'nodes' | 'nowMs'>,
   rules: PrepullRules,
 ): PrepullRecords {
   const key = imageKey(image)
-  const open = world.nodes.filter(({ name }) => nodes.includes(name))
+  const open = world.nodes.filter(({ name }) => nodes.includes(name) && !set?.nodes.includes(name))
   const failure = failureAfter(records.failures.get(key), open, { set: '', error, nowMs: world.nowMs }, rules)
   return { ...records, failures: new Map([...records.failures, [key, failure]]) }
 }

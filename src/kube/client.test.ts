@@ -107,28 +107,28 @@ describe('get', () => {
 })
 
 describe('patch', () => {
-  const version = { ...ref, uid: 'u1', resourceVersion: '7' }
+  const identity = { ...ref, uid: 'u1' }
   const patch = { spec: { terms: ['x'] } }
 
-  test('is merged into the very object that was read', async () => {
+  test('is merged into the very object, by its UID', async () => {
     server.script.push(json({ ...pod, patched: true }))
-    expect(await client.patch(version, patch, { agent: 'a' })).toEqual({ ...pod, patched: true })
+    expect(await client.patch(identity, patch, { agent: 'a' })).toEqual({ ...pod, patched: true })
     const [request] = server.received
     expect(request).toMatchObject({ method: 'PATCH', path: '/api/v1/namespaces/a/pods/p' })
     expect(request!.headers).toMatchObject({ 'content-type': 'application/merge-patch+json' })
-    expect(JSON.parse(request!.body)).toEqual({ ...patch, metadata: { uid: 'u1', resourceVersion: '7' } })
+    expect(JSON.parse(request!.body)).toEqual({ ...patch, metadata: { uid: 'u1' } })
     expect(requests).toEqual([['patch', '200']])
   })
 
-  test('of what is gone is none; one of another state is refused', async () => {
-    server.script.push(notFound, status(409, 'Conflict', 'the object has been modified'))
-    expect(await client.patch(version, patch)).toBeNull()
-    await expect(client.patch(version, patch)).rejects.toMatchObject({ status: 409, reason: 'Conflict' })
+  test('of what is gone is none; another one of its name is refused', async () => {
+    server.script.push(notFound, status(422, 'Invalid', 'metadata.uid: field is immutable'))
+    expect(await client.patch(identity, patch)).toBeNull()
+    await expect(client.patch(identity, patch)).rejects.toMatchObject({ status: 422, reason: 'Invalid' })
   })
 
   test('after a lost reply it is sent again', async () => {
     server.script.push(reset, json(pod))
-    const patched = watched(client.patch(version, patch))
+    const patched = watched(client.patch(identity, patch))
     clock.advance(await clock.sleepBetween(100, 200))
     expect(await patched).toEqual(pod)
   })

@@ -19,11 +19,6 @@ export interface ObjectIdentity extends ObjectRef {
   readonly uid: string
 }
 
-/** An object as it was read, of which only this state may be changed. */
-export interface ObjectVersion extends ObjectIdentity {
-  readonly resourceVersion: string
-}
-
 export interface DeleteOptions extends CallOptions {
   /** Default: the object's own. */
   readonly graceSeconds?: number | undefined
@@ -100,15 +95,15 @@ export class KubeClient {
   }
 
   /**
-   * Merges a patch into this very object, as it was read: lists are replaced as a whole. Returns it as the server keeps it.
+   * Merges a patch into this very object, by its UID: lists are replaced as a whole. What others change of it meanwhile
+   * is no hindrance. Returns it as the server keeps it.
    * @returns null when the server says that there is none
-   * @throws {KubeError} when refused; 409 when it is another one, or was changed since it was read
+   * @throws {KubeError} when refused; 409 or 422 when the one of that name has another UID
    * @throws {RetryLater} when the server does not answer for now
    */
-  async patch(ref: ObjectVersion, patch: object, options: CallOptions = {}): Promise<KubeObject | null> {
-    const { uid, resourceVersion } = ref
+  async patch(ref: ObjectIdentity, patch: object, options: CallOptions = {}): Promise<KubeObject | null> {
     try {
-      const body = { ...patch, metadata: { uid, resourceVersion } }
+      const body = { ...patch, metadata: { uid: ref.uid } }
       return (await this.request('PATCH', objectPath(ref), body, options)) as KubeObject
     } catch (error) {
       if (isNotFound(error)) return null

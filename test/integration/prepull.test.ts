@@ -29,10 +29,18 @@ async function siteWith(nodes: readonly string[], prepull: object = {}): Promise
   return site
 }
 
-/** What a replica tells, once it is this. */
-const until = (replica: PrepullReplica, prepulled: readonly string[], pending: Record<string, string[]> = {}) => {
+/** Waits until a replica tells this; where it does not, says what it tells in its place. */
+async function until(replica: PrepullReplica, prepulled: readonly string[], pending: Record<string, string[]> = {}) {
   const due = JSON.stringify({ prepulled, pending })
-  return eventually(`${due} is told`, async () => JSON.stringify(await replica.told()) === due, 30_000)
+  let told = ''
+  const isTold = async () => {
+    told = JSON.stringify(await replica.told())
+    return told === due
+  }
+  await eventually(`${due} is told`, isTold, 45_000).catch(async error => {
+    const errors = (await replica.status()).pending.map(state => state.error)
+    throw new Error(`${error.message}, but ${told} ${JSON.stringify(errors)}`)
+  })
 }
 const untilSets = (site: PrepullSite, count: number) =>
   eventually(`there are ${count} DaemonSets`, async () => (await site.sets()).length === count)

@@ -1,6 +1,6 @@
 /** A cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. Nothing is real. */
 import type { KubeObject } from '../../domain.ts'
-import { KubeError, type ObjectIdentity, type ObjectRef, type ObjectVersion } from '../../kube/client.ts'
+import { KubeError, type ObjectIdentity, type ObjectRef } from '../../kube/client.ts'
 import { type NodeFacts, projectNode } from '../nodes.ts'
 import type { PrepullView } from '../prepull-watches.ts'
 import { type PullPod, type PullSet, projectPullPod, projectPullSet } from '../pull-set.ts'
@@ -60,8 +60,6 @@ export const containers = {
   running: { state: { running: {} }, imageID: 'x' },
   failing: (message: string, reason = 'ErrImagePull') => ({ state: { waiting: { reason, message } }, imageID: '' }),
 }
-
-const conflict = (reason: string) => new KubeError(409, reason, reason)
 
 export class FakeCluster implements PrepullView {
   readonly nodesByName = new Map<string, KubeObject>()
@@ -134,7 +132,7 @@ export class FakeCluster implements PrepullView {
   async create(object: KubeObject): Promise<KubeObject> {
     this.beforeCreate(object)
     const { name } = object.metadata
-    if (this.setsByName.has(name)) throw conflict('AlreadyExists')
+    if (this.setsByName.has(name)) throw new KubeError(409, 'AlreadyExists', 'it exists already')
     this.#count += 1
     const metadata = { ...object.metadata, uid: `set-${this.#count}`, resourceVersion: '1' }
     const made = { ...object, metadata }
@@ -147,12 +145,11 @@ export class FakeCluster implements PrepullView {
     return this.setsByName.get(name) ?? null
   }
 
-  async patch(ref: ObjectVersion, patch: object): Promise<KubeObject | null> {
+  async patch(ref: ObjectIdentity, patch: object): Promise<KubeObject | null> {
     const standing = this.setsByName.get(ref.name)
     if (!standing) return null
-    const { uid, resourceVersion } = standing.metadata
-    if (uid !== ref.uid || resourceVersion !== ref.resourceVersion) throw conflict('Conflict')
-    this.setsByName.set(ref.name, { ...(merged(standing, patch) as KubeObject), metadata: this.#nextVersion(standing) })
+    if (standing.metadata.uid !== ref.uid) throw new KubeError(422, 'Invalid', 'metadata.uid: field is immutable')
+    this.setsByName.set(ref.name, { ...(merged(standing, patch) as KubeObject), metadata: nextVersion(standing) })
     this.#wrote('patch', ref.name)
     return this.setsByName.get(ref.name)!
   }
@@ -164,16 +161,6 @@ export class FakeCluster implements PrepullView {
     this.#wrote('delete', ref.name)
     this.removeSet(ref.name)
     return 'accepted'
-  }
-
-  /** Its status is written, as with each pod that comes up. */
-  touch(name: string): void {
-    const standing = this.setsByName.get(name)!
-    this.setsByName.set(name, { ...standing, metadata: this.#nextVersion(standing) })
-  }
-
-  #nextVersion({ metadata }: KubeObject): KubeObject['metadata'] {
-    return { ...metadata, resourceVersion: String(Number(metadata.resourceVersion) + 1) }
   }
 
   #wrote(verb: string, name: string): void {
@@ -198,6 +185,11 @@ export class FakeCluster implements PrepullView {
     for (const listener of this.#listeners) listener()
   }
 }
+
+const nextVersion = ({ metadata }: KubeObject) => ({
+  ...metadata,
+  resourceVersion: String(Number(metadata.resourceVersion) + 1),
+})
 
 function podObject(set: string, uid: string, nodeName: string): KubeObject {
   const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: set, uid }]

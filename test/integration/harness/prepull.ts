@@ -42,12 +42,13 @@ export class PrepullSite {
   readonly kube = new AdminKube(testPlace().kubeconfig)
   readonly config: Config
   catalogue: Catalogue | null = null
-  readonly #redis: Redis
+  readonly #redis: Redis | undefined
   readonly #nodes = new Set<string>()
   readonly #replicas: PrepullReplica[] = []
   readonly #beats: NodeJS.Timeout
 
-  constructor(redis: Redis, prepull: object = {}) {
+  /** @param redis of the replicas that it makes by itself */
+  constructor(redis?: Redis, prepull: object = {}) {
     this.#redis = redis
     this.config = configSchema.parse({
       installation: this.installation,
@@ -114,7 +115,7 @@ export class PrepullSite {
   }
 
   async #newReplica(keyPrefix: string): Promise<PrepullReplica> {
-    const store = await Store.open(this.#redis, keyPrefix)
+    const store = await Store.open(this.#redis!, keyPrefix)
     const replica = new PrepullReplica(this, store, `replica-${this.#replicas.length + 1}`)
     this.#replicas.push(replica)
     return replica

@@ -1,0 +1,92 @@
+/** A prepuller with a cluster, a Redis and a clock that do as the test says. */
+import { configSchema } from '../../config/schema.ts'
+import { ManualClock } from '../../kube/testing/clock.ts'
+import { keepingLog } from '../../kube/testing/log.ts'
+import type { PrepullReading, PrepullRecords } from '../../store/prepulls.ts'
+import { Prepuller, type PrepullerOptions } from '../prepuller.ts'
+import type { Catalogue } from '../types.ts'
+import { catalogueOf, FakeCluster, image } from './cluster.ts'
+
+/** What Redis would hold, and the one lease. */
+export class FakeStore {
+  readonly lease = 'lease'
+  records: PrepullRecords = { prepulled: new Map(), failures: new Map() }
+  holder = ''
+  readonly #clock: ManualClock
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock
+  }
+
+  async read(token = ''): Promise<PrepullReading> {
+    return { held: token !== '' && token === this.holder, nowMs: this.#clock.wallMs(), records: this.records }
+  }
+
+  async write(token: string, _before: PrepullRecords, after: PrepullRecords): Promise<boolean> {
+    if (token !== this.holder) return false
+    this.records = after
+    return true
+  }
+
+  /** A replica, as far as leases go. */
+  replica(name: string): PrepullerOptions['leases'] {
+    return {
+      acquireTask: async () => {
+        if (this.holder && this.holder !== name) return null
+        this.holder = name
+        const release = async () => {
+          if (this.holder === name) this.holder = ''
+        }
+        return { token: name, release }
+      },
+    }
+  }
+}
+
+export const weekly = image('w_2026_01')
+
+/** After so long nothing is gathered any more: news are looked at at once. */
+export const quietMs = 1000
+
+/** Lets everything happen that waits for nothing but its turn. */
+export const settled = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/** Two nodes, and the weekly to be pulled onto them. */
+export class PrepullStage {
+  readonly clock = new ManualClock()
+  readonly cluster = new FakeCluster()
+  readonly store = new FakeStore(this.clock)
+  readonly log = keepingLog()
+  catalogue: Catalogue | null = catalogueOf(weekly)
+  readonly #made: Prepuller[] = []
+
+  constructor() {
+    for (const name of ['kwok-1', 'kwok-2']) this.cluster.setNode(name)
+  }
+
+  /** Of a replica; not started. */
+  prepuller(name = 'one', more: Partial<PrepullerOptions> = {}, prepull: object = {}): Prepuller {
+    const { clock, cluster, store, log } = this
+    const config = configSchema.parse({ installation: 'north', images: { prepull } })
+    const made = new Prepuller({
+      ...{ config, namespace: 'sky', view: cluster, kube: cluster, store, leases: store.replica(name) },
+      ...{ catalogue: async () => this.catalogue, clock, log, failpoint: () => {} },
+      ...more,
+    })
+    this.#made.push(made)
+    return made
+  }
+
+  /** Lets a time pass in steps short enough for each sleeper. */
+  async pass(ms: number): Promise<void> {
+    for (let leftMs = ms; leftMs > 0; leftMs -= 50) {
+      await settled()
+      this.clock.advance(Math.min(50, leftMs))
+    }
+    await settled()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#made.map(each => each.stop()))
+  }
+}
