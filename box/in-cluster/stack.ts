@@ -163,7 +163,9 @@ interface PodList {
 export async function placedPods(kubectl: Kubectl): Promise<PlacedPod[]> {
   const lists = await Promise.all(
     ['skylab', 'kube-system'].map(async namespace => {
-      const { items }: PodList = JSON.parse(await kubectl(['get', 'pods', '-n', namespace, '-o', 'json']))
+      // Those that pull images come and go.
+      const select = ['-l', 'app.kubernetes.io/component!=prepull']
+      const { items }: PodList = JSON.parse(await kubectl(['get', 'pods', '-n', namespace, ...select, '-o', 'json']))
       return items.filter(({ metadata }) => !metadata.deletionTimestamp)
     }),
   )
