@@ -64,7 +64,7 @@ export const rightsOf = (rules: readonly Rule[]): string[] =>
     apiGroups.flatMap(group => resources.flatMap(resource => verbs.map(verb => `${group}/${resource} ${verb}`))),
   )
 
-/** The rights that are granted, in the order of the file. */
+/** The rights that are granted, by where they hold. */
 export interface Granted {
   /** In the whole cluster. */
   readonly everywhere: readonly string[]
@@ -78,6 +78,7 @@ interface Role {
   readonly rules: readonly Rule[]
 }
 
+/** In the order of the file. */
 export async function readGranted(): Promise<Granted> {
   const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)

@@ -99,6 +99,23 @@ describe('GET images', () => {
   })
 })
 
+it('GET images asks for both at once, which costs one look at the catalogue', async () => {
+  const asked: string[] = []
+  const both = Promise.withResolvers<void>()
+  const tell = async (what: string) => {
+    asked.push(what)
+    if (asked.length === 2) both.resolve()
+    // Whoever asked for one after the other would wait here for ever.
+    await both.promise
+  }
+  const images = scriptedImages({
+    catalogue: () => tell('catalogue').then(() => catalogue),
+    prepulls: () => tell('prepulls').then(() => status),
+  })
+  expect((await api({}, { images })('GET', 'images', 'hub')).status).toBe(200)
+  expect(asked.sort()).toEqual(['catalogue', 'prepulls'])
+})
+
 describe('GET prepulls', () => {
   const bodyWith = async (images: object) => {
     const response = await callWith(images)('GET', 'prepulls', 'hub')

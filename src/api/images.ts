@@ -10,8 +10,8 @@ export function addImageRoutes(app: OpenAPIHono<ApiEnv>, { config, images }: Api
   const routes = imageRoutes(config)
 
   app.openapi({ ...routes.images, middleware: [asAdmin] as const }, async c => {
-    const catalogue = await images.catalogue()
-    const { prepulled } = await images.prepulls()
+    // Asked at once, so that both are of the same catalogue, by one look at it.
+    const [catalogue, { prepulled }] = await Promise.all([images.catalogue(), images.prepulls()])
     return c.json(imagesJson(catalogue, prepulled), 200)
   })
 

@@ -22,7 +22,18 @@ export function configWarnings(config: Config): string[] {
   return [
     ...missing.map(name => `lab.sizes: ${name} is missing, which bots are promised`),
     ...(trustsAnyone(config) ? ['identity.gafaelfawr.trustWithoutSecret: whoever reaches the port is anybody'] : []),
+    ...pullSecretWarnings(config),
   ]
+}
+
+/** Labs get a copy of the one key; pods that prepull name the Secret itself, of which kubelets read no other key. */
+function pullSecretWarnings({ lab, images }: Config): string[] {
+  if (!images.prepull.enabled) return []
+  return lab.secrets.flatMap(({ pull, key }, index) =>
+    pull && key !== '.dockerconfigjson'
+      ? [`lab.secrets.${index}.key: is not .dockerconfigjson, so images behind it are not prepulled`]
+      : [],
+  )
 }
 
 function trustsAnyone({ identity }: Config): boolean {

@@ -188,6 +188,17 @@ it('warns of a size that bots are promised', async () => {
   expect(warnings).toHaveLength(2)
 })
 
+it.each<[string, boolean, number]>([
+  ['config.json', true, 1],
+  ['.dockerconfigjson', true, 0],
+  ['config.json', false, 0],
+])('warns of a pull secret that serves labs alone: the key %s, with prepulling %s', async (key, enabled, count) => {
+  const secrets = `[{name: other, key: config.json}, {name: pull, key: ${key}, pull: true}]`
+  const { warnings } = await load(`${minimal}lab: {secrets: ${secrets}}\nimages: {prepull: {enabled: ${enabled}}}`)
+  expect(warnings.filter(warning => warning.startsWith('lab.secrets.1.key: '))).toHaveLength(count)
+  expect(warnings).toHaveLength(count)
+})
+
 describe('tracing', () => {
   const endpoint = 'http://collector:4318/v1/traces'
   const withHeaders = `${minimal}tracing: {endpoint: "${endpoint}", headersFile: headers.yaml}`

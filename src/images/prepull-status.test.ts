@@ -85,6 +85,20 @@ test('what a node has beside that is called by its digest, or by its tag where i
   ])
 })
 
+test('what nodes have beside that is looked through only for who asks for nodes', () => {
+  let looks = 0
+  const counted = {
+    ...node('one', { images: [listed('a')] }),
+    get images() {
+      looks += 1
+      return []
+    },
+  }
+  const status = statusOf({ nodes: [counted] }, catalogueOf(first))
+  expect([status.prepulled.length, status.pending.length, looks]).toEqual([1, 0, 0])
+  expect([status.nodes.length, looks]).toEqual([1, 1])
+})
+
 test('without eligible nodes nothing is missing anywhere', () => {
   expect(statusOf({}).pending).toEqual([])
   expect(statusOf({}).prepulled).toHaveLength(2)

@@ -65,10 +65,8 @@ export interface ImageStanding {
 export const imageKey = ({ reference, digest }: Pick<CatalogueImage, 'reference' | 'digest'>) =>
   digest === null ? reference : `${reference.replace(/:[^:/]*$/, '')}@${digest}`
 
-/** As the node lists it: by its digest, or by its tag where no digest is known. */
-export const listedOn = (node: NodeFacts, image: CatalogueImage) => node.imagesByName.get(plainName(imageKey(image)))
-
-const isListed = (node: NodeFacts, image: CatalogueImage) => listedOn(node, image) !== undefined
+/** The name under which nodes list it: by its digest, or by its tag where no digest is known. */
+export const listedName = (image: CatalogueImage) => plainName(imageKey(image))
 
 /**
  * How each image stands on the nodes, each image once.
@@ -87,15 +85,17 @@ export function standings(
   const podsOf = Map.groupBy(pods, pod => pod.set)
   return [...Map.groupBy(images, imageKey)].map(([key, [image]]) => {
     const name = pullSetName(installation, image!)
+    const listedAs = listedName(image!)
+    const isListed = (node: NodeFacts) => node.imagesByName.has(listedAs)
     const pulled = pulledBy(podsOf.get(name) ?? [])
     const before = records.prepulled.get(key)
     const wasPulled = ({ uid }: NodeFacts) =>
       before?.get(uid) === false || (believesListed && before?.get(uid) === true)
-    const has = (node: NodeFacts) => isListed(node, image!) || wasPulled(node) || pulled(node)
+    const has = (node: NodeFacts) => isListed(node) || wasPulled(node) || pulled(node)
     const { having = [], lacking = [] } = Object.groupBy(nodes, node => (has(node) ? 'having' : 'lacking'))
     const recorded = having
       .filter(node => before?.has(node.uid) || pulled(node))
-      .map((node): [string, boolean] => [node.uid, isListed(node, image!)])
+      .map((node): [string, boolean] => [node.uid, isListed(node)])
     return {
       ...{ image: image!, key, name, having, recorded: new Map(recorded) },
       missing: lacking.filter(node => eligible.has(node)),

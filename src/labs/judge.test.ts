@@ -114,6 +114,18 @@ describe('judgeStart: places and ends', () => {
     })
   })
 
+  it.each([
+    '0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found',
+    '0/3 nodes are available: persistentvolumeclaim "nb-rra-scratch" not found.',
+    "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.",
+  ])('lacks a volume, and not room: %s', unschedulable => {
+    expect(judgeStart(podFacts({ node: undefined, unschedulable, containers: [] }))).toEqual({
+      kind: 'troubled',
+      cause: 'no-room',
+      message: `A volume of the lab is not there at the moment (${unschedulable})`,
+    })
+  })
+
   it('is in trouble on a silent node', () => {
     for (const facts of [{ unheard: true }, { phase: 'Unknown' }] as const) {
       expect(judgeStart(podFacts(facts))).toEqual({

@@ -134,10 +134,15 @@ function judgeWaiting(
   return undefined
 }
 
+/** The scheduler counts these among its reasons that no node will do. */
+const missingVolume = /persistentvolumeclaim|persistent volumes? to bind/i
+
 function judgePlace(pod: PodFacts): StartVerdict {
   if (pod.unschedulable !== undefined && !pod.node) {
-    const words = cleanWords(pod.unschedulable)
-    return { kind: 'troubled', cause: 'no-room', message: `There is no room for the lab at the moment (${words})` }
+    const what = missingVolume.test(pod.unschedulable)
+      ? 'A volume of the lab is not there'
+      : 'There is no room for the lab'
+    return { kind: 'troubled', cause: 'no-room', message: `${what} at the moment (${cleanWords(pod.unschedulable)})` }
   }
   if (isSilent(pod)) return { kind: 'troubled', cause: 'unknown', message: unheardWords(pod) }
   return { kind: 'starting' }

@@ -78,7 +78,7 @@ describe('copies', () => {
       `The ConfigMap ${names.docs} in the namespace skylab is missing`,
     ])
     expect((await user.userStatus()).status).toBe(404)
-    expect(await fleet().world.namespaceOf(user.username)).toBeNull()
+    expect(await fleet().world.namespaceOf(user.username)).toBeFalsy()
     expect(await fleet().log(0)).toContain('what labs are given is not there')
   })
 
@@ -146,6 +146,29 @@ test('while the API server is away a creation is put off, and accepted when it i
   await fleet.ways(0).kubernetes.open()
   await createUntil(user, ({ status }) => status === 303)
   expect((await user.follow()).outcome).toBe('complete')
+})
+
+describe('a claim', () => {
+  const scratch = {
+    accessModes: ['ReadWriteOnce' as const],
+    size: '1Gi',
+    storageClassName: '',
+    volumeName: `${drawn}-nowhere`,
+  }
+  const claiming = {
+    volumes: [{ name: 'scratch', persistentVolumeClaim: scratch }],
+    mounts: [{ volume: 'scratch', path: '/scratch' }],
+  }
+  const fleet = useFleet({ replicas: 1, config: { lab: claiming, times: { noRoomGraceSeconds: 2 } } })
+
+  test('of a volume that is missing ends the creation in words, and leaves nothing behind', async () => {
+    const user = fleet().user()
+    expect((await user.create()).status).toBe(303)
+    const { outcome, errors } = await user.follow()
+    expect(outcome).toBe('failed')
+    expect(errors).toContainEqual(expect.stringMatching(/^A volume of the lab is not there at the moment \(/))
+    expect(await fleet().world.namespaceOf(user.username)).toBeNull()
+  })
 })
 
 describe('provisioning', () => {

@@ -10,6 +10,7 @@ interface Story {
 }
 
 const creations = (result: string) => `skylab_operation_duration_seconds_count{kind="create",result="${result}"}`
+const readingsFailed = 'skylab_image_catalogue_refresh_duration_seconds_count{result="failed"}'
 const here = 'skylab_build_info{version="1",node="v24"}'
 const always = { [here]: '1x120' }
 
@@ -42,6 +43,14 @@ const stories: readonly Story[] = [
   {
     ...{ alert: 'SkylabImagesStale', at: 45, raised: true },
     series: { ...always, skylab_image_catalogue_age_seconds: '0+60x60' },
+  },
+  {
+    ...{ alert: 'SkylabImagesStale', at: 20, raised: true },
+    series: { ...always, [readingsFailed]: '0+6x60' },
+  },
+  {
+    ...{ alert: 'SkylabImagesStale', at: 20, raised: false },
+    series: { ...always, [readingsFailed]: '0+6x60', skylab_image_catalogue_age_seconds: '0+60x60' },
   },
   {
     ...{ alert: 'SkylabImagesStale', at: 45, raised: false },
