@@ -6,7 +6,7 @@ import { PrepullSite } from './harness/prepull.ts'
 import { eventually } from './harness/world.ts'
 
 const registry = await FakeRegistry.start()
-const site = new PrepullSite()
+const site = new PrepullSite(null)
 const digest = registry.push('w_2026_02', 1000)
 registry.manifests.set('recommended', registry.manifests.get('w_2026_02')!)
 registry.tags.push('recommended')

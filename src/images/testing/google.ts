@@ -23,13 +23,19 @@ export class FakeGoogle {
   readonly tokens = new Set<string>()
   /** What requests for tokens said, once their signature was found to be right. */
   readonly claims: Record<string, unknown>[] = []
+  readonly projectId: string
   /** Where the repository is, as the API names it. */
-  readonly root = '/v1/projects/some-project/locations/us-central1/repositories/sciplat'
+  readonly root: string
   #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   #server: LocalServer | undefined
 
-  static async start(): Promise<FakeGoogle> {
-    const google = new FakeGoogle()
+  private constructor(projectId: string) {
+    this.projectId = projectId
+    this.root = `/v1/projects/${projectId}/locations/us-central1/repositories/sciplat`
+  }
+
+  static async start(projectId = 'some-project'): Promise<FakeGoogle> {
+    const google = new FakeGoogle(projectId)
     google.#server = await LocalServer.start((asked, response) => google.#answer(asked)(asked, response))
     return google
   }
@@ -40,7 +46,7 @@ export class FakeGoogle {
 
   /** The block `images.gar` for an image in it. */
   gar(image = 'sciplat-lab') {
-    const place = { projectId: 'some-project', location: 'us-central1', repository: 'sciplat' }
+    const place = { projectId: this.projectId, location: 'us-central1', repository: 'sciplat' }
     return { ...place, image, endpoint: this.server.url }
   }
 
@@ -102,7 +108,7 @@ export class FakeGoogle {
 
   #find(rest: string): object | undefined {
     const [, image = '', digest] = /^dockerImages\/(.+)@(.+)$/.exec(rest) ?? []
-    const path = (name: string) => `some-project/sciplat/${decodeURIComponent(name)}@`
+    const path = (name: string) => `${this.projectId}/sciplat/${decodeURIComponent(name)}@`
     if (digest) return this.images.find(({ uri }) => uri.endsWith(path(image) + digest))
     const [, name = '', tag = ''] = /^packages\/(.+)\/tags\/(.+)$/.exec(rest) ?? []
     const tagged = this.images.find(({ uri, tags }) => uri.includes(path(name)) && tags?.includes(tag))

@@ -1,19 +1,21 @@
 /** Debian's docker-registry with settings of a test's own, in a folder of its own. It needs no cluster. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fetch } from 'undici'
 import { findProgram } from '../../../box/command.ts'
 import { freePort } from '../../../box/ports.ts'
 import { stopProcess } from '../../../box/process.ts'
-import { startServer } from '../../../box/server.ts'
+import { controlServer, type ServerControl, startServer } from '../../../box/server.ts'
 
 const name = 'docker-registry'
 
-export interface RealRegistry {
+export interface RealRegistry extends Pick<ServerControl, 'kill' | 'start'> {
   /** `host:port` */
   readonly address: string
   readonly stateDir: string
+  /** Methods and paths of what it answered, in order. */
+  asked(): string[]
   stop(): Promise<void>
 }
 
@@ -33,25 +35,25 @@ export async function startDockerRegistry(settings: RegistrySettings = () => ({}
   const { http = {}, ...rest } = settings(file) as { http?: object }
   const config = {
     version: 0.1,
-    log: { level: 'warn', accesslog: { disabled: true } },
-    storage: { filesystem: { rootdirectory: join(stateDir, 'storage') } },
+    log: { level: 'error' },
+    storage: { filesystem: { rootdirectory: join(stateDir, 'storage') }, delete: { enabled: true } },
     http: { addr: address, ...http },
     ...rest,
   }
   const args = ['serve', file('config.json', JSON.stringify(config))]
+  const spec = { name, command: findProgram(name)!, args, stateDir }
+  const readiness = { answers: () => answers(address), limitMs: 20_000 }
+  const { kill, start } = controlServer(spec, readiness)
   const registry: RealRegistry = {
-    address,
-    stateDir,
+    ...{ address, stateDir, kill, start },
+    asked: () => requestsIn(readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')),
     stop: async () => {
       await stopProcess(stateDir, name, 2000)
       rmSync(stateDir, { recursive: true, force: true })
     },
   }
   try {
-    await startServer(
-      { name, command: findProgram(name)!, args, stateDir },
-      { answers: () => answers(address), limitMs: 20_000 },
-    )
+    await startServer(spec, readiness)
     return registry
   } catch (error) {
     await registry.stop()
@@ -62,4 +64,10 @@ export async function startDockerRegistry(settings: RegistrySettings = () => ({}
 /** One with TLS says so to who speaks without: 400. One with passwords says 401. */
 async function answers(address: string): Promise<boolean> {
   return (await fetch(`http://${address}/v2/`)).status < 500
+}
+
+/** Of its access log, without what is asked to see whether it is up. */
+function requestsIn(log: string): string[] {
+  const requests = [...log.matchAll(/"([A-Z]+ \/v2\/\S+) HTTP\/1\.1" \d{3} /g)]
+  return requests.map(([, request]) => request!)
 }

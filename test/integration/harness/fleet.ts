@@ -292,11 +292,14 @@ export async function startFleet(
   return fleet
 }
 
-/** One fleet for all tests of a file (or of a `describe`): gives it once they run, and keeps its logs when one fails. */
-export function useFleet(options: FleetOptions = {}): () => Fleet {
+/**
+ * One fleet for all tests of a file (or of a `describe`): gives it once they run, and keeps its logs when one fails. Options
+ * that depend on what must be started first come of a function.
+ */
+export function useFleet(options: FleetOptions | (() => Promise<FleetOptions>) = {}): () => Fleet {
   let fleet: Fleet | undefined
   beforeAll(async () => {
-    fleet = await Fleet.start(options)
+    fleet = await Fleet.start(typeof options === 'function' ? await options() : options)
   }, startLimitMs)
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern that no fixture is asked for
   afterAll(async ({}, suite) => {

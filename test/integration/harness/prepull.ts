@@ -42,13 +42,15 @@ export class PrepullSite {
   readonly kube = new AdminKube(testPlace().kubeconfig)
   readonly config: Config
   catalogue: Catalogue | null = null
-  readonly #redis: Redis | undefined
+  readonly #redis: Redis | null
   readonly #nodes = new Set<string>()
+  /** Those of them for which the test keeps the lease. KWOK leaves a node alone whose lease another holds. */
+  readonly #beating = new Set<string>()
   readonly #replicas: PrepullReplica[] = []
   readonly #beats: NodeJS.Timeout
 
-  /** @param redis of the replicas that it makes by itself */
-  constructor(redis?: Redis, prepull: object = {}) {
+  /** @param redis of its replicas; null where those are a fleet's */
+  constructor(redis: Redis | null, prepull: object = {}) {
     this.#redis = redis
     this.config = configSchema.parse({
       installation: this.installation,
@@ -79,7 +81,10 @@ export class PrepullSite {
       metadata: { name, labels, ...(kwok && { annotations: { 'kwok.x-k8s.io/node': 'fake' } }) },
       spec: { taints: [{ key: place, effect: 'NoSchedule' }, ...taints], unschedulable: cordoned === true },
     })
-    if (!kwok) await this.#beatOf(name)
+    if (!kwok) {
+      this.#beating.add(name)
+      await this.#beatOf(name)
+    }
     const room = { cpu: '4', memory: '8Gi', pods: '100' }
     const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', lastHeartbeatTime: new Date().toISOString() }]
     if (!kwok) await this.tellOfNode(node, { conditions, allocatable: room, capacity: room })
@@ -96,6 +101,7 @@ export class PrepullSite {
 
   async removeNode(node: string): Promise<void> {
     this.#nodes.delete(this.name(node))
+    this.#beating.delete(this.name(node))
     await this.kube.delete('Node', this.name(node))
   }
 
@@ -115,7 +121,8 @@ export class PrepullSite {
   }
 
   async #newReplica(keyPrefix: string): Promise<PrepullReplica> {
-    const store = await Store.open(this.#redis!, keyPrefix)
+    if (!this.#redis) throw new Error('the replicas of this installation are a fleet’s')
+    const store = await Store.open(this.#redis, keyPrefix)
     const replica = new PrepullReplica(this, store, `replica-${this.#replicas.length + 1}`)
     this.#replicas.push(replica)
     return replica
@@ -171,7 +178,7 @@ export class PrepullSite {
   }
 
   async #beat(): Promise<void> {
-    await Promise.all([...this.#nodes].map(name => this.#beatOf(name)))
+    await Promise.all([...this.#beating].map(name => this.#beatOf(name)))
   }
 
   async #beatOf(name: string): Promise<void> {

@@ -1,0 +1,85 @@
+/** For tests of what replicas tell of images, and make labs of: an installation that prepulls onto nodes of its own. */
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, expect } from 'vitest'
+import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { PrepullsJson } from '../../../src/api/image-json.ts'
+import { type Fleet, useFleet } from './fleet.ts'
+import { PrepullSite, type TestNode } from './prepull.ts'
+import { eventually } from './world.ts'
+
+type Images = NonNullable<ConfigInput['images']>
+
+/** Each tag names an image of its own, but for aliases. */
+export const distinct = (tags: readonly string[], aliases: Readonly<Record<string, string>>) =>
+  new Map([...tags.map((tag): [string, string] => [tag, tag]), ...Object.entries(aliases)])
+
+/** Two replicas with a configuration of images, and nodes of their own. */
+export function useInstallation(nodes: Readonly<Record<string, TestNode>>, images: () => Promise<Images>) {
+  let site: PrepullSite | undefined
+  afterAll(() => site?.close())
+  const fleet = useFleet(async () => {
+    const made = new PrepullSite(null)
+    site = made
+    await Promise.all(Object.entries(nodes).map(([node, shape]) => made.addNode(node, shape)))
+    const { nodeSelector, tolerations } = made.config.lab
+    const config = { images: { prepull: { maxAtOnce: 10 }, ...(await images()) }, lab: { nodeSelector, tolerations } }
+    return { replicas: 2, installation: made.installation, config }
+  })
+  return { fleet, site: () => site! }
+}
+
+/** Waits until both replicas answer this. */
+export async function bothTell<Body>(
+  fleet: Fleet,
+  path: string,
+  due: Body,
+  part = (body: Body) => body,
+): Promise<void> {
+  let told: unknown[] = []
+  const isDue = async () => {
+    const answers = await Promise.all(fleet.urls.map(url => fleet.admin.at(url).request<Body>(path)))
+    told = answers.map(({ status, body }) => (status === 200 ? part(body) : body))
+    return told.every(body => isDeepStrictEqual(body, due))
+  }
+  await eventually(path, isDue, 30_000).catch(() => {})
+  for (const body of told) expect(body).toEqual(due)
+}
+
+/** Of nodes, only those of the installation: other tests have theirs on the same cluster. */
+export function prepullsAre(fleet: Fleet, site: PrepullSite, due: PrepullsJson): Promise<void> {
+  const ours = ({ nodes, ...rest }: PrepullsJson) => ({
+    ...rest,
+    nodes: nodes.filter(({ name }) => name.startsWith(site.name(''))),
+  })
+  return bothTell(fleet, 'prepulls', due, ours)
+}
+
+/** Makes a lab; gives the image that its pod pulls. */
+export async function pulledFor(fleet: Fleet, options: object): Promise<string> {
+  const user = fleet.user()
+  const { status, body } = await user.create({ size: 'small', ...options })
+  expect(status, JSON.stringify(body)).toBe(303)
+  const pod = await eventually('the pod', () => fleet.world.podOf(user.username))
+  return pod.spec.containers[0].image
+}
+
+/** The references that the form has, as radio buttons and in its menu. */
+export async function formOf(fleet: Fleet): Promise<{ radios: string[]; menu: string[] }> {
+  const user = fleet.user()
+  const { body } = await user.request<string>(`lab-form/${user.username}`)
+  const valuesOf = (before: string) => [...body.matchAll(new RegExp(`${before} value="([^"]+)"`, 'g'))].map(m => m[1]!)
+  return { radios: valuesOf('name="image_list"'), menu: valuesOf('<option') }
+}
+
+/** The image is not to be had any more; whoever saw it in the form is told by which option they named it. */
+export async function expectVanished(fleet: Fleet, options: { readonly [option: string]: string }, tag: string) {
+  const { status, body } = await fleet.user().create({ size: 'small', ...options })
+  expect(status).toBe(422)
+  expect(body.detail[0]).toMatchObject({
+    loc: ['body', 'options', Object.keys(options).at(-1)],
+    msg: expect.stringContaining(tag),
+  })
+}
+
+/** As a form posts what was chosen in its menu. */
+export const fromMenu = (reference: string) => ({ image_list: 'use_image_from_dropdown', image_dropdown: reference })
