@@ -14,11 +14,14 @@ import { createImageSource, type ImageSourceParts } from '../../src/images/creat
 import { json, LocalServer } from '../../src/images/testing/server.ts'
 import { dockerConfig, passwordOf } from '../../src/images/testing/source.ts'
 import { makeCertificate } from '../../src/kube/testing/server.ts'
-import { hasDockerRegistry, type RegistrySettings, startDockerRegistry } from './harness/docker-registry.ts'
+import {
+  hasDockerRegistry,
+  type RegistrySettings,
+  startDockerRegistry,
+  withPassword,
+} from './harness/docker-registry.ts'
 
 const repository = 'team/lab'
-/** Of the password secret-of-ada, by bcrypt. */
-const users = 'ada:$2b$05$abcdefghijklmnopqrstuu5h.nhmsAZIXdJeYlFUwqB2sotrz5yfS\n'
 const tags = Array.from({ length: 30 }, (_, index) => `w_2026_${String(index + 1).padStart(2, '0')}`)
 
 let work: string
@@ -84,7 +87,7 @@ describe.skipIf(!hasDockerRegistry)('a real registry', () => {
   })
 
   test('that asks for a password', async () => {
-    const address = await filled(file => ({ auth: { htpasswd: { realm: 'box', path: file('users', users) } } }))
+    const address = await filled(withPassword)
     const right = dockerConfig(address, passwordOf('ada', 'secret-of-ada'))
     await expectWhole(sourceOf(address, { credentials: async () => right }))
     const wrong = dockerConfig(address, passwordOf('ada', 'secret-of-eve'))

@@ -24,6 +24,14 @@ export const hasDockerRegistry = findProgram(name) !== null
 /** Parts of its configuration file, by the paths of files that are written for it. */
 export type RegistrySettings = (file: (name: string, text: string) => string) => object
 
+/** Of the password secret-of-ada, by bcrypt. */
+const users = 'ada:$2b$05$abcdefghijklmnopqrstuu5h.nhmsAZIXdJeYlFUwqB2sotrz5yfS\n'
+
+/** It answers ada with the password secret-of-ada, and nobody else. */
+export const withPassword: RegistrySettings = file => ({
+  auth: { htpasswd: { realm: 'box', path: file('users', users) } },
+})
+
 /** @param host an address of this machine */
 export async function startDockerRegistry(settings: RegistrySettings = () => ({}), host = '127.0.0.1') {
   const stateDir = mkdtempSync(join(tmpdir(), 'skylab-registry-'))
@@ -60,6 +68,21 @@ export async function startDockerRegistry(settings: RegistrySettings = () => ({}
     throw error
   }
 }
+
+/** The file of a blob, in a registry with a storage of its own. */
+export function blobFile({ stateDir }: RealRegistry, digest: string): string {
+  const hex = hexOf(digest)
+  return join(stateDir, storedFiles, 'blobs', 'sha256', hex.slice(0, 2), hex, 'data')
+}
+
+/** The file by which a repository knows a manifest. Without it the tags are listed, and name nothing. */
+export function manifestFile({ stateDir }: RealRegistry, repository: string, digest: string): string {
+  const revisions = join(stateDir, storedFiles, 'repositories', repository, '_manifests', 'revisions')
+  return join(revisions, 'sha256', hexOf(digest), 'link')
+}
+
+const storedFiles = join('storage', 'docker', 'registry', 'v2')
+const hexOf = (digest: string) => digest.replace('sha256:', '')
 
 /** One with TLS says so to who speaks without: 400. One with passwords says 401. */
 async function answers(address: string): Promise<boolean> {

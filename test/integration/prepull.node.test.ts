@@ -1,0 +1,174 @@
+/** Prepulling by a real kubelet from a real registry: an image that can be had, and one that cannot. */
+import { randomUUID } from 'node:crypto'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, type TestContext, test } from 'vitest'
+import { run } from '../../box/command.ts'
+import { nodeName } from '../../box/credentials.ts'
+import { blobPath, writeLayout } from '../../box/image/layout.ts'
+import { copyPrograms } from '../../box/image/programs.ts'
+import { pushLayout } from '../../box/image/push.ts'
+import { containerdSocket } from '../../box/node-runtime.ts'
+import { clusterFolder } from '../../box/teardown.ts'
+import type { ImagesJson, PrepullsJson } from '../../src/api/image-json.ts'
+import { prepullLabel } from '../../src/images/pull-set.ts'
+import { fromMenu } from '../../src/images/reference.ts'
+import { blobFile, manifestFile, type RealRegistry, startDockerRegistry } from './harness/docker-registry.ts'
+import { type Fleet, startFleet } from './harness/fleet.ts'
+import { AdminKube } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { eventually } from './harness/world.ts'
+
+const repository = 'team/lab'
+/** The controller's own. */
+const namespace = 'skylab'
+/** With the kubelet's own pauses. */
+const pullLimitMs = 30_000
+
+interface Pushed {
+  readonly tag: string
+  readonly reference: string
+  readonly digest: string
+  /** The file of its one layer in the registry. */
+  readonly layer: string
+}
+
+/** An image with a shell and a layer of its own, which no node can have. */
+async function push(registry: RealRegistry, tag: string): Promise<Pushed> {
+  const folder = join(registry.stateDir, tag)
+  const [rootfs, layout] = [join(folder, 'rootfs'), join(folder, 'layout')]
+  await copyPrograms(rootfs, { sh: '/bin/sh', sleep: '/bin/sleep' })
+  await writeFile(join(rootfs, 'name'), `${tag} ${randomUUID()}\n`)
+  await writeLayout({ rootfs, out: layout, name: 'lab', config: { Env: ['PATH=/bin'] } })
+  const digest = await pushLayout({ layout, registry: registry.address, repository, tags: [tag] })
+  const { layers } = JSON.parse(await readFile(blobPath(layout, digest), 'utf8'))
+  const layer = blobFile(registry, layers[0].digest)
+  return { tag, reference: `${registry.address}/${repository}:${tag}`, digest, layer }
+}
+
+const putAside = ({ layer }: Pushed) => rename(layer, `${layer}.aside`)
+const putBack = ({ layer }: Pushed) => rename(`${layer}.aside`, layer)
+
+/** Replicas that prepull; what they leave in the controller's namespace goes after them. */
+async function startPrepulling(context: TestContext, registry: RealRegistry, pins: string[]): Promise<Fleet> {
+  const installation = `p${randomUUID().slice(0, 8)}`
+  const admin = new AdminKube(testPlace().kubeconfig)
+  context.onTestFinished(async () => {
+    const sets = await pullObjects(admin, 'daemonsets', installation)
+    await Promise.all(sets.map(({ metadata }) => admin.delete('DaemonSet', metadata.name, namespace)))
+    admin.close()
+  })
+  const images = {
+    registry: registry.address,
+    docker: { repository },
+    refreshIntervalSeconds: 3600,
+    numReleases: 0,
+    numWeeklies: 1,
+    numDailies: 0,
+    pins,
+    prepull: { retrySeconds: 1 },
+  }
+  const lab = { command: ['/bin/sh', '-c', 'exec sleep 1000000'], startupProbe: 'none' as const }
+  return startFleet(context, { replicas: 2, installation, config: { images, lab } })
+}
+
+const paths = { daemonsets: '/apis/apps/v1', pods: '/api/v1' }
+
+/** What pulls, of one installation. */
+const pullObjects = (kube: AdminKube, kind: keyof typeof paths, installation: string) =>
+  kube.list(`${paths[kind]}/namespaces/${namespace}/${kind}`, `${prepullLabel}=${installation}`)
+
+/** An administrator's answer, once it is there and a test is after it. */
+async function answer<Body, Part>(fleet: Fleet, path: string, part: (body: Body) => Part, limitMs?: number) {
+  const ask = async () => {
+    const { status, body } = await fleet.admin.request<Body>(path)
+    return status === 200 ? part(body) : null
+  }
+  return eventually(`what is wanted of ${path}`, ask, limitMs)
+}
+
+/** How an image is pending, once it is so with words that are wanted. */
+const pendingWith = (fleet: Fleet, { tag }: Pushed, words: RegExp) =>
+  answer(
+    fleet,
+    'prepulls',
+    ({ images }: PrepullsJson) => images.pending.find(image => image.tag === tag && words.test(image.error ?? '')),
+    pullLimitMs,
+  )
+
+const prepulled = (fleet: Fleet, { tag }: Pushed) =>
+  answer(
+    fleet,
+    'prepulls',
+    ({ images }: PrepullsJson) => images.prepulled.find(image => image.tag === tag),
+    pullLimitMs,
+  )
+
+const weeklyOf = (fleet: Fleet) => answer(fleet, 'images', (images: ImagesJson) => images['latest-weekly'])
+
+/** Values of the radio buttons that choose an image. */
+async function radios(fleet: Fleet): Promise<string[]> {
+  const user = fleet.as('admin')
+  const { body } = await user.request<string>(`lab-form/${user.username}`)
+  return [...body.matchAll(/type="radio" name="image_list" value="([^"]*)"/g)].map(([, value]) => value!)
+}
+
+/** What containerd itself calls the images that it has. */
+async function imagesOfNode(): Promise<string[]> {
+  const socket = containerdSocket(clusterFolder(testPlace().stateDir))
+  return (await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'ls', '-q'])).split('\n')
+}
+
+const nameOnNode = ({ reference, tag, digest }: Pushed) => `${reference.slice(0, -`:${tag}`.length)}@${digest}`
+
+/** Its events in words. */
+async function toldOfLab(fleet: Fleet): Promise<string> {
+  const user = fleet.user()
+  expect((await user.create({ image_type: 'latest-weekly', size: 'small' })).status).toBe(303)
+  const { outcome, events } = await user.follow()
+  expect(outcome).toBe('complete')
+  return events.map(({ data }) => data).join('\n')
+}
+
+test('an image that can be had is on the node before a lab asks for it, one that cannot is told with its reason', async context => {
+  const registry = await startDockerRegistry()
+  context.onTestFinished(() => registry.stop())
+  const recommended = await push(registry, 'recommended')
+  const weekly = await push(registry, 'w_2026_02')
+  const pinned = await push(registry, 'w_2026_01')
+  await Promise.all([weekly, pinned].map(putAside))
+  const fleet = await startPrepulling(context, registry, [pinned.tag])
+
+  // Neither has its layer in the registry.
+  for (const image of [weekly, pinned]) {
+    const { error, ...rest } = await pendingWith(fleet, image, /./)
+    const { tag, reference, digest } = image
+    expect(rest).toMatchObject({ tag, reference, digest, nodes: [], missing: [nodeName] })
+    expect(error).toMatch(/^node-1: The image cannot be pulled: it does not exist \(.*not found/s)
+  }
+  await prepulled(fleet, recommended)
+  expect(await weeklyOf(fleet)).toMatchObject({ tag: weekly.tag, digest: weekly.digest, prepulled: false })
+  expect(await radios(fleet)).not.toContain(weekly.reference)
+  expect(await imagesOfNode()).not.toContain(nameOnNode(weekly))
+
+  // Now one of them has, and of the other not even the manifest is there any more.
+  await putBack(weekly)
+  await rm(manifestFile(registry, repository, pinned.digest))
+  const now = await prepulled(fleet, weekly)
+  expect(now).toMatchObject({ reference: weekly.reference, digest: weekly.digest, nodes: [nodeName] })
+  expect(now).not.toHaveProperty('missing')
+  expect(await weeklyOf(fleet)).toMatchObject({ tag: weekly.tag, prepulled: true })
+  expect(await radios(fleet)).toEqual([recommended.reference, weekly.reference, fromMenu])
+  expect(await imagesOfNode()).toContain(nameOnNode(weekly))
+  const told = await toldOfLab(fleet)
+  expect(told).toMatch(/already present on machine/)
+  expect(told).not.toMatch(/Pulling/)
+
+  await pendingWith(fleet, pinned, /failed to resolve reference .*: not found/)
+  for (const kind of ['daemonsets', 'pods'] as const) {
+    const objects = () => pullObjects(fleet.world.kube, kind, fleet.installation)
+    await eventually(`no ${kind} that pull`, async () => (await objects()).length === 0)
+  }
+  const node = await answer(fleet, 'prepulls', ({ nodes }: PrepullsJson) => nodes.find(({ name }) => name === nodeName))
+  expect(node).toEqual({ name: nodeName, eligible: true, cached: [recommended.reference, weekly.reference] })
+}, 150_000)
