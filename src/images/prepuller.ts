@@ -195,12 +195,12 @@ export class Prepuller {
     const { kube, config, namespace, log } = this.#options
     const { image, nodes } = order
     try {
-      await kube.create(renderPullSet({ config, namespace, image, nodes, begunMs }), this.#call())
+      await kube.create(renderPullSet({ config, namespace, image, nodes, begunMs }), this.#call('create'))
       log.info({ image: image.reference, digest: image.digest, nodes: nodes.length }, 'an image is pulled onto nodes')
     } catch (error) {
       if (!isAlreadyExists(error)) throw error
       // Ours, made by a reply that was lost or by another replica, and not seen yet.
-      const standing = await kube.get(this.#ref(order.name), this.#call())
+      const standing = await kube.get(this.#ref(order.name), this.#call('get'))
       if (standing) await this.#restrict(projectPullSet(standing), order)
     }
   }
@@ -213,12 +213,13 @@ export class Prepuller {
       if (current.deleting || order.nodes.every(node => current.nodes.includes(node))) return
       try {
         const { uid, resourceVersion } = current
-        await kube.patch({ ...this.#ref(set.name), uid, resourceVersion }, renderPullNodes(order.nodes), this.#call())
+        const extended = { ...this.#ref(set.name), uid, resourceVersion }
+        await kube.patch(extended, renderPullNodes(order.nodes), this.#call('patch'))
         log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
         return
       } catch (error) {
         if (!(error instanceof KubeError && error.status === 409) || conflicts >= maxConflicts) throw error
-        const standing = await kube.get(this.#ref(set.name), this.#call())
+        const standing = await kube.get(this.#ref(set.name), this.#call('get'))
         if (!standing) return
         current = projectPullSet(standing)
       }
@@ -226,14 +227,15 @@ export class Prepuller {
   }
 
   async #remove({ name, uid }: PullSet): Promise<void> {
-    await this.#options.kube.delete({ ...this.#ref(name), uid }, { ...this.#call(), propagation: 'Background' })
+    await this.#options.kube.delete({ ...this.#ref(name), uid }, { ...this.#call('delete'), propagation: 'Background' })
   }
 
   #ref(name: string) {
     return { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace: this.#options.namespace, name }
   }
 
-  #call() {
-    return { agent: 'prepull', signal: this.#closed.signal }
+  #call(verb: string) {
+    const pass = (place: string) => this.#options.failpoint(`prepull.${verb}.${place}`)
+    return { agent: 'prepull', signal: this.#closed.signal, failpoint: pass }
   }
 }
