@@ -248,7 +248,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   const catalogues = new StoredCatalogues(store.imageStore)
   const refresher = new Refresher({
     ...base,
-    ...{ images, source: imageSource, store: store.imageStore, catalogues, leases },
+    ...{ images, source: imageSource, store: store.imageStore, catalogues, leases, failpoint },
   })
   catalogues.onMissing = () => refresher.look()
   store.bell.on(({ what }) => {

@@ -193,12 +193,12 @@ export class Prepuller {
     const { kube, config, namespace, log } = this.#options
     const { image, nodes } = order
     try {
-      await kube.create(renderPullSet({ config, namespace, image, nodes, begunMs }), this.#call())
+      await kube.create(renderPullSet({ config, namespace, image, nodes, begunMs }), this.#call('create'))
       log.info({ image: image.reference, digest: image.digest, nodes: nodes.length }, 'an image is pulled onto nodes')
     } catch (error) {
       if (!isAlreadyExists(error)) throw error
       // Ours, made by a reply that was lost or by another replica, and not seen yet.
-      const standing = await kube.get(this.#ref(order.name), this.#call())
+      const standing = await kube.get(this.#ref(order.name), this.#call('get'))
       if (standing) await this.#restrict(projectPullSet(standing), order)
     }
   }
@@ -208,11 +208,11 @@ export class Prepuller {
     const { kube, log } = this.#options
     if (deleting || order.nodes.every(node => nodes.includes(node))) return
     try {
-      await kube.patch({ ...this.#ref(name), uid }, renderPullNodes(order.nodes), this.#call())
+      await kube.patch({ ...this.#ref(name), uid }, renderPullNodes(order.nodes), this.#call('patch'))
       log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
     } catch (error) {
       // Another one of its name: that is for the next look.
-      const standing = error instanceof KubeError ? await kube.get(this.#ref(name), this.#call()) : undefined
+      const standing = error instanceof KubeError ? await kube.get(this.#ref(name), this.#call('get')) : undefined
       if (standing && standing.metadata.uid !== uid) return
       if (error instanceof KubeError && error.status === 409) throw new RetryLater(error.message)
       throw error
@@ -220,14 +220,15 @@ export class Prepuller {
   }
 
   async #remove({ name, uid }: PullSet): Promise<void> {
-    await this.#options.kube.delete({ ...this.#ref(name), uid }, { ...this.#call(), propagation: 'Background' })
+    await this.#options.kube.delete({ ...this.#ref(name), uid }, { ...this.#call('delete'), propagation: 'Background' })
   }
 
   #ref(name: string) {
     return { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace: this.#options.namespace, name }
   }
 
-  #call() {
-    return { agent: 'prepull', signal: this.#closed.signal }
+  #call(verb: string) {
+    const pass = (place: string) => this.#options.failpoint(`prepull.${verb}.${place}`)
+    return { agent: 'prepull', signal: this.#closed.signal, failpoint: pass }
   }
 }

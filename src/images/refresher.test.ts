@@ -101,7 +101,8 @@ function replica(name: string) {
     },
   }
   const catalogues = new StoredCatalogues(redis)
-  const refresher = new Refresher({ images, source, store: redis, catalogues, leases, clock, log, metrics })
+  const parts = { images, source, store: redis, catalogues, leases, clock, log, metrics }
+  const refresher = new Refresher({ ...parts, failpoint: () => {} })
   running.push(refresher)
   const observed = async (result: 'done' | 'failed') => {
     const { values } = await metrics.catalogueRefreshDuration.get()

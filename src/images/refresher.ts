@@ -27,6 +27,7 @@ export interface RefresherParts {
     warn(fields: object, message: string): void
   }
   readonly metrics: Pick<Metrics, 'catalogueRefreshDuration'>
+  readonly failpoint: (place: string) => void | Promise<void>
 }
 
 /** From an attempt in vain to the next, while there is no catalogue at all; and where Redis does not answer. */
@@ -112,7 +113,7 @@ export class Refresher {
 
   /** @returns false where the lease went to another meanwhile */
   async #refresh(token: string): Promise<boolean> {
-    const { clock, metrics, store } = this.#parts
+    const { clock, metrics, store, failpoint } = this.#parts
     const begunMs = clock.monotonicMs()
     let result: 'done' | 'failed' = 'failed'
     try {
@@ -122,7 +123,9 @@ export class Refresher {
         body: encodeCatalogue(read.catalogue),
         digests: await this.#told(read),
       }
+      await failpoint('catalogue.read')
       const written = await store.end(token, found)
+      await failpoint('catalogue.written')
       if (found && written) result = 'done'
       return written
     } finally {

@@ -1,7 +1,11 @@
 /** A lab with everything configured at once: what holds of each of its objects. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
+import type { KubeObject } from '../domain.ts'
+import { renderPullSet } from '../images/pull-set.ts'
+import { image } from '../images/testing/cluster.ts'
 import { createSteps } from '../ops/create.ts'
 import { asObject, asObjects } from './json.ts'
 import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
@@ -9,7 +13,15 @@ import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
 if (!('value' in example)) throw new Error('docs/examples/lab.yaml is no YAML')
 const { lab } = example.value as { lab: ExampleLab }
-const plan = renderEverything(lab, { application: 'our-labs' })
+const changes = { application: 'our-labs' }
+const plan = renderEverything(lab, changes)
+
+/** What labs' images are pulled by, and the pods that it makes. */
+const pullSet = renderPullSet({
+  config: configSchema.parse({ lab: { ...lab, ...changes } }),
+  ...{ namespace: 'skylab', image: image('w_2026_01'), nodes: ['one'], begunMs: 1 },
+})
+const pullPod = asObject(asObject(pullSet.spec).template) as Pick<KubeObject, 'metadata'>
 
 it('is all of these, the pod last', () => {
   expect(all(plan).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
@@ -30,18 +42,25 @@ it('is all of these, the pod last', () => {
   ])
 })
 
-it('bears on each object what Argo CD shows it by, and whose it is', () => {
-  for (const { metadata } of all(plan)) {
+it('bears on each object what Argo CD shows it by, and so does what pulls its image', () => {
+  const made = [...all(plan), pullSet, pullPod]
+  expect(made.length).toBe(14 + 2)
+  for (const { metadata } of made) {
     expect(metadata.labels).toMatchObject({
-      'skylab/installation': 'skylab',
       'app.kubernetes.io/managed-by': 'skylab',
       'argocd.argoproj.io/instance': 'our-labs',
     })
     expect(metadata.annotations).toMatchObject({
-      'skylab/user': 'rra',
       'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
       'argocd.argoproj.io/sync-options': 'Prune=false',
     })
+  }
+})
+
+it('says on each object whose it is', () => {
+  for (const { metadata } of all(plan)) {
+    expect(metadata.labels).toMatchObject({ 'skylab/installation': 'skylab' })
+    expect(metadata.annotations).toMatchObject({ 'skylab/user': 'rra' })
   }
 })
 

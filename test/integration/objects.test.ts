@@ -1,12 +1,15 @@
 /** What a lab is made of in the cluster, and by which requests: the API server's audit log tells. */
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { labels } from '../../src/labs/names.ts'
 import type { AuditedRequest } from './harness/audit.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
+import { Furniture } from './harness/furniture.ts'
 import { testPlace } from './harness/place.ts'
 
 const fleet = useFleet({ replicas: 2 })
+
+const tell = ({ verb, resource, name }: AuditedRequest) => `${verb} ${resource} ${name}`
 
 async function create(user: Client): Promise<number> {
   expect((await user.create()).status).toBe(303)
@@ -68,7 +71,6 @@ test.concurrent('an undisturbed life is one write per object, two deletes, and n
   const user = fleet().user()
   const [created, deleted] = [await create(user), await remove(user)]
   const requests = await fleet().audit.requestsOf(fleet().namespace(user.username))
-  const tell = ({ verb, resource, name }: AuditedRequest) => `${verb} ${resource} ${name}`
   const lab = `nb-${user.username}`
   expect(requests.filter(({ op }) => op === created).map(tell)).toEqual([
     `create namespaces ${fleet().namespace(user.username)}`,
@@ -96,4 +98,42 @@ test.concurrent('requests are those of the ServiceAccount, and name replica, ope
   expect(new Set(requests.map(request => request.op))).toEqual(new Set([op]))
   expect(new Set(requests.map(({ claim }) => claim))).toEqual(new Set([1]))
   for (const { replica } of requests) expect(replica).toMatch(/^replica-[12]$/)
+})
+
+describe('of everything that can be configured', () => {
+  const furniture = new Furniture()
+  const count = 5
+  beforeAll(() => furniture.make(count))
+  afterAll(() => furniture.remove())
+  const furnished = useFleet({ replicas: 2, furniture })
+  const requestsOf = (user: Client) => furnished().audit.requestsOf(furnished().namespace(user.username))
+
+  test('labs are one write per object too, and what they are given is read once for all', async () => {
+    const users = Array.from({ length: count }, () => furnished().user())
+    const url = furnished().url(0)
+    await Promise.all(users.map(user => create(user.at(url))))
+    for (const user of users) {
+      // A quota that is not counted yet refuses the pod, and that passes.
+      const all = await requestsOf(user)
+      const refused = all.filter(({ code, message }) => code === 403 && message.includes('status unknown for quota'))
+      expect(refused.length).toBeLessThanOrEqual(2)
+      const requests = refused.length === 0 ? all : all.filter(({ code, verb }) => code < 300 && verb !== 'get')
+      const lab = `nb-${user.username}`
+      expect(requests.map(tell)).toEqual([
+        `create namespaces ${furnished().namespace(user.username)}`,
+        ...['env', 'nss', 'provision', 'docs', 'motd'].map(what => `create configmaps ${lab}-${what}`),
+        `create secrets ${lab}`,
+        ...['env', 'pull'].map(what => `create secrets ${lab}-${what}`),
+        `create persistentvolumeclaims ${lab}-scratch`,
+        ...['resourcequotas', 'networkpolicies', 'services', 'pods'].map(resource => `create ${resource} ${lab}`),
+      ])
+    }
+    const reads = (await furnished().audit.all()).filter(({ name }) => name.startsWith(furniture.name))
+    const ofLabs = reads.filter(({ userAgent }) => /^skylab\//.test(userAgent) && !userAgent.includes('images'))
+    expect(ofLabs.map(tell).sort()).toEqual([
+      `get configmaps ${furniture.name}-docs`,
+      `get secrets ${furniture.name}-files`,
+      `get secrets ${furniture.name}-pull`,
+    ])
+  })
 })

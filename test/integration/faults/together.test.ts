@@ -1,5 +1,6 @@
 /** Faults in which nothing is timed to the second: all at once, each with a fleet of its own; what takes longest begins. */
 import './poison.cases.ts'
+import './prepulling.cases.ts'
 import './sealing.cases.ts'
 import './lost-reply.cases.ts'
 import './conflicts.cases.ts'

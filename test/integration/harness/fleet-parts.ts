@@ -15,6 +15,7 @@ import type { Terms } from './check/evidence.ts'
 import type { Credentials } from './client.ts'
 import { sourceWithout } from './controlled.ts'
 import { controlVariable } from './controls.ts'
+import type { Furniture } from './furniture.ts'
 import { testPlace } from './place.ts'
 import { startTestRedis } from './redis.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
@@ -30,6 +31,8 @@ export interface FleetOptions {
   readonly replicas?: number
   /** Changes to the configuration, block by block. */
   readonly config?: ConfigInput
+  /** Gives labs everything that can be configured, and users a quota. It is made before the first lab is asked for. */
+  readonly furniture?: Furniture
   /** Of the fleet's own Redis. */
   readonly redis?: Pick<RedisOptions, 'aof' | 'wrongClock'>
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
@@ -116,7 +119,7 @@ export const configFile = (stateDir: string, index: number) => join(stateDir, `r
 
 function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }: Servers): ConfigInput {
   const { images, labsOnKwok } = testPlace()
-  const { config = {}, installation = name, namespacePrefix = name } = options
+  const { config = {}, installation = name, namespacePrefix = name, furniture } = options
   const overrides: ConfigInput = {
     logLevel: 'debug',
     installation,
@@ -128,14 +131,15 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
   return {
     ...made,
     redis: { keyPrefix: 'skylab', ...made.redis },
-    lab: { namespacePrefix, terminationGraceSeconds: 1, ...made.lab },
+    lab: { namespacePrefix, terminationGraceSeconds: 1, ...furniture?.lab, ...made.lab },
+    kubernetes: { ...(furniture && { namespace: furniture.namespace }), ...made.kubernetes },
     // All fleets share the nodes: who tests prepulling asks for it.
     images: { prepull: { enabled: false }, ...made.images },
   }
 }
 
-function usersFor({ users = 40, people = {} }: FleetOptions): UserRecord[] {
-  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1))
+function usersFor({ users = 40, people = {}, furniture }: FleetOptions): UserRecord[] {
+  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1, furniture?.user))
   const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
   const scopes = ['exec:notebook', 'admin:jupyterlab']
   // Apart from each other: what the judge asks counts for none of the administrator's bounds.

@@ -103,6 +103,11 @@ export class Fleet {
     }
   }
 
+  /** Whether labs have everything that can be configured. */
+  get isFurnished(): boolean {
+    return this.#options.furniture !== undefined
+  }
+
   get size(): number {
     return this.#ports.length
   }

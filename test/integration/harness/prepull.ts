@@ -1,6 +1,7 @@
 /** For tests of prepulling: nodes whose kubelet is the test, and replicas that do nothing but prepull. */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from '../../../box/redis.ts'
+import type { ConfigInput } from '../../../box/stack-config.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { type Config, configSchema } from '../../../src/config/schema.ts'
 import type { KubeObject } from '../../../src/domain.ts'
@@ -36,9 +37,16 @@ export interface TestNode {
   readonly images?: readonly (readonly string[])[]
 }
 
+/** By which labs, and so images, come to the nodes of an installation alone. */
+export const placement = (installation: string) =>
+  ({
+    nodeSelector: { [place]: installation },
+    tolerations: [{ key: place, operator: 'Exists' }],
+  }) satisfies ConfigInput['lab']
+
 /** An installation that prepulls onto nodes of its own. */
 export class PrepullSite {
-  readonly installation = `p${randomBytes(4).toString('hex')}`
+  readonly installation: string
   readonly kube = new AdminKube(testPlace().kubeconfig)
   readonly config: Config
   catalogue: Catalogue | null = null
@@ -50,12 +58,13 @@ export class PrepullSite {
   readonly #beats: NodeJS.Timeout
 
   /** @param redis of its replicas; null where those are a fleet's */
-  constructor(redis: Redis | null, prepull: object = {}) {
+  constructor(redis: Redis | null, prepull: object = {}, installation = `p${randomBytes(4).toString('hex')}`) {
+    this.installation = installation
     this.#redis = redis
     this.config = configSchema.parse({
       installation: this.installation,
       images: { registry: 'registry.example.org', docker: { repository: 'some/lab' }, prepull },
-      lab: { nodeSelector: { [place]: this.installation }, tolerations: [{ key: place, operator: 'Exists' }] },
+      lab: placement(installation),
       engine: { leaseTtlMs: 3000, scanIntervalMs: 300 },
     })
     this.#beats = setInterval(() => void this.#beat().catch(() => {}), beatMs)

@@ -1,0 +1,173 @@
+/**
+ * Whoever reads the registry, or prepulls, is killed or stopped at each of its steps, and Redis is emptied amid a pull:
+ * every image gets onto every node by one DaemonSet, and of a catalogue that empties nothing is left.
+ */
+import { randomBytes } from 'node:crypto'
+import { expect } from 'vitest'
+import { pullSetName } from '../../../src/images/pull-set.ts'
+import { FakeRegistry } from '../../../src/images/testing/registry.ts'
+import { attack, type Fight } from '../harness/attack.ts'
+import type { Fleet } from '../harness/fleet.ts'
+import { PrepullSite, placement } from '../harness/prepull.ts'
+import { eventually } from '../harness/world.ts'
+import { isWhole } from './points.ts'
+
+const nodes = ['a', 'b']
+/** From a blow until all know of the pull: a take-over, a reading of the registry, a pull. */
+const convergeMs = 30_000
+
+type Effect = 'kill' | 'stop'
+
+const places = [
+  ...['catalogue.read', 'catalogue.written', 'prepull.recorded', 'prepull.acted'],
+  ...['create', 'delete'].flatMap(verb => ['before-send', 'after-send'].map(place => `prepull.${verb}.${place}`)),
+]
+
+function blows(): [Effect, string][] {
+  if (!isWhole) {
+    return [
+      ['kill', 'prepull.create.after-send'],
+      ['stop', 'prepull.recorded'],
+    ]
+  }
+  return places.flatMap((place): [Effect, string][] => [
+    ['kill', place],
+    ['stop', place],
+  ])
+}
+
+interface PrepullsAnswer {
+  readonly images: Readonly<Record<'prepulled' | 'pending', readonly { readonly tag: string }[]>>
+}
+
+class Story {
+  readonly fight: Fight
+  readonly fleet: Fleet
+  readonly registry: FakeRegistry
+  readonly site: PrepullSite
+  /** How many DaemonSets there may be of each image, by their name. */
+  readonly allowed = new Map<string, number>()
+
+  constructor(fight: Fight, fleet: Fleet, registry: FakeRegistry) {
+    this.fight = fight
+    this.fleet = fleet
+    this.registry = registry
+    this.site = new PrepullSite(fleet.redis, {}, fleet.installation)
+  }
+
+  /** A newer image, which takes the place of the one before; gives its tag. */
+  publish(allowed = 1): string {
+    const tag = `w_2026_${String(this.allowed.size + 1).padStart(2, '0')}`
+    const digest = this.registry.push(tag, 1000 + this.allowed.size)
+    const reference = `${this.registry.server.host}/${this.registry.repository}:${tag}`
+    this.allowed.set(pullSetName(this.fleet.installation, { reference, digest }), allowed)
+    return tag
+  }
+
+  /** The kubelets have pulled it, wherever a pod asks for it. */
+  pull(tag: string): Promise<unknown> {
+    return Promise.all(nodes.map(node => this.site.pulls(tag, node)))
+  }
+
+  /** Each replica that works says that these images are on all nodes, and no other is to be; nothing pulls any more. */
+  async settled(...tags: readonly string[]): Promise<void> {
+    const due = JSON.stringify([tags, []])
+    const isTold = async (index: number) => {
+      const { status, body } = await this.fleet.admin.at(this.fleet.url(index)).request<PrepullsAnswer>('prepulls')
+      if (status !== 200) return false
+      const { prepulled, pending } = body.images
+      return JSON.stringify([prepulled, pending].map(states => states.map(({ tag }) => tag))) === due
+    }
+    const isSettled = async () => {
+      if ((await this.site.sets()).length > 0) return false
+      return (await Promise.all(this.fleet.working().map(isTold))).every(Boolean)
+    }
+    await eventually(`${due} is told everywhere`, isSettled, convergeMs)
+  }
+
+  async strike(effect: Effect, place: string): Promise<void> {
+    // What was about to be sent when its sender was stopped is sent all the same: nodes have the image by then.
+    const slips = effect === 'stop' && /^prepull\.(recorded|create\.before-send)$/.test(place)
+    this.fight.injected()
+    const tag = this.publish(slips ? 2 : 1)
+    const arm = this.fleet.arm(place, effect)
+    const pulled = this.pull(tag)
+    pulled.catch(() => {})
+    const index = this.fleet.indexOf((await arm.landed()).replica)
+    this.fight.landed()
+    const struckAtMs = performance.now()
+    if (effect === 'kill') await this.fleet.start(index)
+    await pulled
+    await this.settled(tag)
+    this.fight.took(performance.now() - struckAtMs)
+    if (effect === 'kill') return
+    await this.fleet.kill(index, 'SIGCONT')
+    await this.settled(tag)
+  }
+
+  /** Redis loses all when a DaemonSet was just made. */
+  async empty(): Promise<void> {
+    this.fight.injected()
+    const tag = this.publish()
+    const arm = this.fleet.arm('prepull.create.after-send', 'hold')
+    await arm.landed()
+    this.fight.landed()
+    await this.fleet.world.redis.flushall()
+    arm.release()
+    await this.pull(tag)
+    await this.settled(tag)
+  }
+
+  /** There is no image any more while one is pulled, and whoever takes the pull back is killed. */
+  async endCatalogue(): Promise<void> {
+    const { fleet, site, registry } = this
+    this.publish()
+    await eventually('a DaemonSet', async () => (await site.sets()).length > 0)
+    this.fight.injected()
+    const arm = fleet.arm('prepull.delete.before-send', 'kill')
+    registry.tags = []
+    const index = fleet.indexOf((await arm.landed()).replica)
+    this.fight.landed()
+    await fleet.start(index)
+    await this.settled()
+    await eventually('the pods are gone', async () => (await site.pods()).length === 0)
+    const { keys, redis } = fleet.world
+    expect(await redis.exists(keys.prepulled, keys.prepullFailures)).toBe(0)
+  }
+
+  /** By the audit log. */
+  async expectMadeOnce(): Promise<void> {
+    const made = (await this.fleet.audit.all()).filter(
+      ({ verb, resource, code, name }) =>
+        verb === 'create' && resource === 'daemonsets' && code < 300 && this.allowed.has(name),
+    )
+    const counts = Map.groupBy(made, ({ name }) => name)
+    for (const [name, allowed] of this.allowed) {
+      const count = counts.get(name)?.length ?? 0
+      if (count < 1 || count > allowed) this.fight.violation(`the DaemonSet ${name} was made ${count} times`)
+    }
+    this.fight.figure('daemonsets', made.length)
+  }
+}
+
+async function prepull(fight: Fight): Promise<void> {
+  const registry = await FakeRegistry.start()
+  fight.context.onTestFinished(() => registry.server.stop())
+  const installation = `p${randomBytes(4).toString('hex')}`
+  const images = {
+    ...{ registry: registry.server.host, docker: { repository: registry.repository } },
+    ...{ numReleases: 0, numWeeklies: 1, numDailies: 0, refreshIntervalSeconds: 1, prepull: {} },
+  }
+  const kubernetes = { namespace: 'skylab' }
+  const fleet = await fight.fleet({ installation, config: { images, kubernetes, lab: placement(installation) } })
+  fleet.expects({ redisLoss: true })
+  const story = new Story(fight, fleet, registry)
+  fight.context.onTestFinished(() => story.site.close())
+  await Promise.all(nodes.map(node => story.site.addNode(node)))
+  for (const [effect, place] of blows()) await story.strike(effect, place)
+  await story.empty()
+  await story.endCatalogue()
+  await story.expectMadeOnce()
+}
+
+attack('T25 prepulling, struck at each step', prepull, { concurrent: true, limitMs: isWhole ? 480_000 : 150_000 })
