@@ -80,6 +80,6 @@ test('a tag that moved is pulled again', async () => {
   // Without its records it lacks the old one too, until the registry was read.
   const lacks = (told: Told) => missing(told) === `${a} ${b}` && told.images.pending[0]!.digest === moved
   await everywhere('that a and b lack what it is now', lacks)
-  for (const node of ['a', 'b']) await site.pulls('recommended', node)
+  for (const node of ['a', 'b']) await site.pulls(`recommended@${moved}`, node)
   await everywhere('that none lacks it', each => missing(each) === '')
 })

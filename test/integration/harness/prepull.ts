@@ -27,6 +27,8 @@ const place = 'skylab-test/prepull'
 const beatMs = 10_000
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
+const running = () => ({ state: { running: { startedAt: new Date().toISOString() } }, imageID: 'x' })
+
 export interface TestNode {
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: readonly object[]
@@ -165,13 +167,24 @@ export class PrepullSite {
       return facts?.node === this.name(node) && sets.some(({ uid }) => uid === facts.setUid)
     })
     if (!pod) return false
-    const containerStatuses = [{ name: 'pull', image: 'x', imageID: '', ready: false, restartCount: 0, ...container }]
-    await this.kube.patch('Pod', pod.metadata.name, namespace, { status: { containerStatuses, ...status } }, 'status')
+    await this.#tellOf(pod, container, status)
     return true
   }
 
+  /** Every pod that waits has its image. */
+  async pullAll(): Promise<void> {
+    const waiting = (await this.pods()).filter(pod => projectPullPod(pod)?.state === 'pulling')
+    // One that is removed meanwhile needs no word.
+    await Promise.all(waiting.map(pod => this.#tellOf(pod, running()).catch(() => {})))
+  }
+
+  async #tellOf({ metadata }: KubeObject, container: object, status: object = {}): Promise<void> {
+    const containerStatuses = [{ name: 'pull', image: 'x', imageID: '', ready: false, restartCount: 0, ...container }]
+    await this.kube.patch('Pod', metadata.name, namespace, { status: { containerStatuses, ...status } }, 'status')
+  }
+
   pulls(tag: string, node: string): Promise<void> {
-    return this.tell(tag, node, { state: { running: { startedAt: new Date().toISOString() } }, imageID: 'x' })
+    return this.tell(tag, node, running())
   }
 
   fails(tag: string, node: string, message: string, reason = 'ErrImagePull'): Promise<void> {
