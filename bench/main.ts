@@ -2,10 +2,11 @@
 
 import { runProgram } from '../box/program.ts'
 import { createProgress } from '../box/progress.ts'
+import { imagesBench } from './images.ts'
 import { readersBench } from './readers.ts'
 import { spawnBench } from './spawn.ts'
 
-const benches = { spawn: spawnBench, readers: readersBench }
+const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench }
 
 await runProgram(async signal => {
   const [name = '', ...args] = process.argv.slice(2)

@@ -1,0 +1,85 @@
+/** Repositories of many tags, of both kinds: what replicas are configured with, and what was asked of them. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ConfigInput } from '../box/stack-config.ts'
+import { FakeGoogle } from '../src/images/testing/google.ts'
+import { startDockerRegistry } from '../test/integration/harness/docker-registry.ts'
+import { dailiesFrom, weekliesFrom } from '../test/integration/harness/tags.ts'
+import { pushImages } from '../test/integration/harness/tiny-images.ts'
+
+export interface Repository {
+  readonly images: NonNullable<ConfigInput['images']>
+  /** Requests so far, but for those that filled it. */
+  requests(): number
+  /** The list of tags by nothing but fetch, page by page; gives how many came. */
+  list(): Promise<number>
+  close(): Promise<unknown>
+}
+
+/** Half of them weeklies, half dailies, and one of them recommended. */
+function tagsOf(count: number): { tags: string[]; recommended: string } {
+  const half = Math.floor((count - 1) / 2)
+  const tags = [...weekliesFrom(2026, 46, half), ...dailiesFrom('2026-11-20', count - 1 - half)]
+  return { tags, recommended: tags[1]! }
+}
+
+/** In Debian's docker-registry. */
+export async function dockerRepository(count: number): Promise<Repository> {
+  const registry = await startDockerRegistry()
+  try {
+    const repository = 'lsstsqre/sciplat-lab'
+    const { tags, recommended } = tagsOf(count)
+    const images = new Map([...tags.map((tag): [string, string] => [tag, tag]), ['recommended', recommended]])
+    await pushImages({ registry: registry.address, repository, images })
+    const first = `/v2/${repository}/tags/list?n=1000`
+    return {
+      images: { registry: registry.address, docker: { repository } },
+      requests: () => registry.asked().filter(line => /^(GET|HEAD) /.test(line)).length,
+      list: async () => {
+        let listed = 0
+        for (let path: string | undefined = first; path !== undefined; ) {
+          const answer: Response = await fetch(`http://${registry.address}${path}`)
+          const { tags } = (await answer.json()) as { tags: string[] }
+          listed += tags.length
+          path = /^<([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1]
+        }
+        return listed
+      },
+      close: () => registry.stop(),
+    }
+  } catch (error) {
+    await registry.stop()
+    throw error
+  }
+}
+
+/** In an Artifact Registry of this process. */
+export async function googleRepository(count: number, folder: string): Promise<Repository> {
+  const google = await FakeGoogle.start()
+  const { tags, recommended } = tagsOf(count)
+  google.images = tags.map((tag, number) => ({
+    uri: `us-central1-docker.pkg.dev/some-project/sciplat/sciplat-lab@sha256:${number.toString(16).padStart(64, '0')}`,
+    tags: tag === recommended ? [tag, 'recommended'] : [tag],
+    imageSizeBytes: String(4_000_000_000 + number),
+    mediaType: 'application/vnd.oci.image.manifest.v1+json',
+  }))
+  const credentialsFile = join(folder, 'google.json')
+  writeFileSync(credentialsFile, google.key(), { mode: 0o600 })
+  google.tokens.add('bench')
+  return {
+    images: { registry: 'us-central1-docker.pkg.dev', docker: undefined, gar: google.gar(), credentialsFile },
+    requests: () => google.server.asked.length,
+    list: async () => {
+      let listed = 0
+      for (let token: string | undefined = ''; token !== undefined; ) {
+        const url = `${google.server.url}${google.root}/dockerImages?pageSize=1000${token && `&pageToken=${token}`}`
+        const answer = await fetch(url, { headers: { authorization: 'Bearer bench' } })
+        const page = (await answer.json()) as { dockerImages: { tags: string[] }[]; nextPageToken?: string }
+        listed += page.dockerImages.reduce((sum, { tags }) => sum + tags.length, 0)
+        token = page.nextPageToken
+      }
+      return listed
+    },
+    close: () => google.server.stop(),
+  }
+}
