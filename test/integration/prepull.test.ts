@@ -157,6 +157,23 @@ test('an eviction for want of disk is a failure', async () => {
   expect(pending[0]!.error).toContain('Evicted: low on ephemeral-storage')
 })
 
+test('a node whose disk is full is left alone, and served when it has room again', async () => {
+  const site = await siteWith(['a', 'b'])
+  const replica = await site.replica()
+  await site.pulls('w_2026_01', 'b')
+  await until(replica, [], { w_2026_01: ['a'] })
+  await site.tellOfDisk('a', { full: true })
+  await until(replica, ['w_2026_01'])
+  await untilSets(site, 0)
+  const full = (await replica.status()).nodes.find(({ name }) => name === site.name('a'))
+  const comment = 'Labs do not tolerate its taint node.kubernetes.io/disk-pressure:NoSchedule'
+  expect(full).toEqual({ name: site.name('a'), eligible: false, comment, cached: [] })
+  await site.tellOfDisk('a', { full: false })
+  await site.pulls('w_2026_01', 'a')
+  await until(replica, ['w_2026_01'])
+  expect((await replica.status()).prepulled[0]!.nodes).toEqual(['a', 'b'].map(node => site.name(node)))
+})
+
 test('a pull that takes too long ends', async () => {
   const site = await siteWith(['a'], { timeoutSeconds: 1, retrySeconds: 600 })
   const replica = await site.replica()

@@ -97,13 +97,17 @@ export class PrepullSite {
       await this.#beatOf(name)
     }
     const room = { cpu: '4', memory: '8Gi', pods: '100' }
-    const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', lastHeartbeatTime: new Date().toISOString() }]
-    if (!kwok) await this.tellOfNode(node, { conditions, allocatable: room, capacity: room })
+    if (!kwok) await this.tellOfNode(node, { conditions: conditions(), allocatable: room, capacity: room })
     if (shape.images) await this.listImages(node, shape.images)
   }
 
   listImages(node: string, images: readonly (readonly string[])[]): Promise<void> {
     return this.tellOfNode(node, { images: images.map(names => ({ names, sizeBytes: 1000 })) })
+  }
+
+  /** What a kubelet tells of its disk; the cluster's own controller makes the taint of it. */
+  tellOfDisk(node: string, { full }: { readonly full: boolean }): Promise<void> {
+    return this.tellOfNode(node, { conditions: conditions(full) })
   }
 
   async tellOfNode(node: string, status: object): Promise<void> {
@@ -211,6 +215,14 @@ export class PrepullSite {
     if (status !== 404) return
     await this.kube.request('POST', leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec })
   }
+}
+
+function conditions(diskIsFull = false): object[] {
+  const common = { reason: 'Test', lastHeartbeatTime: new Date().toISOString() }
+  return [
+    { ...common, type: 'Ready', status: 'True' },
+    { ...common, type: 'DiskPressure', status: diskIsFull ? 'True' : 'False' },
+  ]
 }
 
 /** As much of a replica as prepulling takes, with the rights of the real one. */
