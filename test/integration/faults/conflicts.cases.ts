@@ -7,7 +7,7 @@ import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
-import { expectNothingLeft } from './wave.ts'
+import { expectNothingLeft, furnishedFleet } from './wave.ts'
 
 const finalizer = 'skylab.test/hold'
 
@@ -116,9 +116,9 @@ async function expectMade(scene: Scene, isAdopted: boolean, stood: KubeObject): 
 }
 
 /** One of each further kind, as an older creation's late write leaves it: made way for by its UID. */
-async function olderObject(fleet: Fleet, step: string, object: object): Promise<Scene> {
+async function olderObject(fleet: Fleet, step: string, object: object, suffix = ''): Promise<Scene> {
   const scene = await creating(fleet, step)
-  const metadata = { name: `nb-${scene.user.username}`, namespace: scene.namespace, labels: {} }
+  const metadata = { name: `nb-${scene.user.username}${suffix}`, namespace: scene.namespace, labels: {} }
   const marked = withOwnership({ ...object, metadata } as KubeObject, scene.op - 1, scene.namespaceUid!)
   await expectMade(scene, false, await put(scene, marked))
   return scene
@@ -143,7 +143,10 @@ async function awaitedObject(fleet: Fleet, opOf: (op: number) => number): Promis
 /** What an older creation's pod would be, in the newer one's namespace. */
 async function olderPod(scene: Scene): Promise<KubeObject> {
   const metadata = { name: `nb-${scene.user.username}`, namespace: scene.namespace }
-  const spec = { containers: [{ name: 'late', image: 'late' }], terminationGracePeriodSeconds: 0 }
+  // A quota takes no container that does not say what it needs.
+  const some = { cpu: 1, memory: '1Mi' }
+  const containers = [{ name: 'late', image: 'late', resources: { limits: some, requests: some } }]
+  const spec = { containers, terminationGracePeriodSeconds: 0 }
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, labels: {} }, spec }
   const account = () => scene.fleet.world.kube.get('ServiceAccount', 'default', scene.namespace)
   await eventually('the ServiceAccount of pods', account)
@@ -170,7 +173,7 @@ async function exchangedPod(fleet: Fleet): Promise<Scene> {
 async function exchangedNamespace(fleet: Fleet, newOne: (scene: Scene) => KubeObject): Promise<[Scene, KubeObject]> {
   const scene = await deleting(fleet, 'namespace')
   await fleet.world.kube.delete('Namespace', scene.namespace)
-  await eventually('the namespace is gone', async () => !(await fleet.world.namespaceOf(scene.user.username)), 30_000)
+  await eventually('the namespace is gone', async () => !(await fleet.world.namespaceOf(scene.user.username)), 60_000)
   const stood = await put(scene, newOne(scene))
   expect(await scene.end()).toMatchObject({ outcome: 'complete' })
   return [scene, stood]
@@ -228,6 +231,27 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
     }),
   'Service of an older op: removed': fleet =>
     olderObject(fleet, 'service', { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 8888 }] } }),
+  'PersistentVolumeClaim of an older op: removed': fleet =>
+    olderObject(
+      fleet,
+      'persistentvolumeclaim-scratch',
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          storageClassName: 'older',
+          resources: { requests: { storage: '1Gi' } },
+        },
+      },
+      '-scratch',
+    ),
+  'ResourceQuota of an older op: removed': fleet =>
+    olderObject(fleet, 'resourcequota', {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      spec: { hard: { 'limits.cpu': '1' } },
+    }),
   'object of this op and another namespace: removed': async fleet => {
     const scene = await creating(fleet, 'configmap-nss')
     const { metadata } = await fleet.world.kube.get('Namespace', 'default')
@@ -262,8 +286,9 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
 
 /** Each answer of 409 is proved by the audit log. */
 async function conflict(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ replicas: 2, config: { engine: { room: 32 } } })
   const names = Object.keys(cells)
+  const { furniture } = await furnishedFleet(fight, 2 * names.length)
+  const fleet = await fight.fleet({ replicas: 2, furniture, config: { engine: { room: 32 } } })
   fight.injected(names.length)
   const scenes = await Promise.all(
     Object.entries(cells).map(async ([name, cell]) => {

@@ -8,10 +8,10 @@ import {
   expectEnded,
   expectInTime,
   expectNothingLeft,
+  furnishedFleet,
   hold,
   type Struck,
   takeovers,
-  waveFleet,
 } from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
@@ -39,7 +39,7 @@ async function strike(fight: Fight, fleet: Fleet, points: readonly Point[], { ow
 /** Each operation is taken over in time, ends as it should, and makes each object once. */
 async function killEverywhere(fight: Fight): Promise<void> {
   const points = pointsToStrike()
-  const fleet = await fight.fleet({ ...waveFleet, replicas: 4 })
+  const fleet = await fight.fleet({ ...(await furnishedFleet(fight, 2 * points.length)), replicas: 4 })
   let sides: Sides = { owners: [0, 1], heirs: [2, 3] }
   await Promise.all(sides.heirs.map(index => fleet.kill(index)))
   const struck: Struck[] = []

@@ -7,6 +7,7 @@ import { noSources } from '../../../src/labs/sources.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
 import type { Step } from '../../../src/ops/steps.ts'
+import { furnishedLab, furnishedSources, quota } from '../harness/furniture.ts'
 
 /**
  * What a user is in the middle of:
@@ -22,13 +23,22 @@ export interface Point {
   readonly name: string
 }
 
-function anyPlan(): LabPlan {
-  const config = configSchema.parse({})
-  const identity: Identity = { username: 'ada', token: 't', scopes: [], uid: 1, gid: 1, groups: [] }
+/** Of a lab that has only what all have, or everything that can be configured. */
+function planOf(isFurnished: boolean): LabPlan {
+  const config = configSchema.parse(isFurnished ? { lab: furnishedLab('full') } : {})
+  const person: Identity = { username: 'ada', token: 't', scopes: [], uid: 1, gid: 1, groups: [] }
+  const identity = isFurnished ? { ...person, quota: { spawn: true, ...quota } } : person
   const image = { reference: 'r', tag: 't', digest: null, description: 'd' }
   const request = { options: { image_tag: 't' }, env: {} }
   const choice = chooseLab(config.lab, identity, request.options)
-  return renderLab({ config, identity, request, choice, image, sources: noSources })
+  return renderLab({ config, identity, request, choice, image, sources: isFurnished ? furnishedSources : noSources })
+}
+
+/** How many objects the operation of a story makes. Who had a lab before was provisioned by it. */
+export function objectsMade({ story }: Point, isFurnished: boolean): number {
+  if (story === 'delete' || story === 'supersede') return 0
+  const all = planOf(isFurnished).objects.length + 1
+  return isFurnished && story === 'remake' ? all - 1 : all
 }
 
 /** Around the one write of an act: its request and, after that, its script. A wait writes nothing but its script. */
@@ -62,9 +72,19 @@ const superseding: readonly Point[] = [
 
 const isClear = ({ name }: Step) => name.startsWith('clear.')
 
-/** All of them, in the order of the steps. */
+/** Of objects that only some labs have, which are made as all others are: one place each, every time another one. */
+function ofSome(common: readonly Step[]): Point[] {
+  const names = new Set(common.map(({ name }) => name))
+  const steps = createSteps(planOf(true)).filter(({ name }) => !names.has(name))
+  return steps.map((step, i) => {
+    const all = places(step)
+    return { story: 'create', name: `lab.create.${step.name}.${all[i % all.length]}` }
+  })
+}
+
+/** All of them, in the order of the steps; those of objects that only some labs have are reached in a furnished fleet. */
 export function allPoints(): Point[] {
-  const steps = createSteps(anyPlan())
+  const steps = createSteps(planOf(false))
   return [
     ...begin('create', 'create'),
     ...along(
@@ -73,6 +93,7 @@ export function allPoints(): Point[] {
       steps.filter(step => !isClear(step)),
     ),
     ...finish('create', 'create'),
+    ...ofSome(steps),
     ...along('remake', 'create', steps.filter(isClear)),
     { story: 'fail', name: 'lab.create.fail.before-commit' },
     ...along('fail', 'create', cleanSteps),
@@ -99,7 +120,7 @@ export const isWhole = process.env.SKYLAB_FAULTS === 'all'
 
 /** Objects that are made one like the other; both sides of one script; and what most steps have in common. */
 const alike = [
-  /\.make\.(configmap-nss|secret|secret-env|networkpolicy|service)\./,
+  /\.make\.(configmap-(nss|provision)|secret|secret-env|networkpolicy|service)\./,
   /\.(clear|clean)\..*\.(before-act|after-commit)$/,
   /(?<!\.make\.pod|\.delete\.pod|\.finish)\.(before-send|after-send|before-commit)$/,
 ]

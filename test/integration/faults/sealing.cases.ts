@@ -3,7 +3,7 @@
  * taken over, lost and found again.
  */
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { parse } from 'yaml'
@@ -11,6 +11,7 @@ import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import { configure } from '../harness/configure.ts'
 import type { Fleet } from '../harness/fleet.ts'
+import type { Furniture } from '../harness/furniture.ts'
 import { testPlace } from '../harness/place.ts'
 import { allPlaces, findSecrets, formsOf, type Places } from '../harness/secrets.ts'
 import { eventually } from '../harness/world.ts'
@@ -19,6 +20,9 @@ import * as wave from './wave.ts'
 
 /** Stands in the clear in an environment: what finds it would find a secret. */
 const plain = `plain-${randomBytes(8).toString('hex')}`
+
+/** More than are made. */
+const furnishedLabs = 12
 
 class Story {
   readonly fight: Fight
@@ -101,6 +105,7 @@ async function plantCredentials(story: Story): Promise<void> {
   secrets['the token of the ServiceAccount'] = kubeconfig.users[0].user.token
   secrets['the token of the administrator'] = fleet.admin.token
   const password = story.plant('the password of Redis')
+  const credentialsFile = await plantRegistryPassword(story)
   await fleet.world.redis.acl('SETUSER', 'skylab', 'on', `>${password}`, '~*', '&*', '+@all')
   const { host } = new URL(fleet.redis.url)
   for (let index = 0; index < fleet.size; index++) {
@@ -108,10 +113,30 @@ async function plantCredentials(story: Story): Promise<void> {
     configure(fleet, index, config => ({
       ...config,
       redis: { ...config.redis, url: `redis://skylab:${password}@${host}` },
+      images: { ...config.images, credentialsFile },
     }))
     await fleet.start(index, { ready: false })
   }
   await fleet.ready()
+}
+
+/** For the registry that they ask; gives the path of the file. */
+async function plantRegistryPassword(story: Story): Promise<string> {
+  const { fleet, secrets } = story
+  const auth = `robot:${story.plant('the password of the registry')}`
+  secrets['the credentials of the registry'] = Buffer.from(auth).toString('base64')
+  const file = join(fleet.stateDir, 'registry.json')
+  const auths = { [testPlace().images.registry!]: { auth: secrets['the credentials of the registry'] } }
+  await writeFile(file, JSON.stringify({ auths }), { mode: 0o600 })
+  return file
+}
+
+/** What every lab gets a copy of. */
+function plantSources({ secrets, ofLabs }: Story, furniture: Furniture): void {
+  secrets['a configured Secret'] = furniture.secrets.file
+  secrets['the password of the pull secret'] = furniture.secrets.password
+  secrets['the credentials of the pull secret'] = furniture.credentials
+  ofLabs.push(furniture.secrets.file, furniture.credentials)
 }
 
 /** A creation whose pod the cluster speaks ill of, quoting what nobody should read. */
@@ -177,16 +202,17 @@ async function expectKept(story: Story): Promise<void> {
     .map(text => Buffer.from(text, 'base64').toString())
     .join('\n')
   const alive = story.ofLabs.filter(secret => kept.includes(secret))
-  // Of those who run, and of the one in the making.
-  expect(alive.length).toBeGreaterThanOrEqual(2 * 6)
+  // Of those who run, and of the one in the making, beside what all have.
+  expect(alive.length).toBeGreaterThanOrEqual(2 * 6 + 2)
   story.fight.figure('kept_in_secrets', alive.length)
 }
 
 async function tell(fight: Fight): Promise<void> {
-  const { config } = wave.waveFleet
-  const fleet = await fight.fleet({ ...wave.waveFleet, config: { ...config, api: { limits: { maxBodyBytes } } } })
+  const { furniture, config, ...options } = await wave.furnishedFleet(fight, furnishedLabs)
+  const fleet = await fight.fleet({ ...options, furniture, config: { ...config, api: { limits: { maxBodyBytes } } } })
   fleet.expects({ redisLoss: true })
   const story = new Story(fight, fleet)
+  plantSources(story, furniture)
   await plantCredentials(story)
   const [running] = await Promise.all([
     story.runs('runs'),

@@ -39,7 +39,7 @@ const hasOwner = ({ name }: Point) => !/\.accepted$|^lab\.claim\./.test(name)
 
 /** Where a write is about to be made, was just made, and was just recorded; what is left out differs little from these. */
 const telling =
-  /^lab\.create\.make\.(namespace|pod)\.|\.clean\.namespace\.|^lab\.delete\.(pod|namespace)\.|\.finish\.before|\.owned$/
+  /^lab\.create\.make\.(namespace|pod|secret-pull)\.|\.clean\.namespace\.|^lab\.delete\.(pod|namespace)\.|\.finish\.before|\.owned$/
 /** Where a write slips through to something newer. */
 const slippery = /^lab\.(create\.make\.(namespace|configmap-env)|delete\.namespace)\.before-send$/
 
@@ -171,14 +171,17 @@ function sum(accounts: readonly Account[]): Account {
 }
 
 async function stopEverywhere(fight: Fight): Promise<void> {
-  await stopPastLease(fight, isWhole ? allPoints() : tellingPoints(), wave.waveFleet)
+  const points = isWhole ? allPoints() : tellingPoints()
+  await stopPastLease(fight, points, await wave.furnishedFleet(fight, 3 * points.length))
 }
 
 attack('T3 stop past the lease', stopEverywhere, { limitMs: 480_000 })
 
 /** The fence alone holds. */
 async function stopWithoutSelfStop(fight: Fight): Promise<void> {
-  const { selfStops } = await stopPastLease(fight, tellingPoints(), { ...wave.waveFleet, control: 'no-self-stop' })
+  const points = tellingPoints()
+  const options = await wave.furnishedFleet(fight, 3 * points.length)
+  const { selfStops } = await stopPastLease(fight, points, { ...options, control: 'no-self-stop' })
   expect(selfStops, 'owners that stopped by themselves').toBe(0)
 }
 
