@@ -209,7 +209,9 @@ async function expectKept(story: Story): Promise<void> {
 
 async function tell(fight: Fight): Promise<void> {
   const { furniture, config, ...options } = await wave.furnishedFleet(fight, furnishedLabs)
-  const fleet = await fight.fleet({ ...options, furniture, config: { ...config, api: { limits: { maxBodyBytes } } } })
+  // Who finds no room is to be told so, and nobody else, however busy the cluster is.
+  const own = { times: { noRoomGraceSeconds: 15 }, api: { limits: { maxBodyBytes } } }
+  const fleet = await fight.fleet({ ...options, furniture, config: { ...config, ...own } })
   fleet.expects({ redisLoss: true })
   const story = new Story(fight, fleet)
   plantSources(story, furniture)

@@ -40,7 +40,7 @@ export async function furnishedFleet({ context }: Pick<Fight, 'context'>, labs: 
   context.onTestFinished(() => furniture.remove())
   await furniture.make(labs)
   // A pod finds no room until its claim is bound, which takes seconds where the cluster is busy.
-  const times = { noRoomGraceSeconds: 15 }
+  const times = { noRoomGraceSeconds: 5 }
   return { ...waveFleet, furniture, config: { ...waveFleet.config, times } } satisfies FleetOptions
 }
 
