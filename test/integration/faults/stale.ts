@@ -14,6 +14,8 @@ export interface Account {
   readonly refusedByPolicy: number
   /** The name was taken, or gone, or bears another UID. */
   readonly refusedByName: number
+  /** Its sender had given it up before the API server answered, and nothing came of it. */
+  readonly cut: number
   readonly removedAsDebris: number
   readonly garbageCollected: number
   /** Asked again for what had been asked for: a deletion of the same object, on its way out. */
@@ -63,6 +65,7 @@ export async function accountOf(
     tried: tried.length,
     refusedByPolicy: count('policy'),
     refusedByName: count('name'),
+    cut: count('cut'),
     removedAsDebris: count('debris'),
     garbageCollected: count('collector'),
     repeated: count('repeated'),
@@ -77,6 +80,7 @@ function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
   const { verb, code } = write
   if (isPolicyRefusal(write)) return 'policy'
   if (code === 404 || code === 409) return 'name'
+  if (code === 504) return 'cut'
   if (code >= 300) return 'slipped'
   if (verb === 'delete') return 'repeated'
   const removal = removalOf(write, all)
