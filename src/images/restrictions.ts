@@ -1,12 +1,11 @@
 /** Who may have which images (`images.restrictions`). Pure. */
 import type { Config } from '../config/schema.ts'
 import type { Group } from '../domain.ts'
-import { globForm } from '../labs/glob.ts'
+import { globForms } from '../labs/glob.ts'
 
 type Restriction = Config['images']['restrictions'][number]
 
-/** Patterns as expressions: made once for each list. */
-const formsOf = new WeakMap<readonly string[], readonly RegExp[]>()
+const tagsLike = globForms('s')
 
 /**
  * Which tags a user may have: one must satisfy each restriction that concerns it. It is the tag by which an image is asked
@@ -20,12 +19,6 @@ export function permittedTags(
   const names = new Set(groups.map(({ name }) => name))
   const unmet = restrictions.filter(restriction => !restriction.groups.some(name => names.has(name)))
   if (unmet.length === 0) return undefined
-  const forms = unmet.flatMap(({ tags }) => formsFor(tags))
+  const forms = unmet.flatMap(({ tags }) => tagsLike(tags))
   return tag => !forms.some(form => form.test(tag))
-}
-
-function formsFor(patterns: readonly string[]): readonly RegExp[] {
-  const forms = formsOf.get(patterns) ?? patterns.map(pattern => globForm(pattern))
-  formsOf.set(patterns, forms)
-  return forms
 }

@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import type { LabOptions, Quotas, ResolvedImage } from '../domain.ts'
 import { invalid } from '../errors.ts'
-import { globForm } from './glob.ts'
+import { globForms } from './glob.ts'
 
 export type Env = Readonly<Record<string, string>>
 
@@ -78,12 +78,10 @@ function checkPrefix(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
-/** Of each list of patterns, which is a configuration's: made once, since an expression is compiled when it is first used. */
-const formsOf = new WeakMap<readonly string[], readonly RegExp[]>()
+const namesLike = globForms('is')
 
 /** Secret is what has a secret's name, or is an address with user information in it. */
 function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
-  const forms = formsOf.get(patterns) ?? patterns.map(pattern => globForm(pattern, 'is'))
-  formsOf.set(patterns, forms)
+  const forms = namesLike(patterns)
   return (name, value) => forms.some(form => form.test(name)) || urlWithUser.test(value)
 }
