@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts'
 import type { KubeClient } from '../kube/client.ts'
 import type { Log } from '../kube/log.ts'
 import { Reflector, type ReflectorTimes } from '../kube/reflector.ts'
+import { WatchGroup } from '../kube/watch-group.ts'
 import { type NodeFacts, projectNode } from './nodes.ts'
 import { type PullPod, type PullSet, prepullLabel, projectPullPod, projectPullSet } from './pull-set.ts'
 
@@ -34,32 +35,20 @@ export interface PrepullView {
 
 type WatchName = 'nodes' | 'daemonSets' | 'prepullPods'
 
-export class PrepullWatches implements PrepullView {
+export class PrepullWatches extends WatchGroup<WatchName> implements PrepullView {
   readonly #nodes: Reflector<NodeFacts>
   readonly #sets: Reflector<PullSet>
   readonly #pods: Reflector<PullPod>
 
   constructor({ installation, namespace, ...common }: PrepullWatchesOptions) {
     const ours = { ...common, namespace, labelSelector: `${prepullLabel}=${installation}` }
-    this.#nodes = new Reflector({ ...common, apiVersion: 'v1', kind: 'Node', project: projectNode })
-    this.#sets = new Reflector({ ...ours, apiVersion: 'apps/v1', kind: 'DaemonSet', project: projectPullSet })
-    this.#pods = new Reflector({ ...ours, apiVersion: 'v1', kind: 'Pod', project: projectPullPod })
-  }
-
-  start(): void {
-    for (const reflector of this.#all()) reflector.start()
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#all().map(reflector => reflector.stop()))
-  }
-
-  ready(): boolean {
-    return this.#all().every(reflector => reflector.synced())
-  }
-
-  async whenReady(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#all().map(reflector => reflector.whenSynced(signal)))
+    const nodes = new Reflector({ ...common, apiVersion: 'v1', kind: 'Node', project: projectNode })
+    const sets = new Reflector({ ...ours, apiVersion: 'apps/v1', kind: 'DaemonSet', project: projectPullSet })
+    const pods = new Reflector({ ...ours, apiVersion: 'v1', kind: 'Pod', project: projectPullPod })
+    super({ nodes, daemonSets: sets, prepullPods: pods })
+    this.#nodes = nodes
+    this.#sets = sets
+    this.#pods = pods
   }
 
   nodes(): readonly NodeFacts[] {
@@ -76,7 +65,7 @@ export class PrepullWatches implements PrepullView {
 
   /** Heartbeats and the counts in a DaemonSet's status are no news. */
   onChange(listener: () => void): () => void {
-    const offs = this.#all().map(reflector =>
+    const offs = this.all().map(reflector =>
       reflector.on(change => {
         const isNews = change.type === 'gone' || !isDeepStrictEqual(plain(change.previous), plain(change.value))
         if (isNews) listener()
@@ -85,16 +74,6 @@ export class PrepullWatches implements PrepullView {
     return () => {
       for (const off of offs) off()
     }
-  }
-
-  /** Milliseconds since the API server last spoke, for each watch. */
-  lastWordAgeMs(): Record<WatchName, number> {
-    const [nodes, daemonSets, prepullPods] = this.#all().map(reflector => reflector.lastWordAgeMs())
-    return { nodes: nodes!, daemonSets: daemonSets!, prepullPods: prepullPods! }
-  }
-
-  #all(): Reflector<unknown>[] {
-    return [this.#nodes, this.#sets, this.#pods] as Reflector<unknown>[]
   }
 }
 

@@ -8,7 +8,8 @@ import { labels } from '../labs/names.ts'
 import { projectNamespace, projectPod, projectPodEvent } from '../labs/project.ts'
 import type { KubeClient } from './client.ts'
 import type { Log } from './log.ts'
-import { Reflector, type ReflectorStats, type ReflectorTimes } from './reflector.ts'
+import { Reflector, type ReflectorTimes } from './reflector.ts'
+import { WatchGroup } from './watch-group.ts'
 
 export interface WatchesOptions {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>
@@ -26,7 +27,7 @@ const eventsPerNamespace = 50
 
 type WatchName = 'namespaces' | 'pods' | 'podEvents'
 
-export class Watches {
+export class Watches extends WatchGroup<WatchName> {
   readonly namespaces: Reflector<NamespaceFacts>
   readonly pods: Reflector<PodFacts>
   /**
@@ -37,9 +38,9 @@ export class Watches {
   constructor({ installation, namespacePrefix, ...common }: WatchesOptions) {
     const labelSelector = `${labels.installation}=${installation}`
     const ours = { ...common, apiVersion: 'v1', labelSelector }
-    this.namespaces = new Reflector({ ...ours, kind: 'Namespace', project: projectNamespace })
-    this.pods = new Reflector({ ...ours, kind: 'Pod', project: projectPod })
-    this.podEvents = new Reflector({
+    const namespaces = new Reflector({ ...ours, kind: 'Namespace', project: projectNamespace })
+    const pods = new Reflector({ ...ours, kind: 'Pod', project: projectPod })
+    const podEvents = new Reflector({
       ...common,
       apiVersion: 'v1',
       kind: 'Event',
@@ -48,41 +49,9 @@ export class Watches {
       project: object =>
         object.metadata.namespace?.startsWith(`${namespacePrefix}-`) ? projectPodEvent(object) : undefined,
     })
-  }
-
-  start(): void {
-    for (const reflector of this.#all()) reflector.start()
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#all().map(reflector => reflector.stop()))
-  }
-
-  /** Whether each has once shown everything. A watch that is broken later heals by itself; see `lastWordAgeMs`. */
-  ready(): boolean {
-    return this.#all().every(reflector => reflector.synced())
-  }
-
-  /** Resolves when `ready`; rejects with the signal's reason when that comes first. */
-  async whenReady(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#all().map(reflector => reflector.whenSynced(signal)))
-  }
-
-  /** Milliseconds since the API server last spoke, for each watch. More than two minutes means that it is broken. */
-  lastWordAgeMs(): Record<WatchName, number> {
-    return this.#each(reflector => reflector.lastWordAgeMs())
-  }
-
-  stats(): Record<WatchName, ReflectorStats> {
-    return this.#each(reflector => reflector.stats())
-  }
-
-  #all(): Reflector<unknown>[] {
-    return [this.namespaces, this.pods, this.podEvents] as Reflector<unknown>[]
-  }
-
-  #each<R>(read: (reflector: Reflector<unknown>) => R): Record<WatchName, R> {
-    const [namespaces, pods, podEvents] = this.#all().map(read)
-    return { namespaces: namespaces!, pods: pods!, podEvents: podEvents! }
+    super({ namespaces, pods, podEvents })
+    this.namespaces = namespaces
+    this.pods = pods
+    this.podEvents = podEvents
   }
 }

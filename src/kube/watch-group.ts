@@ -1,0 +1,49 @@
+/** Watches that are started, awaited and stopped together. */
+import type { Reflector, ReflectorStats } from './reflector.ts'
+
+/** A watch, whatever it shows. */
+type AnyWatch = Pick<Reflector<unknown>, 'start' | 'stop' | 'synced' | 'whenSynced' | 'lastWordAgeMs' | 'stats' | 'on'>
+
+export class WatchGroup<Name extends string> {
+  readonly #byName: Readonly<Record<Name, AnyWatch>>
+
+  constructor(byName: Readonly<Record<Name, AnyWatch>>) {
+    this.#byName = byName
+  }
+
+  start(): void {
+    for (const reflector of this.all()) reflector.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.all().map(reflector => reflector.stop()))
+  }
+
+  /** Whether each has once shown everything. A watch that is broken later heals by itself; see `lastWordAgeMs`. */
+  ready(): boolean {
+    return this.all().every(reflector => reflector.synced())
+  }
+
+  /** Resolves when `ready`; rejects with the signal's reason when that comes first. */
+  async whenReady(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.all().map(reflector => reflector.whenSynced(signal)))
+  }
+
+  /** Milliseconds since the API server last spoke, for each watch. More than two minutes means that it is broken. */
+  lastWordAgeMs(): Record<Name, number> {
+    return this.#each(reflector => reflector.lastWordAgeMs())
+  }
+
+  stats(): Record<Name, ReflectorStats> {
+    return this.#each(reflector => reflector.stats())
+  }
+
+  protected all(): readonly AnyWatch[] {
+    return Object.values(this.#byName)
+  }
+
+  #each<R>(read: (reflector: AnyWatch) => R): Record<Name, R> {
+    const entries = Object.entries<AnyWatch>(this.#byName)
+    return Object.fromEntries(entries.map(([name, reflector]) => [name, read(reflector)])) as Record<Name, R>
+  }
+}
