@@ -1,7 +1,7 @@
 /** `skylab images`: what `GET …/images` would answer, from the registry that the configuration names. */
 import { imagesJson } from '../api/image-json.ts'
 import { systemClock } from '../clock.ts'
-import { repositoryOf } from '../config/images.ts'
+import { qualifiedRepositoryOf } from '../config/images.ts'
 import { loadRegistrySettings } from '../config/load-registry.ts'
 import { createImageSource } from '../images/create.ts'
 import { readCatalogue } from '../images/read.ts'
@@ -25,7 +25,7 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
   try {
     const { catalogue, trouble } = await readCatalogue({ images, source, nowMs: clock.wallMs() })
     if (trouble) warningsTo(output).warn({ err: trouble }, 'not all digests are known')
-    const name = `${images.registry}/${repositoryOf(images)}`
+    const name = qualifiedRepositoryOf(images)
     // Nobody is asked which nodes there are.
     output.out(json ? `${JSON.stringify(imagesJson(catalogue, []), null, 2)}\n` : tablesOf(name, catalogue))
     return codes.ok

@@ -105,3 +105,8 @@ export function repositoryOf({ docker, gar }: Pick<ImageConfig, 'docker' | 'gar'
   if (gar) return `${gar.projectId}/${gar.repository}/${gar.image}`
   return docker?.repository ?? defaultRepository
 }
+
+/** Registry and repository: what every reference of an image begins with. */
+export function qualifiedRepositoryOf(images: Pick<ImageConfig, 'registry' | 'docker' | 'gar'>): string {
+  return `${images.registry}/${repositoryOf(images)}`
+}

@@ -1,5 +1,5 @@
 /** What the form offers to one user: no more than `create` takes from them, and nothing that it refuses. Pure. */
-import { repositoryOf } from '../config/images.ts'
+import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
@@ -59,8 +59,8 @@ function refusalOf(lab: Settings['lab'], caller: Identity, sizes: readonly Offer
 
 /** A lab can be made of the recommended image before anybody knows what else there is. */
 function recommendedAlone(images: Settings['images']): Images {
-  const { registry, recommendedTag: tag } = images
-  const reference = `${registry}/${repositoryOf(images)}:${tag}`
+  const { recommendedTag: tag } = images
+  const reference = `${qualifiedRepositoryOf(images)}:${tag}`
   const recommended: CatalogueImage = { reference, tag, aliases: [], name: displayNameOf(images, tag), digest: null }
   return { types: { recommended }, prepull: [], menu: [] }
 }

@@ -1,5 +1,5 @@
 /** From what a registry lists to what may be chosen: the configured part of it (SQR-066, "Prepulling"). Pure. */
-import { repositoryOf } from '../config/images.ts'
+import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { TaggedImage } from './collection.ts'
 import { distinct, latestOf, resolveImages, withoutArchitectures, withoutResolvedAliases } from './collection.ts'
@@ -84,7 +84,7 @@ function prepullOf(images: Images, known: readonly TaggedImage[], recommended: T
 
 /** Each image is converted once, however many lists have it. */
 function converter(images: Images): (image: TaggedImage) => CatalogueImage {
-  const repository = `${images.registry}/${repositoryOf(images)}`
+  const repository = qualifiedRepositoryOf(images)
   const converted = new Map<string, CatalogueImage>()
   return image => {
     const found = converted.get(image.tag) ?? catalogueImage(repository, image)

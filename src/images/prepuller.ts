@@ -4,7 +4,7 @@
  * and then acts, so that whoever goes on after its death finds everything that it knew.
  */
 import { type Clock, notNeeded } from '../clock.ts'
-import { repositoryOf } from '../config/images.ts'
+import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import { RetryLater } from '../errors.ts'
 import { backoffMs } from '../kube/backoff.ts'
@@ -60,7 +60,7 @@ export class Prepuller {
     this.#rules = {
       installation,
       placement: lab,
-      repository: `${images.registry}/${repositoryOf(images)}`,
+      repository: qualifiedRepositoryOf(images),
       timeoutMs: timeoutSeconds * 1000,
       retryMs: retrySeconds * 1000,
       maxRetryMs: maxRetrySeconds * 1000,

@@ -1,5 +1,5 @@
 /** Answers for images, at any replica: what there is, what of it is on nodes, and which one a request asks for. */
-import { repositoryOf } from '../config/images.ts'
+import { qualifiedRepositoryOf, repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { Group, Identity, LabOptions, ResolvedImage } from '../domain.ts'
 import { ApiError, RetryLater, unavailable } from '../errors.ts'
@@ -101,7 +101,7 @@ export class Images implements ImageService {
 
   #resolved({ tag = '' }: ImageName, digest: string | null): ResolvedImage {
     const { images } = this.#parts
-    const reference = `${images.registry}/${repositoryOf(images)}${tag && `:${tag}`}${digest ? `@${digest}` : ''}`
+    const reference = `${qualifiedRepositoryOf(images)}${tag && `:${tag}`}${digest ? `@${digest}` : ''}`
     return { reference, tag, digest, description: tag ? this.#describe(tag) : `Image ${digest}` }
   }
 
