@@ -263,7 +263,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   const prepuller = new Prepuller({
     ...base,
     ...{ namespace, view: prepullWatches, kube: cluster.kube, store: store.prepullStore, leases, failpoint },
-    catalogue: () => catalogues.read(),
+    catalogue: () => catalogues.agreed(),
   })
   catalogues.onChange = () => prepuller.poke()
   const prepulls = (catalogue: Catalogue) => prepuller.status(catalogue)

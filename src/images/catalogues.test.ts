@@ -53,6 +53,17 @@ it('knows what it knew when Redis was emptied, and says that it was', async () =
   expect(missed).toEqual([1, 3])
 })
 
+it('gives nobody what to act by while Redis has none, whatever it knew', async () => {
+  const { redis, catalogues, missed } = stored()
+  expect(await catalogues.agreed()).toBeNull()
+  redis.version = '1'
+  expect(await catalogues.agreed()).toEqual(redis.catalogue)
+  redis.version = undefined
+  expect(await catalogues.agreed()).toBeNull()
+  expect(missed).toEqual([1, 3])
+  expect(catalogues.known).toEqual(redis.catalogue)
+})
+
 it('says so when Redis is away, and is there again with it', async () => {
   const { redis, catalogues } = stored()
   redis.away = true

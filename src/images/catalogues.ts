@@ -43,6 +43,18 @@ export class StoredCatalogues implements Catalogues {
     return this.#known
   }
 
+  /**
+   * The newest catalogue, and null while Redis has none: for who acts in the name of all replicas. After Redis was emptied
+   * each knows what it read last, and one that had not looked for a while would undo what the others began.
+   * @throws {RetryLater} Redis does not answer
+   */
+  async agreed(): Promise<Catalogue | null> {
+    const { version } = await this.look()
+    if (version !== undefined) return this.#known
+    this.onMissing()
+    return null
+  }
+
   /** How the catalogue in Redis stands; all who ask at the same time share one look. */
   look(): Promise<CatalogueLook> {
     this.#looking ??= this.#look().finally(() => {

@@ -32,7 +32,7 @@ export interface PrepullerOptions {
   readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete'>
   readonly store: Pick<PrepullStore, 'read' | 'write' | 'lease'>
   readonly leases: Pick<Leases, 'acquireTask'>
-  /** null while no registry was ever read: then nothing is done, and nothing undone. */
+  /** null while no reading of the registry stands in Redis: then nothing is done, and nothing undone. */
   readonly catalogue: () => Promise<Catalogue | null>
   readonly clock: Clock
   readonly log: Log

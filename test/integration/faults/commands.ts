@@ -11,6 +11,9 @@ const files = readdirSync(folder).filter(file => file.endsWith('.lua'))
 /** All of them: one that is new is here on its first day. */
 export const allCommands: readonly string[] = files.map(file => file.split('.')[0]!)
 
+/** Sent by whoever reads the registry, or prepulls. */
+export const commandsOfPrepulling = ['read-catalogue', 'end-refresh', 'read-prepulls', 'write-prepulls'] as const
+
 /** Of a command: its source's first line, or, once Redis has that, the whole's hash. */
 function tracesOf(command: string): readonly string[] {
   const file = files.find(name => name.startsWith(`${command}.`))

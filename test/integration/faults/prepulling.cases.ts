@@ -7,9 +7,10 @@ import { expect } from 'vitest'
 import { pullSetName } from '../../../src/images/pull-set.ts'
 import { FakeRegistry } from '../../../src/images/testing/registry.ts'
 import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import type { Fleet, FleetOptions } from '../harness/fleet.ts'
 import { PrepullSite, placement } from '../harness/prepull.ts'
 import { eventually } from '../harness/world.ts'
+import { commandsOfPrepulling, loseReplyTo } from './commands.ts'
 import { isWhole } from './points.ts'
 
 const nodes = ['a', 'b']
@@ -105,6 +106,16 @@ class Story {
     await this.settled(tag)
   }
 
+  /** The reply to what is asked next is lost. */
+  async lose(command: string): Promise<void> {
+    this.fight.injected()
+    const tag = this.publish()
+    const lost = loseReplyTo(this.fleet, command).then(() => this.fight.landed())
+    await this.pull(tag)
+    await this.settled(tag)
+    await lost
+  }
+
   /** Redis loses all when a DaemonSet was just made. */
   async empty(): Promise<void> {
     this.fight.injected()
@@ -150,7 +161,7 @@ class Story {
   }
 }
 
-async function prepull(fight: Fight): Promise<void> {
+async function begin(fight: Fight, options: FleetOptions = {}): Promise<Story> {
   const registry = await FakeRegistry.start()
   fight.context.onTestFinished(() => registry.server.stop())
   const installation = `p${randomBytes(4).toString('hex')}`
@@ -159,15 +170,29 @@ async function prepull(fight: Fight): Promise<void> {
     ...{ numReleases: 0, numWeeklies: 1, numDailies: 0, refreshIntervalSeconds: 1, prepull: {} },
   }
   const kubernetes = { namespace: 'skylab' }
-  const fleet = await fight.fleet({ installation, config: { images, kubernetes, lab: placement(installation) } })
-  fleet.expects({ redisLoss: true })
+  const config = { images, kubernetes, lab: placement(installation) }
+  const fleet = await fight.fleet({ ...options, installation, config })
   const story = new Story(fight, fleet, registry)
   fight.context.onTestFinished(() => story.site.close())
   await Promise.all(nodes.map(node => story.site.addNode(node)))
+  return story
+}
+
+async function strikeAll(fight: Fight): Promise<void> {
+  const story = await begin(fight)
+  story.fleet.expects({ redisLoss: true })
   for (const [effect, place] of blows()) await story.strike(effect, place)
   await story.empty()
   await story.endCatalogue()
   await story.expectMadeOnce()
 }
 
-attack('T25 prepulling, struck at each step', prepull, { concurrent: true, limitMs: isWhole ? 480_000 : 150_000 })
+async function loseReplies(fight: Fight): Promise<void> {
+  const story = await begin(fight, { proxies: 'open' })
+  for (const command of commandsOfPrepulling) await story.lose(command)
+  await story.expectMadeOnce()
+}
+
+const limitMs = isWhole ? 480_000 : 150_000
+attack('T25 prepulling, struck at each step', strikeAll, { concurrent: true, limitMs })
+if (isWhole) attack('T11 reply lost after apply, of prepulling', loseReplies, { concurrent: true, limitMs })
