@@ -23,7 +23,7 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
   const clock = systemClock
   const source = createImageSource({ images, clock, authorities, credentials: async () => credentials })
   try {
-    const { catalogue, trouble } = await readCatalogue({ images, source, nowMs: clock.wallMs() })
+    const { catalogue, trouble } = await readCatalogue({ images, source, clock })
     if (trouble) warningsTo(output).warn({ err: trouble }, 'not all digests are known')
     const name = qualifiedRepositoryOf(images)
     // Nobody is asked which nodes there are.

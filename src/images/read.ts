@@ -1,5 +1,7 @@
 /** From a registry to a catalogue: its tags, and the digests of those that matter. */
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import { Deadline, unlessAborted } from '../kube/deadline.ts'
 import { Slots } from '../kube/slots.ts'
 import { buildCatalogue, digestsWanted } from './catalogue.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
@@ -11,8 +13,8 @@ const breadth = 8
 export interface ReadParts {
   readonly images: Config['images']
   readonly source: ImageSource
-  /** Milliseconds of Unix time, against which ages of the menu are counted. */
-  readonly nowMs: number
+  /** By its wall time ages of the menu are counted. */
+  readonly clock: Clock
   /** Digests as they were known before, by tag: they stand in where the registry is asked for one, and does not tell. */
   readonly known?: ReadonlyMap<string, string>
   readonly signal?: AbortSignal
@@ -27,10 +29,25 @@ export interface CatalogueRead {
 }
 
 /**
- * Reads the registry once.
- * @throws {Error} when it does not list its tags, or tells none of the digests that are asked for
+ * Reads the registry once, within `images.readingTimeoutSeconds`.
+ * @throws {Error} when it does not list its tags, tells none of the digests that are asked for, or not all in time
  */
-export async function readCatalogue({ images, source, nowMs, known, signal }: ReadParts): Promise<CatalogueRead> {
+export async function readCatalogue(parts: ReadParts): Promise<CatalogueRead> {
+  const { readingTimeoutSeconds } = parts.images
+  const deadline = new Deadline(parts.clock, readingTimeoutSeconds * 1000, parts.signal)
+  const { signal } = deadline
+  try {
+    return await unlessAborted(read({ ...parts, signal }), signal)
+  } catch (error) {
+    if (!signal.aborted || parts.signal?.aborted) throw error
+    const late = `it was not read to the end within ${readingTimeoutSeconds} s (images.readingTimeoutSeconds)`
+    throw new Error(late, { cause: error })
+  } finally {
+    deadline.release()
+  }
+}
+
+async function read({ images, source, clock, known, signal }: ReadParts): Promise<CatalogueRead> {
   const listed = await source.listTags(signal)
   const wanted = digestsWanted(images, listed)
   const { told, failures } = await manifestsOf(source, wanted, signal)
@@ -46,7 +63,7 @@ export async function readCatalogue({ images, source, nowMs, known, signal }: Re
     return [{ tag: entry.tag, ...(digest && { digest }), ...(sizeBytes !== undefined && { sizeBytes }) }]
   })
   return {
-    catalogue: buildCatalogue(images, tags, nowMs),
+    catalogue: buildCatalogue(images, tags, clock.wallMs()),
     digests: new Map(tags.map(({ tag, digest }) => [tag, digest ?? null])),
     ...(trouble && { trouble }),
   }

@@ -308,6 +308,24 @@ describe('a registry that is down', () => {
     expect(catalogues.known).not.toBeNull()
   })
 
+  it('which answers on and on, and never to the end, is given up, and the lease given back', async () => {
+    const { refresher, catalogues, lines, observed } = replica('one')
+    source.gate = new Promise(() => {})
+    const reading = asked()
+    refresher.start()
+    await reading
+    expect(redis.holder).toBe('one')
+    clock.advance(images.readingTimeoutSeconds * 1000)
+    await idle(10_000)
+    expect(redis.holder).toBeUndefined()
+    expect(await observed('failed')).toBe(1)
+    expect(lines).toEqual([expect.stringContaining('it was not read to the end within 240 s')])
+    source.gate = undefined
+    clock.advance(10_000)
+    await idle()
+    expect(catalogues.known).not.toBeNull()
+  })
+
   it('is told to be up again also where another replica found it so', async () => {
     const [first, second] = [replica('one'), replica('two')]
     first.refresher.start()

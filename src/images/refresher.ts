@@ -140,7 +140,7 @@ export class Refresher {
     const { signal } = this.#closed
     const known = knownDigests(catalogues.known)
     try {
-      const read = await readCatalogue({ images, source, nowMs: clock.wallMs(), known, signal })
+      const read = await readCatalogue({ images, source, clock, known, signal })
       const { trouble, catalogue } = read
       if (trouble) log.debug({ err: trouble }, 'the registry did not tell all digests')
       log.debug({ images: catalogue.all.length }, 'the registry was read')
