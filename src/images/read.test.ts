@@ -21,7 +21,7 @@ describe('a reading', () => {
       w_2026_01: digestB,
       r27_0_0: digestB,
     })
-    const { catalogue, digests, trouble } = await read(source)
+    const { catalogue, digests, trouble, missing } = await read(source)
     expect(source.asked[0]).toBe('tags')
     const asked = source.asked.slice(1)
     expect(asked).toEqual(expect.arrayContaining(['recommended', 'w_2026_02', 'd_2026_01_28']))
@@ -33,6 +33,19 @@ describe('a reading', () => {
     expect(digests.get('d_2026_01_01')).toBeNull()
     expect(digests.size).toBe(32)
     expect(trouble).toBeUndefined()
+    expect(missing).toEqual([])
+  })
+
+  it('tells which tags of the configuration there are not, also where they went while it was read', async () => {
+    const source = new FakeSource({ recommended: digestA, w_2026_02: digestA, w_2026_01: digestB })
+    const list = source.listTags.bind(source)
+    source.listTags = async () => {
+      const listed = await list()
+      source.digests.delete('recommended')
+      return listed
+    }
+    const pins = ['w_2026_01', 'w_1999_1']
+    expect((await read(source, { images: { ...images, pins } })).missing).toEqual(['recommended', 'w_1999_1'])
   })
 
   it('has eight questions on their way at most', async () => {

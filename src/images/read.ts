@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { Deadline, unlessAborted } from '../kube/deadline.ts'
 import { Slots } from '../kube/slots.ts'
-import { buildCatalogue, digestsWanted } from './catalogue.ts'
+import { buildCatalogue, digestsWanted, missingTags } from './catalogue.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 import type { Catalogue } from './types.ts'
 
@@ -24,6 +24,8 @@ export interface CatalogueRead {
   readonly catalogue: Catalogue
   /** Every tag that the registry has, with its digest as far as it is known now. */
   readonly digests: ReadonlyMap<string, string | null>
+  /** The recommended tag and pins, as far as the registry lacks them: a slip of the configuration, or of who pushes. */
+  readonly missing: readonly string[]
   /** Why the first digest was not told that was asked for; undefined where all were. */
   readonly trouble?: Error
 }
@@ -64,6 +66,7 @@ async function read({ images, source, clock, known, signal }: ReadParts): Promis
   })
   return {
     catalogue: buildCatalogue(images, tags, clock.wallMs()),
+    missing: missingTags(images, tags),
     digests: new Map(tags.map(({ tag, digest }) => [tag, digest ?? null])),
     ...(trouble && { trouble }),
   }
