@@ -46,6 +46,8 @@ import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/m
 import type { OtelOptions } from './telemetry/otel.ts'
 import { noTracing, type Tracing } from './telemetry/tracing.ts'
 
+const { version } = packageJson
+
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
 
@@ -62,28 +64,8 @@ export type Replica = ReturnType<typeof wire>
 
 /** @param createTracing where traces are to be sent */
 export function wire(settings: Settings, createTracing?: (options: OtelOptions) => Tracing) {
-  const { config, replica } = settings
-  const clock = systemClock
-  const log = createLogger({ level: config.logLevel, replica })
-  const metrics = createMetrics(new Registry())
-  collectProcessMetrics(metrics.registry)
-  beginAtZero(metrics)
-  const { version } = packageJson
-  const { installation, tracing: block } = config
-  const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
-  const tracing = createTracing?.(told) ?? noTracing
-  const sealer = new Sealer(settings.sealingKeys)
-  const base = {
-    settings,
-    config,
-    clock,
-    log,
-    metrics,
-    tracing,
-    sealer,
-    acceptance: new Acceptance(clock),
-    room: new Room(config.engine.room),
-  }
+  const base = wireBase(settings, createTracing)
+  const { config, clock } = base
   const store = wireStore(base)
   const cluster = wireCluster(base)
   const leases = new Leases({
@@ -95,65 +77,52 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   })
   const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
-  const policy = new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 })
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
   const ofImages = wireImages(base, store, cluster, leases)
-  const { images, catalogues, prepullWatches } = ofImages
-  const labs = new Labs({
-    config,
-    store: store.labs,
-    feeds: new Feeds(store.labs, store.bell, clock),
-    sealer,
-    images,
-    sources: cluster.sources,
-    log,
-    metrics,
-    tracing,
-    acceptance: base.acceptance,
-    onAccepted: () => engine.poke(),
-  })
-  createGauges(metrics.registry, {
-    version,
-    census: () => store.labs.census(),
-    catalogueAgeMs: async () => (await catalogues.look()).ageMs,
-    redisConnected: () => store.connection.connected(),
-    watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...prepullWatches.lastWordAgeMs() }),
-    kubernetesLoad: () => cluster.kube.load(),
-    engine: () => ({ owned: engine.size, places: base.room.places, free: base.room.free }),
-  })
-  const onRequest: SourceOptions['onRequest'] = (result, seconds) =>
-    metrics.identityRequestDuration.observe({ result }, seconds)
-  const identity = createIdentity(settings, { clock, log, onRequest })
-  const compared = () => store.labs.compared()
+  wireGauges(base, store, cluster, engine, ofImages)
   const parts = {
     leases,
     engine,
     comparer,
-    compared,
+    compared: () => store.labs.compared(),
     monitor,
-    policy,
+    policy: new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 }),
     stopping,
-    labs,
-    identity,
+    labs: wireLabs(base, store, cluster, ofImages, engine),
+    identity: wireIdentity(base),
     ...ofImages,
   }
   return { ...base, ...store, ...cluster, ...parts }
 }
 
-type Base = {
-  readonly settings: Settings
-  readonly config: Settings['config']
-  readonly clock: typeof systemClock
-  readonly log: ReturnType<typeof createLogger>
-  readonly metrics: ReturnType<typeof createMetrics>
-  readonly tracing: Tracing
-  readonly sealer: Sealer
-  readonly acceptance: Acceptance
-  readonly room: Room
-}
+type Base = ReturnType<typeof wireBase>
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
+type OfImages = ReturnType<typeof wireImages>
+
+/** What all rooms have. */
+function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => Tracing) | undefined) {
+  const { config, replica } = settings
+  const clock = systemClock
+  const log = createLogger({ level: config.logLevel, replica })
+  const metrics = createMetrics(new Registry())
+  collectProcessMetrics(metrics.registry)
+  beginAtZero(metrics)
+  const { installation, tracing: block } = config
+  const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
+  return {
+    settings,
+    config,
+    clock,
+    log,
+    metrics,
+    tracing: createTracing?.(told) ?? noTracing,
+    sealer: new Sealer(settings.sealingKeys),
+    acceptance: new Acceptance(clock),
+    room: new Room(config.engine.room),
+  }
+}
 
 function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
   const connection = new Connection({
@@ -198,7 +167,7 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
 function wireCluster({ settings, config, clock, log, metrics }: Base) {
   const kube = new KubeClient({
     kubernetes: config.kubernetes,
-    version: packageJson.version,
+    version,
     replica: settings.replica,
     clock,
     log,
@@ -234,6 +203,37 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
     ttlMs: engine.leaseTtlMs,
     scanIntervalMs: engine.scanIntervalMs,
     compare,
+  })
+}
+
+function wireLabs(base: Base, store: Store, { sources }: Cluster, { images }: OfImages, engine: Engine): Labs {
+  return new Labs({
+    ...base,
+    store: store.labs,
+    feeds: new Feeds(store.labs, store.bell, base.clock),
+    images,
+    sources,
+    onAccepted: () => engine.poke(),
+  })
+}
+
+function wireIdentity({ settings, clock, log, metrics }: Base) {
+  const onRequest: SourceOptions['onRequest'] = (result, seconds) =>
+    metrics.identityRequestDuration.observe({ result }, seconds)
+  return createIdentity(settings, { clock, log, onRequest })
+}
+
+function wireGauges(base: Base, store: Store, cluster: Cluster, engine: Engine, ofImages: OfImages): void {
+  const { metrics, room } = base
+  const { catalogues, prepullWatches } = ofImages
+  createGauges(metrics.registry, {
+    version,
+    census: () => store.labs.census(),
+    catalogueAgeMs: async () => (await catalogues.look()).ageMs,
+    redisConnected: () => store.connection.connected(),
+    watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...prepullWatches.lastWordAgeMs() }),
+    kubernetesLoad: () => cluster.kube.load(),
+    engine: () => ({ owned: engine.size, places: room.places, free: room.free }),
   })
 }
 

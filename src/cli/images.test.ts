@@ -44,6 +44,15 @@ describe('skylab images', () => {
     expect(out).not.toMatch(/ $/m)
   })
 
+  it('says on stderr which tags of the configuration there are not, and is well all the same', async () => {
+    test.registry.push('w_2026_02')
+    const config = await test.config({ pins: ['w_2026_02', 'w_2025_99', 'w_2025_98', 'w_2025_99'] })
+    const { code, out, err } = await test.run('images', '--config', config, '--json')
+    const words = 'the registry lacks tags that the configuration names: recommended, w_2025_99, w_2025_98'
+    expect([code, err]).toEqual([0, `warning: ${words}\n`])
+    expect(JSON.parse(out)).toMatchObject({ recommended: { tag: 'w_2026_02' } })
+  })
+
   it('asks for nothing but the block images', async () => {
     test.registry.push('w_2026_02')
     const config = await test.config({}, { identity: { provider: 'none' }, colour: 'blue', redis: 7 })
@@ -57,7 +66,7 @@ describe('skylab images', () => {
     registry.tokens.users.set('ada', 'hunter2')
     const auths = { [registry.server.host]: { auth: Buffer.from('ada:hunter2').toString('base64') } }
     await test.file('docker.json', { auths })
-    const config = await test.config({ credentialsFile: 'docker.json' })
+    const config = await test.config({ credentialsFile: 'docker.json', recommendedTag: 'w_2026_02' })
     const { code, out, err } = await test.run('images', '--config', config)
     expect([code, err]).toEqual([0, ''])
     expect(out).not.toContain('hunter2')

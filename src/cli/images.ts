@@ -23,8 +23,11 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
   const clock = systemClock
   const source = createImageSource({ images, clock, authorities, credentials: async () => credentials })
   try {
-    const { catalogue, trouble } = await readCatalogue({ images, source, nowMs: clock.wallMs() })
+    const { catalogue, trouble, missing } = await readCatalogue({ images, source, clock })
     if (trouble) warningsTo(output).warn({ err: trouble }, 'not all digests are known')
+    if (missing.length > 0) {
+      output.err(`warning: the registry lacks tags that the configuration names: ${missing.join(', ')}\n`)
+    }
     const name = qualifiedRepositoryOf(images)
     // Nobody is asked which nodes there are.
     output.out(json ? `${JSON.stringify(imagesJson(catalogue, []), null, 2)}\n` : tablesOf(name, catalogue))

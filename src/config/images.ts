@@ -79,6 +79,9 @@ export const images = z.strictObject({
     .default([])
     .describe('images that only members of some groups may have; a tag must satisfy each that concerns it'),
   timeoutSeconds: seconds(5).describe('of one request to the registry'),
+  readingTimeoutSeconds: seconds(240).describe(
+    'of one whole reading, all pages of tags and all digests; after it, the registry does not tell',
+  ),
   refreshIntervalSeconds: seconds(300).describe('how often one of the replicas reads the tags'),
   maxTags: z.number().int().positive().default(100_000).describe('how many tags are read at most; more is a failure'),
   plainHttp: z

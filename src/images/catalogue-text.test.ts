@@ -60,6 +60,7 @@ describe('what a catalogue depends on', () => {
 
   it.each([
     { timeoutSeconds: 1 },
+    { readingTimeoutSeconds: 1 },
     { refreshIntervalSeconds: 1 },
     { maxTags: 1 },
     { plainHttp: true },

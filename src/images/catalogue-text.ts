@@ -14,6 +14,7 @@ const format = 1
 export function catalogueScope(images: Config['images']): string {
   const {
     timeoutSeconds: _timeout,
+    readingTimeoutSeconds: _readingTimeout,
     refreshIntervalSeconds: _interval,
     maxTags: _max,
     plainHttp: _plain,

@@ -43,6 +43,12 @@ export function buildCatalogue(images: Images, listed: readonly ListedTag[], now
   }
 }
 
+/** Tags by which the configuration names an image, the recommended one and pins, and which the registry does not have. */
+export function missingTags({ recommendedTag, pins }: Images, listed: readonly ListedTag[]): string[] {
+  const there = new Set(listed.map(({ tag }) => tag))
+  return [...new Set([recommendedTag, ...pins])].filter(tag => !there.has(tag))
+}
+
 /** What people call the image with this tag, as far as the tag itself tells. */
 export function displayNameOf(images: Pick<Images, 'recommendedTag' | 'aliasTags'>, tag: string): string {
   return readTag(tag, aliasTagsOf(images)).displayName

@@ -178,6 +178,7 @@ describe('when the API server says no', () => {
     const { pending } = await stage.prepuller('two').status(stage.catalogue!)
     expect(pending[0]!.error).toBe('The cluster refuses the pull: exceeded quota')
     expect(pending[1]!.error).toBeUndefined()
+    expect(await stage.counted()).toEqual({ failed: 0, refused: 1, failing: 1 })
   })
 
   test('one that does not answer has another replica try', async () => {

@@ -67,6 +67,35 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes.slice(2)).toEqual(['create w_2026_01: kwok-1 kwok-2'])
   })
 
+  test('counts a failed pull once, and the image as failing until it is there', async () => {
+    const one = stage.prepuller('one', {}, { retrySeconds: 20 })
+    one.start()
+    await settled()
+    expect(await stage.counted()).toEqual({ failed: 0, refused: 0, failing: 0 })
+    for (const name of ['kwok-1', 'kwok-2']) cluster.setPod('w_2026_01', name, containers.failing('x: not found'))
+    await stage.pass(15_000)
+    expect(await stage.counted()).toEqual({ failed: 1, refused: 0, failing: 1 })
+    await stage.pass(6000)
+    expect(await stage.counted()).toEqual({ failed: 1, refused: 0, failing: 1 })
+    cluster.pullAll()
+    await stage.pass(300)
+    expect(await stage.counted()).toEqual({ failed: 1, refused: 0, failing: 0 })
+  })
+
+  test('leaves it to the next one to tell which images fail', async () => {
+    const one = stage.prepuller()
+    one.start()
+    await settled()
+    for (const name of ['kwok-1', 'kwok-2']) cluster.setPod('w_2026_01', name, containers.failing('x: not found'))
+    await stage.pass(300)
+    expect((await stage.counted()).failing).toBe(1)
+    await one.stop()
+    expect((await stage.counted()).failing).toBe(0)
+    stage.prepuller('two').start()
+    await settled()
+    expect(await stage.counted()).toEqual({ failed: 1, refused: 0, failing: 1 })
+  })
+
   test('gives up a pull that takes too long', async () => {
     stage.prepuller('one', {}, { timeoutSeconds: 30, retrySeconds: 1000 }).start()
     await settled()

@@ -11,6 +11,7 @@ import { backoffMs } from '../kube/backoff.ts'
 import { isAlreadyExists, type KubeClient, KubeError, type Log } from '../kube/client.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { PrepullStore } from '../store/prepulls.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { prepullStatus } from './prepull-status.ts'
 import type { PrepullView } from './prepull-watches.ts'
 import {
@@ -36,6 +37,7 @@ export interface PrepullerOptions {
   readonly catalogue: () => Promise<Catalogue | null>
   readonly clock: Clock
   readonly log: Log
+  readonly metrics: Pick<Metrics, 'prepullFailures' | 'prepullsFailing'>
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
@@ -119,7 +121,7 @@ export class Prepuller {
 
   /** Prepulls for as long as the lease is held; returns at once where another holds it. */
   async #turn(): Promise<void> {
-    const { leases, store, clock } = this.#options
+    const { leases, store, clock, metrics } = this.#options
     const lease = await leases.acquireTask(store.lease)
     if (!lease) return
     try {
@@ -131,6 +133,8 @@ export class Prepuller {
         await clock.sleep(Math.min(idleMs, Math.max(0, dueInMs - gatherMs)), this.#wake.signal).catch(() => {})
       }
     } finally {
+      // From here on it is for another replica to tell.
+      metrics.prepullsFailing.set(0)
       await lease.release()
     }
   }
@@ -152,8 +156,10 @@ export class Prepuller {
     return decision.dueMs === undefined ? idleMs : decision.dueMs - nowMs
   }
 
-  #tell({ failed, remove }: PrepullDecision): void {
-    const { log } = this.#options
+  #tell({ failed, remove, records }: PrepullDecision): void {
+    const { log, metrics } = this.#options
+    metrics.prepullsFailing.set(records.failures.size)
+    metrics.prepullFailures.inc({ result: 'failed' }, failed.length)
     for (const { image, failure } of failed) {
       const { attempts, error } = failure
       log.warn({ image: image.reference, attempts, reason: error }, 'an image could not be pulled')
@@ -166,6 +172,7 @@ export class Prepuller {
 
   /** Each for itself: what stands in the way of one image must not hold up the others. */
   async #carryOut(decision: PrepullDecision, world: PrepullWorld, token: string): Promise<void> {
+    const { log, metrics, store } = this.#options
     let records = decision.records
     const refused = async (order: PullOrder, error: unknown) => {
       if (!(error instanceof KubeError)) throw error
@@ -177,8 +184,9 @@ export class Prepuller {
         world,
         this.#rules,
       )
-      this.#options.log.warn({ image: order.image.reference, reason: error.message }, 'a pull was refused')
-      await this.#options.store.write(token, before, records)
+      log.warn({ image: order.image.reference, reason: error.message }, 'a pull was refused')
+      metrics.prepullFailures.inc({ result: 'refused' })
+      await store.write(token, before, records)
     }
     const results = await Promise.allSettled([
       ...decision.remove.map(({ set }) => this.#remove(set)),

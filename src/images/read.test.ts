@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { configSchema } from '../config/schema.ts'
+import { ManualClock } from '../kube/testing/clock.ts'
 import { readCatalogue } from './read.ts'
 import { digestA, digestB, FakeSource } from './testing/catalogue.ts'
 
 const { images } = configSchema.parse({ images: { registry: 'example.org', docker: { repository: 'some/lab' } } })
-const read = (source: FakeSource, more: object = {}) => readCatalogue({ images, source, nowMs: 7, ...more })
+const clock = new ManualClock()
+const read = (source: FakeSource, more: object = {}) => readCatalogue({ images, source, clock, ...more })
 
 const dailies = Object.fromEntries(
   Array.from({ length: 28 }, (_, i) => [`d_2026_01_${String(i + 1).padStart(2, '0')}`, digestB]),
@@ -19,24 +21,37 @@ describe('a reading', () => {
       w_2026_01: digestB,
       r27_0_0: digestB,
     })
-    const { catalogue, digests, trouble } = await read(source)
+    const { catalogue, digests, trouble, missing } = await read(source)
     expect(source.asked[0]).toBe('tags')
     const asked = source.asked.slice(1)
     expect(asked).toEqual(expect.arrayContaining(['recommended', 'w_2026_02', 'd_2026_01_28']))
     expect(asked.length).toBeLessThan(28)
     expect(new Set(asked).size).toBe(asked.length)
     expect(catalogue.types['latest-weekly']).toMatchObject({ tag: 'w_2026_02', digest: digestA })
-    expect(catalogue.readAtMs).toBe(7)
+    expect(catalogue.readAtMs).toBe(clock.wallMs())
     expect(digests.get('w_2026_02')).toBe(digestA)
     expect(digests.get('d_2026_01_01')).toBeNull()
     expect(digests.size).toBe(32)
     expect(trouble).toBeUndefined()
+    expect(missing).toEqual([])
+  })
+
+  it('tells which tags of the configuration there are not, also where they went while it was read', async () => {
+    const source = new FakeSource({ recommended: digestA, w_2026_02: digestA, w_2026_01: digestB })
+    const list = source.listTags.bind(source)
+    source.listTags = async () => {
+      const listed = await list()
+      source.digests.delete('recommended')
+      return listed
+    }
+    const pins = ['w_2026_01', 'w_1999_1']
+    expect((await read(source, { images: { ...images, pins } })).missing).toEqual(['recommended', 'w_1999_1'])
   })
 
   it('has eight questions on their way at most', async () => {
     const source = new FakeSource(dailies)
     const { numReleases, numWeeklies } = images
-    await readCatalogue({ images: { ...images, numReleases, numWeeklies, numDailies: 18 }, source, nowMs: 0 })
+    await readCatalogue({ images: { ...images, numReleases, numWeeklies, numDailies: 18 }, source, clock })
     expect(source.asked.length).toBeGreaterThan(12)
     expect(source.mostInFlight).toBe(8)
   })
@@ -102,6 +117,21 @@ it('fails where the registry does not list its tags', async () => {
   const source = new FakeSource()
   source.failure = new Error('down')
   await expect(read(source)).rejects.toThrow('down')
+})
+
+it.each(['listTags', 'manifestOf'] as const)('fails where the registry takes too long over all: %s', async question => {
+  const source = new FakeSource({ w_2026_02: digestA })
+  const begun = Promise.withResolvers<void>()
+  source[question] = () => {
+    begun.resolve()
+    return new Promise<never>(() => {})
+  }
+  const reading = read(source, { images: { ...images, readingTimeoutSeconds: 7 } })
+  const words = 'it was not read to the end within 7 s (images.readingTimeoutSeconds)'
+  const failed = expect(reading).rejects.toThrow(words)
+  await begun.promise
+  clock.advance(7000)
+  await failed
 })
 
 it('ends when its caller does', async () => {

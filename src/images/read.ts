@@ -1,7 +1,9 @@
 /** From a registry to a catalogue: its tags, and the digests of those that matter. */
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import { Deadline, unlessAborted } from '../kube/deadline.ts'
 import { Slots } from '../kube/slots.ts'
-import { buildCatalogue, digestsWanted } from './catalogue.ts'
+import { buildCatalogue, digestsWanted, missingTags } from './catalogue.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 import type { Catalogue } from './types.ts'
 
@@ -11,8 +13,8 @@ const breadth = 8
 export interface ReadParts {
   readonly images: Config['images']
   readonly source: ImageSource
-  /** Milliseconds of Unix time, against which ages of the menu are counted. */
-  readonly nowMs: number
+  /** By its wall time ages of the menu are counted. */
+  readonly clock: Clock
   /** Digests as they were known before, by tag: they stand in where the registry is asked for one, and does not tell. */
   readonly known?: ReadonlyMap<string, string>
   readonly signal?: AbortSignal
@@ -22,15 +24,32 @@ export interface CatalogueRead {
   readonly catalogue: Catalogue
   /** Every tag that the registry has, with its digest as far as it is known now. */
   readonly digests: ReadonlyMap<string, string | null>
+  /** The recommended tag and pins, as far as the registry lacks them: a slip of the configuration, or of who pushes. */
+  readonly missing: readonly string[]
   /** Why the first digest was not told that was asked for; undefined where all were. */
   readonly trouble?: Error
 }
 
 /**
- * Reads the registry once.
- * @throws {Error} when it does not list its tags, or tells none of the digests that are asked for
+ * Reads the registry once, within `images.readingTimeoutSeconds`.
+ * @throws {Error} when it does not list its tags, tells none of the digests that are asked for, or not all in time
  */
-export async function readCatalogue({ images, source, nowMs, known, signal }: ReadParts): Promise<CatalogueRead> {
+export async function readCatalogue(parts: ReadParts): Promise<CatalogueRead> {
+  const { readingTimeoutSeconds } = parts.images
+  const deadline = new Deadline(parts.clock, readingTimeoutSeconds * 1000, parts.signal)
+  const { signal } = deadline
+  try {
+    return await unlessAborted(read({ ...parts, signal }), signal)
+  } catch (error) {
+    if (!signal.aborted || parts.signal?.aborted) throw error
+    const late = `it was not read to the end within ${readingTimeoutSeconds} s (images.readingTimeoutSeconds)`
+    throw new Error(late, { cause: error })
+  } finally {
+    deadline.release()
+  }
+}
+
+async function read({ images, source, clock, known, signal }: ReadParts): Promise<CatalogueRead> {
   const listed = await source.listTags(signal)
   const wanted = digestsWanted(images, listed)
   const { told, failures } = await manifestsOf(source, wanted, signal)
@@ -46,7 +65,8 @@ export async function readCatalogue({ images, source, nowMs, known, signal }: Re
     return [{ tag: entry.tag, ...(digest && { digest }), ...(sizeBytes !== undefined && { sizeBytes }) }]
   })
   return {
-    catalogue: buildCatalogue(images, tags, nowMs),
+    catalogue: buildCatalogue(images, tags, clock.wallMs()),
+    missing: missingTags(images, tags),
     digests: new Map(tags.map(({ tag, digest }) => [tag, digest ?? null])),
     ...(trouble && { trouble }),
   }

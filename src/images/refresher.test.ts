@@ -78,14 +78,14 @@ afterEach(async () => {
 })
 
 /** A replica's part in it, by its name. */
-function replica(name: string) {
+function replica(name: string, settings = images) {
   const metrics = createMetrics(new Registry())
   const lines: string[] = []
   const log = {
     debug: () => {},
     info: (_: object, message: string) => void lines.push(`info ${message}`),
-    warn: (fields: object, message: string) =>
-      void lines.push(`warn ${message}: ${(fields as { err: Error }).err.message}`),
+    warn: (fields: { err?: Error; tags?: string[] }, message: string) =>
+      void lines.push(`warn ${message}: ${fields.err?.message ?? fields.tags}`),
   }
   const leases = {
     acquireTask: async (key: string) => {
@@ -101,7 +101,7 @@ function replica(name: string) {
     },
   }
   const catalogues = new StoredCatalogues(redis)
-  const parts = { images, source, store: redis, catalogues, leases, clock, log, metrics }
+  const parts = { images: settings, source, store: redis, catalogues, leases, clock, log, metrics }
   const refresher = new Refresher({ ...parts, failpoint: () => {} })
   running.push(refresher)
   const observed = async (result: 'done' | 'failed') => {
@@ -260,6 +260,34 @@ describe('a replica', () => {
   })
 })
 
+describe('tags that the configuration names and the registry lacks', () => {
+  const words = 'warn the registry lacks tags that the configuration names'
+
+  it('are told once, and again when there are others, and when they are there', async () => {
+    const { refresher, lines, catalogues } = replica('one', { ...images, pins: ['w_2026_02', 'w_2025_99'] })
+    refresher.start()
+    await idle()
+    const next = async () => {
+      clock.advance(intervalMs)
+      await idle()
+    }
+    await next()
+    expect(lines).toEqual([`${words}: w_2025_99`])
+    source.digests.delete('recommended')
+    await next()
+    await next()
+    expect(lines.slice(1)).toEqual([`${words}: recommended,w_2025_99`])
+    expect(catalogues.known?.types.recommended?.tag).toBe('w_2026_02')
+    source.digests.set('recommended', digestA)
+    await next()
+    expect(lines).toHaveLength(2)
+    source.digests.set('w_2025_99', digestB)
+    await next()
+    await next()
+    expect(lines.slice(2)).toEqual(['info the registry has the tags that it lacked'])
+  })
+})
+
 describe('two replicas', () => {
   it('read once in each interval between them, and know the same', async () => {
     const [first, second] = [replica('one'), replica('two')]
@@ -303,6 +331,24 @@ describe('a registry that is down', () => {
     refresher.start()
     await idle(10_000)
     source.failure = undefined
+    clock.advance(10_000)
+    await idle()
+    expect(catalogues.known).not.toBeNull()
+  })
+
+  it('which answers on and on, and never to the end, is given up, and the lease given back', async () => {
+    const { refresher, catalogues, lines, observed } = replica('one')
+    source.gate = new Promise(() => {})
+    const reading = asked()
+    refresher.start()
+    await reading
+    expect(redis.holder).toBe('one')
+    clock.advance(images.readingTimeoutSeconds * 1000)
+    await idle(10_000)
+    expect(redis.holder).toBeUndefined()
+    expect(await observed('failed')).toBe(1)
+    expect(lines).toEqual([expect.stringContaining('it was not read to the end within 240 s')])
+    source.gate = undefined
     clock.advance(10_000)
     await idle()
     expect(catalogues.known).not.toBeNull()

@@ -43,6 +43,9 @@ export class Refresher {
   /** The version that stood when the registry began to fail us; undefined while it does not. */
   #failingSince: { readonly version: string | undefined } | undefined
 
+  /** Tags that were missing at the last reading. */
+  #toldMissing: readonly string[] = []
+
   constructor(parts: RefresherParts) {
     this.#parts = parts
   }
@@ -140,10 +143,11 @@ export class Refresher {
     const { signal } = this.#closed
     const known = knownDigests(catalogues.known)
     try {
-      const read = await readCatalogue({ images, source, nowMs: clock.wallMs(), known, signal })
-      const { trouble, catalogue } = read
+      const read = await readCatalogue({ images, source, clock, known, signal })
+      const { trouble, catalogue, missing } = read
       if (trouble) log.debug({ err: trouble }, 'the registry did not tell all digests')
       log.debug({ images: catalogue.all.length }, 'the registry was read')
+      this.#tellMissing(missing)
       return read
     } catch (error) {
       signal.throwIfAborted()
@@ -160,6 +164,18 @@ export class Refresher {
       if (digest === undefined || digest !== null) told.set(tag, digest ?? null)
     }
     return told
+  }
+
+  /** Once by each replica, and again when it is not the same any more: to go on without them is right, and no error. */
+  #tellMissing(tags: readonly string[]): void {
+    const before = this.#toldMissing
+    this.#toldMissing = tags
+    const { log } = this.#parts
+    if (tags.some(tag => !before.includes(tag))) {
+      log.warn({ tags }, 'the registry lacks tags that the configuration names')
+    } else if (tags.length === 0 && before.length > 0) {
+      log.info({ tags: before }, 'the registry has the tags that it lacked')
+    }
   }
 
   /** Once when it begins; the age of the catalogue tells the rest. */

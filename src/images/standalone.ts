@@ -20,7 +20,7 @@ export function standaloneImages({ images, source, clock, log }: StandaloneParts
   let reading: Promise<Catalogue | null> | undefined
   const read = async () => {
     try {
-      return (await readCatalogue({ images, source, nowMs: clock.wallMs() })).catalogue
+      return (await readCatalogue({ images, source, clock })).catalogue
     } catch (err) {
       log.warn({ err }, 'the registry does not tell which images there are')
       return null

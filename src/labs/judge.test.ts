@@ -180,6 +180,21 @@ describe('judgeStart: images', () => {
       message: `The image could not be pulled yet (${backOff})`,
     })
   })
+
+  it('are not denied for good to a kubelet that asked without the pull secret', () => {
+    const pod = waitingFor('ErrImagePull', 'some/lab:1: 401 Unauthorized')
+    const missed = (podUid: string) =>
+      podEventFacts({ warning: true, reason: 'FailedToRetrieveImagePullSecret', podUid })
+    expect(judgeStart(pod)).toMatchObject({ kind: 'doomed' })
+    expect(judgeStart(pod, [missed('another')])).toMatchObject({ kind: 'doomed' })
+    expect(judgeStart(pod, [missed('pod-uid')])).toEqual({
+      kind: 'troubled',
+      cause: 'registry',
+      message: 'The image could not be pulled yet (some/lab:1: 401 Unauthorized)',
+    })
+    const misnamed = waitingFor('InvalidImageName', '')
+    expect(judgeStart(misnamed, [missed('pod-uid')])).toMatchObject({ kind: 'doomed' })
+  })
 })
 
 describe('judgeLife', () => {

@@ -4,7 +4,7 @@
  * A verdict is drawn from what stands there now, never from what changed: who comes late judges the same.
  */
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
-import { judgePull, pullReasons, tellsCause } from './pulling.ts'
+import { judgePull, pullReasons, secretMissed, tellsCause } from './pulling.ts'
 import { cleanLastLines, cleanWords } from './words.ts'
 
 /** Container states whose cause is in the container's own settings, if it is in any. */
@@ -128,7 +128,10 @@ function judgeWaiting(
   for (const { waiting } of containers) {
     if (!waiting) continue
     const { reason, message } = waiting
-    if (pullReasons.has(reason)) return judgePull(reason, pullCause(pod, message, events), words.image)
+    if (pullReasons.has(reason)) {
+      const withoutSecret = events.some(event => event.podUid === pod.uid && event.reason === secretMissed)
+      return judgePull(reason, pullCause(pod, message, events), { image: words.image, withoutSecret })
+    }
     if (creationReasons.has(reason)) return judgeCreation(reason, message, words)
   }
   return undefined

@@ -42,12 +42,27 @@ const passingCause =
   /i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|no such host|no route to host|network is unreachable|temporary failure|toomanyrequests|too many requests|: 5\d\d [a-z]|unexpected EOF/i
 
 /**
+ * Told by a kubelet that pulls without a pull secret which the pod names. It reads each Secret by a watch of its own, which
+ * begins with the pod, and waits a second for it. That does not always do: the API server shows a node only the Secrets of
+ * pods that it knows to be there, which it learns later than the kubelet learns of the pod, and may answer the first
+ * question from before the Secret was made. No order of writes rules that out. By the next attempt, 10 s later, it is there.
+ */
+export const secretMissed = 'FailedToRetrieveImagePullSecret'
+
+export interface PullTrial {
+  /** What users know the image as. */
+  readonly image?: string
+  /** Whether a pull secret was not at hand: who asks without it may be denied what there is. */
+  readonly withoutSecret?: boolean
+}
+
+/**
  * The verdict on a container that waits because of its image.
  * @param cause the fullest message there is
- * @param image what users know it as
  */
-export function judgePull(reason: string, cause: string, image = 'The image'): StartVerdict {
-  const why = finalReasons[reason] ?? finalCauseOf(cause)
+export function judgePull(reason: string, cause: string, trial: PullTrial = {}): StartVerdict {
+  const { image = 'The image', withoutSecret = false } = trial
+  const why = finalReasons[reason] ?? (withoutSecret ? undefined : finalCauseOf(cause))
   if (why) return { kind: 'doomed', message: quoting(`${image} cannot be pulled: ${why}`, cause) }
   return { kind: 'troubled', cause: 'registry', message: quoting(`${image} could not be pulled yet`, cause) }
 }

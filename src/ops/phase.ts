@@ -2,7 +2,7 @@
  * A phase of an operation: a list of steps, under one deadline. Whoever owns the operation runs it from the step that
  * the record names; who resumed it does nothing else than who began it.
  */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
@@ -10,6 +10,47 @@ import { isRefusal, StartOver, type Step, type StepContext, type StepResult } fr
 
 /** The time that an operation has been given is over. */
 export class DeadlinePassed extends NeedsSomeone {}
+
+/** The phases of one run, one after another, each under a deadline of its own; what stops the run stops the one at hand. */
+export class Phases {
+  readonly #clock: Clock
+  #current = new AbortController()
+  #stopped: Error | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Ends the phase at hand, and lets none begin. The first reason is the one. */
+  stop(reason: Error): void {
+    this.#stopped ??= reason
+    this.#current.abort(reason)
+  }
+
+  /**
+   * Runs a phase.
+   * @param remainingMs until its deadline; may be infinite
+   * @param givenMs what that was at first, for words; 0 where it has no bound
+   * @throws {DeadlinePassed} through its signal
+   */
+  async within<T>(remainingMs: number, givenMs: number, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#stopped) throw this.#stopped
+    const phase = new AbortController()
+    this.#current = phase
+    const done = new AbortController()
+    const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
+    // Redis' clock may have stepped back since the acceptance: never more than was given.
+    const leftMs = givenMs > 0 ? Math.min(remainingMs, givenMs) : remainingMs
+    if (leftMs <= 0) passed()
+    else if (Number.isFinite(leftMs)) this.#clock.sleep(leftMs, done.signal).then(passed, () => {})
+    try {
+      phase.signal.throwIfAborted()
+      return await body(phase.signal)
+    } finally {
+      done.abort(notNeeded)
+    }
+  }
+}
 
 /** What a phase needs of the run that it is part of. */
 export interface PhaseHost {

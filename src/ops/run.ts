@@ -16,7 +16,7 @@ import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
 import { Journal } from './journal.ts'
-import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
+import { type PhaseHost, Phases, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
 import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
@@ -61,6 +61,7 @@ export class OperationRun implements PhaseHost {
   readonly #lease: Lease
   readonly #journal: Journal
   readonly #turn: Turn
+  readonly #phases: Phases
   readonly #names: LabNames
   readonly #known: Known
   readonly #agent: string
@@ -68,8 +69,6 @@ export class OperationRun implements PhaseHost {
   readonly #span: Span
   readonly #gone = new Set<string>()
   #plan: LabPlan | undefined
-  #phase = new AbortController()
-  #stopped: Error | undefined
 
   /** `places`: in the room, taken for it already. */
   constructor(options: RunOptions, claim: Claim, lease: Lease, places: number) {
@@ -88,6 +87,7 @@ export class OperationRun implements PhaseHost {
     this.#span = options.tracing.operation({ ...record, user: lease.user })
     this.#journal = new Journal(options, lease, record)
     this.#turn = new Turn(options.room, this.#journal, record, places)
+    this.#phases = new Phases(options.clock)
   }
 
   /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
@@ -95,7 +95,7 @@ export class OperationRun implements PhaseHost {
     const off = this.#options.view.onChange(({ namespace, goneUid }) => {
       if (goneUid && (namespace === this.#names.namespace || namespace === '')) this.#gone.add(goneUid)
     })
-    const lost = () => this.#stop(this.#lease.signal.reason)
+    const lost = () => this.#phases.stop(this.#lease.signal.reason)
     this.#lease.signal.addEventListener('abort', lost, { once: true })
     try {
       await this.#pass('owned')
@@ -114,7 +114,7 @@ export class OperationRun implements PhaseHost {
 
   /** Stops where it is, so that another replica goes on. */
   handOver(): void {
-    this.#stop(new HandOver('handed over'))
+    this.#phases.stop(new HandOver('handed over'))
   }
 
   spanOf({ name }: Step): Span {
@@ -172,7 +172,9 @@ export class OperationRun implements PhaseHost {
       this.#requireAttempts()
       this.#plan = this.#openPlan()
       const steps = createSteps(this.#plan)
-      await this.#within(remainingMs, this.#options.times.spawnMs, signal => runPhase(this, steps, record.step, signal))
+      await this.#phases.within(remainingMs, this.#options.times.spawnMs, signal =>
+        runPhase(this, steps, record.step, signal),
+      )
     } catch (error) {
       if (!(error instanceof NeedsSomeone)) throw error
       return this.#fail(error.message)
@@ -185,7 +187,7 @@ export class OperationRun implements PhaseHost {
     try {
       this.#requireAttempts()
       const { deleteMs } = this.#options.times
-      await this.#within(remainingMs, deleteMs, signal => runPhase(this, deleteSteps, record.step, signal))
+      await this.#phases.within(remainingMs, deleteMs, signal => runPhase(this, deleteSteps, record.step, signal))
     } catch (error) {
       if (!(error instanceof NeedsSomeone)) throw error
       return this.#finish('failed', [['error', this.#withObstacles(error)], this.#failed()], {})
@@ -207,7 +209,7 @@ export class OperationRun implements PhaseHost {
     const question = { kube, clock: this.clock, names: this.#names, op, recordMayBeOld: op <= this.#claim.foundOp }
     const ask = (signal: AbortSignal) => findWhole({ ...question, call: this.#asking(signal) })
     // Without a deadline: only an answer may lead to destruction.
-    const whole = await this.#within(Number.POSITIVE_INFINITY, 0, ask)
+    const whole = await this.#phases.within(Number.POSITIVE_INFINITY, 0, ask)
     if (whole) {
       Object.assign(this.#known, whole)
       return this.#complete()
@@ -224,7 +226,7 @@ export class OperationRun implements PhaseHost {
     let fields: RecordFields = { podPresent: false }
     try {
       this.#requireAttempts()
-      await this.#within(deleteMs, deleteMs, signal => runPhase(this, cleanSteps, first, signal))
+      await this.#phases.within(deleteMs, deleteMs, signal => runPhase(this, cleanSteps, first, signal))
     } catch (error) {
       if (!(error instanceof NeedsSomeone)) throw error
       this.#log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
@@ -265,33 +267,9 @@ export class OperationRun implements PhaseHost {
     this.#span.end({ attributes: { 'skylab.result': result }, ...(result === 'failed' && { error: 'failed' }) })
   }
 
-  /** Runs a phase under a deadline of its own; whatever stops the run stops it too. */
-  async #within<T>(remainingMs: number, givenMs: number, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#stopped) throw this.#stopped
-    const phase = new AbortController()
-    this.#phase = phase
-    const done = new AbortController()
-    const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
-    // Redis' clock may have stepped back since the acceptance: never more than was given.
-    const leftMs = givenMs > 0 ? Math.min(remainingMs, givenMs) : remainingMs
-    if (leftMs <= 0) passed()
-    else if (Number.isFinite(leftMs)) this.clock.sleep(leftMs, done.signal).then(passed, () => {})
-    try {
-      phase.signal.throwIfAborted()
-      return await body(phase.signal)
-    } finally {
-      done.abort(notNeeded)
-    }
-  }
-
   /** A place where a test may strike. */
   #pass(place: string): void | Promise<void> {
     return failpoint(`lab.${this.#claim.record.kind}.${place}`, this.#lease.user)
-  }
-
-  #stop(reason: Error): void {
-    this.#stopped ??= reason
-    this.#phase.abort(reason)
   }
 
   #openPlan(): LabPlan {

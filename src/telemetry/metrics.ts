@@ -62,6 +62,17 @@ export function createMetrics(registry: Registry) {
       buckets: [...callBuckets, 30, 60],
       registers,
     }),
+    prepullFailures: new Counter({
+      name: 'skylab_image_prepull_failures_total',
+      help: 'Prepulls in vain that this replica saw, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
+      labelNames: ['result'] as const,
+      registers,
+    }),
+    prepullsFailing: new Gauge({
+      name: 'skylab_image_prepulls_failing',
+      help: 'Images whose last prepull failed on nodes that still lack them, as the replica that prepulls knows; 0 at all others',
+      registers,
+    }),
 
     compareLastSuccess: new Gauge({
       name: 'skylab_compare_last_success_timestamp_seconds',
@@ -132,6 +143,7 @@ export function beginAtZero({
   operationsAccepted,
   operationsResumed,
   catalogueRefreshDuration,
+  prepullFailures,
   leases,
   spans,
 }: Metrics): void {
@@ -141,6 +153,7 @@ export function beginAtZero({
     for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result })
   }
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
+  for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }

@@ -3,12 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import type { KubeObject } from '../../src/domain.ts'
-import { creationPath } from '../../src/kube/kinds.ts'
 import { withOwnership } from '../../src/labs/render.ts'
 import { renderEverything } from '../../src/labs/testing-plan.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
+import { asTaken, createStrictly } from './harness/strict.ts'
 import { eventually } from './harness/world.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
@@ -22,31 +21,6 @@ afterAll(async () => {
   controller.close()
 })
 
-/** A field that it does not know is refused, and not dropped. */
-function send(object: KubeObject): Promise<KubeAnswer> {
-  const { apiVersion, kind, metadata } = object
-  const path = creationPath(apiVersion, kind, metadata.namespace)
-  return controller.request('POST', `${path}?fieldValidation=Strict`, object)
-}
-
-/** What the API server does not return as it was sent, beside what it adds: texts of Secrets, and tolerations. */
-function expected({ spec, stringData, data, ...rest }: KubeObject): object {
-  const { tolerations, ...other } = (spec ?? {}) as { tolerations?: readonly object[] }
-  const encoded = Object.entries((stringData ?? {}) as Record<string, string>).map(([name, text]) => [
-    name,
-    Buffer.from(text).toString('base64'),
-  ])
-  return {
-    ...rest,
-    ...(spec !== undefined && {
-      spec: { ...other, ...(tolerations && { tolerations: expect.arrayContaining([...tolerations]) }) },
-    }),
-    ...((data !== undefined || stringData !== undefined) && {
-      data: { ...(data as object), ...Object.fromEntries(encoded) },
-    }),
-  }
-}
-
 test('every object is taken as it stands, with every quantity as it was written', async () => {
   const namespace = await controller.create(withOwnership(plan.namespace, 7, null))
   for (const planned of plan.objects) {
@@ -55,10 +29,10 @@ test('every object is taken as it stands, with every quantity as it was written'
     let answer: KubeAnswer = { status: 0, body: null }
     // A namespace that was just made lacks its ServiceAccount, and its quota was not counted yet.
     await eventually(`${what} is taken`, async () => {
-      answer = await send(object)
+      answer = await createStrictly(controller, object)
       return answer.status !== 403
     })
     expect(answer.status, `${what}: ${answer.body.message}`).toBe(201)
-    expect(answer.body, what).toMatchObject(expected(object))
+    expect(answer.body, what).toMatchObject(asTaken(object))
   }
 })

@@ -1,8 +1,10 @@
 /** A prepuller with a cluster, a Redis and a clock that do as the test says. */
+import { Registry } from 'prom-client'
 import { configSchema } from '../../config/schema.ts'
 import { ManualClock } from '../../kube/testing/clock.ts'
 import { keepingLog } from '../../kube/testing/log.ts'
 import type { PrepullReading, PrepullRecords } from '../../store/prepulls.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
 import { Prepuller, type PrepullerOptions } from '../prepuller.ts'
 import type { Catalogue } from '../types.ts'
 import { catalogueOf, FakeCluster, image } from './cluster.ts'
@@ -57,6 +59,7 @@ export class PrepullStage {
   readonly cluster = new FakeCluster()
   readonly store = new FakeStore(this.clock)
   readonly log = keepingLog()
+  readonly metrics = createMetrics(new Registry())
   catalogue: Catalogue | null = catalogueOf(weekly)
   readonly #made: Prepuller[] = []
 
@@ -66,11 +69,11 @@ export class PrepullStage {
 
   /** Of a replica; not started. */
   prepuller(name = 'one', more: Partial<PrepullerOptions> = {}, prepull: object = {}): Prepuller {
-    const { clock, cluster, store, log } = this
+    const { clock, cluster, store, log, metrics } = this
     const config = configSchema.parse({ installation: 'north', images: { prepull } })
     const made = new Prepuller({
       ...{ config, namespace: 'sky', view: cluster, kube: cluster, store, leases: store.replica(name) },
-      ...{ catalogue: async () => this.catalogue, clock, log, failpoint: () => {} },
+      ...{ catalogue: async () => this.catalogue, clock, log, metrics, failpoint: () => {} },
       ...more,
     })
     this.#made.push(made)
@@ -84,6 +87,16 @@ export class PrepullStage {
       this.clock.advance(Math.min(50, leftMs))
     }
     await settled()
+  }
+
+  /** What is counted of pulls that failed: those that did, those that the cluster refused, and images that fail now. */
+  async counted(): Promise<{ failed: number; refused: number; failing: number }> {
+    const [failures, failing] = await Promise.all([
+      this.metrics.prepullFailures.get(),
+      this.metrics.prepullsFailing.get(),
+    ])
+    const of = (result: string) => failures.values.find(({ labels }) => labels.result === result)?.value ?? 0
+    return { failed: of('failed'), refused: of('refused'), failing: failing.values[0]!.value }
   }
 
   async close(): Promise<void> {

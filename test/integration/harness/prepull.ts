@@ -1,5 +1,6 @@
 /** For tests of prepulling: nodes whose kubelet is the test, and replicas that do nothing but prepull. */
 import { randomBytes } from 'node:crypto'
+import { Registry } from 'prom-client'
 import type { Redis } from '../../../box/redis.ts'
 import type { ConfigInput } from '../../../box/stack-config.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -15,6 +16,7 @@ import { KubeClient } from '../../../src/kube/client.ts'
 import { Leases } from '../../../src/leases/leases.ts'
 import { PrepullStore } from '../../../src/store/prepulls.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { Store } from '../store/store.ts'
 import { AdminKube } from './kube.ts'
 import { testPlace } from './place.ts'
@@ -250,6 +252,7 @@ export class PrepullReplica {
       ...{ ...common, config, namespace, view: this.#watches, kube: this.#kube, leases: this.#leases },
       store: new PrepullStore(connection, keys),
       catalogue: async () => site.catalogue,
+      metrics: createMetrics(new Registry()),
       failpoint,
     })
     this.#watches.start()

@@ -1,0 +1,171 @@
+/**
+ * What each option of the blocks `lab` and `network` makes of a lab's objects, one option at a time, as the API server
+ * takes it from the controller: validated and admitted, but not kept. All of them at once: everything.test.ts.
+ */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lab as labSchema } from '../../src/config/lab.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import type { KubeObject } from '../../src/domain.ts'
+import { renderPullSet } from '../../src/images/pull-set.ts'
+import { image } from '../../src/images/testing/cluster.ts'
+import { withOwnership } from '../../src/labs/render.ts'
+import { type Changes, render } from '../../src/labs/testing-plan.ts'
+import { AdminKube } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { asTaken, tryStrictly } from './harness/strict.ts'
+import { eventually } from './harness/world.ts'
+
+const admin = new AdminKube(testPlace().kubeconfig)
+const controller = new AdminKube(testPlace().controllerKubeconfig)
+const namespacePrefix = `one-${randomBytes(4).toString('hex')}`
+
+interface Case extends Omit<Changes, 'config'> {
+  readonly lab?: Record<string, unknown>
+  readonly network?: Record<string, unknown>
+}
+
+/** All objects of a lab, and what pulls its image. */
+function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
+  const config = configSchema.parse({ installation: namespacePrefix, lab: { namespacePrefix, ...lab } })
+  const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
+  const { objects } = render({ ...changes, config: { network, lab: { namespacePrefix, ...lab } } })
+  return [...objects, renderPullSet({ config, ...onto })]
+}
+
+/** A volume at a place where nothing else is. */
+const mounted = (volume: object, mount: object = {}) => ({
+  lab: { volumes: [{ name: 'v', ...volume }], mounts: [{ volume: 'v', path: '/v', ...mount }] },
+})
+const claim = (more: object) =>
+  mounted({ persistentVolumeClaim: { accessModes: ['ReadWriteOnce'], size: '1500M', ...more } })
+const provisioning = (more: object = {}) => ({ lab: { provisioning: { image: 'quay.io/example/home:1', ...more } } })
+const resources = { limits: { cpu: 0.5, memory: '1500M' }, requests: { cpu: 0.001, memory: 1 } }
+const labels = { matchLabels: { app: 'x' } }
+const nearby = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', labelSelector: labels }] }
+const onNodes = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'gpu', operator: 'DoesNotExist' }] }] }
+const image_list = 'lsstsqre/sciplat-lab:w_2022_37'
+
+const options: Readonly<Record<string, readonly Case[]>> = {
+  'lab.command': [{ lab: { command: ['jupyter', 'lab'] } }],
+  'lab.servicePrefix': [{ lab: { servicePrefix: '/lab/' }, request: { env: {} } }],
+  'lab.defaultSize': [{ lab: { defaultSize: 'medium' }, request: { options: { image_list } } }],
+  'lab.sizes': [{ lab: { sizes: { small: resources, large: resources } } }],
+  'lab.env': [{ lab: { env: { TZ: 'UTC', SITE_PASSWORD: 'hunter2' } } }],
+  'lab.secretPatterns': [{ lab: { secretPatterns: ['*_URL'] } }],
+  'lab.secrets': [
+    { lab: { secrets: [{ name: 'a', key: 'b' }] }, sources: { secrets: { b: 'YQ==' } } },
+    { lab: { secrets: [{ name: 'a', key: 'b', as: 'c' }] }, sources: { secrets: { c: 'YQ==' } } },
+    {
+      lab: { secrets: [{ name: 'a', key: '.dockerconfigjson', pull: true }] },
+      sources: { pullSecret: Buffer.from('{"auths":{}}').toString('base64') },
+    },
+  ],
+  'lab.secretsPath': [{ lab: { secretsPath: '/opt/secrets' } }],
+  'lab.volumes': [
+    mounted({ nfs: { server: '192.0.2.10', path: '/export', readOnly: true } }),
+    ...['', 'Directory', 'Socket'].map(type => mounted({ hostPath: { path: '/opt', type } })),
+    ...['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'].map(mode =>
+      claim({ accessModes: [mode] }),
+    ),
+    claim({ storageClassName: '' }),
+    claim({ storageClassName: 'fast', volumeName: 'v-1' }),
+    mounted({ emptyDir: {} }),
+    mounted({ emptyDir: { medium: 'memory', sizeLimit: '1500M' } }),
+    { ...mounted({ configMap: { name: 'site' } }), sources: { configMaps: { v: { binaryData: { b: 'AA==' } } } } },
+    mounted({ files: { motd: 'Welcome.\n' } }),
+  ],
+  'lab.mounts': [
+    mounted({ emptyDir: {} }, { subPath: 'users/{username}', readOnly: true }),
+    mounted({ emptyDir: {} }, { path: '/home' }),
+  ],
+  'lab.tmp': [{ lab: { tmp: { medium: 'memory', sizeLimit: '1500M' } } }],
+  'lab.nss': [{ lab: { nss: { passwd: 'vera:x:77:77::/:/bin/sh\n' } } }, { lab: { nss: { group: 'vera:x:77:\n' } } }],
+  'lab.provisioning': [
+    provisioning(),
+    provisioning({ command: ['/make'], args: ['-v'], env: { QUOTA: '20G' }, imagePullPolicy: 'Always', resources }),
+    provisioning({ runAsRoot: true }),
+    provisioning({ runAsRoot: true, privileged: true }),
+  ],
+  'lab.nodeSelector': [{ lab: { nodeSelector: { 'example.org/pool': 'labs' } } }],
+  'lab.affinity': [
+    { lab: { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: onNodes } } } },
+    { lab: { affinity: { podAffinity: nearby } } },
+    { lab: { affinity: { podAntiAffinity: nearby } } },
+  ],
+  'lab.tolerations': [
+    { lab: { tolerations: [{ operator: 'Exists' }] } },
+    { lab: { tolerations: [{ key: 'example.org/a', value: 'b', effect: 'PreferNoSchedule' }] } },
+    { lab: { tolerations: [{ key: 'a', operator: 'Equal', value: 'b', effect: 'NoExecute', tolerationSeconds: 0 }] } },
+  ],
+  'lab.annotations': [{ lab: { annotations: { 'example.org/cost-centre': 'science' } } }],
+  'lab.startupProbe': [{ lab: { startupProbe: 'tcp' } }, { lab: { startupProbe: 'none' } }],
+  'lab.homePrefix': [{ lab: { homePrefix: '/nfs/homes' } }],
+  'lab.homeScheme': [{ lab: { homeScheme: 'initialThenUsername' } }],
+  'lab.imagePullPolicy': [{ lab: { imagePullPolicy: 'Always' } }],
+  'lab.terminationGraceSeconds': [{ lab: { terminationGraceSeconds: 0 } }],
+  'lab.application': [{ lab: { application: 'our-labs' } }],
+  'network.proxySelector': [{ network: { proxySelector: { app: 'proxy' } } }],
+  'network.hubSelector': [{ network: { hubSelector: { app: 'hub' } } }],
+  'network.clusterRanges': [{ network: { clusterRanges: ['10.96.0.0/12', 'fd00::/108'] } }],
+  'network.egressRanges': [{ network: { egressRanges: ['10.100.7.0/24', 'fd01::/64'] } }],
+  'a quota of the user': [{ identity: { quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 34 } } }],
+}
+
+let namespaceUid = ''
+beforeAll(async () => {
+  const { namespace } = render({ config: { lab: { namespacePrefix } } })
+  namespaceUid = (await controller.create(withOwnership(namespace, 7, null))).metadata.uid!
+})
+afterAll(async () => {
+  await admin.delete('Namespace', `${namespacePrefix}-rra`)
+  admin.close()
+  controller.close()
+})
+
+/** As it is sent; what pulls images is owned by nobody. */
+const owned = (object: KubeObject) => (object.kind === 'DaemonSet' ? object : withOwnership(object, 7, namespaceUid))
+
+async function expectTaken(planned: KubeObject): Promise<void> {
+  const object = owned(planned)
+  const what = `${object.kind} ${object.metadata.name}`
+  // A namespace that was just made lacks its ServiceAccount, and may not be known to the policy.
+  const answer = await eventually(`${what} is not put off`, async () => {
+    const tried = await tryStrictly(controller, object)
+    return tried.status === 403 ? null : tried
+  })
+  expect(answer.status, `${what}: ${answer.body.message}`).toBe(201)
+  expect(answer.body, what).toMatchObject(asTaken(object))
+}
+
+const plain = objectsOf({})
+const isPlain = new Set(plain.map(object => JSON.stringify(object)))
+
+test('no option is left out', () => {
+  const { network } = configSchema.parse({})
+  const all = [
+    ...Object.keys(labSchema.shape).map(key => `lab.${key}`),
+    ...Object.keys(network).map(key => `network.${key}`),
+  ]
+  // All of this file goes by a prefix of its own.
+  const missing = all.filter(key => key !== 'lab.namespacePrefix' && !Object.hasOwn(options, key))
+  expect(missing).toEqual([])
+})
+
+test('a lab without any option is taken as it stands', async () => {
+  await Promise.all(plain.map(expectTaken))
+})
+
+test.each(Object.entries(options))('%s changes objects, and they are taken as they stand', async (_, cases) => {
+  for (const each of cases) {
+    const changed = objectsOf(each).filter(object => !isPlain.has(JSON.stringify(object)))
+    expect(changed, JSON.stringify(each)).not.toEqual([])
+    await Promise.all(changed.map(expectTaken))
+  }
+})
+
+test('a field that the API server does not know is refused', async () => {
+  const pod = owned(plain.find(({ kind }) => kind === 'Pod')!)
+  const { status, body } = await tryStrictly(controller, { ...pod, spec: { ...(pod.spec as object), fsGroup: 1 } })
+  expect([status, body.message]).toEqual([400, expect.stringContaining('unknown field "spec.fsGroup"')])
+})
