@@ -6,6 +6,9 @@ const patient = { testTimeout: 60_000, hookTimeout: 90_000, env: { SKYLAB_TEST: 
 /** They wait more than they compute: on two processors three files at once took 55 s instead of 135 s, four no less. */
 const workers = Math.max(3, availableParallelism())
 
+/** Take-overs are timed here too, and who enforces NetworkPolicies holds up every pod's connections. */
+const aloneOnNode = ['test/integration/faults/**/*.node.test.ts', 'test/integration/network-policy.node.test.ts']
+
 export default defineConfig({
   test: {
     projects: [
@@ -46,10 +49,20 @@ export default defineConfig({
         },
       },
       {
-        // Needs a cluster with a real node, of which a machine can have one.
+        // Needs a cluster with a real node, of which a machine can have one. Mostly the kubelet is waited for.
         test: {
           name: 'node',
           include: ['test/integration/**/*.node.test.ts'],
+          exclude: aloneOnNode,
+          maxWorkers: workers,
+          ...patient,
+        },
+      },
+      {
+        // On the same node, one file after another.
+        test: {
+          name: 'node-alone',
+          include: aloneOnNode,
           fileParallelism: false,
           ...patient,
         },
