@@ -171,7 +171,8 @@ class AnsweredRequests {
     const reading = this.#reading.catch(() => {}).then(() => this.#read())
     this.#reading = reading
     await reading
-    return this.#requests.flatMap(({ at, request }) => (at >= from && isWanted(request) ? request : []))
+    const before = this.#requests.findLastIndex(({ at }) => at < from)
+    return this.#requests.slice(before + 1).flatMap(({ request }) => (isWanted(request) ? request : []))
   }
 
   async #read(): Promise<void> {
