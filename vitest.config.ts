@@ -5,6 +5,11 @@ import { defineConfig } from 'vitest/config'
 const patient = { testTimeout: 60_000, hookTimeout: 90_000, env: { SKYLAB_TEST: '1' } }
 /** They wait more than they compute: on two processors three files at once took 55 s instead of 135 s, four no less. */
 const workers = Math.max(3, availableParallelism())
+/** Of the tests of one file that may run at once: they mostly wait for the cluster, which takes 5 s to remove a namespace. */
+const maxConcurrency = 10
+
+/** Take-overs are timed here too, and who enforces NetworkPolicies holds up every pod's connections. */
+const aloneOnNode = ['test/integration/faults/**/*.node.test.ts', 'test/integration/network-policy.node.test.ts']
 
 export default defineConfig({
   test: {
@@ -32,6 +37,9 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts'],
           exclude: ['test/integration/harness/**', 'test/integration/faults/**', '**/*.node.test.ts'],
           maxWorkers: workers,
+          maxConcurrency,
+          // Half a second of processor time for each file is the client of Kubernetes alone.
+          isolate: false,
           ...patient,
         },
       },
@@ -46,10 +54,20 @@ export default defineConfig({
         },
       },
       {
-        // Needs a cluster with a real node, of which a machine can have one.
+        // Needs a cluster with a real node, of which a machine can have one. Mostly the kubelet is waited for.
         test: {
           name: 'node',
           include: ['test/integration/**/*.node.test.ts'],
+          exclude: aloneOnNode,
+          maxWorkers: workers,
+          ...patient,
+        },
+      },
+      {
+        // On the same node, one file after another.
+        test: {
+          name: 'node-alone',
+          include: aloneOnNode,
           fileParallelism: false,
           ...patient,
         },

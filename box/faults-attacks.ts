@@ -39,7 +39,8 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
   await suite('attacks on a cluster', () => runProject(context, true, 'faults', options.filters))
   const files = options.realNode ? filesOnRealNode(options.filters) : []
   if (files.length > 0) {
-    await suite('attacks on a real node', () => onRealNode(context, () => runProject(context, false, 'node', files)))
+    await suite('attacks on a real node', () =>
+      onRealNode(context, () => runProject(context, false, 'node-alone', files)))
   }
   const rows = [...makeRows(parseResults(readFileSync(results, 'utf8')), reports), ...broken]
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }

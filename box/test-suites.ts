@@ -76,7 +76,7 @@ export async function lint(signal: AbortSignal): Promise<Counts> {
 }
 
 /** Of vitest.config.ts. */
-export type Project = 'unit' | 'integration' | 'faults' | 'node'
+export type Project = 'unit' | 'integration' | 'faults' | 'node' | 'node-alone'
 
 export interface VitestOptions {
   readonly project: Project

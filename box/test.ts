@@ -70,7 +70,9 @@ async function runSuites(context: Context): Promise<Counts> {
     onRun(context, folder => runVitest({ args: options.vitest, folder, signal, project: 'unit' })))
   if (!options.unit) {
     await suite('tests on a cluster', () => runProjects(context, true, ['integration', 'faults']))
-    if (options.realNode) await suite('tests on a real node', () => onNode(() => runProjects(context, false, ['node'])))
+    if (options.realNode) {
+      await suite('tests on a real node', () => onNode(() => runProjects(context, false, ['node', 'node-alone'])))
+    }
     if (options.realNode && options.whole) await suite('the demo', () => onNode(() => runDemo(signal)))
   }
   return counts
@@ -100,7 +102,7 @@ function stay(context: Context): Promise<number> {
   const { progress, signal, options } = context
   return onCluster(context, !options.realNode, async ({ env }) => {
     const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const project = options.realNode ? '--project node' : '--project integration --project faults'
+    const project = options.realNode ? '--project node --project node-alone' : '--project integration --project faults'
     process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
     progress.say('Ctrl-C takes it all down.')
     await aborted(signal)

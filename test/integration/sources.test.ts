@@ -1,4 +1,4 @@
-/** What labs are given that stands elsewhere: copies of Secrets and ConfigMaps, and whether their user was provisioned. */
+/** What labs are given that stands elsewhere: copies of Secrets and ConfigMaps, and volumes. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/domain.ts'
@@ -168,98 +168,5 @@ describe('a claim', () => {
     expect(outcome).toBe('failed')
     expect(errors).toContainEqual(expect.stringMatching(/^A volume of the lab is not there at the moment \(/))
     expect(await fleet().world.namespaceOf(user.username)).toBeNull()
-  })
-})
-
-describe('provisioning', () => {
-  const small = { limits: { cpu: 1, memory: '4Gi' } }
-  /** No node has room for it: its pod is as a test says. */
-  const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
-  const huge = { image_type: 'recommended', size: 'huge' }
-  const provisioning = { image: 'registry.example.org/prepare:1' }
-  const times = { noRoomGraceSeconds: 300 }
-  const fleet = useFleet({ replicas: 2, config: { lab: { sizes, provisioning }, times } })
-
-  const containersOf = async (user: Client): Promise<string[]> => {
-    const { spec } = await fleet().world.podOf(user.username)
-    return (spec.initContainers ?? []).map(({ name }: { name: string }) => name)
-  }
-  const initStatus = (state: object) => ({
-    phase: 'Pending',
-    initContainerStatuses: [
-      { ...{ name: 'provision', image: provisioning.image, imageID: '', ready: false, restartCount: 0 }, state },
-    ],
-  })
-
-  test.concurrent('is part of labs until it once succeeded, and again where that is forgotten', async () => {
-    const user = fleet().user()
-    const { redis, keys } = fleet().world
-    await run(user)
-    expect(await containersOf(user)).toEqual(['provision'])
-    expect(await redis.sismember(keys.provisioned, user.username)).toBe(1)
-    await remove(fleet(), user)
-    await run(user)
-    expect(await containersOf(user)).toEqual([])
-    await redis.srem(keys.provisioned, user.username)
-    await remove(fleet(), user)
-    await run(user)
-    expect(await containersOf(user)).toEqual(['provision'])
-    expect(await redis.sismember(keys.provisioned, user.username)).toBe(1)
-  })
-
-  test.concurrent('that fails ends the creation at once, with its last lines, and is tried again', async () => {
-    const user = fleet().user()
-    await user.create(huge)
-    await eventually('the pod', () => fleet().world.podOf(user.username))
-    await fleet().world.setPodStatus(user.username, initStatus({ running: {} }))
-    const stream = await user.events()
-    const told: string[] = []
-    for await (const { data } of stream) {
-      told.push(data)
-      if (data === 'Preparing what the lab needs') break
-    }
-    await stream.close()
-    expect(told.at(-1)).toBe('Preparing what the lab needs')
-    const failure = { exitCode: 3, reason: 'Error', message: 'mkdir /home: no space left\n' }
-    await fleet().world.setPodStatus(user.username, initStatus({ running: null, terminated: failure }))
-    const { outcome, errors, events } = await user.follow()
-    expect([outcome, errors.at(-1)]).toEqual([
-      'failed',
-      'The lab could not be prepared: exit code 3\nmkdir /home: no space left',
-    ])
-    expect(events.filter(({ data }) => data === 'Preparing what the lab needs')).toHaveLength(1)
-    expect(await fleet().world.redis.sismember(fleet().world.keys.provisioned, user.username)).toBe(0)
-    await run(user)
-    expect(await containersOf(user)).toEqual(['provision'])
-  })
-
-  test.concurrent('that succeeded for a lab that failed all the same is run again', async () => {
-    const user = fleet().user()
-    await user.create(huge)
-    await eventually('the pod', () => fleet().world.podOf(user.username))
-    const status = {
-      ...initStatus({ terminated: { exitCode: 0, reason: 'Completed' } }),
-      containerStatuses: [
-        {
-          ...{ name: 'lab', image: 'any', imageID: '', ready: false, restartCount: 0 },
-          state: { terminated: { exitCode: 7, reason: 'Error' } },
-        },
-      ],
-    }
-    await fleet().world.setPodStatus(user.username, status)
-    expect((await user.follow()).outcome).toBe('failed')
-    await run(user)
-    expect(await containersOf(user)).toEqual(['provision'])
-  })
-
-  test.concurrent('whose image does not exist ends the creation in words', async () => {
-    const user = fleet().user()
-    await user.create(huge)
-    await eventually('the pod', () => fleet().world.podOf(user.username))
-    const message = 'rpc error: code = NotFound desc = registry.example.org/prepare:1: not found'
-    await fleet().world.setPodStatus(user.username, initStatus({ waiting: { reason: 'ErrImagePull', message } }))
-    const { outcome, errors } = await user.follow()
-    expect(outcome).toBe('failed')
-    expect(errors.at(-1)).toMatch(/^The image that prepares the lab cannot be pulled: it does not exist/)
   })
 })

@@ -1,8 +1,9 @@
 /** kill -9 of the owner at every step of creations and deletions. */
 import { expect } from 'vitest'
+import { together } from '../../../box/command.ts'
 import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { type Point, pointsToStrike } from './points.ts'
+import type { Fleet, FleetOptions } from '../harness/fleet.ts'
+import { isWhole, type Point, pointsToStrike } from './points.ts'
 import {
   askAgain,
   expectEnded,
@@ -12,6 +13,7 @@ import {
   hold,
   type Struck,
   takeovers,
+  waveFleet,
 } from './wave.ts'
 
 /** As many as a replica that dies may well have in its hands. */
@@ -37,9 +39,8 @@ async function strike(fight: Fight, fleet: Fleet, points: readonly Point[], { ow
 }
 
 /** Each operation is taken over in time, ends as it should, and makes each object once. */
-async function killEverywhere(fight: Fight): Promise<void> {
-  const points = pointsToStrike()
-  const fleet = await fight.fleet({ ...(await furnishedFleet(fight, 2 * points.length)), replicas: 4 })
+async function killAt(fight: Fight, points: readonly Point[], options: FleetOptions): Promise<void> {
+  const fleet = await fight.fleet({ ...options, replicas: 4 })
   let sides: Sides = { owners: [0, 1], heirs: [2, 3] }
   await Promise.all(sides.heirs.map(index => fleet.kill(index)))
   const struck: Struck[] = []
@@ -56,6 +57,15 @@ async function killEverywhere(fight: Fight): Promise<void> {
     fleet,
     struck.map(({ user }) => user),
   )
+}
+
+/** Furnished labs are twice the work: where not all is asked for, only creations are of these. */
+async function killEverywhere(fight: Fight): Promise<void> {
+  const points = pointsToStrike()
+  const plain = isWhole ? [] : points.filter(point => point.story !== 'create')
+  const furnished = points.filter(point => !plain.includes(point))
+  const furnish = async () => killAt(fight, furnished, await furnishedFleet(fight, 2 * furnished.length))
+  await together(furnish(), plain.length > 0 ? killAt(fight, plain, waveFleet) : undefined)
 }
 
 attack('T1 kill -9 at each step', killEverywhere, { limitMs: 360_000 })

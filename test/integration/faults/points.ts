@@ -82,6 +82,11 @@ function ofSome(common: readonly Step[]): Point[] {
   })
 }
 
+const namesOfSome = new Set(ofSome(createSteps(planOf(false))).map(({ name }) => name))
+
+/** Whether only a furnished lab comes to it. */
+export const isOfFurnished = ({ name }: Point): boolean => namesOfSome.has(name)
+
 /** All of them, in the order of the steps; those of objects that only some labs have are reached in a furnished fleet. */
 export function allPoints(): Point[] {
   const steps = createSteps(planOf(false))

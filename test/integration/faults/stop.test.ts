@@ -8,7 +8,7 @@ import type { Arm } from '../harness/armoury.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Fleet, FleetOptions } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
-import { allPoints, isWhole, type Point, pointsToStrike } from './points.ts'
+import { allPoints, isOfFurnished, isWhole, type Point, pointsToStrike } from './points.ts'
 import { type Account, accountOf, turnedAway, verdicts } from './stale.ts'
 import * as wave from './wave.ts'
 
@@ -45,7 +45,8 @@ const slippery = /^lab\.(create\.make\.(namespace|configmap-env)|delete\.namespa
 
 function tellingPoints(): Point[] {
   const few = new Set(pointsToStrike().map(({ name }) => name))
-  return allPoints().filter(({ name }) => slippery.test(name) || (few.has(name) && telling.test(name)))
+  const points = allPoints().filter(({ name }) => slippery.test(name) || (few.has(name) && telling.test(name)))
+  return isWhole ? points : points.filter(point => !isOfFurnished(point))
 }
 
 const sequels: readonly Sequel[] = ['stays', 'renewed', 'newer', 'gone']
@@ -170,9 +171,12 @@ function sum(accounts: readonly Account[]): Account {
   })
 }
 
+/** What only furnished labs have is struck by T1 at each change, and here where all is asked for. */
 async function stopEverywhere(fight: Fight): Promise<void> {
-  const points = isWhole ? allPoints() : tellingPoints()
-  await stopPastLease(fight, points, await wave.furnishedFleet(fight, 3 * points.length))
+  if (isWhole) {
+    const points = allPoints()
+    await stopPastLease(fight, points, await wave.furnishedFleet(fight, 3 * points.length))
+  } else await stopPastLease(fight, tellingPoints(), wave.waveFleet)
 }
 
 attack('T3 stop past the lease', stopEverywhere, { limitMs: 480_000 })

@@ -1,6 +1,6 @@
 /** The API server's audit log: the truth about who wrote what. */
 import { createReadStream, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { labels } from '../../../src/labs/names.ts'
 
@@ -55,20 +55,26 @@ interface AuditLine {
   readonly stageTimestamp: string
 }
 
+const unreadable = 'this cluster has no audit log that can be read'
+const newline = '\n'.charCodeAt(0)
 const writes = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 
 /** Whether it was k8s/base/policy.yaml that refused a request. */
 export const isPolicyRefusal = ({ code, message }: AuditedRequest): boolean =>
   code === 403 && message.includes("ValidatingAdmissionPolicy 'skylab'")
 
+const byArrival = (a: AuditedRequest, b: AuditedRequest) => a.receivedAtMs - b.receivedAtMs
+
 export class AuditLog {
   readonly #file: string | null
   readonly #from: number
+  readonly #answered: AnsweredRequests | undefined
 
   /** Sees what is written from now on. `file` is null on a cluster whose log we cannot read. */
   constructor(file: string | null) {
     this.#file = file
     this.#from = file === null ? 0 : statSync(file).size
+    this.#answered = file === null ? undefined : AnsweredRequests.of(file, this.#from)
   }
 
   /**
@@ -77,8 +83,10 @@ export class AuditLog {
    */
   async requestsOf(prefix: string): Promise<AuditedRequest[]> {
     const concerns = (namespace: string) => namespace === prefix || namespace.startsWith(`${prefix}-`)
-    const all = await this.all()
-    return all.filter(({ namespace, userAgent }) => concerns(namespace) && userAgent.startsWith('skylab/'))
+    const ours = await this.#select(
+      ({ namespace, userAgent }) => concerns(namespace) && userAgent.startsWith('skylab/'),
+    )
+    return ours.sort(byArrival)
   }
 
   /** Of those, the writes: verbs that change something. */
@@ -94,11 +102,7 @@ export class AuditLog {
 
   /** Every answered request of everyone. */
   async all(): Promise<AuditedRequest[]> {
-    const requests: AuditedRequest[] = []
-    for await (const entry of this.#lines(() => true)) {
-      if (entry.stage === 'ResponseComplete') requests.push(requestOf(entry))
-    }
-    return requests.sort((a, b) => a.receivedAtMs - b.receivedAtMs)
+    return (await this.#select(() => true)).sort(byArrival)
   }
 
   /** All that a judge asks, in one pass. */
@@ -126,12 +130,73 @@ export class AuditLog {
     }
   }
 
+  /** Of every answered request. */
+  async #select(isWanted: (request: AuditedRequest) => boolean): Promise<AuditedRequest[]> {
+    if (!this.#answered) throw new Error(unreadable)
+    return this.#answered.since(this.#from, isWanted)
+  }
+
   async *#lines(isWanted: (line: string) => boolean): AsyncGenerator<AuditLine> {
-    if (this.#file === null) throw new Error('this cluster has no audit log that can be read')
+    if (this.#file === null) throw new Error(unreadable)
     for await (const line of createInterface({ input: createReadStream(this.#file, { start: this.#from }) })) {
       const entry = isWanted(line) ? parseLine(line) : undefined
       if (entry) yield entry
     }
+  }
+}
+
+/** What one file has of answered requests, parsed once for all that ask in this process: a wave asks for each of its users. */
+class AnsweredRequests {
+  static readonly #ofFiles = new Map<string, AnsweredRequests>()
+
+  static of(file: string, from: number): AnsweredRequests {
+    const known = AnsweredRequests.#ofFiles.get(file) ?? new AnsweredRequests(file, from)
+    AnsweredRequests.#ofFiles.set(file, known)
+    return known
+  }
+
+  readonly #file: string
+  /** In bytes: up to here all lines were read. */
+  #end: number
+  readonly #requests: { readonly at: number; readonly request: AuditedRequest }[] = []
+  #reading: Promise<void> = Promise.resolve()
+
+  private constructor(file: string, from: number) {
+    this.#file = file
+    this.#end = from
+  }
+
+  /** Those from a place on that are in the file by now. */
+  async since(from: number, isWanted: (request: AuditedRequest) => boolean): Promise<AuditedRequest[]> {
+    const reading = this.#reading.catch(() => {}).then(() => this.#read())
+    this.#reading = reading
+    await reading
+    const before = this.#requests.findLastIndex(({ at }) => at < from)
+    return this.#requests.slice(before + 1).flatMap(({ request }) => (isWanted(request) ? request : []))
+  }
+
+  async #read(): Promise<void> {
+    const grown = await readFrom(this.#file, this.#end)
+    let start = 0
+    for (let end = grown.indexOf(newline); end >= 0; end = grown.indexOf(newline, start)) {
+      const entry = parseLine(grown.toString('utf8', start, end))
+      if (entry?.stage === 'ResponseComplete') {
+        this.#requests.push({ at: this.#end + start, request: requestOf(entry) })
+      }
+      start = end + 1
+    }
+    this.#end += start
+  }
+}
+
+async function readFrom(path: string, from: number): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const buffer = Buffer.alloc((await file.stat()).size - from)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, from)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
   }
 }
 

@@ -2,7 +2,6 @@
 import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
 import { waitUntil } from '../../../box/api-client.ts'
 import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
@@ -15,6 +14,7 @@ import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import type { Expectations, Terms } from './check/evidence.ts'
 import { Client } from './client.ts'
+import { compiledEnv, nodeArgs } from './compiled.ts'
 import { configFile, type FleetOptions, type FleetParts, prepare, termsOf } from './fleet-parts.ts'
 import { type Gauges, measure, type ProcessState, stateOf } from './gauges.ts'
 import { testPlace } from './place.ts'
@@ -22,8 +22,6 @@ import { Recorder } from './recorder.ts'
 import type { UserRecord } from './users.ts'
 import type { Ways } from './ways.ts'
 import { World } from './world.ts'
-
-const heapModule = fileURLToPath(new URL('./heap.ts', import.meta.url))
 
 export type { FleetOptions } from './fleet-parts.ts'
 
@@ -248,10 +246,9 @@ export class Fleet {
       port: this.#ports[index],
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
-      env: { ...env, [folderVariable]: this.armoury.folder },
+      env: { ...compiledEnv(testPlace().stateDir), ...env, [folderVariable]: this.armoury.folder },
       root: this.#root,
-      // The very module of `failpoint` that this program loads.
-      nodeArgs: ['--import', join(this.#root, 'test/integration/harness/failpoints.ts'), '--import', heapModule],
+      nodeArgs: nodeArgs(this.#root),
       restart,
     })
     this.#replicas[index] = replica

@@ -86,8 +86,15 @@ export class World {
   /** All keys in Redis, with how long they have to live in ms; -1: for ever. */
   async redisKeys(): Promise<ReadonlyMap<string, number>> {
     const names = await this.redis.keys('*')
-    const times = await Promise.all(names.map(name => this.redis.pttl(name)))
-    return new Map(names.map((name, index) => [name, times[index]!]))
+    const asked = this.redis.pipeline()
+    for (const name of names) asked.pttl(name)
+    const times = (await asked.exec()) ?? []
+    return new Map(
+      times.map(([error, ms], index) => {
+        if (error) throw error
+        return [names[index]!, Number(ms)]
+      }),
+    )
   }
 
   /** All of Redis. */
