@@ -68,6 +68,8 @@ const wrongClockEnv = (file: string) => ({
 export const redisSettings = ({ aof }: Pick<RedisOptions, 'aof'>): Record<string, string> => ({
   save: '',
   appendonly: aof ? 'yes' : 'no',
+  // As in k8s/. By Redis' default a write waits up to 2 s for a sync in progress, and a kill meanwhile loses it.
+  appendfsync: 'always',
   'maxmemory-policy': 'noeviction',
 })
 
