@@ -178,18 +178,6 @@ async def test_named_servers_are_refused_in_words(platform: Platform) -> None:
         assert platform.asked("delete", "many") == 0
 
 
-async def test_labs_outlive_the_hub(platform: Platform) -> None:
-    async with Visitor(platform.hub, "grace") as grace:
-        await grace.login()
-        await grace.api("POST", "/server", {"image_tag": "x"})
-        assert (await grace.progress())[-1]["ready"]
-        at = len(platform.hub.log)
-        await platform.restart()
-        await platform.hub.told("grace still running", at)
-        assert (await grace.server())["ready"]
-        assert (platform.asked("create", "grace"), platform.asked("delete", "grace")) == (1, 0)
-
-
 async def test_labs_outlive_a_hub_that_starts_while_the_controller_is_away(platform: Platform) -> None:
     """The lab itself answers, at the URL that the Hub remembers; here it has a server of its own, which stays."""
     controller = platform.controller
@@ -208,16 +196,21 @@ async def test_labs_outlive_a_hub_that_starts_while_the_controller_is_away(platf
         assert platform.asked("delete", "alan") == 0
 
 
-async def test_a_spawn_in_progress_outlives_the_hub(platform: Platform) -> None:
+async def test_labs_and_spawns_in_progress_outlive_the_hub(platform: Platform) -> None:
     controller = platform.controller
-    async with Visitor(platform.hub, "joan") as joan:
+    async with Visitor(platform.hub, "grace") as grace, Visitor(platform.hub, "joan") as joan:
+        await grace.login()
         await joan.login()
+        await grace.api("POST", "/server", {"image_tag": "x"})
+        assert (await grace.progress())[-1]["ready"]
         controller.auto = False
         try:
             await joan.api("POST", "/server", {"image_tag": "x"})
             await controller.until(lambda: platform.asked("events", "joan") == 1)
             at = len(platform.hub.log)
             await platform.restart()
+            await platform.hub.told("grace still running", at)
+            assert (await grace.server())["ready"]
             await controller.until(lambda: platform.asked("status", "joan") > 2)
             assert (await joan.server())["pending"] == "check"
             controller.finish("joan")
@@ -225,4 +218,5 @@ async def test_a_spawn_in_progress_outlives_the_hub(platform: Platform) -> None:
             controller.auto = True
         await platform.hub.told("joan still running", at)
         assert (await joan.server())["ready"]
-        assert (platform.asked("create", "joan"), platform.asked("delete", "joan")) == (1, 0)
+        for name in ("grace", "joan"):
+            assert (platform.asked("create", name), platform.asked("delete", name)) == (1, 0)
