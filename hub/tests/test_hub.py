@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from fake_controller import FakeController, answer
+from aiohttp import web
+from fake_controller import FakeController, Handler, answer
 from real_hub import RealHub, Visitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -119,9 +120,18 @@ async def test_options_of_a_form_that_has_changed_since_are_told(platform: Platf
     async with Visitor(platform.hub, "late") as late:
         await late.login()
         words = "There is no such size, only small"
-        platform.controller.script("create", answer(422, "invalid", words, "body", "options", "size"))
+        asked_for = asyncio.Event()
+
+        async def refuse(request: web.Request, handle: Handler) -> web.StreamResponse:
+            # Not before the page is shown: the Hub answers what fails at once by another way.
+            await asked_for.wait()
+            return await answer(422, "invalid", words, "body", "options", "size")(request, handle)
+
+        platform.controller.script("create", refuse)
         await late.post("/hub/spawn", {"size": "gone"})
-        last = (await late.progress())[-1]
+        events = asyncio.create_task(late.progress())
+        asked_for.set()
+        last = (await events)[-1]
         assert (last["failed"], last["message"]) == (True, f"Spawn failed: {words} (options.size)")
         status, page = await late.get("/hub/spawn-pending/late")
         assert status == 422
