@@ -1,0 +1,74 @@
+/** What the Hub may do in a cluster, by the ServiceAccount of the examples: nothing with Kubernetes' own objects. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { run } from '../../box/command.ts'
+import type { KubeObject } from '../../src/domain.ts'
+import { readExample, type Values, valuesFor } from './harness/helm.ts'
+import { AdminKube } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const { kubectl, kubeconfig } = testPlace()
+const account = parse(readFileSync(`${root}/hub/examples/serviceaccount.yaml`, 'utf8')) as KubeObject & Values
+const { name } = account.metadata
+const namespace = `hub-${randomBytes(4).toString('hex')}`
+
+const admin = new AdminKube(kubeconfig)
+
+beforeAll(async () => {
+  await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  await admin.create({ ...account, metadata: { ...account.metadata, namespace } })
+})
+afterAll(async () => {
+  await admin.delete('Namespace', namespace)
+  admin.close()
+})
+
+/** The lines of `kubectl auth can-i --list`, without the head. */
+async function canI(serviceAccount: string): Promise<string[]> {
+  const as = `system:serviceaccount:${namespace}:${serviceAccount}`
+  const list = ['auth', 'can-i', '--list', '--as', as, '--namespace', namespace]
+  const text = await run(kubectl, ['--kubeconfig', kubeconfig, ...list])
+  return text.trim().split('\n').slice(1)
+}
+
+/** A line of an object has its kind first; one of a path begins with blanks. */
+const objectsIn = (lines: readonly string[]) => lines.filter(line => !/^\s/.test(line)).map(line => line.split(/\s+/)[0])
+
+test('kubectl auth can-i --list names no object of the cluster, and the page shows what it prints', async () => {
+  const lines = await canI(name)
+  expect(objectsIn(lines).toSorted()).toEqual([
+    'selfsubjectaccessreviews.authorization.k8s.io',
+    'selfsubjectreviews.authentication.k8s.io',
+    'selfsubjectrulesreviews.authorization.k8s.io',
+  ])
+  const shown = readFileSync(`${root}/docs/spawner.md`, 'utf8')
+  for (const line of lines) expect(shown).toContain(line.trimEnd())
+})
+
+test('what kubespawner needs would be listed', async () => {
+  const resources = ['pods', 'persistentvolumeclaims', 'secrets', 'services']
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'kubespawner', namespace } }
+  const rules = [{ apiGroups: [''], resources, verbs: ['get', 'create', 'delete'] }]
+  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`
+  await admin.request('POST', `${path}/roles`, { ...role, rules })
+  await admin.request('POST', `${path}/rolebindings`, {
+    ...{ ...role, kind: 'RoleBinding', roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'kubespawner' } },
+    subjects: [{ kind: 'ServiceAccount', name: 'kubespawner', namespace }],
+  })
+  expect(objectsIn(await canI('kubespawner'))).toEqual(expect.arrayContaining(resources))
+})
+
+test('no pod of a Hub is given a token, and the chart no Role', () => {
+  expect(account.automountServiceAccountToken).toBe(false)
+  const { rbac, hub } = valuesFor({}) as { rbac: Values; hub: { extraPodSpec: Values } }
+  expect([rbac.create, hub.extraPodSpec.automountServiceAccountToken]).toEqual([false, false])
+})
+
+test('the API server takes the policy that lets the Hub reach the controller', async () => {
+  const policies = '/apis/networking.k8s.io/v1/namespaces/skylab/networkpolicies?dryRun=All&fieldValidation=Strict'
+  expect((await admin.request('POST', policies, readExample('network-policy.yaml'))).status).toBe(201)
+})
