@@ -36,7 +36,8 @@ async function canI(serviceAccount: string): Promise<string[]> {
 }
 
 /** A line of an object has its kind first; one of a path begins with blanks. */
-const objectsIn = (lines: readonly string[]) => lines.filter(line => !/^\s/.test(line)).map(line => line.split(/\s+/)[0])
+const objectsIn = (lines: readonly string[]) =>
+  lines.filter(line => !/^\s/.test(line)).map(line => line.split(/\s+/)[0])
 
 test('kubectl auth can-i --list names no object of the cluster, and the page shows what it prints', async () => {
   const lines = await canI(name)
@@ -51,12 +52,20 @@ test('kubectl auth can-i --list names no object of the cluster, and the page sho
 
 test('what kubespawner needs would be listed', async () => {
   const resources = ['pods', 'persistentvolumeclaims', 'secrets', 'services']
-  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'kubespawner', namespace } }
+  const role = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'kubespawner', namespace },
+  }
   const rules = [{ apiGroups: [''], resources, verbs: ['get', 'create', 'delete'] }]
   const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`
   await admin.request('POST', `${path}/roles`, { ...role, rules })
   await admin.request('POST', `${path}/rolebindings`, {
-    ...{ ...role, kind: 'RoleBinding', roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'kubespawner' } },
+    ...{
+      ...role,
+      kind: 'RoleBinding',
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'kubespawner' },
+    },
     subjects: [{ kind: 'ServiceAccount', name: 'kubespawner', namespace }],
   })
   expect(objectsIn(await canI('kubespawner'))).toEqual(expect.arrayContaining(resources))

@@ -38,8 +38,7 @@ function merge(below: Values, above: Values): Values {
   return merged
 }
 
-const isMap = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A container of the values, as much as tests run of it. */
 export interface Container {
