@@ -54,6 +54,7 @@ export class OpenIdProvider {
         claims: () => ({ sub: id, preferred_username: id }),
       }),
       issueRefreshToken: () => true,
+      ttl: { ClientCredentials: 600 },
       extraTokenClaims: (_: unknown, token: { accountId?: string; clientId: string }) => claimsOf(token),
       features: {
         clientCredentials: { enabled: true },
