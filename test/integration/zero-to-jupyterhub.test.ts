@@ -121,7 +121,7 @@ afterAll(async () => {
 async function login(username: string): Promise<Page> {
   const page = await (await browser.newContext()).newPage()
   await page.goto(`${hub.url}/hub/spawn`)
-  await page.getByRole('link', { name: /^Sign in with/ }).click()
+  await page.getByRole('button', { name: /^Sign in with/ }).click()
   await page.getByPlaceholder('Enter any login').fill(username)
   await page.getByPlaceholder('and password').fill('any')
   await page.getByRole('button', { name: 'Sign-in' }).click()
@@ -147,7 +147,7 @@ test('who logs in at the provider is given the form, the lab that they choose, a
   const page = await login('ada')
   await spawn(page)
   const { status, body } = await fleet().admin.status('ada')
-  expect([status, body.status, body.options]).toEqual([200, 'running', expect.objectContaining({ size: ['medium'] })])
+  expect([status, body.status, body.options]).toEqual([200, 'running', expect.objectContaining({ size: 'medium' })])
   expect(body).toMatchObject({ uid: 4001, env: { JUPYTERHUB_API_URL: `${hub.hubUrl}/hub/api` } })
   const [token, own] = [await tokenInLab('ada'), await readFile(tokenFile, 'utf8')]
   expect(claimsIn(token)).toMatchObject({ aud: 'skylab', sub: 'ada', scope: 'exec:notebook' })

@@ -54,7 +54,7 @@ export class OpenIdProvider {
         claims: () => ({ sub: id, preferred_username: id }),
       }),
       issueRefreshToken: () => true,
-      ttl: { ClientCredentials: 600 },
+      ttl: Object.fromEntries(artifacts.map(name => [name, 600])),
       extraTokenClaims: (_: unknown, token: { accountId?: string; clientId: string }) => claimsOf(token),
       features: {
         clientCredentials: { enabled: true },
@@ -91,6 +91,9 @@ export class OpenIdProvider {
     await closed
   }
 }
+
+/** What it would tell a default for on stdout. */
+const artifacts = ['AccessToken', 'ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session']
 
 /** As the example's values name them. */
 function clientsFor(callbackUrl: string): object[] {
