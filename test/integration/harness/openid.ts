@@ -18,7 +18,7 @@ export class OpenIdProvider {
   readonly #server: Server
   readonly #key: PrivateKey
   #answer: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined
-  /** Life of the tokens that are given from now on. */
+  /** Life of users' tokens that are given from now on. */
   lifeSeconds = 600
   /** What tokens were given for, in order: `authorization_code`, `refresh_token`, `client_credentials`. */
   readonly grants: string[] = []
@@ -54,7 +54,7 @@ export class OpenIdProvider {
         claims: () => ({ sub: id, preferred_username: id }),
       }),
       issueRefreshToken: () => true,
-      ttl: Object.fromEntries(artifacts.map(name => [name, 600])),
+      ttl: { ...Object.fromEntries(artifacts.map(name => [name, 600])), AccessToken: () => this.lifeSeconds },
       extraTokenClaims: (_: unknown, token: { accountId?: string; clientId: string }) => claimsOf(token),
       features: {
         clientCredentials: { enabled: true },
@@ -63,7 +63,7 @@ export class OpenIdProvider {
           defaultResource: () => resource,
           useGrantedResource: () => true,
           getResourceServerInfo: () => ({
-            ...{ audience, accessTokenFormat: 'jwt', accessTokenTTL: this.lifeSeconds },
+            ...{ audience, accessTokenFormat: 'jwt' },
             scope: 'exec:notebook admin:jupyterlab',
             jwt: { sign: { alg: this.#key.alg!, kid: this.#key.kid } },
           }),
@@ -93,7 +93,7 @@ export class OpenIdProvider {
 }
 
 /** What it would tell a default for on stdout. */
-const artifacts = ['AccessToken', 'ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session']
+const artifacts = ['ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session']
 
 /** As the example's values name them. */
 function clientsFor(callbackUrl: string): object[] {
