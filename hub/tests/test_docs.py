@@ -24,6 +24,7 @@ def _shown(default: object) -> str:
     return f"`{default}`" if default != "" else ""
 
 
+@pytest.mark.skipif(not PAGE.exists(), reason="the page is in the repository alone")
 def test_page_lists_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SKYLAB_CONTROLLER_URL", "SKYLAB_HUB_TOKEN", "SKYLAB_HUB_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)

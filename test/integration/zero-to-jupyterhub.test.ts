@@ -79,11 +79,11 @@ const placeValues = (controllerUrl: string): Values => ({
 /** Runs the container that fetches the Hub's token, as it stands but for its addresses. */
 async function startSidecar(environment: string, values: Values): Promise<void> {
   const [container] = (values.hub as { initContainers: Container[] }).initContainers
-  const { name, command, args, env } = container!
+  const { name, args, env } = container!
   const own = { TOKEN_URL: `${provider.url}/token`, TOKEN_FILE: tokenFile, CLIENT_SECRET: clientSecret }
   await startProcess({
-    ...{ name, stateDir: fleet().stateDir, args: [...command.slice(1), ...args] },
-    command: join(environment, 'bin', command[0]!),
+    ...{ name, stateDir: fleet().stateDir, args: args.slice(1) },
+    command: join(environment, 'bin', args[0]!),
     env: { ...Object.fromEntries(env.map(each => [each.name, each.value])), ...own },
   })
 }

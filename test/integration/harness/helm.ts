@@ -43,7 +43,6 @@ const isMap = (value: unknown): value is Values => typeof value === 'object' && 
 /** A container of the values, as much as tests run of it. */
 export interface Container {
   readonly name: string
-  readonly command: readonly string[]
   readonly args: readonly string[]
   readonly env: readonly { readonly name: string; readonly value?: string }[]
 }
