@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { run } from '../../box/command.ts'
+import { configSchema } from '../../src/config/schema.ts'
 import type { KubeObject } from '../../src/domain.ts'
+import { labels } from '../../src/labs/names.ts'
 import { readExample, type Values, valuesFor } from './harness/helm.ts'
 import { AdminKube } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
@@ -79,7 +81,10 @@ test('no pod of a Hub is given a token, and the chart no Role', () => {
   expect([rbac.create, hub.extraPodSpec.automountServiceAccountToken]).toEqual([false, false])
 })
 
-test('the API server takes the policy that lets the Hub reach the controller', async () => {
+test('labs reach the Hub by the label of their namespaces, and the API server takes the policy for the other way', async () => {
+  const { hub } = valuesFor({}) as { hub: { networkPolicy: { ingress: { from: object[] }[] } } }
+  const matchLabels = { [labels.installation]: configSchema.shape.installation.parse(undefined) }
+  expect(hub.networkPolicy.ingress[0]!.from).toEqual([{ namespaceSelector: { matchLabels } }])
   const policies = '/apis/networking.k8s.io/v1/namespaces/skylab/networkpolicies?dryRun=All&fieldValidation=Strict'
   expect((await admin.request('POST', policies, readExample('network-policy.yaml'))).status).toBe(201)
 })
