@@ -14,7 +14,7 @@ const pagesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.md'))
     .map(name => join(root, folder, name))
-const pages = [join(root, 'README.md'), ...pagesIn('docs'), ...pagesIn('k8s')]
+const pages = [join(root, 'README.md'), ...pagesIn('docs'), ...pagesIn('hub'), ...pagesIn('k8s')]
 
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found]) => found!)
 
@@ -41,7 +41,7 @@ function brokenLinks(page: string, text: string): string[] {
 }
 
 const isPath = (span: string) => /^[\w.-]+(\/[\w.-]+)+\/?$/.test(span)
-const rooms = /^(src|box|bench|docs|k8s|scripts|test)\//
+const rooms = /^(src|box|bench|docs|hub|k8s|scripts|test)\//
 /** Pages about tests and rooms name their files shortly. */
 const shortRooms: readonly [RegExp, string][] = [
   [/^(store|faults|harness)\//, 'test/integration'],

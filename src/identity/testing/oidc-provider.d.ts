@@ -5,5 +5,6 @@ declare module 'oidc-provider' {
   export class Provider {
     constructor(issuer: string, configuration: object)
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+    on(event: 'grant.success', listener: (context: { oidc: { params: { grant_type: string } } }) => void): this
   }
 }

@@ -1,0 +1,48 @@
+/** Helm values as the chart of Zero to JupyterHub gets them, and what a Hub is given of them. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+
+export type Values = { readonly [key: string]: unknown }
+
+/** Of JupyterHub, which reads the merged values from the file that `HELM_VALUES` names. */
+export const helmConfig = fileURLToPath(new URL('./helm_config.py', import.meta.url))
+
+const example = new URL('../../../hub/examples/zero-to-jupyterhub/', import.meta.url)
+
+/** A file of the example. */
+export const readExample = (name: string) => parse(readFileSync(new URL(name, example), 'utf8'))
+
+/** The chart's own values, as far as they reach a spawner. */
+const chartValues: Values = {
+  hub: {
+    config: { JupyterHub: { admin_access: true, authenticator_class: 'dummy' } },
+    concurrentSpawnLimit: 64,
+    consecutiveFailureLimit: 5,
+    allowNamedServers: false,
+  },
+  singleuser: { cmd: 'jupyterhub-singleuser', startTimeout: 300 },
+}
+
+/** What is used: the chart's values, the example's, and those of a place, as Helm merges them. */
+export const valuesFor = (place: Values): Values =>
+  [readExample('values.yaml') as Values, place].reduce<Values>(merge, chartValues)
+
+/** Maps by their keys; null takes a key away, anything else takes the place of what stood there. */
+function merge(below: Values, above: Values): Values {
+  const merged: Record<string, unknown> = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    if (value === null) delete merged[key]
+    else merged[key] = isMap(merged[key]) && isMap(value) ? merge(merged[key], value) : value
+  }
+  return merged
+}
+
+const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A container of the values, as much as tests run of it. */
+export interface Container {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly env: readonly { readonly name: string; readonly value?: string }[]
+}

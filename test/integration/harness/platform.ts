@@ -1,0 +1,139 @@
+/** A whole platform for one file: a fleet, JupyterHubs of each version before it, and a browser. On the real node. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll } from 'vitest'
+import { run } from '../../../box/command.ts'
+import { type HubVersion, hubEnvironment, hubPackage, hubVersions } from '../../../box/hub/environment.ts'
+import { type Hub, labsOfHub, startHub } from '../../../box/hub/hub.ts'
+import { startNames } from '../../../box/hub/names.ts'
+import { HubVisitor } from '../../../box/hub/visitor.ts'
+import { createProgress } from '../../../box/progress.ts'
+import { setup } from '../../../box/setup.ts'
+import { launchBrowser } from './browser.ts'
+import { type Fleet, useFleet } from './fleet.ts'
+import { testPlace } from './place.ts'
+import { TcpProxy } from './proxy.ts'
+import { eventually } from './world.ts'
+
+const startLimitMs = 120_000
+
+/** The lab of a user whose name begins so is not up before the test opens the gate; that of another one never comes up. */
+const command = `case "$JUPYTERHUB_USER" in
+gated*) until [ -e /tmp/gate ]; do sleep 0.1; done ;;
+broken*) echo there is no such kernel >&2; exit 3 ;;
+esac
+exec jupyterhub-singleuser`
+
+/** All labs of a file find room on the machine's one node. */
+const small = { cpu: 0.05, memory: '128Mi' }
+const sizes = {
+  small: { limits: { cpu: 1, memory: '2Gi' }, requests: small },
+  medium: { limits: { cpu: 2, memory: '3Gi' }, requests: small },
+  large: { limits: { cpu: 4, memory: '4Gi' }, requests: small },
+}
+
+export interface Platform {
+  readonly fleet: Fleet
+  readonly browser: Browser
+  hub(version: HubVersion): Hub
+  /** From a Hub to the controller, behind which the balancer stands. */
+  way(version: HubVersion): TcpProxy
+  /** Somebody without a browser, logged in. */
+  visitor(version: HubVersion, username: string): Promise<HubVisitor>
+  /** A page of a browser of their own, logged in, where the Hub leads them: to the form. */
+  login(version: HubVersion, username: string): Promise<Page>
+  /** Lets a lab come up whose user's name begins with `gated`, once it has begun. */
+  openGate(username: string): Promise<void>
+  /** Identity of the user's pod. */
+  podUid(username: string): Promise<string | undefined>
+}
+
+/** @param people names of users beside `u1`, `u2`, …; the Hubs' own account is made too */
+export function usePlatform(people: readonly string[]): () => Platform {
+  const fleet = useFleet({
+    restart: true,
+    people: {
+      ...Object.fromEntries(people.map(name => [name, {}])),
+      hub: { scopes: ['admin:jupyterlab'] },
+    },
+    config: { ...labsOfHub, lab: { command: ['sh', '-c', command], sizes } },
+  })
+  const hubs = new Map<HubVersion, HubBehind>()
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    await startHubs(fleet(), hubs)
+  }, startLimitMs)
+  afterAll(async () => {
+    await browser?.close()
+    await Promise.all([...hubs.values()].map(({ hub }) => hub.stop()))
+    await Promise.all([...hubs.values()].map(({ way }) => way.shut()))
+  }, startLimitMs)
+  return () => platformOf(fleet(), hubs, browser!)
+}
+
+interface HubBehind {
+  readonly hub: Hub
+  readonly way: TcpProxy
+}
+
+async function startHubs(fleet: Fleet, hubs: Map<HubVersion, HubBehind>): Promise<void> {
+  const { kubeconfig } = testPlace()
+  const { stateDir } = fleet
+  const progress = createProgress()
+  const tools = await setup(['names', 'python'], progress)
+  const names = await startNames({ stateDir, cluster: { kubeconfig }, tools })
+  const start = async (version: HubVersion) => {
+    const environment = await hubEnvironment(version, progress)
+    const folder = await hubPackage(stateDir, environment)
+    const way = await TcpProxy.before(await fleet.balancerUrl())
+    await way.open()
+    const controllerUrl = `http://127.0.0.1:${way.port}`
+    const place = { name: `hub${version}`, names, stateDir, environment, package: folder }
+    hubs.set(version, { way, hub: await startHub({ ...place, controllerUrl, token: fleet.as('hub').token }) })
+  }
+  await Promise.all(hubVersions.map(start))
+}
+
+function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, browser: Browser): Platform {
+  const hub = (version: HubVersion) => hubs.get(version)!.hub
+  const exec = (username: string, ...args: string[]) => {
+    const { kubectl, kubeconfig } = testPlace()
+    const inside = ['exec', '-n', fleet.namespace(username), `nb-${username}`, '--']
+    return run(kubectl, ['--kubeconfig', kubeconfig, ...inside, ...args])
+  }
+  return {
+    ...{ fleet, browser, hub, way: version => hubs.get(version)!.way },
+    async visitor(version, username) {
+      const visitor = new HubVisitor({ url: hub(version).url, username })
+      await visitor.login(fleet.as(username).token)
+      return visitor
+    },
+    async login(version, username) {
+      const page = await (await browser.newContext()).newPage()
+      await page.goto(hub(version).url)
+      await page.getByLabel('Username').fill(username)
+      await page.getByLabel('Password').fill(fleet.as(username).token)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('heading', { name: 'Server Options' }).waitFor()
+      return page
+    },
+    async openGate(username) {
+      await eventually('a lab at the gate', () => exec(username, 'touch', '/tmp/gate').then(() => true), 30_000)
+    },
+    podUid: async username => (await fleet.world.podOf(username))?.metadata.uid,
+  }
+}
+
+/** The index of the replica that was the last to open a user's event stream. */
+export async function servingReplica(fleet: Fleet, username: string): Promise<number> {
+  const openings = await Promise.all(
+    fleet.working().map(async index => {
+      const lines = (await fleet.log(index)).split('\n').filter(line => line.includes('/:username/events'))
+      const last = lines.map(line => JSON.parse(line)).findLast(({ user }) => user === username)
+      return { index, time: String(last?.time ?? '') }
+    }),
+  )
+  const [latest] = openings.sort((a, b) => b.time.localeCompare(a.time))
+  if (!latest?.time) throw new Error(`no replica has told ${username} of events`)
+  return latest.index
+}

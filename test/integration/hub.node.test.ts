@@ -1,0 +1,200 @@
+/** People and bots come by an unchanged JupyterHub, in its present versions, to real labs on a real node. */
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import type { HubVersion } from '../../box/hub/environment.ts'
+import { HubRefusal, type HubVisitor } from '../../box/hub/visitor.ts'
+import { systemClock } from '../../src/clock.ts'
+import { servingReplica, usePlatform } from './harness/platform.ts'
+import { eventually } from './harness/world.ts'
+
+/** `SKYLAB_FAULTS=all`: outages and spawns last as long as is promised. */
+const isWhole = process.env.SKYLAB_FAULTS === 'all'
+const outageMs = isWhole ? 60_000 : 3000
+const slowSpawnMs = isWhole ? 90_000 : 12_000
+/** One after another, though their group runs beside the other one. */
+const inTurn = { concurrent: false, timeout: 180_000 + Math.max(outageMs, slowSpawnMs) }
+const settleMs = 90_000
+const chosen = { image_type: 'recommended', size: 'small' }
+
+const platform = usePlatform(['gated-tabs', 'gated-restart', 'gated-stop', 'gated-bot', 'broken'])
+
+/** What the progress page has told so far. */
+const steps = async (page: Page) => (await page.locator('.progress-log-event').allTextContents()).join('\n')
+
+/** Until the container runs, in which the server has yet to come up. */
+const untilStarted = (page: Page) =>
+  eventually('the container starts', async () => /Container started/.test(await steps(page)), 60_000)
+
+const untilAtLab = (page: Page, username: string) =>
+  page.waitForURL(new RegExp(`/user/${username}/lab`), { timeout: settleMs, waitUntil: 'commit' })
+
+/** Waits until a user's lab has left nothing, neither in the cluster nor in Redis. */
+const untilGone = (username: string) =>
+  eventually('nothing is left', async () => (await platform().fleet.world.leftOf(username)).length === 0, 60_000)
+
+async function runCell(page: Page, code: string): Promise<string> {
+  await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: settleMs })
+  const cell = page.locator('.jp-Notebook .cm-content').first()
+  await cell.click({ timeout: settleMs })
+  await page.keyboard.type(code)
+  const output = page.locator('.jp-OutputArea-output').first()
+  // JupyterLab forgets what is run while its kernel connects, which it does not show: so it is run until it has run.
+  const run = async () => {
+    await cell.click()
+    await page.keyboard.press('Control+Enter')
+    await output.waitFor({ timeout: 3000 })
+    return true
+  }
+  await eventually('the cell runs', run, settleMs)
+  return (await output.textContent()) ?? ''
+}
+
+async function fromLoginToNothing(version: HubVersion): Promise<void> {
+  const { fleet, login, hub } = platform()
+  const { username } = fleet.user()
+  const page = await login(version, username)
+  await page.getByRole('radio', { name: /recommended/ }).check()
+  await page.getByRole('radio', { name: /^Medium/ }).check()
+  await page.getByRole('button', { name: 'Start' }).click()
+  await untilStarted(page)
+  await untilAtLab(page, username)
+  const output = await runCell(page, 'import os; print(os.getuid(), os.environ["CPU_LIMIT"], os.environ["MEM_LIMIT"])')
+  const { uid, quotas, options } = (await fleet.as(username).userStatus()).body
+  expect(options).toMatchObject({ size: 'medium' })
+  expect(output.trim()).toBe(`${uid} ${quotas!.limits.cpu} ${quotas!.limits.memory}`)
+  await page.goto(`${hub(version).url}/hub/home`)
+  await page.locator('#stop').click()
+  await untilGone(username)
+  await page.context().close()
+}
+
+/** A lab that runs, by the form as a bot posts it; with the identity of its pod. */
+async function running(version: HubVersion): Promise<{ user: HubVisitor; uid: string | undefined }> {
+  const { fleet, podUid, visitor } = platform()
+  const user = await visitor(version, fleet.user().username)
+  await user.spawn(chosen)
+  expect(await user.settled(settleMs)).toMatchObject({ ready: true })
+  return { user, uid: await podUid(user.username) }
+}
+
+/** That a lab is the Hub's as before: the same pod, and its page opens. */
+async function expectUntouched({ user, uid }: Awaited<ReturnType<typeof running>>): Promise<void> {
+  expect(await user.server()).toMatchObject({ ready: true, pending: null })
+  expect(await user.page('/lab')).toMatchObject({
+    status: 200,
+    url: expect.stringContaining(`/user/${user.username}/`),
+  })
+  expect(await platform().podUid(user.username)).toBe(uid)
+}
+
+// The versions side by side, and each one's tests one after another.
+describe.concurrent('JupyterHub 6', () => {
+  test('from the login to a cell that runs, and back to nothing', inTurn, () => fromLoginToNothing(6))
+
+  test('the replica is killed that serves the progress, and two tabs notice nothing', inTurn, async () => {
+    const { fleet, login, openGate, podUid } = platform()
+    const username = 'gated-tabs'
+    const page = await login(6, username)
+    await page.getByRole('button', { name: 'Start' }).click()
+    await untilStarted(page)
+    const second = await page.context().newPage()
+    await second.goto(page.url())
+    await untilStarted(second)
+    const uid = await podUid(username)
+    const killed = await servingReplica(fleet, username)
+    await fleet.kill(killed)
+    await eventually(
+      'another replica tells of it',
+      async () => (await servingReplica(fleet, username)) !== killed,
+      30_000,
+    )
+    const told = await steps(page)
+    await openGate(username)
+    await Promise.all([page, second].map(each => untilAtLab(each, username)))
+    expect(told).not.toMatch(/fail|error|lost/i)
+    expect(await podUid(username)).toBe(uid)
+    await page.context().close()
+  })
+
+  test('the Hub is killed and started again: labs run on, and who was spawning has a lab', inTurn, async () => {
+    const { hub, openGate, podUid, visitor } = platform()
+    const lab = await running(6)
+    const spawning = await visitor(6, 'gated-restart')
+    await spawning.spawn(chosen)
+    await eventually('its pod', () => podUid(spawning.username))
+    await hub(6).kill()
+    expect((await lab.user.page('/api')).status).toBe(200)
+    const started = hub(6).start()
+    await openGate(spawning.username)
+    await started
+    await expectUntouched(lab)
+    // Who asks while the Hub looks whether the lab of before comes up is told to wait for that.
+    await eventually(
+      'who asks again has a lab',
+      async () => {
+        const server = await spawning.server()
+        if (server?.ready) return true
+        if (server?.pending == null) await spawning.spawn(chosen)
+        return false
+      },
+      settleMs,
+    )
+    expect((await spawning.page('/lab')).status).toBe(200)
+  })
+
+  test('the controller is away while the Hub starts: no lab is lost', inTurn, async () => {
+    const { hub, way } = platform()
+    const lab = await running(6)
+    await hub(6).kill()
+    await way(6).shut()
+    await hub(6).start()
+    await systemClock.sleep(outageMs)
+    await expectUntouched(lab)
+    await way(6).open()
+    await expectUntouched(lab)
+    await lab.user.stop()
+    await untilGone(lab.user.username)
+  })
+})
+
+describe.concurrent('JupyterHub 5', () => {
+  test('from the login to a cell that runs, and back to nothing', inTurn, () => fromLoginToNothing(5))
+
+  test('a lab that cannot start says why, in words, on the page', inTurn, async () => {
+    const page = await platform().login(5, 'broken')
+    await page.getByRole('button', { name: 'Start' }).click()
+    const why = /exit code 3[\s\S]*there is no such kernel/
+    await eventually('the reason', async () => why.test(await steps(page)), 60_000)
+    await page.context().close()
+  })
+
+  test('a bot spawns by JSON with nothing but tag and size, however long it takes', inTurn, async () => {
+    const { fleet, openGate, visitor } = platform()
+    const bot = await visitor(5, 'gated-bot')
+    const begunMs = systemClock.monotonicMs()
+    await bot.spawnByApi({ image_type: 'recommended', image_tag: 'w_2026_46', size: 'large' })
+    await systemClock.sleep(slowSpawnMs - (systemClock.monotonicMs() - begunMs))
+    expect(await bot.server()).toMatchObject({ pending: 'spawn' })
+    await openGate(bot.username)
+    expect(await bot.settled(settleMs)).toMatchObject({ ready: true })
+    expect((await fleet.as(bot.username).userStatus()).body.options).toMatchObject({ size: 'large' })
+  })
+
+  test('a spawn that its user gives up leaves nothing', inTurn, async () => {
+    const { podUid, visitor } = platform()
+    const user = await visitor(5, 'gated-stop')
+    await user.spawn(chosen)
+    await eventually('its pod', () => podUid(user.username))
+    await user.stop()
+    await untilGone(user.username)
+  })
+
+  test('options that the form has no more, and named servers, are refused in words', inTurn, async () => {
+    const { fleet, visitor } = platform()
+    const user = await visitor(5, fleet.user().username)
+    const gone = user.spawn({ image_type: 'recommended', size: 'gone' })
+    await expect(gone).rejects.toThrow(HubRefusal)
+    await expect(gone).rejects.toThrow(/There is no such size/)
+    await expect(user.spawnByApi(chosen, 'second')).rejects.toThrow(/Named servers are not/)
+  })
+})

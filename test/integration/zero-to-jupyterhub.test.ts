@@ -1,0 +1,172 @@
+/** The example for Zero to JupyterHub: a real Hub by its values, a login at an OpenID provider, labs by real replicas. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hubPackage } from '../../box/hub/environment.ts'
+import { type Hub, startHub } from '../../box/hub/hub.ts'
+import { startProcess, stopProcess } from '../../box/process.ts'
+import { createProgress } from '../../box/progress.ts'
+import { pythonEnvironment } from '../../box/python.ts'
+import { nowSeconds } from '../../src/identity/testing/issuer.ts'
+import { launchBrowser } from './harness/browser.ts'
+import { useFleet } from './harness/fleet.ts'
+import { type Container, helmConfig, readExample, type Values, valuesFor } from './harness/helm.ts'
+import { claimsIn, clientSecret, OpenIdProvider } from './harness/openid.ts'
+import { eventually } from './harness/world.ts'
+
+const requirements = fileURLToPath(new URL('../../hub/requirements/zero-to-jupyterhub.txt', import.meta.url))
+/** The first run installs an environment. */
+const startLimitMs = 300_000
+
+let provider: OpenIdProvider
+let hub: Hub
+let browser: Browser
+/** Where the sidecar keeps the Hub's own token. */
+let tokenFile: string
+
+const fleet = useFleet(async () => {
+  provider = await OpenIdProvider.start()
+  const authorization = `Bearer ${await provider.serviceToken()}`
+  const { identity, network } = readExample('skylab.yaml')
+  const oidc = { ...identity.oidc, issuer: provider.url }
+  const config = { identity: { ...identity, oidc }, network }
+  return { replicas: 2, users: 0, config, credentials: () => ({ authorization }) }
+})
+
+/** Nothing runs in pods of KWOK: this stands for the servers of all labs. */
+const labServer = createServer(({ url }, response) => {
+  response.writeHead(200, { 'Content-Type': 'text/html', 'X-JupyterHub-Version': '5.5.0' })
+  response.end(`<h1>Here is ${url}</h1>`)
+})
+
+/** What the place adds to the example: run last, for its name. */
+const placeCode = `
+import os
+from importlib.metadata import entry_points
+
+(spawner,) = entry_points(group="jupyterhub.spawners", name=c.JupyterHub.spawner_class)
+
+
+class SpawnerOnKwok(spawner.load()):
+    """Sends people to the one server that stands for labs, once theirs runs."""
+
+    async def start(self):
+        await super().start()
+        return os.environ["LAB_URL"]
+
+    async def get_url(self):
+        return os.environ["LAB_URL"]
+
+
+c.JupyterHub.spawner_class = SpawnerOnKwok
+c.GenericOAuthenticator.oauth_callback_url = os.environ["HUB_URL"] + "/hub/oauth_callback"
+`
+
+const placeValues = (controllerUrl: string): Values => ({
+  hub: {
+    config: {
+      GenericOAuthenticator: { authorize_url: `${provider.url}/auth`, token_url: `${provider.url}/token` },
+      RESTSpawner: { controller_url: `${controllerUrl}/nublado/spawner/v1`, hub_token_file: tokenFile },
+    },
+    extraConfig: { '99-place': placeCode },
+  },
+})
+
+/** Runs the container that fetches the Hub's token, as it stands but for its addresses. */
+async function startSidecar(environment: string, values: Values): Promise<void> {
+  const [container] = (values.hub as { initContainers: Container[] }).initContainers
+  const { name, args, env } = container!
+  const own = { TOKEN_URL: `${provider.url}/token`, TOKEN_FILE: tokenFile, CLIENT_SECRET: clientSecret }
+  await startProcess({
+    ...{ name, stateDir: fleet().stateDir, args: args.slice(1) },
+    command: join(environment, 'bin', args[0]!),
+    env: { ...Object.fromEntries(env.map(each => [each.name, each.value])), ...own },
+  })
+}
+
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+beforeAll(async () => {
+  const { stateDir } = fleet()
+  tokenFile = join(stateDir, 'hub-own-token')
+  const environment = await pythonEnvironment({ name: 'z2jh', requirements, progress: createProgress() })
+  const values = valuesFor(placeValues(await fleet().balancerUrl()))
+  const valuesFile = join(stateDir, 'values.json')
+  await writeFile(valuesFile, JSON.stringify(values))
+  await startSidecar(environment, values)
+  await new Promise<void>(resolve => labServer.listen(0, '127.0.0.1', resolve))
+  hub = await startHub({
+    ...{ stateDir, environment, address: '127.0.0.1', names: null, config: helmConfig },
+    ...{ package: await hubPackage(stateDir, environment), controllerUrl: '', token: '' },
+    // The name of a Service and a namespace make the Hub's address: the two together are 127.0.0.1 here.
+    env: { HELM_VALUES: valuesFile, POD_NAMESPACE: '1', OAUTH_CLIENT_SECRET: clientSecret, LAB_URL: urlOf(labServer) },
+  })
+  provider.serve(`${hub.url}/hub/oauth_callback`)
+  browser = await launchBrowser()
+}, startLimitMs)
+
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+  await stopProcess(fleet().stateDir, 'hub-token', 0)
+  labServer.close()
+  await provider?.stop()
+})
+
+/** Logs in at the provider; gives the page with the lab form. */
+async function login(username: string): Promise<Page> {
+  const page = await (await browser.newContext()).newPage()
+  await page.goto(`${hub.url}/hub/spawn`)
+  await page.getByRole('button', { name: /^Sign in with/ }).click()
+  await page.getByPlaceholder('Enter any login').fill(username)
+  await page.getByPlaceholder('and password').fill('any')
+  await page.getByRole('button', { name: 'Sign-in' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByRole('heading', { name: 'Choose your lab' }).waitFor()
+  return page
+}
+
+/** Chooses a size, and waits until the browser has come to the lab. */
+async function spawn(page: Page): Promise<void> {
+  await page.getByRole('radio', { name: /^Medium/ }).check()
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('heading', { name: 'Here is /user/' }).waitFor()
+}
+
+async function tokenInLab(username: string): Promise<string> {
+  const objects = await fleet().world.objectsOf(username)
+  const { data } = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === `nb-${username}`)!
+  return Buffer.from((data as { token: string }).token, 'base64').toString()
+}
+
+test('who logs in at the provider is given the form, the lab that they choose, and the way to it', async () => {
+  const page = await login('ada')
+  await spawn(page)
+  const { status, body } = await fleet().admin.status('ada')
+  expect([status, body.status, body.options]).toEqual([200, 'running', expect.objectContaining({ size: 'medium' })])
+  expect(body).toMatchObject({ uid: 4001, env: { JUPYTERHUB_API_URL: `${hub.hubUrl}/hub/api` } })
+  const [token, own] = [await tokenInLab('ada'), await readFile(tokenFile, 'utf8')]
+  expect(claimsIn(token)).toMatchObject({ aud: 'skylab', sub: 'ada', scope: 'exec:notebook' })
+  expect(claimsIn(own)).toMatchObject({ aud: 'skylab', scope: 'admin:jupyterlab' })
+
+  await page.goto(`${hub.url}/hub/home`)
+  await page.getByRole('button', { name: 'Stop My Server' }).click()
+  await page.getByRole('button', { name: 'Start My Server' }).waitFor()
+  expect((await fleet().admin.status('ada')).status).toBe(404)
+  for (const secret of [token, own, clientSecret]) expect(hub.log().includes(secret)).toBe(false)
+})
+
+test('a token in the second half of its life is renewed before a lab is started with it', async () => {
+  provider.lifeSeconds = 2
+  const page = await login('grace')
+  const loggedIn = nowSeconds()
+  provider.lifeSeconds = 600
+  await eventually('half of its life is over', async () => nowSeconds() > loggedIn + 1)
+  await spawn(page)
+  const { iat, exp } = claimsIn(await tokenInLab('grace'))
+  expect([exp! - iat!, provider.grants.at(-1)]).toEqual([600, 'refresh_token'])
+})
