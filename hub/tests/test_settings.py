@@ -49,6 +49,13 @@ def test_configuration_is_that_of_the_class() -> None:
     assert (spawner.controller_url, spawner.start_timeout) == ("https://lab.example.org/api", 700)
 
 
+async def test_options_are_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    spawner = new_spawner("http://127.0.0.1:1")
+    await spawner._run_apply_user_options({"image_type": "recommended", "size": ["small"]})
+    assert caplog.text == ""
+    assert spawner.user_options == {"image_type": "recommended", "size": ["small"]}
+
+
 @pytest.mark.parametrize(
     "url", ["", "lab.example.org", "ftp://x", "http://", "http://u:p@x", "http://u@x", "http://x?a=b", "http://x#f"]
 )

@@ -17,6 +17,10 @@ DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
 _warned: set[str] = set()
 
 
+def _leave_to_controller(_spawner: Any, _user_options: dict[str, Any]) -> None:
+    """All options go to the controller as they are, which judges them."""
+
+
 class SpawnerSettings(LoggingConfigurable):
     """The options of `RESTSpawner`, without what it does. Goes before `Spawner`, some of whose defaults it changes."""
 
@@ -124,6 +128,11 @@ class SpawnerSettings(LoggingConfigurable):
     def _default_env_keep(self) -> list[str]:
         # PATH and the like are those of the Hub's container, not of the lab's.
         return []
+
+    @default("apply_user_options")
+    def _default_apply_user_options(self) -> Any:
+        # Without one, JupyterHub 5.3 and later warn at each spawn that nobody handles the options.
+        return _leave_to_controller
 
     @validate("controller_url")
     def _check_controller_url(self, proposal: dict[str, Any]) -> str:
