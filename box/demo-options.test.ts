@@ -12,6 +12,7 @@ describe('parseOptions', () => {
       keepLab: false,
       lab: true,
       inCluster: false,
+      hub: null,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -27,6 +28,7 @@ describe('parseOptions', () => {
       keepLab: true,
       lab: true,
       inCluster: false,
+      hub: null,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
@@ -55,6 +57,23 @@ describe('--in-cluster', () => {
     ['--in-cluster --rollout 50', /--rollout: only with/],
     ['--in-cluster --kwok 2', /--kwok: not with --in-cluster/],
     ['--in-cluster --kubeconfig f', /--kubeconfig: not with --in-cluster/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})
+
+describe('--hub', () => {
+  it('is the newest JupyterHub, unless another one is asked for', () => {
+    expect(parseOptions(['--hub'])).toMatchObject({ hub: 6, cluster: { realNode: 'auto' } })
+    expect(parseOptions('--hub --hub-version 5 --once'.split(' '))).toMatchObject({ hub: 5, once: true })
+  })
+
+  it.each([
+    ['--hub-version 5', /--hub-version: only with --hub/],
+    ['--hub --hub-version 4', /--hub-version: 5 or 6, not 4/],
+    ['--hub --kwok 2', /--kwok: not with --hub/],
+    ['--hub --kubeconfig f', /--kubeconfig: not with --hub/],
+    ['--hub --in-cluster', /--hub: not with --in-cluster/],
   ])('refuses %s', (line, words) => {
     expect(() => parseOptions(line.split(' '))).toThrow(words)
   })

@@ -1,6 +1,7 @@
 /** The command line of the demo. */
 import { parseArgs } from 'node:util'
 import type { ClusterChoice } from './cluster.ts'
+import { type HubVersion, hubVersions } from './hub/environment.ts'
 import { UsageError } from './program.ts'
 
 export const usage = `usage: npm run demo -- [OPTIONS]
@@ -13,6 +14,8 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --no-lab            start the stack only
   --kwok N            send labs to N nodes of KWOK, which only pretend to run them; no image is built
   --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
+  --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
+  --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
   --context NAME      use this context of the kubeconfig
@@ -27,6 +30,8 @@ export interface DemoOptions {
   readonly lab: boolean
   /** Whether the controller runs in the cluster, by the overlay `demo`. */
   readonly inCluster: boolean
+  /** The JupyterHub before it; null for none. */
+  readonly hub: HubVersion | null
   /** Labs that are created while all replicas are replaced; 0 for no such thing. */
   readonly rollout: number
   /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
@@ -46,6 +51,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     keepLab: values['keep-lab'],
     lab: !values['no-lab'],
     inCluster: values['in-cluster'],
+    hub: values.hub ? hubVersion(values['hub-version'] ?? '6') : null,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
@@ -62,6 +68,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
+    ...{ hub: flag, 'hub-version': text },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -76,10 +83,19 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   if (values.rollout !== undefined && !(values['in-cluster'] && values.once)) {
     throw new UsageError('--rollout: only with --in-cluster and --once')
   }
-  if (!values['in-cluster']) return
+  if (values['hub-version'] !== undefined && !values.hub) throw new UsageError('--hub-version: only with --hub')
+  const place = values.hub ? '--hub' : '--in-cluster'
+  if (!values.hub && !values['in-cluster']) return
+  if (values.hub && values['in-cluster']) throw new UsageError('--hub: not with --in-cluster')
   for (const name of ['kubeconfig', 'context', 'kwok'] as const) {
-    if (values[name] !== undefined) throw new UsageError(`--${name}: not with --in-cluster`)
+    if (values[name] !== undefined) throw new UsageError(`--${name}: not with ${place}`)
   }
+}
+
+function hubVersion(text: string): HubVersion {
+  const version = hubVersions.find(each => String(each) === text)
+  if (version === undefined) throw new UsageError(`--hub-version: ${hubVersions.join(' or ')}, not ${text}`)
+  return version
 }
 
 function count(name: string, text: string): number {

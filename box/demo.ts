@@ -4,6 +4,7 @@ import { labNames } from '../src/labs/names.ts'
 import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, makeLabDemo, spawnLab } from './demo-lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
 import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
+import { demoWithHub } from './hub/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kubectl.ts'
 import { aborted, runCommand } from './program.ts'
@@ -120,8 +121,10 @@ function say({ json }: DemoOptions, text: string): void {
   ;(json ? process.stderr : process.stdout).write(text)
 }
 
+const demoFor = ({ inCluster, hub }: DemoOptions) => (inCluster ? demoInCluster : hub ? demoWithHub : demo)
+
 await runCommand({
   usage,
   parse: parseOptions,
-  run: (options, signal) => (options.inCluster ? demoInCluster : demo)(options, signal),
+  run: (options, signal) => demoFor(options)(options, signal),
 })

@@ -7,8 +7,8 @@ import { withLock } from './lock.ts'
 import { cacheFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
 
-export interface PythonProgram {
-  /** Of its command. */
+export interface PythonEnvironment {
+  /** Of its folder in the cache. */
   readonly name: string
   /** Path of the list of packages, all with their versions. */
   readonly requirements: string
@@ -16,8 +16,8 @@ export interface PythonProgram {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Resolves with the path of the program, installed where the cache has not this very list of packages. */
-export async function pythonProgram({ name, requirements, progress, signal }: PythonProgram): Promise<string> {
+/** Resolves with the folder of the environment, made where the cache has none of this very list of packages. */
+export async function pythonEnvironment({ name, requirements, progress, signal }: PythonEnvironment): Promise<string> {
   const sum = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
   const folder = join(cacheFolder(), `${name}-${sum}`)
   const whole = join(folder, 'whole')
@@ -38,5 +38,10 @@ export async function pythonProgram({ name, requirements, progress, signal }: Py
       onWait: () => progress.say(`another run installs ${name}: waiting`),
     })
   }
-  return join(folder, 'bin', name)
+  return folder
+}
+
+/** Resolves with the path of the program after which the environment is called. */
+export async function pythonProgram(environment: PythonEnvironment): Promise<string> {
+  return join(await pythonEnvironment(environment), 'bin', environment.name)
 }

@@ -42,6 +42,13 @@ export function makeUsers(count: number): DemoUsers {
   )
 }
 
+/** The account of a JupyterHub: it sees the labs of all and removes them, and has none itself. */
+export const makeHubAccount = (): DemoUser => ({
+  token: `hub-${randomBytes(16).toString('hex')}`,
+  scopes: ['admin:jupyterlab'],
+  uid: firstUid - 1,
+})
+
 function tokenRecord(username: string, { token, scopes, uid }: DemoUser): TokenInput {
   const groups = [{ name: username, id: uid }, sharedGroup]
   return { token, username, scopes: [...scopes], uid, gid: uid, groups }

@@ -20,6 +20,8 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly replicas: number
   /** How many users with tokens; at least three are made. */
   readonly users: number
+  /** Who else may ask, by name. */
+  readonly accounts?: DemoUsers
   /** The folder of an open run. */
   readonly stateDir: string
   readonly tools: Tools
@@ -72,7 +74,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   ])
   if (cluster.provider === 'yours')
     progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to your cluster, and stays there.')
-  const users = makeUsers(options.users)
+  const users = { ...makeUsers(options.users), ...options.accounts }
   const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
   const replicas = await startReplicas(configFile, options)

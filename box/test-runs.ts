@@ -7,9 +7,10 @@ import { lockRealNode } from './node-claim.ts'
 import type { Progress } from './progress.ts'
 import { keepRights } from './rights.ts'
 import { openRun } from './run.ts'
-import { setup, type Tools } from './setup.ts'
+import { type Need, setup, type Tools } from './setup.ts'
 import { setupStack } from './stack.ts'
 import { startTestCluster, type TestCluster } from './test-cluster.ts'
+import { setupPython } from './test-python.ts'
 
 /** Longer than the tests of another run that have it. */
 const realNodeLimitMs = 180_000
@@ -34,7 +35,9 @@ export async function setupSuites(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Tools> {
-  await setup(['clocks', 'curl', 'prometheus', 'browser', ...(realNode ? ['policies' as const] : [])], progress, signal)
+  const onNode: Need[] = realNode ? ['policies', 'names'] : []
+  await setup(['clocks', 'curl', 'prometheus', 'browser', 'python', ...onNode], progress, signal)
+  if (realNode) await setupPython(progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
 

@@ -26,7 +26,7 @@ export const formatCounts = ({ passed, failed, skipped }: Counts): string =>
   `${passed} passed, ${failed} failed, ${skipped} skipped`
 
 /** One thing that is right or wrong, such as the types of all files. */
-const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
+export const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
 
 interface Ended {
   readonly code: number | null

@@ -6,6 +6,7 @@ import { aborted, runCommand } from './program.ts'
 import { createProgress } from './progress.ts'
 import { setup } from './setup.ts'
 import { parseTestOptions, type TestOptions, usage } from './test-options.ts'
+import { checkPythonTypes, lintPython, type PythonSuite, runPytest, setupPython } from './test-python.ts'
 import { onCluster, onRealNode, onRun, type RunContext, setupSuites } from './test-runs.ts'
 import {
   type Counts,
@@ -33,6 +34,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   const tools = unit
     ? await setup(['redis', 'balancer'], progress, signal)
     : await setupSuites(choice, realNode, progress, signal)
+  if (options.whole && !unit) await setupPython(progress, signal)
   const context = {
     options,
     choice,
@@ -65,6 +67,13 @@ async function runSuites(context: Context): Promise<Counts> {
   if (options.whole) {
     await suite('types', () => checkTypes(signal))
     await suite('lint', () => lint(signal))
+  }
+  if (options.whole && !options.unit) {
+    const onPython = (run: (python: PythonSuite) => Promise<Counts>) => () =>
+      onRun(context, folder => run({ folder, progress, signal }))
+    await suite('types of the Python package', onPython(checkPythonTypes))
+    await suite('lint of the Python package', onPython(lintPython))
+    await suite('tests of the Python package', onPython(runPytest))
   }
   await suite('unit tests', () =>
     onRun(context, folder => runVitest({ args: options.vitest, folder, signal, project: 'unit' })))

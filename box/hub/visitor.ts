@@ -1,0 +1,195 @@
+/** Who comes to a Hub without a browser: a bot with a form, a script with an API token, the demo that looks once. */
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { systemClock } from '../../src/clock.ts'
+import { CookieJar } from './cookies.ts'
+
+/** What the Hub tells of a server (JupyterHub's REST API, "Server"). */
+export interface ServerModel {
+  readonly ready: boolean
+  readonly stopped: boolean
+  readonly pending: 'spawn' | 'stop' | null
+  readonly user_options: Readonly<Record<string, unknown>>
+}
+
+/** A line of the progress page. */
+export interface ProgressEvent {
+  readonly progress: number
+  readonly message?: string
+  readonly ready?: boolean
+  readonly failed?: boolean
+}
+
+/** An answer that was not asked for; its message has the page's own words. */
+export class HubRefusal extends Error {
+  readonly status: number
+
+  constructor(what: string, status: number, words: string) {
+    super(`${what}: ${status} ${words}`)
+    this.name = 'HubRefusal'
+    this.status = status
+  }
+}
+
+export interface VisitorOptions {
+  /** The Hub's, through its proxy. */
+  readonly url: string
+  readonly username: string
+  readonly signal?: AbortSignal | undefined
+}
+
+const maxRedirects = 10
+const pollMs = 200
+
+export class HubVisitor {
+  readonly username: string
+  readonly #url: string
+  readonly #signal: AbortSignal | undefined
+  readonly #cookies = new CookieJar()
+  #token: string | undefined
+
+  constructor({ url, username, signal }: VisitorOptions) {
+    this.#url = url
+    this.username = username
+    this.#signal = signal
+  }
+
+  /** @throws {HubRefusal} where the password is wrong */
+  async login(password: string): Promise<void> {
+    await this.#page('/hub/login')
+    await this.#post('/hub/login', { username: this.username, password })
+  }
+
+  /** The page with the lab form. */
+  async form(): Promise<string> {
+    return (await this.#page('/hub/spawn')).text
+  }
+
+  /** Posts the form, as a browser or a bot does. Resolves once the Hub has begun. @throws {HubRefusal} */
+  async spawn(options: Readonly<Record<string, string>>): Promise<void> {
+    await this.form()
+    await this.#post(`/hub/spawn/${encodeURIComponent(this.username)}`, options)
+  }
+
+  /** Asks for a server by the REST API, with a token of its own. Resolves once the Hub has begun. @throws {HubRefusal} */
+  async spawnByApi(options: Readonly<Record<string, string>>, serverName?: string): Promise<void> {
+    const path = serverName === undefined ? 'server' : `servers/${serverName}`
+    await this.#api('POST', path, options, [201, 202])
+  }
+
+  /** Stops the server, or the start of one; does not wait for its end. */
+  async stop(): Promise<void> {
+    await this.#api('DELETE', 'server', undefined, [202, 204])
+  }
+
+  /** The default server as the Hub sees it; null without one. */
+  async server(): Promise<ServerModel | null> {
+    const { text } = await this.#api('GET', '', undefined, [200])
+    const { servers } = JSON.parse(text) as { servers?: Record<string, ServerModel> }
+    return servers?.[''] ?? null
+  }
+
+  /** Waits until the Hub says that the server is ready, or that there is none. @throws what the progress page says of a failure */
+  async settled(limitMs: number): Promise<ServerModel | null> {
+    const limit = AbortSignal.timeout(limitMs)
+    for (;;) {
+      const server = await this.server()
+      if (server?.pending == null) return server
+      limit.throwIfAborted()
+      await systemClock.sleep(pollMs, this.#signal)
+    }
+  }
+
+  /** What the progress page is told, up to the end. */
+  async *progress(): AsyncGenerator<ProgressEvent, void, undefined> {
+    const response = await this.#send(
+      'GET',
+      `${this.#userPath}/server/progress`,
+      undefined,
+      await this.#authorization(),
+    )
+    if (response.status !== 200) throw new HubRefusal('progress', response.status, await response.text())
+    const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+    for await (const { data } of events) yield JSON.parse(data) as ProgressEvent
+  }
+
+  /** Opens a page of the server itself, with the login that this takes; its status and text. */
+  page(path: string): Promise<{ status: number; text: string; url: string }> {
+    return this.#page(`/user/${encodeURIComponent(this.username)}${path}`)
+  }
+
+  get #userPath(): string {
+    return `/hub/api/users/${encodeURIComponent(this.username)}`
+  }
+
+  async #api(method: string, path: string, body: object | undefined, expected: readonly number[]) {
+    const headers = { ...(await this.#authorization()), 'content-type': 'application/json' }
+    const response = await this.#send(method, join(this.#userPath, path), body && JSON.stringify(body), headers)
+    const text = await response.text()
+    if (expected.includes(response.status)) return { status: response.status, text }
+    throw new HubRefusal(`${method} ${path}`, response.status, wordsOf(text))
+  }
+
+  /** By a token that is asked for with the cookies of the login, and with what the Hub wants to see against forgery. */
+  async #authorization(): Promise<{ authorization: string }> {
+    if (this.#token === undefined) {
+      const headers = { 'x-xsrftoken': this.#xsrf(), 'content-type': 'application/json' }
+      const response = await this.#send('POST', `${this.#userPath}/tokens`, '{"note": "a visitor"}', headers)
+      const text = await response.text()
+      if (response.status !== 201) throw new HubRefusal('a token', response.status, wordsOf(text))
+      this.#token = (JSON.parse(text) as { token: string }).token
+    }
+    return { authorization: `token ${this.#token}` }
+  }
+
+  #xsrf(): string {
+    return this.#cookies.value(new URL('/hub/', this.#url), '_xsrf') ?? ''
+  }
+
+  async #page(path: string): Promise<{ status: number; text: string; url: string }> {
+    let url = new URL(path, this.#url)
+    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+      const response = await this.#send('GET', url, undefined, {})
+      const text = await response.text()
+      const location = response.headers.get('location')
+      if (location === null) return { status: response.status, text, url: url.href }
+      url = new URL(location, url)
+    }
+    throw new Error(`${path} redirects for ever`)
+  }
+
+  /** A form that was taken is answered by a redirect, one that was not by the page again, with words. */
+  async #post(path: string, fields: Readonly<Record<string, string>>): Promise<void> {
+    const body = new URLSearchParams({ ...fields, _xsrf: this.#xsrf() })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const response = await this.#send('POST', path, body.toString(), headers)
+    const text = await response.text()
+    if (response.status !== 302) throw new HubRefusal(`POST ${path}`, response.status, wordsOf(text))
+  }
+
+  async #send(method: string, path: string | URL, body: string | undefined, headers: Record<string, string>) {
+    const url = new URL(path, this.#url)
+    const withCookies = { ...headers, cookie: this.#cookies.header(url) }
+    const response = await fetch(url, {
+      ...{ method, headers: withCookies, redirect: 'manual', signal: this.#signal ?? null },
+      ...(body !== undefined && { body }),
+    })
+    this.#cookies.take(url, response.headers.getSetCookie())
+    return response
+  }
+}
+
+const join = (base: string, path: string) => (path === '' ? base : `${base}/${path}`)
+
+/** What a person reads of an answer: JSON's message, or the text of a page without its head and scripts. */
+export function wordsOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: string }).message)
+  } catch {
+    return text
+      .replace(/<(head|script|style|nav)\b[\s\S]*?<\/\1>/g, ' ')
+      .replace(/<[^>]*>/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim()
+      .slice(0, 2000)
+  }
+}

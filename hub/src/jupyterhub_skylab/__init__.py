@@ -1,0 +1,7 @@
+"""The JupyterHub side of a lab controller (SQR-066): labs by REST."""
+
+from .spawner import RESTSpawner
+
+__version__ = "0.1.0"
+
+__all__ = ["RESTSpawner", "__version__"]

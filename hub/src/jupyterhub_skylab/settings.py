@@ -1,0 +1,159 @@
+"""What operators set, each option with its meaning, unit and default."""
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupyterhub.spawner import Spawner
+from traitlets import Bool, Float, TraitError, Unicode, default, observe, validate
+
+#: Of the base class; the lab controller settles them, so what is set here has no effect (SQR-066).
+IGNORED = ("mem_limit", "mem_guarantee", "cpu_limit", "cpu_guarantee", "cmd", "args")
+
+#: Where the manifests in ``k8s/`` put the controller.
+DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
+
+#: Those of `IGNORED` that were warned about, once for all spawners of this process.
+_warned: set[str] = set()
+
+
+class SpawnerSettings(Spawner):
+    """The options of `RESTSpawner`, without what it does."""
+
+    controller_url = Unicode(
+        help="""
+        Address of the lab controller, with the prefix of its API (`api.prefix` of its configuration).
+
+        `$SKYLAB_CONTROLLER_URL` if that is set, else the address that the manifests in `k8s/` give it.
+        """
+    ).tag(config=True)
+
+    hub_token = Unicode(
+        help="""
+        Token of the Hub itself, of scope `admin:jupyterlab`, by which it asks after labs and deletes them.
+
+        `$SKYLAB_HUB_TOKEN` if that is set. A file (`hub_token_file`) goes before it, and can be rotated.
+        """
+    ).tag(config=True)
+
+    hub_token_file = Unicode(
+        help="""
+        Path of a file with the Hub's own token; white space around it is dropped.
+
+        It is read anew for every request, so a token can be exchanged while the Hub runs.
+        `$SKYLAB_HUB_TOKEN_FILE` if that is set.
+        """
+    ).tag(config=True)
+
+    user_token_key = Unicode(
+        "token",
+        help="""
+        Key of the authenticator's `auth_state` under which the user's own token stands, of scope `exec:notebook`.
+
+        Needs `c.Authenticator.enable_auth_state = True`. For OAuthenticator it is `access_token`.
+        """,
+    ).tag(config=True)
+
+    ca_file = Unicode(
+        help="""
+        Path of a PEM file with the certificate authorities that may sign the controller's certificate.
+
+        Without it, those of the system. It is read once, when the Hub first speaks to the controller.
+        """
+    ).tag(config=True)
+
+    verify_tls = Bool(
+        True,
+        help="""
+        Whether the controller's certificate must be valid and be its own. False sends tokens to whoever answers.
+        """,
+    ).tag(config=True)
+
+    connect_timeout = Float(
+        5.0,
+        help="How long a connection to the controller may take to open, in seconds.",
+    ).tag(config=True)
+
+    request_timeout = Float(
+        30.0,
+        help="How long the controller may take to answer a request, in seconds. Event streams are not meant.",
+    ).tag(config=True)
+
+    event_timeout = Float(
+        45.0,
+        help="""
+        The longest silence of an event stream, in seconds; then the connection is taken for dead, and the stream
+        is followed over a new one from the last event seen. The controller says something every 15 seconds.
+        """,
+    ).tag(config=True)
+
+    outage_seconds = Float(
+        120.0,
+        help="""
+        How long a controller that does not answer is borne, in seconds, within a start or stop; any answer begins
+        the count anew. Polling bears it for ever: an outage never makes a lab look stopped.
+        """,
+    ).tag(config=True)
+
+    retry_delay = Float(
+        1.0,
+        help="""
+        Seconds until a request or stream that failed is tried again; it doubles up to 5 seconds, and is shortened at
+        random by up to half, lest all come at once. `Retry-After` prolongs it, up to 30 seconds.
+        """,
+    ).tag(config=True)
+
+    @default("controller_url")
+    def _default_controller_url(self) -> str:
+        return os.environ.get("SKYLAB_CONTROLLER_URL") or DEFAULT_URL
+
+    @default("hub_token")
+    def _default_hub_token(self) -> str:
+        return os.environ.get("SKYLAB_HUB_TOKEN", "")
+
+    @default("hub_token_file")
+    def _default_hub_token_file(self) -> str:
+        return os.environ.get("SKYLAB_HUB_TOKEN_FILE", "")
+
+    @default("start_timeout")
+    def _default_start_timeout(self) -> int:
+        # The controller gives a creation up after 600 s and says why, which the Hub has to live to hear.
+        return 630
+
+    @default("env_keep")
+    def _default_env_keep(self) -> list[str]:
+        # PATH and the like are those of the Hub's container, not of the lab's.
+        return []
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        return type(self).lab_form
+
+    async def lab_form(self) -> str:
+        """The form by which the user chooses a lab."""
+        raise NotImplementedError
+
+    @validate("controller_url")
+    def _check_controller_url(self, proposal: dict[str, Any]) -> str:
+        url: str = proposal["value"]
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise TraitError("controller_url must be http://… or https://…, with a host, without query")
+        if parts.username is not None or parts.password is not None:
+            raise TraitError("controller_url must not have credentials: see hub_token_file")
+        return url.rstrip("/")
+
+    @validate("connect_timeout", "request_timeout", "event_timeout", "outage_seconds", "retry_delay")
+    def _check_seconds(self, proposal: dict[str, Any]) -> float:
+        seconds: float = proposal["value"]
+        if not 0 < seconds < float("inf"):
+            raise TraitError(f"{proposal['trait'].name} must be a positive number of seconds")
+        return seconds
+
+    @observe(*IGNORED)
+    def _warn_of_ignored(self, change: dict[str, Any]) -> None:
+        name = change["name"]
+        if change["new"] == change["old"] or name in _warned:
+            return
+        _warned.add(name)
+        self.log.warning("Spawner.%s has no effect: the lab controller settles it", name)
