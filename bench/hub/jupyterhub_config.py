@@ -41,10 +41,10 @@ for name, value in json.loads(os.environ["BENCH_KUBESPAWNER"]).items():
 c.Spawner.start_timeout = 630
 c.Spawner.http_timeout = 120
 
-# All at once, and whoever asks is answered at once and follows the progress.
+# All at once. Who spawns is answered at once and follows the progress; who stops is answered when that is done.
 c.JupyterHub.concurrent_spawn_limit = 0
 c.JupyterHub.active_server_limit = 0
-c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0}
+c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0, "slow_stop_timeout": 630}
 
 folder = Path(os.environ["HUB_FOLDER"])
 c.JupyterHub.db_url = f"sqlite:///{folder / 'jupyterhub.sqlite'}"
