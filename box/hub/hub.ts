@@ -84,7 +84,9 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   const proxy = proxySpec(options, proxyName, ports, hubUrl, authToken)
   const hub = hubSpec(options, name, { url, hubUrl, folder, ports, authToken })
   const proxyAnswers = async () => (await fetch(`${url}/_chp_healthz`)).ok
-  const ready = { answers: async () => (await fetch(`${url}/hub/health`)).ok, limitMs: startLimitMs, signal }
+  // Itself first, or the proxy would log that it is not there yet, again and again.
+  const answers = async () => (await fetch(`${hubUrl}/hub/health`)).ok && (await fetch(`${url}/hub/health`)).ok
+  const ready = { answers, limitMs: startLimitMs, signal }
   await startServer(proxy, { answers: proxyAnswers, limitMs: startLimitMs, signal })
   await startServer(hub, ready)
   return {

@@ -1,5 +1,7 @@
 /** Who comes to a Hub without a browser: a bot with a form, a script with an API token, the demo that looks once. */
+import { Readable } from 'node:stream'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { request } from 'undici'
 import { systemClock } from '../../src/clock.ts'
 import { CookieJar } from './cookies.ts'
 
@@ -107,8 +109,9 @@ export class HubVisitor {
       undefined,
       await this.#authorization(),
     )
-    if (response.status !== 200) throw new HubRefusal('progress', response.status, await response.text())
-    const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+    if (response.status !== 200) throw new HubRefusal('progress', response.status, await response.body.text())
+    const stream = Readable.toWeb(response.body) as ReadableStream<Uint8Array<ArrayBuffer>>
+    const events = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
     for await (const { data } of events) yield JSON.parse(data) as ProgressEvent
   }
 
@@ -124,7 +127,7 @@ export class HubVisitor {
   async #api(method: string, path: string, body: object | undefined, expected: readonly number[]) {
     const headers = { ...(await this.#authorization()), 'content-type': 'application/json' }
     const response = await this.#send(method, join(this.#userPath, path), body && JSON.stringify(body), headers)
-    const text = await response.text()
+    const text = await response.body.text()
     if (expected.includes(response.status)) return { status: response.status, text }
     throw new HubRefusal(`${method} ${path}`, response.status, wordsOf(text))
   }
@@ -134,7 +137,7 @@ export class HubVisitor {
     if (this.#token === undefined) {
       const headers = { 'x-xsrftoken': this.#xsrf(), 'content-type': 'application/json' }
       const response = await this.#send('POST', `${this.#userPath}/tokens`, '{"note": "a visitor"}', headers)
-      const text = await response.text()
+      const text = await response.body.text()
       if (response.status !== 201) throw new HubRefusal('a token', response.status, wordsOf(text))
       this.#token = (JSON.parse(text) as { token: string }).token
     }
@@ -149,9 +152,9 @@ export class HubVisitor {
     let url = new URL(path, this.#url)
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
       const response = await this.#send('GET', url, undefined, {})
-      const text = await response.text()
-      const location = response.headers.get('location')
-      if (location === null) return { status: response.status, text, url: url.href }
+      const text = await response.body.text()
+      const { location } = response
+      if (location === undefined) return { status: response.status, text, url: url.href }
       url = new URL(location, url)
     }
     throw new Error(`${path} redirects for ever`)
@@ -162,19 +165,18 @@ export class HubVisitor {
     const body = new URLSearchParams({ ...fields, _xsrf: this.#xsrf() })
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const response = await this.#send('POST', path, body.toString(), headers)
-    const text = await response.text()
+    const text = await response.body.text()
     if (response.status !== 302) throw new HubRefusal(`POST ${path}`, response.status, wordsOf(text))
   }
 
+  /** Not by `fetch`, which says of itself that it is a page's script (`Sec-Fetch-Mode`): to those no cookies are given. */
   async #send(method: string, path: string | URL, body: string | undefined, headers: Record<string, string>) {
     const url = new URL(path, this.#url)
     const withCookies = { ...headers, cookie: this.#cookies.header(url) }
-    const response = await fetch(url, {
-      ...{ method, headers: withCookies, redirect: 'manual', signal: this.#signal ?? null },
-      ...(body !== undefined && { body }),
-    })
-    this.#cookies.take(url, response.headers.getSetCookie())
-    return response
+    const options = { method, headers: withCookies, signal: this.#signal ?? null, ...(body !== undefined && { body }) }
+    const response = await request(url, options)
+    this.#cookies.take(url, [response.headers['set-cookie'] ?? []].flat())
+    return { status: response.statusCode, location: [response.headers.location].flat()[0], body: response.body }
   }
 }
 

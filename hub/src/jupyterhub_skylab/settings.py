@@ -4,8 +4,8 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from jupyterhub.spawner import Spawner
 from traitlets import Bool, Float, TraitError, Unicode, default, observe, validate
+from traitlets.config import LoggingConfigurable
 
 #: Of the base class; the lab controller settles them, so what is set here has no effect (SQR-066).
 IGNORED = ("mem_limit", "mem_guarantee", "cpu_limit", "cpu_guarantee", "cmd", "args")
@@ -17,8 +17,8 @@ DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
 _warned: set[str] = set()
 
 
-class SpawnerSettings(Spawner):
-    """The options of `RESTSpawner`, without what it does."""
+class SpawnerSettings(LoggingConfigurable):
+    """The options of `RESTSpawner`, without what it does. Goes before `Spawner`, some of whose defaults it changes."""
 
     controller_url = Unicode(
         help="""

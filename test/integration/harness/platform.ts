@@ -1,6 +1,6 @@
 /** A whole platform for one file: a fleet, JupyterHubs of each version before it, and a browser. On the real node. */
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { run } from '../../../box/command.ts'
 import { type HubVersion, hubEnvironment, hubPackage, hubVersions } from '../../../box/hub/environment.ts'
 import { type Hub, labsOfHub, startHub } from '../../../box/hub/hub.ts'
@@ -23,12 +23,20 @@ broken*) echo there is no such kernel >&2; exit 3 ;;
 esac
 exec jupyterhub-singleuser`
 
+/** All labs of a file find room on the machine's one node. */
+const small = { cpu: 0.05, memory: '128Mi' }
+const sizes = {
+  small: { limits: { cpu: 1, memory: '2Gi' }, requests: small },
+  medium: { limits: { cpu: 2, memory: '3Gi' }, requests: small },
+  large: { limits: { cpu: 4, memory: '4Gi' }, requests: small },
+}
+
 export interface Platform {
   readonly fleet: Fleet
-  /** The way from the Hubs to the controller, behind which the balancer stands. */
-  readonly way: TcpProxy
   readonly browser: Browser
   hub(version: HubVersion): Hub
+  /** From a Hub to the controller, behind which the balancer stands. */
+  way(version: HubVersion): TcpProxy
   /** Somebody without a browser, logged in. */
   visitor(version: HubVersion, username: string): Promise<HubVisitor>
   /** A page of a browser of their own, logged in, where the Hub leads them: to the form. */
@@ -47,51 +55,54 @@ export function usePlatform(people: readonly string[]): () => Platform {
       ...Object.fromEntries(people.map(name => [name, {}])),
       hub: { scopes: ['admin:jupyterlab'] },
     },
-    config: { ...labsOfHub, lab: { command: ['sh', '-c', command] } },
+    config: { ...labsOfHub, lab: { command: ['sh', '-c', command], sizes } },
   })
-  const hubs = new Map<HubVersion, Hub>()
+  const hubs = new Map<HubVersion, HubBehind>()
   let browser: Browser | undefined
-  let way: TcpProxy | undefined
   beforeAll(async () => {
     browser = await launchBrowser()
-    way = await TcpProxy.before(await fleet().balancerUrl())
-    await way.open()
-    for (const [version, hub] of await startHubs(fleet(), way)) hubs.set(version, hub)
+    await startHubs(fleet(), hubs)
   }, startLimitMs)
   afterAll(async () => {
     await browser?.close()
-    await Promise.all([...hubs.values()].map(hub => hub.stop()))
-    await way?.shut()
+    await Promise.all([...hubs.values()].map(({ hub }) => hub.stop()))
+    await Promise.all([...hubs.values()].map(({ way }) => way.shut()))
   }, startLimitMs)
-  return () => platformOf(fleet(), hubs, browser!, way!)
+  return () => platformOf(fleet(), hubs, browser!)
 }
 
-async function startHubs(fleet: Fleet, way: TcpProxy): Promise<readonly (readonly [HubVersion, Hub])[]> {
+interface HubBehind {
+  readonly hub: Hub
+  readonly way: TcpProxy
+}
+
+async function startHubs(fleet: Fleet, hubs: Map<HubVersion, HubBehind>): Promise<void> {
   const { kubeconfig } = testPlace()
   const { stateDir } = fleet
   const progress = createProgress()
   const tools = await setup(['names', 'python'], progress)
-  const environments = await Promise.all(hubVersions.map(version => hubEnvironment(version, progress)))
   const names = await startNames({ stateDir, cluster: { kubeconfig }, tools })
-  const place = { names, stateDir, controllerUrl: `http://127.0.0.1:${way.port}`, token: fleet.as('hub').token }
-  return Promise.all(
-    hubVersions.map(async (version, index) => {
-      const environment = environments[index]!
-      const folder = await hubPackage(stateDir, environment)
-      return [version, await startHub({ ...place, name: `hub${version}`, environment, package: folder })] as const
-    }),
-  )
+  const start = async (version: HubVersion) => {
+    const environment = await hubEnvironment(version, progress)
+    const folder = await hubPackage(stateDir, environment)
+    const way = await TcpProxy.before(await fleet.balancerUrl())
+    await way.open()
+    const controllerUrl = `http://127.0.0.1:${way.port}`
+    const place = { name: `hub${version}`, names, stateDir, environment, package: folder }
+    hubs.set(version, { way, hub: await startHub({ ...place, controllerUrl, token: fleet.as('hub').token }) })
+  }
+  await Promise.all(hubVersions.map(start))
 }
 
-function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, Hub>, browser: Browser, way: TcpProxy): Platform {
-  const hub = (version: HubVersion) => hubs.get(version)!
+function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, browser: Browser): Platform {
+  const hub = (version: HubVersion) => hubs.get(version)!.hub
   const exec = (username: string, ...args: string[]) => {
     const { kubectl, kubeconfig } = testPlace()
     const inside = ['exec', '-n', fleet.namespace(username), `nb-${username}`, '--']
     return run(kubectl, ['--kubeconfig', kubeconfig, ...inside, ...args])
   }
   return {
-    ...{ fleet, browser, way, hub },
+    ...{ fleet, browser, hub, way: version => hubs.get(version)!.way },
     async visitor(version, username) {
       const visitor = new HubVisitor({ url: hub(version).url, username })
       await visitor.login(fleet.as(username).token)
@@ -113,18 +124,16 @@ function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, Hub>, browser: B
   }
 }
 
-/** The index of the replica that serves the only open event stream. */
-export async function servingReplica(fleet: Fleet): Promise<number> {
-  const open = await eventually('an open event stream', async () => {
-    const counts = await Promise.all(fleet.working().map(async index => [index, await openStreams(fleet.url(index))]))
-    const serving = counts.filter(([, count]) => count! > 0).map(([index]) => index!)
-    return serving.length > 0 ? serving : null
-  })
-  expect(open).toHaveLength(1)
-  return open[0]!
-}
-
-async function openStreams(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(/^skylab_event_streams_open (\d+)/m.exec(text)?.[1] ?? 0)
+/** The index of the replica that was the last to open a user's event stream. */
+export async function servingReplica(fleet: Fleet, username: string): Promise<number> {
+  const openings = await Promise.all(
+    fleet.working().map(async index => {
+      const lines = (await fleet.log(index)).split('\n').filter(line => line.includes('/:username/events'))
+      const last = lines.map(line => JSON.parse(line)).findLast(({ user }) => user === username)
+      return { index, time: String(last?.time ?? '') }
+    }),
+  )
+  const [latest] = openings.sort((a, b) => b.time.localeCompare(a.time))
+  if (!latest?.time) throw new Error(`no replica has told ${username} of events`)
+  return latest.index
 }

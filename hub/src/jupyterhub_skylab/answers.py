@@ -1,0 +1,123 @@
+"""What the controller's answers mean. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import Refused, Unreachable, as_dict
+from .events import Event, event_from
+
+#: Of `status` (SQR-066, "GET …/labs/<username>").
+STATES = ("pending", "running", "terminating", "failed")
+
+_MOST_WORDS = 1000
+_MOST_PROBLEMS = 10
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab's status."""
+
+    #: One of `STATES`.
+    status: str
+    #: Where it answers; only of a running lab.
+    internal_url: str | None
+    #: Of the current operation.
+    events: tuple[Event, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why the lab failed: the last error, since the controller has no field for it."""
+        errors = [event.data for event in self.events if event.name == "error"]
+        return errors[-1] if errors else "The lab failed."
+
+
+def lab_of(answer: Answer) -> Lab | None:
+    """The lab that a status tells of; None when the controller says that there is none.
+
+    Raises `Unreachable` for anything that the controller would not say: what an ingress answers for a controller
+    that is away (404 with a page of its own, too) must not be taken for a lab that is gone.
+    """
+    if is_no_lab(answer):
+        return None
+    if answer.status != 200:
+        raise problem_of(answer)
+    body = as_dict(_json(answer.body))
+    status, url = body.get("status"), body.get("internal_url")
+    if status not in STATES:
+        raise Unreachable("it answered a status that is not understood")
+    events = body.get("events")
+    return Lab(
+        status=status,
+        internal_url=url if isinstance(url, str) and url.startswith(("http://", "https://")) else None,
+        events=tuple(event for each in events if (event := event_from(each))) if isinstance(events, list) else (),
+    )
+
+
+def is_no_lab(answer: Answer) -> bool:
+    """Whether the controller, and nobody before it, says that the user has no lab."""
+    return answer.status == 404 and any(each.get("type") == "unknown_user" for each in _details(answer.body))
+
+
+def problem_of(answer: Answer) -> Exception:
+    """What an answer means that is none of those hoped for."""
+    details = _details(answer.body)
+    status = answer.status
+    misconfigured = any(each.get("type") == "misconfigured" for each in details)
+    if status in (408, 429) or (status >= 500 and not misconfigured):
+        return Unreachable(f"it answered {status}{_quoted(details)}", _retry_after(answer.headers))
+    # The controller's own 404 has a body of its form; another one is of something before it.
+    if status < 400 or (status == 404 and not details):
+        return Unreachable(f"it answered {status}, which is not understood")
+    return Refused(status, _words(details) or f"The lab controller refused the request ({status}).")
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _details(body: bytes) -> list[dict[str, Any]]:
+    details = as_dict(_json(body)).get("detail")
+    if not isinstance(details, list):
+        return []
+    return [each for each in details if isinstance(each, dict) and isinstance(each.get("msg"), str)]
+
+
+def _words(details: list[dict[str, Any]]) -> str:
+    return "; ".join(_sentence(each) for each in details[:_MOST_PROBLEMS])[:_MOST_WORDS]
+
+
+def _sentence(detail: dict[str, Any]) -> str:
+    """What is wrong, and with which field: `is required (options.size)`."""
+    loc = detail.get("loc")
+    path = [str(step) for step in loc[1:]] if isinstance(loc, list) and loc[:1] == ["body"] else []
+    msg = printable(detail["msg"])
+    return f"{msg} ({printable('.'.join(path))})" if path else msg
+
+
+def _quoted(details: list[dict[str, Any]]) -> str:
+    words = _words(details)
+    return f": {words}" if words else ""
+
+
+def printable(text: str) -> str:
+    """The text as one line without control characters."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    value = headers.get("Retry-After", "").strip()
+    return float(value) if value.isascii() and value.isdigit() else None

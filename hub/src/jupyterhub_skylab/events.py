@@ -1,0 +1,70 @@
+"""Server-sent events of the controller (SQR-066, "GET …/labs/<username>/events")."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import StreamReader
+from aiohttp.http import HttpProcessingError
+from sseclient import SSEClient
+
+from .errors import Unreachable
+
+#: Those that end an operation.
+TERMINAL = ("complete", "failed")
+#: Those that the controller sends; others are left out.
+NAMES = ("info", "error", "progress", *TERMINAL)
+
+#: Bytes of one event. The controller's own are some hundred.
+MOST_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of an operation."""
+
+    name: str
+    data: str
+    #: `<op>-<seq>`; None where the controller lost the stream.
+    id: str | None = None
+
+
+def event_from(value: Any) -> Event | None:
+    """An event as a lab's status has it."""
+    if not isinstance(value, dict):
+        return None
+    name, data, event_id = value.get("event"), value.get("data"), value.get("id")
+    if name not in NAMES or not isinstance(data, str):
+        return None
+    return Event(name, data, event_id if isinstance(event_id, str) else None)
+
+
+async def read_events(content: StreamReader) -> AsyncGenerator[Event | None, None]:
+    """Yields the events of a stream as they come, and None for whatever else shows that the other end lives.
+
+    Returns where the stream ends; what was begun of an event is dropped then, as the standard says. Raises
+    `Unreachable` when there is no end to a line or an event, or when it is no text.
+    """
+    block = b""
+    while line := await _line(content):
+        if line.strip(b"\r\n"):
+            block += line
+            if len(block) > MOST_BYTES:
+                raise Unreachable("it sent an event without end")
+            continue
+        try:
+            parsed = [each for each in SSEClient(iter([block + b"\n"])).events() if each.event in NAMES]
+        except UnicodeDecodeError:
+            raise Unreachable("it sent an event that is no text") from None
+        block = b""
+        for each in parsed:
+            yield Event(each.event, each.data, each.id or None)
+        if not parsed:
+            yield None
+
+
+async def _line(content: StreamReader) -> bytes:
+    try:
+        return await content.readline()
+    except (ValueError, HttpProcessingError):
+        raise Unreachable("it sent a line without end") from None

@@ -1,0 +1,126 @@
+"""What the pages of the Hub show of a start or stop (SQR-066, "progress")."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from .answers import printable
+from .errors import as_dict
+from .events import Event
+
+#: Events that are kept of an operation; a creation has some twenty. Of more, the oldest are dropped.
+MOST_EVENTS = 200
+#: Events that the Hub's database is given: they are read there by nobody but a Hub that starts.
+MOST_STORED = 50
+MOST_CHARACTERS = 1000
+
+
+class Log:
+    """The events of one operation, as JupyterHub wants them."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        #: Out of 100, as last reported.
+        self.progress = 0
+        self.complete = False
+        self._dropped = 0
+
+    @property
+    def count(self) -> int:
+        """Of all events so far."""
+        return self._dropped + len(self.events)
+
+    def since(self, at: int) -> list[dict[str, Any]]:
+        """The events after the first `at`."""
+        return [dict(event) for event in self.events[max(0, at - self._dropped) :]]
+
+    def take(self, event: Event) -> bool:
+        """Converts one event of the controller. Says whether there is something new to show."""
+        if event.name == "progress":
+            if event.data.isascii() and event.data.isdigit():
+                self.progress = min(int(event.data[:3]), 100)
+            return False
+        self.add(event.data)
+        return True
+
+    def add(self, message: str) -> None:
+        """Adds an event with the progress that was last reported. Pages escape its text."""
+        self.events.append({"progress": self.progress, "message": printable(message)[:MOST_CHARACTERS]})
+        if len(self.events) > MOST_EVENTS:
+            del self.events[0]
+            self._dropped += 1
+
+    def finish(self, message: str) -> None:
+        """Adds the last event."""
+        self.progress = 100
+        self.complete = True
+        self.add(message)
+
+
+class Progress:
+    """The log of a user's latest operation, for all who look on."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Condition()
+        self._log: Log | None = None
+
+    async def begin(self) -> Log:
+        """Begins the log of an operation. Whoever looks on at an older one is told that it is over."""
+        async with self._changed:
+            if self._log is not None:
+                self._log.complete = True
+            self._log = log = Log()
+            self._changed.notify_all()
+            return log
+
+    async def take(self, log: Log, event: Event) -> None:
+        """Takes an event of the controller into an operation's log."""
+        async with self._changed:
+            if log.take(event):
+                self._changed.notify_all()
+
+    async def finish(self, log: Log, message: str) -> None:
+        """Ends an operation's log. What comes after the end of one is left out."""
+        async with self._changed:
+            if not log.complete:
+                log.finish(message)
+            self._changed.notify_all()
+
+    async def follow(self, expected: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
+        """Yields the events of the latest operation, of one that is to begin if that is `expected`, until its end."""
+        async with self._changed:
+            while self._log is None and expected():
+                await self._changed.wait()
+            log = self._log
+        at = 0
+        while log is not None:
+            async with self._changed:
+                while log.count == at and not log.complete:
+                    await self._changed.wait()
+                events, at, complete = log.since(at), log.count, log.complete
+            for event in events:
+                yield event
+            if complete:
+                return
+
+    def state(self) -> dict[str, Any]:
+        """For the Hub's database. Never empty: JupyterHub takes a lab without state for one that is not there."""
+        log = self._log or Log()
+        return {"events": log.events[-MOST_STORED:], "progress": log.progress, "complete": log.complete}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes up what the Hub's database has, if that is what `state` gave it."""
+        events = as_dict(state).get("events")
+        if not isinstance(events, list) or not events:
+            self._log = None
+            return
+        self._log = log = Log()
+        log.events = [each for each in events if isinstance(each, dict)]
+        progress = state.get("progress")
+        log.progress = progress if isinstance(progress, int) else 0
+        # Whoever was at it died with the Hub: nothing will be added.
+        log.complete = True
+
+    def clear(self) -> None:
+        """Forgets the latest operation. Its log stays with those who look on."""
+        self._log = None

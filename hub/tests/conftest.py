@@ -1,0 +1,110 @@
+"""What tests share: a scripted controller, spawners as a Hub would make them, and the package as a wheel."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import zipfile
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_controller import HUB_TOKEN, FakeController, token_of
+from jupyterhub.objects import Server
+
+from jupyterhub_skylab import RESTSpawner, settings
+from jupyterhub_skylab.connections import close_connections
+
+PROJECT = Path(__file__).parent.parent
+
+#: Seconds, so that nothing here waits for long; what a test is about, it sets itself.
+FAST = {"retry_delay": 0.01, "outage_seconds": 5.0, "connect_timeout": 2.0, "request_timeout": 5.0}
+
+MakeSpawner = Callable[..., RESTSpawner]
+
+
+class Person:
+    """A user as a spawner sees it."""
+
+    def __init__(self, name: str, auth_state: Any) -> None:
+        self.name = name
+        self.auth_state = auth_state
+        self.url = f"/user/{name}/"
+        self.escaped_name = name
+
+    async def get_auth_state(self) -> Any:
+        return self.auth_state
+
+
+@pytest.fixture
+async def controller() -> AsyncIterator[FakeController]:
+    fake = FakeController()
+    await fake.start()
+    yield fake
+    await close_connections()
+    await fake.stop()
+
+
+@pytest.fixture(autouse=True)
+def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told once in a process is told once in each test."""
+    monkeypatch.setattr(settings, "_warned", set())
+    monkeypatch.setattr(RESTSpawner, "_poll_problem", "")
+    for name in ("URL", "TOKEN", "TOKEN_FILE"):
+        monkeypatch.delenv(f"SKYLAB_HUB_{name}", raising=False)
+
+
+@pytest.fixture
+def make_spawner(controller: FakeController) -> MakeSpawner:
+    def make(name: str = "ada", *, auth_state: Any = ..., server_name: str = "", **options: Any) -> RESTSpawner:
+        hub = SimpleNamespace(public_host="", api_url="http://127.0.0.1:1/hub/api", base_url="/hub/")
+        user = Person(name, {"token": token_of(name)} if auth_state is ... else auth_state)
+        given = FAST | {"controller_url": controller.url, "hub_token": HUB_TOKEN} | options
+        spawner = RESTSpawner(user=user, hub=hub, **given)
+        spawner.log = logging.getLogger("spawner")
+        if server_name:
+            spawner.orm_spawner = SimpleNamespace(name=server_name, server=None)
+        else:
+            spawner.server = Server(base_url=f"/user/{name}/", ip="", port=1)
+        spawner.user_options = {"image_type": "recommended", "size": ["small"]}
+        spawner.api_token = "token-of-the-lab"
+        return spawner
+
+    return make
+
+
+@pytest.fixture
+def spawner(make_spawner: MakeSpawner) -> RESTSpawner:
+    return make_spawner()
+
+
+async def messages(spawner: RESTSpawner) -> list[tuple[int, str]]:
+    """What a page would show, to the end."""
+    async with asyncio.timeout(10) if sys.version_info >= (3, 11) else _no_limit():
+        return [(event["progress"], event["message"]) async for event in spawner.progress()]
+
+
+class _no_limit:  # noqa: N801
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, built as it is for PyPI."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([sys.executable, *build, str(PROJECT)], check=True, timeout=120)  # noqa: S603
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that has the wheel's content, as `site-packages` would."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder

@@ -1,0 +1,158 @@
+"""Options, their defaults, and connections by them."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from conftest import MakeSpawner
+from fake_controller import HUB_TOKEN, FakeController
+from jupyterhub.spawner import Spawner
+from traitlets import TraitError
+from traitlets.config import Config
+
+from jupyterhub_skylab import RESTSpawner, connections, settings
+from jupyterhub_skylab.connections import close_connections
+from jupyterhub_skylab.settings import IGNORED, SpawnerSettings
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    spawner = RESTSpawner()
+    assert spawner.controller_url == settings.DEFAULT_URL
+    assert (spawner.hub_token, spawner.hub_token_file, spawner.user_token_key) == ("", "", "token")
+    assert spawner.verify_tls
+    # Above the 600 s after which the controller gives up, with time to hear why.
+    assert spawner.start_timeout == 630
+    assert spawner.env_keep == []
+    # Two of the controller's heartbeats may be lost, and a minute's outage is borne twice over.
+    assert spawner.event_timeout >= 3 * 15
+    assert spawner.outage_seconds >= 2 * 60
+
+
+def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKYLAB_CONTROLLER_URL", "https://lab.example.org/api/")
+    monkeypatch.setenv("SKYLAB_HUB_TOKEN", "secret")
+    monkeypatch.setenv("SKYLAB_HUB_TOKEN_FILE", "/run/token")
+    spawner = RESTSpawner()
+    assert (spawner.hub_token, spawner.hub_token_file) == ("secret", "/run/token")
+    assert spawner.controller_url.rstrip("/") == "https://lab.example.org/api"
+
+
+def test_configuration_is_that_of_the_class() -> None:
+    config = Config()
+    config.RESTSpawner.controller_url = "https://lab.example.org/api/"
+    config.Spawner.start_timeout = 700
+    spawner = RESTSpawner(config=config)
+    assert (spawner.controller_url, spawner.start_timeout) == ("https://lab.example.org/api", 700)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "lab.example.org", "ftp://x", "http://", "http://u:p@x", "http://u@x", "http://x?a=b", "http://x#f"]
+)
+def test_an_address_that_cannot_be_is_refused(url: str) -> None:
+    with pytest.raises(TraitError, match="controller_url"):
+        RESTSpawner(controller_url=url)
+
+
+@pytest.mark.parametrize("name", ["connect_timeout", "outage_seconds"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_times_are_positive(name: str, value: float) -> None:
+    with pytest.raises(TraitError, match=name):
+        RESTSpawner(**{name: value})
+
+
+def test_every_option_is_explained() -> None:
+    own = set(RESTSpawner.class_traits(config=True)) - set(Spawner.class_traits(config=True))
+    assert own == {name for name in SpawnerSettings.class_own_traits(config=True)}
+    for name in own:
+        assert RESTSpawner.class_traits()[name].help.strip(), name
+        if name.endswith(("_timeout", "_seconds", "_delay")):
+            assert "econds" in RESTSpawner.class_traits()[name].help, name
+
+
+def test_what_has_no_effect_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    config = Config()
+    values: dict[str, Any] = dict.fromkeys(IGNORED, 1)
+    config.Spawner = Config(values | {"cmd": ["mine"], "args": ["--x"], "mem_limit": "1G", "mem_guarantee": "1G"})
+    for _ in range(2):
+        RESTSpawner(config=config)
+    told = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
+    assert sorted(told) == sorted(
+        f"Spawner.{name} has no effect: the lab controller settles it" for name in IGNORED
+    )
+
+
+def test_nothing_is_said_of_defaults(caplog: pytest.LogCaptureFixture) -> None:
+    RESTSpawner()
+    assert "no effect" not in caplog.text
+
+
+@pytest.fixture
+async def with_tls(tmp_path: Path) -> AsyncIterator[tuple[FakeController, str]]:
+    """A controller with a certificate of an authority that nobody knows, and that authority's file."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    fake = FakeController()
+    await fake.start(context)
+    yield fake, str(file)
+    await close_connections()
+    await fake.stop()
+
+
+async def test_certificates(with_tls: tuple[FakeController, str], make_spawner: MakeSpawner, tmp_path: Path) -> None:
+    controller, ca_file = with_tls
+
+    async def polled(**options: Any) -> int | None:
+        return await make_spawner(controller_url=controller.url, **options).poll()
+
+    assert await polled() is None
+    assert not controller.seen
+    assert await polled(ca_file=ca_file) == 0
+    assert await polled(verify_tls=False) == 0
+    assert await polled(ca_file=str(tmp_path / "missing")) is None
+    (tmp_path / "bad").write_text("no certificate")
+    assert await polled(ca_file=str(tmp_path / "bad")) is None
+
+
+async def test_all_users_share_connections(controller: FakeController, make_spawner: MakeSpawner) -> None:
+    await asyncio.gather(*(make_spawner(f"user-{number}").start() for number in range(20)))
+    pools = connections._open[asyncio.get_running_loop()]
+    assert len(pools) == 1
+
+
+async def test_cookies_are_kept_of_nobody(controller: FakeController, make_spawner: MakeSpawner) -> None:
+    """An ingress sets one for a session; it must not be sent with another user's token."""
+    from aiohttp import web
+
+    async def sets_a_cookie(_: web.Request, handle: Any) -> web.StreamResponse:
+        response: web.StreamResponse = await handle()
+        response.set_cookie("session", "of-ada")
+        return response
+
+    controller.script("form", sets_a_cookie)
+    await make_spawner("ada").get_options_form()
+    await make_spawner("grace").get_options_form()
+    assert "Cookie" not in controller.of("form")[1].headers
+
+
+def test_connections_of_a_loop_that_ended_make_no_noise(recwarn: pytest.WarningsRecorder) -> None:
+    """As when a Hub ends: nobody has closed them."""
+
+    async def use() -> None:
+        fake = FakeController()
+        await fake.start()
+        assert await RESTSpawner(controller_url=fake.url, hub_token=HUB_TOKEN).poll() is None
+        await fake.stop()
+
+    asyncio.run(use())
+    those = [each for pools in connections._open.values() for each in pools.values()]
+    connections._leave()
+    assert those
+    assert all(each.requests.closed and each.streams.closed for each in those)
+    connections._open.clear()
