@@ -6,13 +6,14 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fake_controller import HUB_TOKEN, FakeController, token_of
-from jupyterhub.objects import Server
+from jupyterhub import orm
 
 from jupyterhub_skylab import RESTSpawner, settings
 from jupyterhub_skylab.connections import close_connections
@@ -56,23 +57,31 @@ def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"SKYLAB_HUB_{name}", raising=False)
 
 
+def new_spawner(
+    url: str, name: str = "ada", *, auth_state: Any = ..., server_name: str = "", **options: Any
+) -> RESTSpawner:
+    """A spawner of a user, as the Hub would make it."""
+    hub = SimpleNamespace(public_host="", api_url="http://127.0.0.1:1/hub/api", base_url="/hub/")
+    user = Person(name, {"token": token_of(name)} if auth_state is ... else auth_state)
+    orm_spawner = SimpleNamespace(name=server_name, server=None)
+    given = FAST | {"controller_url": url, "hub_token": HUB_TOKEN} | options
+    spawner = RESTSpawner(user=user, hub=hub, orm_spawner=orm_spawner, **given)
+    spawner.log = logging.getLogger("spawner")
+    remember(spawner, "", 1)
+    spawner.user_options = {"image_type": "recommended", "size": ["small"]}
+    spawner.api_token = "token-of-the-lab"
+    return spawner
+
+
+def remember(spawner: RESTSpawner, ip: str, port: int) -> None:
+    """Where the Hub's database has the lab."""
+    base_url = f"/user/{spawner.user.name}/"
+    spawner.orm_spawner.server = orm.Server(proto="http", ip=ip, port=port, base_url=base_url, cookie_name="")
+
+
 @pytest.fixture
 def make_spawner(controller: FakeController) -> MakeSpawner:
-    def make(name: str = "ada", *, auth_state: Any = ..., server_name: str = "", **options: Any) -> RESTSpawner:
-        hub = SimpleNamespace(public_host="", api_url="http://127.0.0.1:1/hub/api", base_url="/hub/")
-        user = Person(name, {"token": token_of(name)} if auth_state is ... else auth_state)
-        given = FAST | {"controller_url": controller.url, "hub_token": HUB_TOKEN} | options
-        spawner = RESTSpawner(user=user, hub=hub, **given)
-        spawner.log = logging.getLogger("spawner")
-        if server_name:
-            spawner.orm_spawner = SimpleNamespace(name=server_name, server=None)
-        else:
-            spawner.server = Server(base_url=f"/user/{name}/", ip="", port=1)
-        spawner.user_options = {"image_type": "recommended", "size": ["small"]}
-        spawner.api_token = "token-of-the-lab"
-        return spawner
-
-    return make
+    return partial(new_spawner, controller.url)
 
 
 @pytest.fixture

@@ -23,9 +23,7 @@ async def test_goes_on_after_the_last_event(controller: FakeController, spawner:
     assert ids == [None, f"{op}-1", f"{op}-2", f"{op}-3"]
 
 
-async def test_a_stream_that_falls_silent_is_opened_anew(
-    controller: FakeController, make_spawner: MakeSpawner
-) -> None:
+async def test_a_stream_that_falls_silent_is_opened_anew(controller: FakeController, make_spawner: MakeSpawner) -> None:
     controller.script("events", events(2, "hang"))
     spawner = make_spawner(event_timeout=0.2)
     await spawner.start()

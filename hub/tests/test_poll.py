@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MakeSpawner
+from conftest import MakeSpawner, remember
 from fake_controller import HUB_TOKEN, FakeController, Lab, answer, cut, hang, page
-from jupyterhub.objects import Server
 
 from jupyterhub_skylab import RESTSpawner
 
@@ -123,7 +122,7 @@ async def test_what_the_hub_remembers_is_enough_in_an_outage(
 ) -> None:
     await controller.stop()
     spawner = make_spawner()
-    spawner.server = Server(ip="nb-ada.nublado-ada", port=8888, base_url="/user/ada/")
+    remember(spawner, "nb-ada.nublado-ada", 8888)
     assert await spawner.get_url() == "http://nb-ada.nublado-ada:8888/user/ada/"
 
 
@@ -140,7 +139,5 @@ async def test_a_restarted_hub_never_fails_by_it(controller: FakeController, mak
 
 async def test_a_named_server_has_the_url_it_had(make_spawner: MakeSpawner) -> None:
     spawner = make_spawner(server_name="second")
-    spawner.orm_spawner = None
-    spawner.server = Server(ip="x", port=1)
-    type(spawner).name.fget  # noqa: B018
-    assert (await spawner.get_url()).startswith("http://x:1")
+    remember(spawner, "x", 1)
+    assert await spawner.get_url() == "http://x:1/user/ada/"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import trustme
-from conftest import MakeSpawner
-from fake_controller import HUB_TOKEN, FakeController
+from conftest import MakeSpawner, new_spawner
+from fake_controller import FakeController
 from jupyterhub.spawner import Spawner
 from traitlets import TraitError
 from traitlets.config import Config
@@ -66,7 +66,7 @@ def test_times_are_positive(name: str, value: float) -> None:
 
 def test_every_option_is_explained() -> None:
     own = set(RESTSpawner.class_traits(config=True)) - set(Spawner.class_traits(config=True))
-    assert own == {name for name in SpawnerSettings.class_own_traits(config=True)}
+    assert own == set(SpawnerSettings.class_own_traits(config=True))
     for name in own:
         assert RESTSpawner.class_traits()[name].help.strip(), name
         if name.endswith(("_timeout", "_seconds", "_delay")):
@@ -80,9 +80,7 @@ def test_what_has_no_effect_is_said_once(caplog: pytest.LogCaptureFixture) -> No
     for _ in range(2):
         RESTSpawner(config=config)
     told = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
-    assert sorted(told) == sorted(
-        f"Spawner.{name} has no effect: the lab controller settles it" for name in IGNORED
-    )
+    assert sorted(told) == sorted(f"Spawner.{name} has no effect: the lab controller settles it" for name in IGNORED)
 
 
 def test_nothing_is_said_of_defaults(caplog: pytest.LogCaptureFixture) -> None:
@@ -141,13 +139,13 @@ async def test_cookies_are_kept_of_nobody(controller: FakeController, make_spawn
     assert "Cookie" not in controller.of("form")[1].headers
 
 
-def test_connections_of_a_loop_that_ended_make_no_noise(recwarn: pytest.WarningsRecorder) -> None:
+def test_connections_of_a_loop_that_ended_make_no_noise() -> None:
     """As when a Hub ends: nobody has closed them."""
 
     async def use() -> None:
         fake = FakeController()
         await fake.start()
-        assert await RESTSpawner(controller_url=fake.url, hub_token=HUB_TOKEN).poll() is None
+        assert await new_spawner(fake.url).poll() == 0
         await fake.stop()
 
     asyncio.run(use())

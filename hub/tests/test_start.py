@@ -177,7 +177,7 @@ async def test_the_token_has_a_key_of_its_own(make_spawner: MakeSpawner) -> None
 async def test_named_servers_are_refused(controller: FakeController, make_spawner: MakeSpawner) -> None:
     spawner = make_spawner(server_name="second")
     for attempt in (spawner.start(), spawner.lab_form()):
-        with pytest.raises(LabError, match=".*") as raised:
+        with pytest.raises(LabError) as raised:
             await attempt
         assert "Named servers" in raised.value.jupyterhub_message
     # Above all, what becomes of them does not touch the lab that the user has.

@@ -72,7 +72,7 @@ async def test_a_failed_deletion_is_told(
     await controller.until(lambda: bool(controller.of("status")))
     controller.current().emit("error", "a finalizer stands in the way")
     controller.finish(event="failed", data="timed out")
-    with pytest.raises(LabError, match=".*") as raised:
+    with pytest.raises(LabError) as raised:
         await stop
     assert raised.value.jupyterhub_message == "a finalizer stands in the way"
     # The Hub itself says nothing.

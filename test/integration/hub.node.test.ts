@@ -34,12 +34,19 @@ const untilGone = (username: string) =>
 
 async function runCell(page: Page, code: string): Promise<string> {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: settleMs })
-  // Before the kernel is there, what is typed and run goes nowhere.
-  await page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').waitFor({ timeout: settleMs })
-  await page.locator('.jp-Notebook .cm-content').first().click()
+  const cell = page.locator('.jp-Notebook .cm-content').first()
+  await cell.click({ timeout: settleMs })
   await page.keyboard.type(code)
-  await page.keyboard.press('Shift+Enter')
-  return (await page.locator('.jp-OutputArea-output').first().textContent({ timeout: settleMs })) ?? ''
+  const output = page.locator('.jp-OutputArea-output').first()
+  // JupyterLab forgets what is run while its kernel connects, which it does not show: so it is run until it has run.
+  const run = async () => {
+    await cell.click()
+    await page.keyboard.press('Control+Enter')
+    await output.waitFor({ timeout: 3000 })
+    return true
+  }
+  await eventually('the cell runs', run, settleMs)
+  return (await output.textContent()) ?? ''
 }
 
 async function fromLoginToNothing(version: HubVersion): Promise<void> {

@@ -125,14 +125,6 @@ class SpawnerSettings(LoggingConfigurable):
         # PATH and the like are those of the Hub's container, not of the lab's.
         return []
 
-    @default("options_form")
-    def _default_options_form(self) -> Any:
-        return type(self).lab_form
-
-    async def lab_form(self) -> str:
-        """The form by which the user chooses a lab."""
-        raise NotImplementedError
-
     @validate("controller_url")
     def _check_controller_url(self, proposal: dict[str, Any]) -> str:
         url: str = proposal["value"]

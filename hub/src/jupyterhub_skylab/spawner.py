@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from jupyterhub.spawner import Spawner
+from traitlets import default
 
 from . import errors
 from .answers import Lab
@@ -46,6 +47,10 @@ class RESTSpawner(SpawnerSettings, Spawner):
         #: Whether a creation was asked for whose outcome is not known: there may be a lab, whatever the status says.
         self._unsettled = False
         super().__init__(*args, **kwargs)
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        return type(self).lab_form
 
     async def lab_form(self) -> str:
         """The user's form, by which the Hub's page asks for `user_options` (SQR-066, "options_form").
@@ -141,7 +146,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
             return remembered
         return found or remembered
 
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+    async def progress(self) -> AsyncGenerator[dict[str, Any], None]:
         """Yields the events of the latest start or stop until it has ended (SQR-066, "progress")."""
         async for event in self._progress.follow(lambda: self.pending == "spawn"):
             yield event

@@ -1,0 +1,35 @@
+"""What answers mean, where no other test needs them."""
+
+import json
+
+from jupyterhub_skylab.answers import Answer, lab_of, problem_of
+from jupyterhub_skylab.errors import Refused, Unreachable
+from jupyterhub_skylab.events import Event
+
+
+def test_a_lab_is_read_as_far_as_it_is_understood() -> None:
+    body = {
+        "status": "running",
+        "internal_url": "javascript:alert(1)",
+        "events": [7, {"event": "info"}, {"event": "news", "data": "x"}, {"event": "error", "data": "y", "id": 3}],
+    }
+    lab = lab_of(Answer(200, {}, json.dumps(body).encode()))
+    assert lab is not None
+    assert lab.internal_url is None
+    assert lab.events == (Event("error", "y"),)
+    assert lab.reason == "y"
+    assert lab_of(Answer(200, {}, b'{"status": "pending", "events": {}}')) is not None
+
+
+def test_words_are_bounded() -> None:
+    body = json.dumps({"detail": [{"msg": "x" * 500, "type": "t", "loc": ["path", "u"]}] * 50 + ["odd"]}).encode()
+    problem = problem_of(Answer(422, {}, body))
+    assert isinstance(problem, Refused)
+    assert len(problem.words) <= 1000
+
+
+def test_retry_after_is_seconds_or_nothing() -> None:
+    for value, seconds in (("7", 7.0), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("", None), ("-1", None), ("٣", None)):
+        problem = problem_of(Answer(503, {"Retry-After": value}, b""))
+        assert isinstance(problem, Unreachable)
+        assert problem.retry_after == seconds
