@@ -29,29 +29,12 @@ export function hubReport(pairs: readonly HubPair[], users: number): object {
 
 function figuresOf(halves: readonly HubHalf[], users: number): object {
   const of = (figure: (half: HubHalf) => number, places?: number) => round(median(halves.map(figure)), places)
-  const spread = (values: (half: HubHalf) => readonly number[], unitMs: number, places: number) =>
-    Object.fromEntries(
-      shares.map(([name, share]) => [name, of(half => percentile(values(half), share) / unitMs, places)]),
-    )
   return {
-    ready_s: spread(({ spawned }) => spawned.readyMs, 1000, 2),
-    accept_ms: spread(({ spawned }) => spawned.acceptMs, 1, 0),
+    ready_s: spread(halves, ({ spawned }) => spawned.readyMs.map(ms => ms / 1000), 2),
+    accept_ms: spread(halves, ({ spawned }) => spawned.acceptMs, 0),
     spawned_s: of(({ spawned }) => spawned.seconds, 2),
     spawns_per_s: of(({ spawned }) => users / spawned.seconds, 1),
-    hub: {
-      cpu_ms_per_spawn: of(half => cpuMs(half.usage, ['hub'], users), 1),
-      each: halves.map(half => round(cpuMs(half.usage, ['hub'], users), 1)),
-      mib: {
-        before: of(({ memory }) => memory.before.nowMib, 1),
-        after: of(({ memory }) => memory.after.nowMib, 1),
-        peak: of(({ memory }) => memory.after.peakMib, 1),
-      },
-      kib_per_spawn: {
-        after: of(half => kibPerSpawn(half, 'nowMib', users), 1),
-        peak: of(half => kibPerSpawn(half, 'peakMib', users), 1),
-      },
-      answers_ms: spread(({ spawned }) => spawned.healthMs, 1, 0),
-    },
+    hub: hubFiguresOf(halves, users),
     controller_cpu_ms_per_spawn: byName(halves, controller, users),
     replicas_mib: {
       before: of(({ replicasMib }) => replicasMib.before, 0),
@@ -70,11 +53,36 @@ function figuresOf(halves: readonly HubHalf[], users: number): object {
   }
 }
 
+function hubFiguresOf(halves: readonly HubHalf[], users: number): object {
+  const of = (figure: (half: HubHalf) => number) => round(median(halves.map(figure)), 1)
+  const cpu = (half: HubHalf) => cpuMs(half.usage, ['hub'], users)
+  return {
+    cpu_ms_per_spawn: of(cpu),
+    each: halves.map(half => round(cpu(half), 1)),
+    mib: {
+      before: of(({ memory }) => memory.before.nowMib),
+      after: of(({ memory }) => memory.after.nowMib),
+      peak: of(({ memory }) => memory.after.peakMib),
+    },
+    kib_per_spawn: {
+      after: of(half => kibPerSpawn(half, 'nowMib', users)),
+      peak: of(half => kibPerSpawn(half, 'peakMib', users)),
+    },
+    answers_ms: spread(halves, ({ spawned }) => spawned.healthMs, 0),
+  }
+}
+
 const shares = [
   ['p50', 0.5],
   ['p95', 0.95],
   ['max', 1],
 ] as const
+
+/** Medians of each half's own percentiles. */
+function spread(halves: readonly HubHalf[], values: (half: HubHalf) => readonly number[], places: number): object {
+  const at = (share: number) => round(median(halves.map(half => percentile(values(half), share))), places)
+  return Object.fromEntries(shares.map(([name, share]) => [name, at(share)]))
+}
 
 /** Ours by kubespawner's: below 1 is less than it takes. */
 function ratiosOf(pairs: readonly HubPair[], users: number): object {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { run as runProgram } from '../../box/command.ts'
 import { packageSource } from '../../box/hub/environment.ts'
 import { type Hub, startHub } from '../../box/hub/hub.ts'
-import { createKubectl } from '../../box/kubectl.ts'
+import { createKubectl, type Kubectl } from '../../box/kubectl.ts'
 import type { Progress } from '../../box/progress.ts'
 import { pythonEnvironment } from '../../box/python.ts'
 import { openRun } from '../../box/run.ts'
@@ -77,32 +77,45 @@ export async function openSite(options: SiteOptions): Promise<Site> {
     // One of the users is the administrator, whose token is the Hub's.
     const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users: users + 1 })
     await stack.cluster.apply(readFileSync(here('kubespawner.yaml'), 'utf8'))
-    const versions = await versionsIn(environment)
-    const [load, stub] = ['hub/load.ts', 'hub/stub.ts'].map(file => new Worker({ file, stateDir, nodeArgs: [] }))
-    const stubUrl = await stub!.ask<string>({ version: versions.jupyterhub } satisfies StubQuestion)
     const kubectl = createKubectl(tools, stack.cluster.kubeconfig, stateDir)
-    const parts = { stack, stateDir, environment, stubUrl }
-    return {
-      ...{ stack, stateDir, environment, versions, load: load! },
-      users: Object.entries(stack.users)
-        .filter(([name]) => name !== 'admin')
-        .map(([name, { token }]) => ({ name, token }))
-        .slice(0, users),
-      openHub: spawner => openHub(spawner, parts, signal),
-      untilGone: async () => {
-        const wait = ['wait', '--for=delete', `--timeout=${goneSeconds}s`]
-        await kubectl([...wait, 'namespace', '--selector', labels.installation])
-        await kubectl([...wait, 'pod', '--namespace', 'kubespawner', '--all'])
-      },
-      usage: () => usageOf(stack, stateDir, { load: load!.pid, stub: stub!.pid }),
-      close: async () => {
-        await Promise.all([load!.stop(), stub!.stop(), ...stack.replicas.map(replica => replica.stop())])
-        await run.close()
-      },
-    }
+    return await siteOf({ stack, stateDir, environment, kubectl, signal }, users, () => run.close())
   } catch (error) {
     await run.close()
     throw error
+  }
+}
+
+interface Ground {
+  readonly stack: Stack
+  readonly stateDir: string
+  readonly environment: string
+  readonly kubectl: Kubectl
+  readonly signal: AbortSignal
+}
+
+async function siteOf(ground: Ground, users: number, close: () => Promise<void>): Promise<Site> {
+  const { stack, stateDir, environment, kubectl } = ground
+  const load = new Worker({ file: 'hub/load.ts', stateDir, nodeArgs: [] })
+  const stub = new Worker({ file: 'hub/stub.ts', stateDir, nodeArgs: [] })
+  const versions = await versionsIn(environment)
+  const stubUrl = await stub.ask<string>({ version: versions.jupyterhub } satisfies StubQuestion)
+  return {
+    ...{ stack, stateDir, environment, versions, load },
+    users: Object.entries(stack.users)
+      .filter(([name]) => name !== 'admin')
+      .map(([name, { token }]) => ({ name, token }))
+      .slice(0, users),
+    openHub: spawner => openHub(spawner, ground, stubUrl),
+    untilGone: async () => {
+      const wait = ['wait', '--for=delete', `--timeout=${goneSeconds}s`]
+      await kubectl([...wait, 'namespace', '--selector', labels.installation])
+      await kubectl([...wait, 'pod', '--namespace', 'kubespawner', '--all'])
+    },
+    usage: () => usageOf(stack, stateDir, { load: load.pid, stub: stub.pid }),
+    close: async () => {
+      await Promise.all([load.stop(), stub.stop(), ...stack.replicas.map(replica => replica.stop())])
+      await close()
+    },
   }
 }
 
@@ -116,15 +129,8 @@ async function versionsIn(environment: string): Promise<Versions> {
   return JSON.parse(await runProgram(join(environment, 'bin', 'python'), ['-c', program.join('\n')]))
 }
 
-interface Parts {
-  readonly stack: Stack
-  readonly stateDir: string
-  readonly environment: string
-  readonly stubUrl: string
-}
-
-async function openHub(spawner: Spawner, parts: Parts, signal: AbortSignal): Promise<OpenHub> {
-  const { stack, stateDir, environment, stubUrl } = parts
+async function openHub(spawner: Spawner, ground: Ground, stubUrl: string): Promise<OpenHub> {
+  const { stack, stateDir, environment, signal } = ground
   const name = 'hub'
   const token = randomBytes(32).toString('hex')
   const hub = await startHub({
