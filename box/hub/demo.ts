@@ -1,5 +1,4 @@
 /** `npm run demo -- --hub`: a whole platform. People log in to a JupyterHub, whose labs the controller starts. */
-import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
 import { labNames } from '../../src/labs/names.ts'
 import { findTraces, makeLabDemo } from '../demo-lab.ts'
@@ -15,7 +14,6 @@ const username = 'ada'
 const asked = { image_type: 'recommended', size: 'small' }
 /** The defaults of the configuration, which the demo does not change. */
 const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
-const logsFolder = fileURLToPath(new URL('../../.artefacts/demo-hub', import.meta.url))
 /** Above the spawner's own limit. */
 const spawnLimitMs = 660_000
 const stopLimitMs = 200_000
@@ -51,7 +49,7 @@ export async function demoWithHub(options: DemoOptions, signal: AbortSignal): Pr
   const progress = createProgress()
   const begunMs = systemClock.monotonicMs()
   const { replicas, users } = options
-  const plan = { version: options.hub!, replicas, users, keepLogsIn: logsFolder, progress, signal }
+  const plan = { version: options.hub!, replicas, users, progress, signal }
   const report = await withPlatform(plan, platform => {
     const setup = roundSeconds(systemClock.monotonicMs() - begunMs)
     return show({ ...platform, options, progress, signal }, setup)

@@ -1,4 +1,5 @@
 /** A whole platform on the real node: a stack, the cluster's names, and a JupyterHub whose labs the stack makes. */
+import { fileURLToPath } from 'node:url'
 import { whyNoRealNode } from '../node-claim.ts'
 import type { Progress } from '../progress.ts'
 import { openRun } from '../run.ts'
@@ -14,8 +15,6 @@ export interface PlatformOptions {
   readonly replicas: number
   /** How many users with tokens; at least three are made. */
   readonly users: number
-  /** A folder that outlives the run, for the logs of Hub and proxy. */
-  readonly keepLogsIn: string
   readonly progress: Progress
   readonly signal: AbortSignal
 }
@@ -28,6 +27,9 @@ export interface Platform {
 
 /** The name of the Hub's own account among the stack's users. */
 export const hubAccount = 'hub'
+
+/** Where the logs of Hub and proxy are kept: the run's own folder goes with the run. */
+const keptLogs = fileURLToPath(new URL('../../.artefacts/hub', import.meta.url))
 
 const noNode = 'There is no node for labs that a Hub could reach'
 
@@ -60,7 +62,7 @@ export async function withPlatform<T>(options: PlatformOptions, work: (platform:
   }
 }
 
-interface HubPlan extends Pick<PlatformOptions, 'keepLogsIn' | 'signal'> {
+interface HubPlan extends Pick<PlatformOptions, 'signal'> {
   readonly stateDir: string
   readonly environment: string
   readonly token: string
@@ -73,5 +75,5 @@ async function startBefore({ cluster, url }: Stack, plan: HubPlan): Promise<Hub>
     startNames({ stateDir, cluster, tools, signal }),
     hubPackage(stateDir, environment, signal),
   ])
-  return startHub({ ...plan, names, package: folder, controllerUrl: url })
+  return startHub({ ...plan, names, package: folder, controllerUrl: url, keepLogsIn: keptLogs })
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../src/clock.ts'
 import { LabClient } from '../demo-client.ts'
+import { takeHubPicture } from '../hub/pictures.ts'
 import { runCommand, UsageError } from '../program.ts'
 import { createProgress } from '../progress.ts'
 import { openRun } from '../run.ts'
@@ -16,21 +17,24 @@ import { Prometheus, type Range } from './prometheus.ts'
 
 interface Options {
   readonly labs: number
+  readonly hub: boolean
 }
 
 const usage = `usage: npm run pictures -- [OPTIONS]
 
   --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
+  --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
 
 docs/trace.svg is the creation of one lab, docs/metrics.svg what Prometheus sees while many are made.
 `
 
 function parse(args: readonly string[]): Options {
   try {
-    const { values } = parseArgs({ args: [...args], options: { labs: { type: 'string', default: '100' } } })
+    const options = { labs: { type: 'string', default: '100' }, hub: { type: 'boolean', default: false } } as const
+    const { values } = parseArgs({ args: [...args], options })
     const labs = Number(values.labs)
     if (!Number.isInteger(labs) || labs < 1) throw new UsageError(`--labs: a number of labs, not ${values.labs}`)
-    return { labs }
+    return { labs, hub: values.hub }
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message)
   }
@@ -148,4 +152,12 @@ async function write(name: string, svg: string): Promise<void> {
   await writeFile(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), svg)
 }
 
-await runCommand({ usage, parse, run })
+const hubPicture = fileURLToPath(new URL('../../docs/hub.png', import.meta.url))
+
+async function take(options: Options, signal: AbortSignal): Promise<number> {
+  if (!options.hub) return run(options, signal)
+  await takeHubPicture(hubPicture, signal)
+  return 0
+}
+
+await runCommand({ usage, parse, run: take })
