@@ -15,6 +15,7 @@ interface AuditLine {
   readonly stage?: string
   readonly verb?: string
   readonly userAgent?: string
+  readonly user?: { readonly username?: string }
   readonly objectRef?: { readonly resource?: string; readonly namespace?: string; readonly subresource?: string }
   readonly responseStatus?: { readonly code?: number }
 }
@@ -22,9 +23,8 @@ interface AuditLine {
 /** Requests of the controller, from the file's byte `from` on. */
 export async function controllerRequests(file: string, from: number): Promise<AuditedRequest[]> {
   const requests: AuditedRequest[] = []
-  for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
-    const entry = JSON.parse(line) as AuditLine
-    if (entry.stage !== 'ResponseComplete' || !entry.userAgent?.startsWith('skylab/')) continue
+  for await (const entry of completed(file, from)) {
+    if (!entry.userAgent?.startsWith('skylab/')) continue
     const op = /\bop=(\d+)/.exec(entry.userAgent)?.[1]
     requests.push({
       verb: entry.verb ?? '',
@@ -35,4 +35,20 @@ export async function controllerRequests(file: string, from: number): Promise<Au
     })
   }
   return requests
+}
+
+/** How many objects an account has created, from the file's byte `from` on. */
+export async function createdBy(username: string, file: string, from: number): Promise<number> {
+  let count = 0
+  for await (const { verb, user, responseStatus } of completed(file, from)) {
+    if (verb === 'create' && user?.username === username && responseStatus?.code === 201) count += 1
+  }
+  return count
+}
+
+async function* completed(file: string, from: number): AsyncGenerator<AuditLine> {
+  for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
+    const entry = JSON.parse(line) as AuditLine
+    if (entry.stage === 'ResponseComplete') yield entry
+  }
 }

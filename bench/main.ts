@@ -2,11 +2,12 @@
 
 import { runProgram } from '../box/program.ts'
 import { createProgress } from '../box/progress.ts'
+import { hubBench } from './hub.ts'
 import { imagesBench } from './images.ts'
 import { readersBench } from './readers.ts'
 import { spawnBench } from './spawn.ts'
 
-const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench }
+const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench, hub: hubBench }
 
 await runProgram(async signal => {
   const [name = '', ...args] = process.argv.slice(2)

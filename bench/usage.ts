@@ -1,5 +1,5 @@
 /** What processes use, as the kernel counts it. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { readRecord, recordedNames } from '../box/process.ts'
 import type { Stack } from '../box/stack.ts'
 
@@ -40,8 +40,23 @@ function cpuSeconds(pid: number): number {
   }
 }
 
-/** The most memory that a process has had in use at once, in MiB. */
-export function peakMib(pid: number): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Math.round(Number(kib) / 1024)
+/** Memory of a process that is really in use, in MiB. */
+export interface Memory {
+  readonly nowMib: number
+  /** The most at once since its start, or since `restartPeak`. */
+  readonly peakMib: number
+}
+
+export function memoryOf(pid: number): Memory {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const mib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
+  return { nowMib: mib('VmRSS'), peakMib: mib('VmHWM') }
+}
+
+/** The most memory that a process has had in use at once, in whole MiB. */
+export const peakMib = (pid: number): number => Math.round(memoryOf(pid).peakMib)
+
+/** From now on the peak of a process of ours counts anew. */
+export function restartPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../src/clock.ts'
 import { LabClient } from '../demo-client.ts'
-import { takeHubPictures } from '../hub/pictures.ts'
+import { takeHubPicture } from '../hub/pictures.ts'
 import { runCommand, UsageError } from '../program.ts'
 import { createProgress } from '../progress.ts'
 import { openRun } from '../run.ts'
@@ -23,7 +23,7 @@ interface Options {
 const usage = `usage: npm run pictures -- [OPTIONS]
 
   --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
-  --hub       docs/hub-*.png instead: from the login to a lab on a real node, in Debian's Chromium
+  --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
 
 docs/trace.svg is the creation of one lab, docs/metrics.svg what Prometheus sees while many are made.
 `
@@ -152,11 +152,11 @@ async function write(name: string, svg: string): Promise<void> {
   await writeFile(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), svg)
 }
 
-const docs = fileURLToPath(new URL('../../docs', import.meta.url))
+const hubPicture = fileURLToPath(new URL('../../docs/hub.png', import.meta.url))
 
 async function take(options: Options, signal: AbortSignal): Promise<number> {
   if (!options.hub) return run(options, signal)
-  await takeHubPictures(docs, signal)
+  await takeHubPicture(hubPicture, signal)
   return 0
 }
 

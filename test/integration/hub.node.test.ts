@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import type { HubVersion } from '../../box/hub/environment.ts'
-import { HubRefusal, type HubVisitor } from '../../box/hub/visitor.ts'
+import { runCell } from '../../box/hub/notebook.ts'
+import { HubRefusal, HubVisitor } from '../../box/hub/visitor.ts'
 import { systemClock } from '../../src/clock.ts'
 import { servingReplica, usePlatform } from './harness/platform.ts'
 import { eventually } from './harness/world.ts'
@@ -31,23 +32,6 @@ const untilAtLab = (page: Page, username: string) =>
 /** Waits until a user's lab has left nothing, neither in the cluster nor in Redis. */
 const untilGone = (username: string) =>
   eventually('nothing is left', async () => (await platform().fleet.world.leftOf(username)).length === 0, 60_000)
-
-async function runCell(page: Page, code: string): Promise<string> {
-  await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: settleMs })
-  const cell = page.locator('.jp-Notebook .cm-content').first()
-  await cell.click({ timeout: settleMs })
-  await page.keyboard.type(code)
-  const output = page.locator('.jp-OutputArea-output').first()
-  // JupyterLab forgets what is run while its kernel connects, which it does not show: so it is run until it has run.
-  const run = async () => {
-    await cell.click()
-    await page.keyboard.press('Control+Enter')
-    await output.waitFor({ timeout: 3000 })
-    return true
-  }
-  await eventually('the cell runs', run, settleMs)
-  return (await output.textContent()) ?? ''
-}
 
 async function fromLoginToNothing(version: HubVersion): Promise<void> {
   const { fleet, login, hub } = platform()
@@ -187,6 +171,14 @@ describe.concurrent('JupyterHub 5', () => {
     await eventually('its pod', () => podUid(user.username))
     await user.stop()
     await untilGone(user.username)
+  })
+
+  test('a token that is not the user’s opens nothing', inTurn, async () => {
+    const { fleet, hub } = platform()
+    const visitor = new HubVisitor({ url: hub(5).url, username: fleet.user().username })
+    for (const password of ['wrong', fleet.as('broken').token]) {
+      await expect(visitor.login(password)).rejects.toThrow(/Invalid username or password/)
+    }
   })
 
   test('options that the form has no more, and named servers, are refused in words', inTurn, async () => {

@@ -1,0 +1,177 @@
+/** Where the Hubs of a bench run: one stack, an environment with both spawners, and one Hub after the other. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { run as runProgram } from '../../box/command.ts'
+import { packageSource } from '../../box/hub/environment.ts'
+import { type Hub, startHub } from '../../box/hub/hub.ts'
+import { createKubectl, type Kubectl } from '../../box/kubectl.ts'
+import type { Progress } from '../../box/progress.ts'
+import { pythonEnvironment } from '../../box/python.ts'
+import { openRun } from '../../box/run.ts'
+import { setup } from '../../box/setup.ts'
+import { type Stack, setupStack, startStack } from '../../box/stack.ts'
+import { kwokPlacement } from '../../box/stack-config.ts'
+import { qualifiedRepositoryOf } from '../../src/config/images.ts'
+import { readConfig } from '../../src/config/load.ts'
+import { labels } from '../../src/labs/names.ts'
+import { quotasOf } from '../../src/labs/quota.ts'
+import { type Usage, usageOf } from '../usage.ts'
+import { Worker } from '../worker.ts'
+import type { HubAddress } from './load.ts'
+import type { StubQuestion } from './stub.ts'
+
+export type Spawner = 'skylab' | 'kubespawner'
+
+export interface SiteOptions {
+  readonly users: number
+  readonly replicas: number
+  readonly kwok: number
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Versions of the Python packages that are compared. */
+export interface Versions {
+  readonly python: string
+  readonly jupyterhub: string
+  readonly kubespawner: string
+}
+
+export interface Site {
+  readonly stack: Stack
+  readonly stateDir: string
+  /** Folder of the virtual environment. */
+  readonly environment: string
+  readonly versions: Versions
+  readonly load: Worker
+  readonly users: readonly { readonly name: string; readonly token: string }[]
+  /** A new Hub with an empty database. There is never more than one. */
+  openHub(spawner: Spawner): Promise<OpenHub>
+  /** Resolves when the cluster has no lab any more, whoever made it. */
+  untilGone(): Promise<void>
+  /** Of all processes but this one. */
+  usage(): Usage
+  close(): Promise<void>
+}
+
+export interface OpenHub extends Pick<Hub, 'pid' | 'log'> {
+  readonly address: HubAddress
+  close(): Promise<void>
+}
+
+const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const goneSeconds = 600
+
+export async function openSite(options: SiteOptions): Promise<Site> {
+  const { users, replicas, kwok, progress, signal } = options
+  const choice = { realNode: 'never', kwok, audit: true } as const
+  await setup(['python'], progress, signal)
+  const requirements = join(packageSource, 'requirements', 'bench.txt')
+  const environment = await pythonEnvironment({ name: 'jupyterhub-bench', requirements, progress, signal })
+  const tools = await setupStack(choice, progress, signal)
+  const run = await openRun(progress)
+  try {
+    const { stateDir } = run
+    // One of the users is the administrator, whose token is the Hub's.
+    const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users: users + 1 })
+    await stack.cluster.apply(readFileSync(here('kubespawner.yaml'), 'utf8'))
+    const kubectl = createKubectl(tools, stack.cluster.kubeconfig, stateDir)
+    return await siteOf({ stack, stateDir, environment, kubectl, signal }, users, () => run.close())
+  } catch (error) {
+    await run.close()
+    throw error
+  }
+}
+
+interface Ground {
+  readonly stack: Stack
+  readonly stateDir: string
+  readonly environment: string
+  readonly kubectl: Kubectl
+  readonly signal: AbortSignal
+}
+
+async function siteOf(ground: Ground, users: number, close: () => Promise<void>): Promise<Site> {
+  const { stack, stateDir, environment, kubectl } = ground
+  const load = new Worker({ file: 'hub/load.ts', stateDir, nodeArgs: [] })
+  const stub = new Worker({ file: 'hub/stub.ts', stateDir, nodeArgs: [] })
+  const versions = await versionsIn(environment)
+  const stubUrl = await stub.ask<string>({ version: versions.jupyterhub } satisfies StubQuestion)
+  return {
+    ...{ stack, stateDir, environment, versions, load },
+    users: Object.entries(stack.users)
+      .filter(([name]) => name !== 'admin')
+      .map(([name, { token }]) => ({ name, token }))
+      .slice(0, users),
+    openHub: spawner => openHub(spawner, ground, stubUrl),
+    untilGone: async () => {
+      const wait = ['wait', '--for=delete', `--timeout=${goneSeconds}s`]
+      await kubectl([...wait, 'namespace', '--selector', labels.installation])
+      await kubectl([...wait, 'pod', '--namespace', 'kubespawner', '--all'])
+    },
+    usage: () => usageOf(stack, stateDir, { load: load.pid, stub: stub.pid }),
+    close: async () => {
+      await Promise.all([load.stop(), stub.stop(), ...stack.replicas.map(replica => replica.stop())])
+      await close()
+    },
+  }
+}
+
+async function versionsIn(environment: string): Promise<Versions> {
+  const program = [
+    'import json, platform',
+    'from importlib.metadata import version',
+    'versions = {name: version(f"{prefix}{name}") for prefix, name in [("", "jupyterhub"), ("jupyterhub-", "kubespawner")]}',
+    'print(json.dumps({"python": platform.python_version(), **versions}))',
+  ]
+  return JSON.parse(await runProgram(join(environment, 'bin', 'python'), ['-c', program.join('\n')]))
+}
+
+async function openHub(spawner: Spawner, ground: Ground, stubUrl: string): Promise<OpenHub> {
+  const { stack, stateDir, environment, signal } = ground
+  const name = 'hub'
+  const token = randomBytes(32).toString('hex')
+  const hub = await startHub({
+    ...{ stateDir, name, environment, signal },
+    package: join(packageSource, 'src'),
+    controllerUrl: stack.url,
+    token: stack.users.admin!.token,
+    names: null,
+    address: '127.0.0.1',
+    config: here('jupyterhub_config.py'),
+    env: {
+      BENCH_SPAWNER: spawner,
+      BENCH_STUB_URL: stubUrl,
+      BENCH_TOKEN: token,
+      BENCH_KUBESPAWNER: JSON.stringify(await podsLikeOurs(stack)),
+      ...(spawner === 'kubespawner' && { KUBECONFIG: await stack.cluster.tokenKubeconfig('kubespawner', 'hub') }),
+    },
+  })
+  return {
+    address: { url: hub.url, hubUrl: hub.hubUrl, token },
+    pid: hub.pid,
+    log: hub.log,
+    close: async () => {
+      await hub.stop()
+      rmSync(join(stateDir, name), { recursive: true })
+    },
+  }
+}
+
+/** What makes kubespawner's pods like those of a small lab: image, resources, and nodes that they go to. */
+async function podsLikeOurs({ configFile }: Stack): Promise<object> {
+  const { images, lab } = await readConfig(configFile)
+  const { limits, requests } = quotasOf(lab.sizes.small!)
+  return {
+    namespace: 'kubespawner',
+    image: `${qualifiedRepositoryOf(images)}:${images.recommendedTag}`,
+    cpu_limit: limits.cpu,
+    mem_limit: limits.memory,
+    cpu_guarantee: requests.cpu,
+    mem_guarantee: requests.memory,
+    node_selector: kwokPlacement.nodeSelector,
+    tolerations: kwokPlacement.tolerations,
+  }
+}
