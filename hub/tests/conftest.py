@@ -91,14 +91,11 @@ def spawner(make_spawner: MakeSpawner) -> RESTSpawner:
 
 async def messages(spawner: RESTSpawner) -> list[tuple[int, str]]:
     """What a page would show, to the end."""
-    async with asyncio.timeout(10) if sys.version_info >= (3, 11) else _no_limit():
+
+    async def read() -> list[tuple[int, str]]:
         return [(event["progress"], event["message"]) async for event in spawner.progress()]
 
-
-class _no_limit:  # noqa: N801
-    async def __aenter__(self) -> None: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
+    return await asyncio.wait_for(read(), 10)
 
 
 @pytest.fixture(scope="session")

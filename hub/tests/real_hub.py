@@ -146,12 +146,21 @@ class Visitor:
         found: dict[str, Any] = json.loads(body)["servers"].get("", {})
         return found
 
-    async def progress(self) -> list[dict[str, Any]]:
-        """All events of the spawn in progress, as its page gets them."""
+    async def watching(self) -> "asyncio.Task[list[dict[str, Any]]]":
+        """Opens the progress of the spawn in progress, which is then followed to its end."""
+        begun = asyncio.Event()
+        task = asyncio.create_task(self.progress(begun))
+        await asyncio.wait([task, asyncio.ensure_future(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
+        return task
+
+    async def progress(self, begun: asyncio.Event | None = None) -> list[dict[str, Any]]:
+        """All events of the spawn in progress, as its page gets them. Sets `begun` at the first one."""
         found = []
         async with self._bot.get(f"{self._hub.url}/hub/api/users/{self.name}/server/progress") as response:
             assert response.status == 200, await response.text()
             async for line in response.content:
                 if line.startswith(b"data:"):
                     found.append(json.loads(line.removeprefix(b"data:")))
+                    if begun is not None:
+                        begun.set()
         return found

@@ -43,7 +43,11 @@ async def test_comments_keep_a_stream_alive(controller: FakeController, make_spa
 
 @pytest.mark.parametrize(
     "garbage",
-    ["event: info\ndata: \xff\xfe\n\n", "data: " + "x" * 1_000_000, "data: x\n" * 20_000],
+    [
+        "event: info\ndata: \xff\xfe\n\n",
+        "event: info\ndata: " + "x" * 1_000_000 + "\n\n",
+        "event: info\n" + "data: x\n" * 20_000 + "\n",
+    ],
     ids=["bytes", "line without end", "event without end"],
 )
 async def test_garbage_is_a_lost_connection(controller: FakeController, spawner: RESTSpawner, garbage: str) -> None:

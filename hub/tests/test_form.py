@@ -27,6 +27,7 @@ async def test_may_be_another_one(make_spawner: MakeSpawner) -> None:
         (answer(503), 503),
         (answer(500), 503),
         (page(200, "garbage", "text/plain"), 503),
+        (page(200, "x" * 2_000_000), 503),
         (hang, 503),
     ],
 )

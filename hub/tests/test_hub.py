@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from fake_controller import FakeController, answer
+from aiohttp import web
+from fake_controller import FakeController, Handler, answer
 from real_hub import RealHub, Visitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -54,7 +55,7 @@ async def test_a_form_is_shown_filled_in_and_followed(platform: Platform) -> Non
         controller.auto = False
         try:
             await ada.post("/hub/spawn", {"image_type": "recommended", "size": "small"})
-            tabs = [asyncio.create_task(ada.progress()) for _ in range(2)]
+            tabs = [await ada.watching() for _ in range(2)]
             await controller.until(lambda: platform.asked("events", "ada") == 1)
             controller.current().emit("progress", "60")
             controller.current().emit("info", "pulling <image>")
@@ -98,7 +99,7 @@ async def test_the_reason_of_a_failure_is_on_the_pages(platform: Platform) -> No
         controller.auto = False
         try:
             await eve.api("POST", "/server", {"image_tag": "x"})
-            events = asyncio.create_task(eve.progress())
+            events = await eve.watching()
             await controller.until(lambda: platform.asked("events", "eve") == 1)
             controller.current("eve").emit("error", why)
             controller.finish("eve", "failed", "lab creation failed")
@@ -119,9 +120,18 @@ async def test_options_of_a_form_that_has_changed_since_are_told(platform: Platf
     async with Visitor(platform.hub, "late") as late:
         await late.login()
         words = "There is no such size, only small"
-        platform.controller.script("create", answer(422, "invalid", words, "body", "options", "size"))
+        asked_for = asyncio.Event()
+
+        async def refuse(request: web.Request, handle: Handler) -> web.StreamResponse:
+            # Not before the page is shown: the Hub answers what fails at once by another way.
+            await asked_for.wait()
+            return await answer(422, "invalid", words, "body", "options", "size")(request, handle)
+
+        platform.controller.script("create", refuse)
         await late.post("/hub/spawn", {"size": "gone"})
-        last = (await late.progress())[-1]
+        events = await late.watching()
+        asked_for.set()
+        last = (await events)[-1]
         assert (last["failed"], last["message"]) == (True, f"Spawn failed: {words} (options.size)")
         status, page = await late.get("/hub/spawn-pending/late")
         assert status == 422

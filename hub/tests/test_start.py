@@ -131,12 +131,6 @@ async def test_an_outage_without_end_is_told_in_words(controller: FakeController
     assert "cannot be reached" in error.jupyterhub_message
 
 
-async def test_an_answer_without_end_is_no_answer(controller: FakeController, make_spawner: MakeSpawner) -> None:
-    controller.script("create", page(200, "x" * 2_000_000))
-    await make_spawner().start()
-    assert len(controller.of("create")) == 2
-
-
 @pytest.mark.parametrize(
     ("failure", "status", "words"),
     [
