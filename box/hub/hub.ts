@@ -59,10 +59,14 @@ export interface Hub extends ServerControl {
   log(): string
   /** Process number of its present life. */
   readonly pid: () => number
+  /** Asks the Hub alone to end, as an upgrade does; `start` brings it back. */
+  end(): Promise<void>
+  /** Ends both. */
   stop(): Promise<void>
 }
 
 const startLimitMs = 60_000
+const endLimitMs = 10_000
 const require = createRequire(import.meta.url)
 
 interface Ports {
@@ -94,8 +98,9 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     ...controlServer(hub, ready),
     pid: () => Number(readFileSync(join(stateDir, 'pids', name), 'utf8').split(' ')[0]),
     log: () => logs.map(file => readFileSync(file, 'utf8')).join(''),
+    end: () => stopProcess(stateDir, name, endLimitMs),
     async stop() {
-      await stopProcess(stateDir, name, 10_000)
+      await stopProcess(stateDir, name, endLimitMs)
       await stopProcess(stateDir, proxyName, 2000)
     },
   }
