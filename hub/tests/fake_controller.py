@@ -71,6 +71,24 @@ async def hang(_: web.Request, __: Handler) -> web.StreamResponse:
     return web.Response()
 
 
+class Late:
+    """Does what was asked for only when it is let go, whether or not anybody still waits for the answer."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.done = asyncio.Event()
+
+    async def __call__(self, _: web.Request, handle: Handler) -> web.StreamResponse:
+        return await asyncio.shield(self._act(handle))
+
+    async def _act(self, handle: Handler) -> web.StreamResponse:
+        await self.go.wait()
+        try:
+            return await handle()
+        finally:
+            self.done.set()
+
+
 def events(count: int, then: str) -> Step:
     """Sends so many events of the stream that was asked for, and then: `cut`, `end`, `hang` (in the midst of one)
     or bytes that are sent before the stream ends."""
@@ -246,8 +264,9 @@ class FakeController:
         status = self._answers.get(key)
         if status is None:
             lab = self.labs.get(username)
-            status = self._answers[key] = 303 if lab is None or lab.status == "failed" else 409
+            status = 303 if lab is None or lab.status == "failed" else 409
             if status == 303:
+                self._answers[key] = status
                 body = await request.json()
                 self.labs[username] = Lab("pending", body["options"], body["env"])
                 stream = self.begin(username, f"lab creation initiated for {username}")

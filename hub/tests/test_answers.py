@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from jupyterhub_skylab.answers import Answer, lab_of, problem_of
 from jupyterhub_skylab.errors import Refused, Unreachable
 from jupyterhub_skylab.events import Event
@@ -19,6 +21,15 @@ def test_a_lab_is_read_as_far_as_it_is_understood() -> None:
     assert lab.events == (Event("error", "y"),)
     assert lab.reason == "y"
     assert lab_of(Answer(200, {}, b'{"status": "pending", "events": {}}')) is not None
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x:99999/", "http://[bad", "http://", "http://x:y/", "ftp://x/", "http://x:0/", 7, None]
+)
+def test_an_address_that_the_hub_could_not_take_apart_is_none(url: object) -> None:
+    lab = lab_of(Answer(200, {}, json.dumps({"status": "running", "internal_url": url}).encode()))
+    assert lab is not None
+    assert lab.internal_url is None
 
 
 def test_words_are_bounded() -> None:

@@ -72,7 +72,6 @@ async def test_an_outage_without_end_ends_the_start(controller: FakeController, 
         await spawner.start()
     assert raised.value.status_code == 503
     # The creation may well come to its end: whoever gave it up has to stop it.
-    controller.labs["ada"].status = "failed"
     assert await spawner.poll() is None
 
 
@@ -156,3 +155,14 @@ async def test_a_stop_ends_a_start(controller: FakeController, spawner: RESTSpaw
     assert raised.value.jupyterhub_message == "superseded by a deletion"
     # What pages show is the stop, which came later.
     assert [text for _, text in await messages(spawner)] == ["lab deletion initiated for ada", "lab is deleted"]
+
+
+async def test_a_user_who_follows_too_many_streams_has_a_lab_all_the_same(
+    controller: FakeController, make_spawner: MakeSpawner
+) -> None:
+    controller.auto = False
+    controller.always["events"] = answer(429, "too_many_requests", retry_after=1)
+    start = asyncio.create_task(make_spawner(outage_seconds=0.05).start())
+    await controller.until(lambda: len(controller.of("status")) > 3)
+    controller.finish()
+    assert (await start).startswith("http://127.0.0.1")

@@ -38,7 +38,15 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKYLAB_HUB_TOKEN_FILE", "/run/token")
     spawner = RESTSpawner()
     assert (spawner.hub_token, spawner.hub_token_file) == ("secret", "/run/token")
-    assert spawner.controller_url.rstrip("/") == "https://lab.example.org/api"
+    assert spawner.controller_url == "https://lab.example.org/api"
+
+
+@pytest.mark.parametrize("url", ["https://u:secret@lab.example.org/api", "lab.example.org"])
+def test_an_address_from_the_environment_is_no_exception(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("SKYLAB_CONTROLLER_URL", url)
+    with pytest.raises(TraitError, match="controller_url") as raised:
+        _ = RESTSpawner().controller_url
+    assert "secret" not in str(raised.value)
 
 
 def test_configuration_is_that_of_the_class() -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from .errors import Refused, Unreachable, as_dict
 from .events import Event, event_from
@@ -59,9 +60,18 @@ def lab_of(answer: Answer) -> Lab | None:
     events = body.get("events")
     return Lab(
         status=status,
-        internal_url=url if isinstance(url, str) and url.startswith(("http://", "https://")) else None,
+        internal_url=url if isinstance(url, str) and _is_address(url) else None,
         events=tuple(event for each in events if (event := event_from(each))) if isinstance(events, list) else (),
     )
+
+
+def _is_address(url: str) -> bool:
+    """Whether the Hub can take it apart: a port that is none would end its start."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def is_no_lab(answer: Answer) -> bool:

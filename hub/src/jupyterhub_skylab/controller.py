@@ -11,7 +11,7 @@ from yarl import URL
 
 from .answers import Answer, Lab, is_no_lab, lab_of, problem_of
 from .connections import Connections, Trust, connections
-from .errors import StreamOver, Unreachable, describe
+from .errors import StreamOver, TooManyStreams, Unreachable, describe
 from .events import Event, read_events
 
 #: Bytes of an answer. A form of hundreds of images has a tenth of it.
@@ -64,7 +64,7 @@ class Controller:
     async def events(
         self, username: str, token: str, last_event_id: str | None
     ) -> AsyncIterator[AsyncGenerator[Event | None, None]]:
-        """Opens the user's event stream after the event named. Raises `StreamOver` where nothing is to come."""
+        """Opens the user's event stream after the event named. Raises `StreamOver`, `TooManyStreams`."""
         headers = _headers(token) | {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
         if last_event_id is not None:
             headers["Last-Event-ID"] = last_event_id
@@ -82,6 +82,8 @@ class Controller:
                 answer = await _read(response)
                 if answer.status == 204 or is_no_lab(answer):
                     raise StreamOver
+                if answer.status == 429:
+                    raise TooManyStreams
                 raise problem_of(answer)
 
     def _at(self, *path: str) -> URL:

@@ -29,6 +29,10 @@ class StreamOver(Exception):
     """There is no stream, or no event after the one named: the lab's status has to be asked for."""
 
 
+class TooManyStreams(Exception):
+    """The user follows as many streams as one may: the lab's status has to be asked for meanwhile."""
+
+
 if TYPE_CHECKING:
 
     class _SpawnException(HTTPError):

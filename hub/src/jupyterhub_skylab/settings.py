@@ -17,6 +17,16 @@ DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
 _warned: set[str] = set()
 
 
+def _usable_url(url: str) -> str:
+    """The address without slashes at its end. Raises `TraitError`, which never quotes it: it may have a secret."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise TraitError("controller_url must be http://… or https://…, with a host, without query")
+    if parts.username is not None or parts.password is not None:
+        raise TraitError("controller_url must not have credentials: see hub_token_file")
+    return url.rstrip("/")
+
+
 def _leave_to_controller(_spawner: Any, _user_options: dict[str, Any]) -> None:
     """All options go to the controller as they are, which judges them."""
 
@@ -109,7 +119,8 @@ class SpawnerSettings(LoggingConfigurable):
 
     @default("controller_url")
     def _default_controller_url(self) -> str:
-        return os.environ.get("SKYLAB_CONTROLLER_URL") or DEFAULT_URL
+        # What is a default already, traitlets does not validate.
+        return _usable_url(os.environ.get("SKYLAB_CONTROLLER_URL") or DEFAULT_URL)
 
     @default("hub_token")
     def _default_hub_token(self) -> str:
@@ -136,13 +147,7 @@ class SpawnerSettings(LoggingConfigurable):
 
     @validate("controller_url")
     def _check_controller_url(self, proposal: dict[str, Any]) -> str:
-        url: str = proposal["value"]
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise TraitError("controller_url must be http://… or https://…, with a host, without query")
-        if parts.username is not None or parts.password is not None:
-            raise TraitError("controller_url must not have credentials: see hub_token_file")
-        return url.rstrip("/")
+        return _usable_url(proposal["value"])
 
     @validate("connect_timeout", "request_timeout", "event_timeout", "outage_seconds", "retry_delay")
     def _check_seconds(self, proposal: dict[str, Any]) -> float:

@@ -4,11 +4,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
-from uuid import uuid4
 
 from jupyterhub.spawner import Spawner
 from traitlets import default
@@ -17,6 +16,7 @@ from . import errors
 from .answers import Lab
 from .connections import Trust
 from .controller import Controller
+from .creation import Creation
 from .errors import LabError, Refused, Unreachable
 from .events import Event
 from .patience import Patience
@@ -44,8 +44,8 @@ class RESTSpawner(SpawnerSettings, Spawner):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Before the base class, which calls `load_state`.
         self._progress = Progress()
-        #: Whether a creation was asked for whose outcome is not known: there may be a lab, whatever the status says.
-        self._unsettled = False
+        #: The latest one, until its lab was removed.
+        self._creation: Creation | None = None
         super().__init__(*args, **kwargs)
 
     @default("options_form")
@@ -93,8 +93,10 @@ class RESTSpawner(SpawnerSettings, Spawner):
         log = await self._progress.begin()
         try:
             record = partial(self._progress.take, log)
-            words = await self._remove(await self._user_token(), self._patience(), record)
-            self._unsettled = False
+            patience = self._patience()
+            await self._settle(patience)
+            words = await self._remove(await self._user_token(), patience, record)
+            self._creation = None
             await self._progress.finish(log, words)
         except LabError as error:
             # The Hub goes on without a word.
@@ -122,7 +124,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
         self._tell_poll_problem("")
         if lab is not None and lab.status != "failed":
             return None
-        if self._unsettled:
+        if self._creation is not None and self._creation.is_open:
             # The creation may still be on its way. `User.stop` calls `stop` only of what polls as running.
             return None
         return 2 if lab else 0
@@ -170,18 +172,12 @@ class RESTSpawner(SpawnerSettings, Spawner):
         """Has a creation accepted. A lab that is there is deleted first: it has the Hub token of an earlier spawn."""
         body = self._body()
         for _ in range(MOST_ROUNDS):
-            create = partial(self._controller().create, self.user.name, token, body, uuid4().hex)
-            self._unsettled = True
-            try:
-                # A repeat whose first reply was lost is answered as that was: its 409 is another lab's, too.
-                with self._in_words(errors.refused_to_user):
-                    accepted = await patience.insist(create)
-            except LabError as error:
-                self._unsettled = error.status_code >= 500
-                raise
-            if accepted:
-                return
-            self._unsettled = False
+            create = partial(self._controller().create, self.user.name, token, body)
+            self._creation = creation = Creation(create)
+            # A repeat whose first reply was lost is answered as that was: its 409 is another lab's, too.
+            with self._in_words(errors.refused_to_user):
+                if await patience.insist(creation.ask):
+                    return
             self.log.info("%s: a lab that is there already is deleted first", self._log_name)
             await self._remove(token, patience, partial(self._record_words, log))
         raise errors.lab_failed("Somebody else keeps creating this lab. Try again later.")
@@ -192,17 +188,22 @@ class RESTSpawner(SpawnerSettings, Spawner):
         while True:
             outcome = await self._watch(token, patience, record, deletion=False)
             if outcome.result != "complete":
-                self._unsettled = False
                 raise errors.lab_failed(outcome.reason)
             await self._progress.finish(log, outcome.words)
             with self._in_words(self._refused_to_hub):
                 lab = await patience.insist(self._lab)
             if lab is None or lab.status != "pending":
-                self._unsettled = False
                 if lab is None or lab.internal_url is None:
                     raise errors.lab_failed("The lab was gone as soon as it had started.")
                 return lab.internal_url
             # What completed was another operation, and the creation of somebody else has begun.
+
+    async def _settle(self, patience: Patience) -> None:
+        """Has a creation of which nobody knows what came answered, lest it arrive after the deletion."""
+        if self._creation is None or not self._creation.is_open:
+            return
+        with self._in_words(self._refused_to_hub), suppress(Refused):
+            await patience.insist(self._creation.ask)
 
     async def _remove(self, token: str | None, patience: Patience, record: Callable[[Event], Awaitable[None]]) -> str:
         """Deletes the lab and waits until it is gone. Returns words that say so."""

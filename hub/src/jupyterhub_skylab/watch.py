@@ -8,7 +8,7 @@ from typing import Literal
 
 from .answers import Lab
 from .controller import Controller
-from .errors import Refused, StreamOver, Unreachable
+from .errors import Refused, StreamOver, TooManyStreams, Unreachable
 from .events import TERMINAL, Event
 from .patience import Patience
 
@@ -79,6 +79,9 @@ class Watch:
         except StreamOver:
             # The stream is lost, or ended while we were away. What is there now is the truth.
             self._last_id = None
+            return await self._by_status()
+        except TooManyStreams:
+            # Browsers and scripts of the user's have them all. The operation goes on, and so does this.
             return await self._by_status()
         except Refused as error:
             self._log.warning("%s: events are refused (%s); the status is asked for instead", self._username, error)
