@@ -34,7 +34,8 @@ c.RESTSpawner.controller_url = controller
 c.RESTSpawner.hub_token_file = os.environ["SKYLAB_HUB_TOKEN_FILE"]
 
 # Labs outlive the Hub: it must not stop them when it ends, and its proxy must not end with it. Start that beside it:
-#   configurable-http-proxy --port 8000 --api-port 8001 --default-target $HUB_API_URL
+#   configurable-http-proxy --ip 127.0.0.1 --port 8000 --api-ip 127.0.0.1 --api-port 8001 --default-target $HUB_API_URL
+# It speaks plain HTTP, to this machine alone: people elsewhere come by a server with TLS in front of it.
 c.JupyterHub.cleanup_servers = False
 c.JupyterHub.cleanup_proxy = False
 c.ConfigurableHTTPProxy.should_start = False
