@@ -257,7 +257,7 @@ class FakeController:
         return await handlers[route](request, username)
 
     async def _form(self, _: web.Request, username: str) -> web.StreamResponse:
-        return web.Response(text=f'<p class="skylab-form">for {username}</p>', content_type="text/html")
+        return web.Response(text=f'<div class="skylab-form">for {username}</div>', content_type="text/html")
 
     async def _create(self, request: web.Request, username: str) -> web.StreamResponse:
         key = (username, request.headers.get("Idempotency-Key", ""))

@@ -11,7 +11,7 @@ from jupyterhub_skylab.errors import LabError
 
 
 async def test_is_the_users_own(controller: FakeController, spawner: RESTSpawner) -> None:
-    assert await spawner.get_options_form() == '<p class="skylab-form">for ada</p>'
+    assert await spawner.get_options_form() == '<div class="skylab-form">for ada</div>'
     assert [(each.route, each.token) for each in controller.seen] == [("form", token_of("ada"))]
 
 

@@ -51,7 +51,7 @@ async def test_a_form_is_shown_filled_in_and_followed(platform: Platform) -> Non
     async with Visitor(platform.hub, "ada") as ada:
         await ada.login()
         status, page = await ada.get("/hub/spawn")
-        assert (status, '<p class="skylab-form">for ada</p>' in page) == (200, True)
+        assert (status, '<div class="skylab-form">for ada</div>' in page) == (200, True)
         controller.auto = False
         try:
             await ada.post("/hub/spawn", {"image_type": "recommended", "size": "small"})

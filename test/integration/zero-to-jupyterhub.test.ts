@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hubPackage } from '../../box/hub/environment.ts'
 import { type Hub, startHub } from '../../box/hub/hub.ts'
 import { startProcess, stopProcess } from '../../box/process.ts'
@@ -64,6 +64,8 @@ class SpawnerOnKwok(spawner.load()):
 
 c.JupyterHub.spawner_class = SpawnerOnKwok
 c.GenericOAuthenticator.oauth_callback_url = os.environ["HUB_URL"] + "/hub/oauth_callback"
+# Looks at a login for each request, not every five minutes.
+c.GenericOAuthenticator.auth_refresh_age = -1
 `
 
 const placeValues = (controllerUrl: string): Values => ({
@@ -137,10 +139,19 @@ async function spawn(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Here is /user/' }).waitFor()
 }
 
-async function tokenInLab(username: string): Promise<string> {
+const tokenInLab = (username: string) => secretOf(username, `nb-${username}`, 'token')
+
+async function secretOf(username: string, name: string, key: string): Promise<string> {
   const objects = await fleet().world.objectsOf(username)
-  const { data } = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === `nb-${username}`)!
-  return Buffer.from((data as { token: string }).token, 'base64').toString()
+  const { data } = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name)!
+  return Buffer.from((data as Record<string, string>)[key]!, 'base64').toString()
+}
+
+/** What the Hub answers the user's lab, by the lab's own token: a status. */
+async function answerToLab(username: string): Promise<number> {
+  const token = await secretOf(username, `nb-${username}-env`, 'JUPYTERHUB_API_TOKEN')
+  const headers = { Authorization: `token ${token}` }
+  return (await fetch(`${hub.hubUrl}/hub/api/user`, { headers })).status
 }
 
 test('who logs in at the provider is given the form, the lab that they choose, and the way to it', async () => {
@@ -169,4 +180,45 @@ test('a token in the second half of its life is renewed before a lab is started 
   await spawn(page)
   const { iat, exp } = claimsIn(await tokenInLab('grace'))
   expect([exp! - iat!, provider.grants.at(-1)]).toEqual([600, 'refresh_token'])
+})
+
+describe('a renewal that fails', () => {
+  beforeEach(() => {
+    provider.agedSeconds = 601
+    provider.lifeSeconds = 600
+  })
+  afterEach(() => {
+    provider.agedSeconds = 0
+    provider.lifeSeconds = 600
+  })
+
+  test('for a provider that is away leaves whoever is logged in alone', async () => {
+    const page = await login('edsger')
+    await provider.whileAway(async () => {
+      await page.goto(`${hub.url}/hub/home`)
+      await page.getByRole('button', { name: 'Start My Server' }).waitFor()
+      expect(hub.log()).toContain('The token of edsger was not renewed')
+    })
+    await page.goto(`${hub.url}/hub/spawn`)
+    await spawn(page)
+    expect(provider.grants.at(-1)).toBe('refresh_token')
+  })
+
+  test('for good leaves a lab alone; then its user has to log in again', async () => {
+    const page = await login('barbara')
+    await spawn(page)
+    provider.lifeSeconds = 1
+    expect(await answerToLab('barbara')).toBe(200)
+    const over = nowSeconds() + 1
+    provider.serve(`${hub.url}/hub/oauth_callback`)
+    await eventually('the token is over', async () => nowSeconds() > over)
+    expect(await answerToLab('barbara')).toBe(200)
+    expect(hub.log()).toContain('The token of barbara was not renewed')
+
+    await page.goto(`${hub.url}/hub/home`)
+    await page.getByRole('button', { name: 'Stop My Server' }).click()
+    await page.getByRole('button', { name: 'Start My Server' }).waitFor()
+    await page.goto(`${hub.url}/hub/home`)
+    await page.getByRole('button', { name: /^Sign in with/ }).waitFor()
+  })
 })

@@ -15,11 +15,12 @@ JUPYTERHUB_CRYPT_KEY    seals what is kept of users' logins: openssl rand -hex 3
 """
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import quote
 
 from jupyterhub.auth import Authenticator
-from tornado.httpclient import AsyncHTTPClient
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError
 from tornado.web import HTTPError
 
 c = get_config()  # noqa: F821
@@ -33,7 +34,8 @@ c.RESTSpawner.controller_url = controller
 c.RESTSpawner.hub_token_file = os.environ["SKYLAB_HUB_TOKEN_FILE"]
 
 # Labs outlive the Hub: it must not stop them when it ends, and its proxy must not end with it. Start that beside it:
-#   configurable-http-proxy --port 8000 --api-port 8001 --default-target $HUB_API_URL
+#   configurable-http-proxy --ip 127.0.0.1 --port 8000 --api-ip 127.0.0.1 --api-port 8001 --default-target $HUB_API_URL
+# It speaks plain HTTP, to this machine alone: people elsewhere come by a server with TLS in front of it.
 c.JupyterHub.cleanup_servers = False
 c.JupyterHub.cleanup_proxy = False
 c.ConfigurableHTTPProxy.should_start = False
@@ -54,20 +56,29 @@ class ControllerAuthenticator(Authenticator):
     """
 
     async def authenticate(self, handler, data):
-        name, token = data["username"], data["password"]
-        if not token.isascii() or not token.isprintable():
+        name, token = data.get("username", ""), data.get("password", "")
+        # The name that is proven has to be the one that the Hub then goes by.
+        if self.normalize_username(name) != name or not re.fullmatch(r"[!-~]+", token):
             return None
-        # The form is the user's alone: who gets it has the right token, and the right name.
-        answer = await AsyncHTTPClient().fetch(
-            f"{controller}/lab-form/{quote(name, safe='')}",
-            headers={"Authorization": f"Bearer {token}"},
-            raise_error=False,
-        )
-        if answer.code in (401, 403):
+        answer = await self._ask_for_form(name, token)
+        if answer.code in (400, 401, 403):
             return None
-        if answer.code != 200:
+        # The form is the user's alone: who gets it has the right token, and the right name. Whatever else is
+        # answered proves nothing: an ingress may have a page of its own for everyone.
+        if answer.code != 200 or not answer.body.startswith(b'<div class="skylab-form">'):
+            self.log.error("a lab form was asked for, and what answered %s is no lab controller", answer.code)
             raise HTTPError(503, "Nobody can log in right now: the lab controller does not answer.")
         return {"name": name, "auth_state": {"token": token}}
+
+    async def _ask_for_form(self, name, token):
+        """Follows no redirect: the token is for the controller alone."""
+        url = f"{controller}/lab-form/{quote(name, safe='')}"
+        headers = {"Authorization": f"Bearer {token}"}
+        try:
+            return await AsyncHTTPClient().fetch(url, headers=headers, follow_redirects=False, raise_error=False)
+        except (OSError, HTTPClientError) as error:
+            self.log.error("the lab controller does not answer: %s", error)
+            raise HTTPError(503, "Nobody can log in right now: the lab controller does not answer.") from None
 
 
 c.JupyterHub.authenticator_class = ControllerAuthenticator

@@ -20,6 +20,8 @@ export class OpenIdProvider {
   #answer: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined
   /** Life of users' tokens that are given from now on. */
   lifeSeconds = 600
+  /** So much of their life they have behind them when they are given: it goes before `lifeSeconds`. */
+  agedSeconds = 0
   /** What tokens were given for, in order: `authorization_code`, `refresh_token`, `client_credentials`. */
   readonly grants: string[] = []
 
@@ -30,8 +32,7 @@ export class OpenIdProvider {
 
   static async start(): Promise<OpenIdProvider> {
     const provider = new OpenIdProvider(await makeKey('first'))
-    provider.#server.listen(0, '127.0.0.1')
-    await once(provider.#server, 'listening')
+    await provider.#listen(0)
     provider.serve('http://127.0.0.1/')
     return provider
   }
@@ -40,7 +41,7 @@ export class OpenIdProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** From now on it answers, and sends those who logged in to this address. */
+  /** From now on it answers, and sends those who logged in to this address. Of earlier logins it knows nothing. */
   serve(callbackUrl: string): void {
     const provider = new Provider(this.url, {
       jwks: { keys: [this.#key] },
@@ -56,6 +57,13 @@ export class OpenIdProvider {
       issueRefreshToken: () => true,
       ttl: { ...Object.fromEntries(artifacts.map(name => [name, 600])), AccessToken: () => this.lifeSeconds },
       extraTokenClaims: (_: unknown, token: { accountId?: string; clientId: string }) => claimsOf(token),
+      formats: {
+        customizers: {
+          jwt: (_: unknown, __: unknown, { payload }: { payload: { iat: number } }) => {
+            payload.iat -= this.agedSeconds
+          },
+        },
+      },
       features: {
         clientCredentials: { enabled: true },
         resourceIndicators: {
@@ -82,6 +90,22 @@ export class OpenIdProvider {
       body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'admin:jupyterlab' }),
     })
     return ((await response.json()) as { access_token: string }).access_token
+  }
+
+  /** Does something while nobody listens at its address. */
+  async whileAway(what: () => Promise<void>): Promise<void> {
+    const { port } = this.#server.address() as AddressInfo
+    await this.stop()
+    try {
+      await what()
+    } finally {
+      await this.#listen(port)
+    }
+  }
+
+  async #listen(port: number): Promise<void> {
+    this.#server.listen(port, '127.0.0.1')
+    await once(this.#server, 'listening')
   }
 
   async stop(): Promise<void> {
