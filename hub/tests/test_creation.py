@@ -9,14 +9,19 @@ from jupyterhub_skylab import RESTSpawner, creation
 from jupyterhub_skylab.errors import LabError
 
 
-async def test_a_start_without_outcome_polls_as_running(controller: FakeController, spawner: RESTSpawner) -> None:
-    """Its creation may still be on its way: `User.stop` stops nothing that polls as stopped."""
-    controller.script("create", hang)
+async def given_up(controller: FakeController, spawner: RESTSpawner) -> None:
+    """A start that is cancelled while its creation is on its way."""
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("create")))
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
+
+
+async def test_a_start_without_outcome_polls_as_running(controller: FakeController, spawner: RESTSpawner) -> None:
+    """Its creation may still be on its way: `User.stop` stops nothing that polls as stopped."""
+    controller.script("create", hang)
+    await given_up(controller, spawner)
     assert await spawner.poll() is None
     # Now it arrives.
     controller.labs["ada"] = Lab("pending")
@@ -31,11 +36,7 @@ async def test_a_creation_that_arrives_after_the_stop_makes_no_lab(
 ) -> None:
     late = Late()
     controller.script("create", late)
-    start = asyncio.create_task(spawner.start())
-    await controller.until(lambda: bool(controller.of("create")))
-    start.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await start
+    await given_up(controller, spawner)
     await spawner.stop()
     late.go.set()
     await asyncio.wait_for(late.done.wait(), 10)
