@@ -40,6 +40,8 @@ export interface HubOptions {
   readonly address?: string
   /** A configuration file of JupyterHub, given by the same environment. Default: the example for operators. */
   readonly config?: string
+  /** Added to the Hub's command line, such as `--JupyterHub.log_level=DEBUG`: they go before the configuration file. */
+  readonly args?: readonly string[]
   /** Added to the Hub's environment. */
   readonly env?: Readonly<Record<string, string>>
   /** A folder that outlives the run: logs are written there. */
@@ -137,7 +139,7 @@ interface HubPlace {
 }
 
 function hubSpec(options: HubOptions, name: string, place: HubPlace): ProcessSpec {
-  const { stateDir, environment, controllerUrl, token, config = plainConfig } = options
+  const { stateDir, environment, controllerUrl, token, config = plainConfig, args = [] } = options
   const { url, hubUrl, folder, ports, authToken } = place
   const tokenFile = join(folder, 'controller-token')
   writeFileSync(tokenFile, token, { mode: 0o600 })
@@ -158,7 +160,7 @@ function hubSpec(options: HubOptions, name: string, place: HubPlace): ProcessSpe
     ...options.env,
   }
   const command = join(bin, 'jupyterhub')
-  return within(options, { name, command, args: ['--config', config], env, cwd: folder, stateDir })
+  return within(options, { name, command, args: ['--config', config, ...args], env, cwd: folder, stateDir })
 }
 
 const within = ({ names }: HubOptions, spec: ProcessSpec): ProcessSpec => names?.within(spec) ?? spec

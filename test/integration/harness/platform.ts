@@ -23,6 +23,9 @@ broken*) echo there is no such kernel >&2; exit 3 ;;
 esac
 exec jupyterhub-singleuser`
 
+/** So long, and not 10 s, a Hub that starts waits for labs that are still being created; then it goes on without. */
+const eager = ['--JupyterHub.init_spawners_timeout=1']
+
 /** All labs of a file find room on the machine's one node. */
 const small = { cpu: 0.05, memory: '128Mi' }
 const sizes = {
@@ -88,7 +91,7 @@ async function startHubs(fleet: Fleet, hubs: Map<HubVersion, HubBehind>): Promis
     const way = await TcpProxy.before(await fleet.balancerUrl())
     await way.open()
     const controllerUrl = `http://127.0.0.1:${way.port}`
-    const place = { name: `hub${version}`, names, stateDir, environment, package: folder }
+    const place = { name: `hub${version}`, names, stateDir, environment, package: folder, args: eager }
     hubs.set(version, { way, hub: await startHub({ ...place, controllerUrl, token: fleet.as('hub').token }) })
   }
   await Promise.all(hubVersions.map(start))
