@@ -38,8 +38,7 @@ export class StoredCatalogues implements Catalogues {
 
   /** A Redis that was emptied makes nothing untrue that was known: it stands until the registry is read again. */
   async read(): Promise<Catalogue | null> {
-    const { version } = await this.look()
-    if (version === undefined) this.onMissing()
+    await this.agreed()
     return this.#known
   }
 
