@@ -1,11 +1,21 @@
 /** What the demo does with a lab: ask for it, look whether it answers, delete it, look whether anything is left. */
 import { Redis } from 'ioredis'
+import { systemClock } from '../src/clock.ts'
 import type { LabEvent } from '../src/domain.ts'
+import { labNames } from '../src/labs/names.ts'
 import { Keys } from '../src/store/keys.ts'
 import { waitUntil } from './api-client.ts'
 import { EventBar } from './demo-bar.ts'
 import { LabClient } from './demo-client.ts'
+import type { DemoOptions } from './demo-options.ts'
+import { roundSeconds, say } from './demo-report.ts'
 import type { Kubectl } from './kubectl.ts'
+
+/** Whose lab every demo makes, and what it asks for. */
+export const username = 'ada'
+export const asked = { image_type: 'recommended', size: 'small' }
+/** The defaults of the configuration, which no demo changes. */
+const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
 
 /** A lab that runs, as the demo reports it. */
 export interface DemoLab {
@@ -93,6 +103,28 @@ export async function askLab(kubectl: Kubectl, internalUrl: string, signal?: Abo
   }
   await waitUntil(answers, { what: `the lab at ${url}`, limitMs: serviceLimitMs, signal })
   return status
+}
+
+/** Deletes the lab and looks for what is left of it, in words for a person; the seconds of the deletion. */
+export async function removeLab(demo: LabDemo, redisUrl: string, options: Pick<DemoOptions, 'json'>): Promise<number> {
+  say(options, `The lab of ${demo.username} is deleted:\n`)
+  const begunMs = systemClock.monotonicMs()
+  await deleteLab(demo)
+  const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
+  await assertNoTraces(demo, redisUrl, 'The deletion is complete')
+  say(options, `Deleted after ${seconds} s: no namespace, no answer but 404, no lasting key in Redis.\n`)
+  return seconds
+}
+
+/**
+ * Fails where something is left of a lab, and names it.
+ * @param ended what has ended, as the message begins
+ */
+export async function assertNoTraces(demo: LabDemo, redisUrl: string, ended: string): Promise<void> {
+  const { keyPrefix, namespacePrefix } = defaults
+  const { namespace } = labNames(namespacePrefix, demo.username)
+  const left = await findTraces(demo, { redisUrl, keyPrefix, namespace })
+  if (left.length > 0) throw new Error(`${ended}, but there is still:\n  ${left.join('\n  ')}`)
 }
 
 export interface TraceOptions {

@@ -1,5 +1,6 @@
 /** What the demo prints once all is up. */
 import type { DemoLab } from './demo-lab.ts'
+import type { DemoOptions } from './demo-options.ts'
 import type { Stack } from './stack.ts'
 
 /** Seconds that the parts took; null for a part that was not done. */
@@ -78,4 +79,9 @@ export function formatLab({ status, internal_url, http }: DemoLab): string {
   const answer =
     http === null ? 'not asked: no real pod runs there, or its address is out of reach' : `/api answers ${http}`
   return `${status} at ${internal_url} (${answer})`
+}
+
+/** With --json stdout belongs to the one line of it. */
+export function say({ json }: Pick<DemoOptions, 'json'>, text: string): void {
+  ;(json ? process.stderr : process.stdout).write(text)
 }

@@ -1,9 +1,18 @@
 // From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
 import { systemClock } from '../src/clock.ts'
-import { labNames } from '../src/labs/names.ts'
-import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, makeLabDemo, spawnLab } from './demo-lab.ts'
+import {
+  asked,
+  askLab,
+  type DemoLab,
+  deleteLab,
+  type LabDemo,
+  makeLabDemo,
+  removeLab,
+  spawnLab,
+  username,
+} from './demo-lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
-import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds } from './demo-report.ts'
+import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds, say } from './demo-report.ts'
 import { demoWithHub } from './hub/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kubectl.ts'
@@ -12,11 +21,6 @@ import { createProgress, type Progress } from './progress.ts'
 import { openRun } from './run.ts'
 import type { Tools } from './setup.ts'
 import { type Stack, setupStack, startStack } from './stack.ts'
-
-const username = 'ada'
-const asked = { image_type: 'recommended', size: 'small' }
-/** The defaults of the configuration, which the demo does not change. */
-const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
 
 interface Context {
   readonly options: DemoOptions
@@ -100,25 +104,12 @@ async function tidy(context: Context, error: unknown): Promise<never> {
   throw error
 }
 
-/** Deletes the lab and looks for what is left of it; the seconds of the deletion. */
-async function remove(context: Context): Promise<number> {
+/** The seconds of the deletion. */
+function remove(context: Context): Promise<number> {
   const { options, stack, signal } = context
   // In a cluster of yours the lab would stay, so there even Ctrl-C waits for this.
   const demo = labDemo(context, stack.cluster.provider === 'yours' ? undefined : signal)
-  say(options, `The lab of ${username} is deleted:\n`)
-  const begunMs = systemClock.monotonicMs()
-  await deleteLab(demo)
-  const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
-  const { namespace } = labNames(defaults.namespacePrefix, username)
-  const left = await findTraces(demo, { redisUrl: stack.redis.url, keyPrefix: defaults.keyPrefix, namespace })
-  if (left.length > 0) throw new Error(`The deletion is complete, but there is still:\n  ${left.join('\n  ')}`)
-  say(options, `Deleted after ${seconds} s: no namespace, no answer but 404, no lasting key in Redis.\n`)
-  return seconds
-}
-
-/** With --json stdout belongs to the one line of it. */
-function say({ json }: DemoOptions, text: string): void {
-  ;(json ? process.stderr : process.stdout).write(text)
+  return removeLab(demo, stack.redis.url, options)
 }
 
 const demoFor = ({ inCluster, hub }: DemoOptions) => (inCluster ? demoInCluster : hub ? demoWithHub : demo)

@@ -1,19 +1,14 @@
 /** `npm run demo -- --hub`: a whole platform. People log in to a JupyterHub, whose labs the controller starts. */
 import { systemClock } from '../../src/clock.ts'
-import { labNames } from '../../src/labs/names.ts'
-import { findTraces, makeLabDemo } from '../demo-lab.ts'
+import { asked, assertNoTraces, makeLabDemo, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
-import { roundSeconds } from '../demo-report.ts'
+import { roundSeconds, say } from '../demo-report.ts'
 import { createKubectl } from '../kubectl.ts'
 import { aborted } from '../program.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import { hubAccount, type Platform, withPlatform } from './platform.ts'
 import { HubVisitor } from './visitor.ts'
 
-const username = 'ada'
-const asked = { image_type: 'recommended', size: 'small' }
-/** The defaults of the configuration, which the demo does not change. */
-const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
 /** Above the spawner's own limit. */
 const spawnLimitMs = 660_000
 const stopLimitMs = 200_000
@@ -110,9 +105,7 @@ async function assertGone({ options, stack, tools, signal }: Context): Promise<v
   const { url, users, cluster, redis } = stack
   const kubectl = createKubectl(tools, cluster.kubeconfig, cluster.stateDir)
   const demo = makeLabDemo({ username, url, users, kubectl, json: options.json, signal })
-  const { namespace } = labNames(defaults.namespacePrefix, username)
-  const left = await findTraces(demo, { redisUrl: redis.url, keyPrefix: defaults.keyPrefix, namespace })
-  if (left.length > 0) throw new Error(`The Hub has stopped the lab, but there is still:\n  ${left.join('\n  ')}`)
+  await assertNoTraces(demo, redis.url, 'The Hub has stopped the lab')
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {
@@ -132,9 +125,4 @@ The controller     ${controller}/nublado/spawner/v1
 Kubernetes         export KUBECONFIG=${kubeconfig}
 Logs, kept         ${logs.join('\n                   ')}
 `
-}
-
-/** With --json stdout belongs to the one line of it. */
-function say({ json }: DemoOptions, text: string): void {
-  ;(json ? process.stderr : process.stdout).write(text)
 }

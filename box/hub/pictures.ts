@@ -1,11 +1,11 @@
 /** Takes the picture docs/hub.png of the way from the login to a lab: login, form, progress, a cell that has run. */
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { username } from '../demo-lab.ts'
 import { createProgress } from '../progress.ts'
 import { setup } from '../setup.ts'
 import { runCell } from './notebook.ts'
 import { type Platform, withPlatform } from './platform.ts'
 
-const username = 'ada'
 const size = { width: 960, height: 720 }
 /** In the picture, each of four. */
 const shown = { width: 640, height: 480 }

@@ -1,9 +1,8 @@
 /** `npm run demo -- --in-cluster`: the main job through the Service of an installation in the cluster itself. */
 import { systemClock } from '../../src/clock.ts'
-import { labNames } from '../../src/labs/names.ts'
-import { askLab, type DemoLab, deleteLab, findTraces, type LabDemo, makeLabDemo, spawnLab } from '../demo-lab.ts'
+import { asked, askLab, type DemoLab, type LabDemo, makeLabDemo, removeLab, spawnLab, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
-import { formatLab, roundSeconds } from '../demo-report.ts'
+import { formatLab, roundSeconds, say } from '../demo-report.ts'
 import { aborted } from '../program.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import { keepRights } from '../rights.ts'
@@ -13,9 +12,6 @@ import { complaints, type RolloutReport, rolloutUnderLoad } from './rollout.ts'
 import { type InCluster, type PlacedPod, type Prepared, placedPods, prepareInCluster, startInCluster } from './stack.ts'
 import { type StartTimes, startTimes } from './start-times.ts'
 
-const username = 'ada'
-const asked = { image_type: 'recommended', size: 'small' }
-const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
 /** A node of KWOK takes 110 pods. */
 const kwokNodes = (labs: number) => Math.ceil(labs / 100)
 
@@ -102,7 +98,7 @@ async function show(
     await aborted(signal)
     return report
   }
-  const deleted = spawned ? await remove(context) : null
+  const deleted = spawned ? await removeLab(labDemo(context), context.stack.redisUrl, context.options) : null
   const rollout = options.rollout > 0 ? await roll(context) : null
   return { ...report, rollout, seconds: { ...report.seconds, delete: deleted } }
 }
@@ -123,21 +119,6 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
   const lab = { status, internal_url, http }
   say(options, `The lab is ${formatLab(lab)}, after ${seconds} s.\n`)
   return { lab, seconds }
-}
-
-/** Deletes the lab and looks for what is left of it; the seconds of the deletion. */
-async function remove(context: Context): Promise<number> {
-  const { options, stack } = context
-  const demo = labDemo(context)
-  say(options, `The lab of ${username} is deleted:\n`)
-  const begunMs = systemClock.monotonicMs()
-  await deleteLab(demo)
-  const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
-  const { namespace } = labNames(defaults.namespacePrefix, username)
-  const left = await findTraces(demo, { redisUrl: stack.redisUrl, keyPrefix: defaults.keyPrefix, namespace })
-  if (left.length > 0) throw new Error(`The deletion is complete, but there is still:\n  ${left.join('\n  ')}`)
-  say(options, `Deleted after ${seconds} s: no namespace, no answer but 404, no lasting key in Redis.\n`)
-  return seconds
 }
 
 async function roll({ options, progress, stack, signal }: Context): Promise<RolloutReport> {
@@ -172,9 +153,4 @@ Look:
 Replace all replicas:
   kubectl --kubeconfig ${kubeconfig} rollout restart -n skylab deployment/skylab
 `
-}
-
-/** With --json stdout belongs to the one line of it. */
-function say({ json }: DemoOptions, text: string): void {
-  ;(json ? process.stderr : process.stdout).write(text)
 }
