@@ -1,4 +1,4 @@
-# The controller: Node, the C libraries that it needs, production packages, the source. No shell, no package manager.
+# The controller: Node, the C libraries that it needs, the program in a few files. No shell, no package manager.
 #
 #   docker build -t skylab .        BASE is pulled
 #   npm run image                   nothing is pulled: BASE is made by debootstrap, the builder is buildah
@@ -8,13 +8,11 @@
 ARG BASE=docker.io/library/node:24-bookworm-slim
 
 FROM ${BASE} AS build
-WORKDIR /skylab
+WORKDIR /build
 COPY .npmrc package.json package-lock.json ./
-# As the lockfile says; `npm ci` would refuse it where the registry lacks the packages of other systems. Declarations and
-# source maps are for who writes code.
+# As the lockfile says; `npm ci` would refuse it where the registry lacks the packages of other systems.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm install --omit=dev --no-save --ignore-scripts --no-progress --loglevel=error \
-    && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete
+    npm install --omit=dev --no-save --ignore-scripts --no-progress --loglevel=error
 # The very Node that the tests run on, whatever the base has; its libraries; and a user to be.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     name="node-linux-$(node -p process.arch)@$(node -p "require('./package.json').devDependencies.node")" \
@@ -25,20 +23,26 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     && echo 'skylab:x:65532:65532::/:/usr/sbin/nologin' > /image/etc/passwd \
     && echo 'skylab:x:65532:' > /image/etc/group \
     && echo 'hosts: files dns' > /image/etc/nsswitch.conf
+# Who puts the program together stays behind.
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    name="rolldown@$(node -p "require('./package.json').devDependencies.rolldown")" \
+    && npm install --prefix /bundler --no-save --ignore-scripts --no-progress --loglevel=error "$name"
+COPY rolldown.config.ts ./
 COPY src src
-# What is compiled beforehand for this user is not compiled at each start, which takes half the time.
-RUN mkdir /compiled && chown 65532:65532 /compiled \
-    && NODE_COMPILE_CACHE=/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
-       /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/src/main.ts'); await import('/skylab/src/serve.ts')"
+# What is not bundled are the files of one page.
+RUN /image/usr/local/bin/node /bundler/node_modules/rolldown/bin/cli.mjs --config rolldown.config.ts \
+    && mkdir -p /skylab/node_modules && mv dist /skylab/ \
+    && mv node_modules/swagger-ui-dist /skylab/node_modules/ && rm -f /skylab/node_modules/swagger-ui-dist/*.map
+# What is compiled beforehand for this user, at this place, is not compiled at each start, which takes half the time.
+RUN mkdir /skylab/compiled && chown 65532:65532 /skylab/compiled \
+    && NODE_COMPILE_CACHE=/skylab/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
+       /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/dist/main.js'); await import('/skylab/dist/serve.js')"
 
 FROM scratch
 COPY --from=build /image /
-COPY --from=build /skylab/node_modules /skylab/node_modules
-COPY --from=build /compiled /skylab/compiled
-COPY package.json /skylab/
-COPY src /skylab/src
+COPY --from=build /skylab /skylab
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
 USER 65532:65532
 EXPOSE 8080
-ENTRYPOINT ["/usr/local/bin/node", "/skylab/src/main.ts"]
+ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.js"]
 CMD ["serve", "--config", "/etc/skylab/config/skylab.yaml"]

@@ -126,7 +126,7 @@ async function withReplica<T>(
     redis: { ...config.redis, keyPrefix: kind },
   }
   writeFileSync(configFile, stringify(changed, { version: '1.1' }), { mode: 0o600 })
-  const replica = await Replica.start({ name, stateDir, configFile })
+  const replica = await Replica.start({ name, program: stack.program, stateDir, configFile })
   try {
     await replica.ready()
     return await work(replica)

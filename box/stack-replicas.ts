@@ -1,5 +1,4 @@
 /** Replicas of the controller: real `skylab serve` processes, started again when they die, as a Deployment would. */
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { waitUntil } from './api-client.ts'
@@ -8,7 +7,7 @@ import { type StartedProcess, startProcess, stopProcess } from './process.ts'
 import { aborted } from './program.ts'
 import { logTail } from './server.ts'
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
+const source = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
 /** How long a Deployment's node waits before it starts a container again. */
 const restartDelayMs = 2000
@@ -28,8 +27,8 @@ export interface ReplicaOptions {
   readonly env?: Readonly<Record<string, string>> | undefined
   /** Whether one that ends is started again after 2 s. Default true. */
   readonly restart?: boolean | undefined
-  /** The root of the source whose program is run. Default: this checkout's. */
-  readonly root?: string | undefined
+  /** The file that is run, such as a bundle's. Default: this checkout's source. */
+  readonly program?: string | undefined
   /** Options of Node itself, before the program. */
   readonly nodeArgs?: readonly string[] | undefined
   /** Told of an unasked end and of the new start. */
@@ -98,12 +97,11 @@ export class Replica {
   }
 
   async #start(): Promise<void> {
-    const { stateDir, name, configFile, env, nodeArgs = [], root = checkout } = this.#options
+    const { stateDir, name, configFile, env, nodeArgs = [], program = source } = this.#options
     this.#process = await startProcess({
       name,
       command: process.execPath,
-      args: [...nodeArgs, join(root, 'src/main.ts'), 'serve', '--config', configFile],
-      cwd: root,
+      args: [...nodeArgs, program, 'serve', '--config', configFile],
       env: { ...env, SKYLAB_PORT: String(this.port), SKYLAB_REPLICA: name },
       stateDir,
     })

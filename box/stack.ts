@@ -1,5 +1,7 @@
 /** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundle } from './bundle.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
 import { type Balancer, startBalancer } from './haproxy.ts'
 import { labImage } from './image/lab.ts'
@@ -42,6 +44,8 @@ export interface Stack {
   readonly balancer: Balancer
   readonly replicas: readonly Replica[]
   readonly users: DemoUsers
+  /** The file that the replicas run. */
+  readonly program: string
   /** What the replicas were given. */
   readonly configFile: string
   /** Whether labs go to nodes of KWOK, which only pretend to run them. */
@@ -63,8 +67,9 @@ export async function setupStack(choice: ClusterChoice, progress: Progress, sign
 /** Starts a stack; resolves when every replica is ready. What `signal` or a failure breaks off ends with the run. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { stateDir, progress, signal } = options
-  const [redis, cluster] = await Promise.all([
+  const [redis, program, cluster] = await Promise.all([
     progress.part('Redis', () => startRedis({ stateDir, ...(signal && { signal }) })),
+    progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
@@ -77,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const users = { ...makeUsers(options.users), ...options.accounts }
   const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
-  const replicas = await startReplicas(configFile, options)
+  const replicas = await startReplicas(program, configFile, options)
   try {
     const balancer = await progress.part('replicas and balancer', () => startFront(replicas, options))
     const stop = async () => {
@@ -85,7 +90,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await Promise.all(replicas.map(replica => replica.stop()))
       await Promise.all([redis.stop(), cluster.stop()])
     }
-    return { url: balancer.url, redis, cluster, balancer, replicas, users, configFile, labsOnKwok, stop }
+    return { url: balancer.url, redis, cluster, balancer, replicas, users, program, configFile, labsOnKwok, stop }
   } catch (error) {
     // Or they would be started again and again while the run is being closed.
     await Promise.all(replicas.map(replica => replica.stop(0)))
@@ -109,10 +114,11 @@ export async function grantRights(cluster: Cluster, signal?: AbortSignal): Promi
 }
 
 function startReplicas(
+  program: string,
   configFile: string,
   { replicas, stateDir, nodeArgs, progress }: StackOptions,
 ): Promise<Replica[]> {
   const say = (words: string) => progress.say(words)
   const names = Array.from({ length: replicas }, (_, index) => `replica-${index + 1}`)
-  return Promise.all(names.map(name => Replica.start({ name, stateDir, configFile, nodeArgs, say })))
+  return Promise.all(names.map(name => Replica.start({ name, program, stateDir, configFile, nodeArgs, say })))
 }

@@ -1,8 +1,8 @@
 /** The cluster that integration tests run against, and the file by which they find it. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { compile } from '../test/integration/harness/compiled.ts'
 import { placeVariable, type TestPlace } from '../test/integration/harness/place.ts'
+import { buildProgram } from '../test/integration/harness/program.ts'
 import { type Cluster, type ClusterChoice, startCluster } from './cluster.ts'
 import type { Progress } from './progress.ts'
 import type { Tools } from './setup.ts'
@@ -49,7 +49,7 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
   const [images, controllerKubeconfig] = await Promise.all([
     provideImage({ ...options, cluster }),
     grantRights(cluster, options.signal),
-    compile(stateDir, options.signal),
+    buildProgram(stateDir, options.signal),
   ])
   const place: TestPlace = {
     kubeconfig: cluster.kubeconfig,

@@ -1,38 +1,40 @@
-/** The source that the replicas of a fleet run: the checkout's own, or a copy of it in which guards are missing. */
+/** The program that the replicas of a fleet run: the checkout's own, or one in whose source guards are missing. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { testPlace } from './place.ts'
+import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 /** A replica loads failpoints too, with whatever they import. */
 const loaded = ['package.json', 'src', 'test/integration/harness']
 
-const copies = new Map<string, string>()
+const programs = new Map<string, Promise<TestProgram>>()
 
 /**
- * The root of a source without the guards of these controls, separated by commas; of the checkout itself without any.
+ * The program without the guards of these controls, separated by commas; the checkout's own without any.
  * @throws where an edit does not fit the source any more
  */
-export function sourceWithout(controls: string): string {
+export async function programWithout(controls: string): Promise<TestProgram> {
   const names = [...new Set(controls.split(',').filter(name => name !== ''))]
   const edits = names.flatMap(name =>
     controlNamed(name)
       .edits.filter(edit => !isOfCluster(edit))
       .map(edit => ({ name, edit })),
   )
-  if (edits.length === 0) return checkout
+  if (edits.length === 0) return builtProgram(testPlace().stateDir)
   const key = names.join(',')
-  const known = copies.get(key)
+  const known = programs.get(key)
   if (known) return known
   const root = copy()
   for (const { name, edit } of edits) {
     const file = join(root, edit.file)
     writeFileSync(file, edited(readFileSync(file, 'utf8'), edit, name))
   }
-  copies.set(key, root)
-  return root
+  const program = programOf(root, join(root, 'program'))
+  programs.set(key, program)
+  return program
 }
 
 function copy(): string {

@@ -13,10 +13,11 @@ import { type ArmOptions, Armoury } from './armoury.ts'
 import type { Effect } from './arms.ts'
 import type { Terms } from './check/evidence.ts'
 import type { Credentials } from './client.ts'
-import { sourceWithout } from './controlled.ts'
+import { programWithout } from './controlled.ts'
 import { controlVariable } from './controls.ts'
 import type { Furniture } from './furniture.ts'
 import { testPlace } from './place.ts'
+import type { TestProgram } from './program.ts'
 import { startTestRedis } from './redis.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 import { makeWays, type Servers, type Ways } from './ways.ts'
@@ -87,8 +88,7 @@ export interface FleetParts {
   readonly ports: readonly number[]
   readonly ways: readonly Ways[]
   readonly users: readonly UserRecord[]
-  /** Of the source that the replicas run. */
-  readonly root: string
+  readonly program: TestProgram
 }
 
 export async function prepare(options: FleetOptions): Promise<FleetParts> {
@@ -97,7 +97,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   const stateDir = join(place.stateDir, 'fleets', name)
   mkdirSync(stateDir, { recursive: true })
   const armoury = new Armoury(join(stateDir, 'failpoints'))
-  const root = sourceWithout([process.env[controlVariable], options.control].join(','))
+  const program = await programWithout([process.env[controlVariable], options.control].join(','))
   const redis = await startTestRedis({ stateDir, ...options.redis })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
   const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
@@ -112,7 +112,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   }
   await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
   await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
-  return { name, stateDir, redis, armoury, options, config, ports, ways, users, root }
+  return { name, stateDir, redis, armoury, options, config, ports, ways, users, program }
 }
 
 export const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)

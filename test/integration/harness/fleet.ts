@@ -14,10 +14,10 @@ import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import type { Expectations, Terms } from './check/evidence.ts'
 import { Client } from './client.ts'
-import { compiledEnv, nodeArgs } from './compiled.ts'
 import { configFile, type FleetOptions, type FleetParts, prepare, termsOf } from './fleet-parts.ts'
 import { type Gauges, measure, type ProcessState, stateOf } from './gauges.ts'
 import { testPlace } from './place.ts'
+import type { TestProgram } from './program.ts'
 import { Recorder } from './recorder.ts'
 import type { UserRecord } from './users.ts'
 import type { Ways } from './ways.ts'
@@ -52,7 +52,7 @@ export class Fleet {
   /** What each replica took when the fleet had started, with its process. */
   readonly baseline = new Map<number, { readonly pid: number; readonly gauges: Gauges }>()
   readonly #options: FleetOptions
-  readonly #root: string
+  readonly #program: TestProgram
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
   readonly #ports: readonly number[]
@@ -72,7 +72,7 @@ export class Fleet {
     this.keyPrefix = config.redis!.keyPrefix!
     this.armoury = parts.armoury
     this.#options = options
-    this.#root = parts.root
+    this.#program = parts.program
     this.#tokens = new Map(users.map(user => [user.username, user]))
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
@@ -246,9 +246,8 @@ export class Fleet {
       port: this.#ports[index],
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
-      env: { ...compiledEnv(testPlace().stateDir), ...env, [folderVariable]: this.armoury.folder },
-      root: this.#root,
-      nodeArgs: nodeArgs(this.#root),
+      ...this.#program,
+      env: { ...this.#program.env, ...env, [folderVariable]: this.armoury.folder },
       restart,
     })
     this.#replicas[index] = replica
