@@ -21,8 +21,8 @@ export const programOptions = (root: string, beside: Readonly<Record<string, str
     input: { ...inputs, ...beside },
     platform: 'node' as const,
     // Where a package has both, its `main` may hide what it requires from who bundles it.
-  resolve: { mainFields: ['module', 'main'] },
-  // One class of this package is used; each of its thousand others sets its own properties, which counts as an effect.
+    resolve: { mainFields: ['module', 'main'] },
+    // One class of this package is used; each of its thousand others sets its own properties, which counts as an effect.
     treeshake: { moduleSideEffects: [{ test: /@kubernetes[/\\]client-node/, sideEffects: false }] },
     plugins: [besideModules(root)],
     output: { dir: 'dist', cleanDir: true },

@@ -11,8 +11,12 @@ import * as wave from './wave.ts'
 /** What makes replicas send a command; asserts that there is one effect. `lost` resolves when its reply is lost. */
 type Story = (fleet: Fleet, user: Client, lost: () => Promise<void>) => Promise<void>
 
+const leaseTtlMs = 3 * wave.ttlMs
+/** A connection has as long as it takes to come back where the machine is busy: a third of the lease is the most. */
+const patient = { engine: { leaseTtlMs }, redis: { commandTimeoutMs: leaseTtlMs / 3 } }
+
 /** For what is sent every now and then, as long as something is in progress. */
-const aWhile = () => new Promise(resolve => setTimeout(resolve, wave.ttlMs / 2))
+const aWhile = () => new Promise(resolve => setTimeout(resolve, leaseTtlMs / 2))
 
 /** One reply lost is made up for; two in a row, such as by a connection that is not back yet, are a 503. */
 async function whole(fleet: Fleet): Promise<void> {
@@ -167,7 +171,7 @@ async function loseReplies(fight: Fight, fleet: Fleet, stories: typeof others): 
 
 attack(
   'T11 reply lost after apply',
-  async fight => loseReplies(fight, await fight.fleet({ proxies: 'open' }), ofOperations),
+  async fight => loseReplies(fight, await fight.fleet({ proxies: 'open', config: patient }), ofOperations),
   {
     concurrent: true,
   },
@@ -180,7 +184,7 @@ async function loseOthers(fight: Fight): Promise<void> {
     allCommands.filter(command => !covered.has(command)),
     'commands without a story',
   ).toEqual([])
-  const fleet = await fight.fleet({ proxies: 'open', redis: { wrongClock: true } })
+  const fleet = await fight.fleet({ proxies: 'open', redis: { wrongClock: true }, config: patient })
   fleet.expects({ redisLoss: true, clocksStep: true })
   await loseReplies(fight, fleet, others)
 }
