@@ -25,18 +25,19 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     && echo 'hosts: files dns' > /image/etc/nsswitch.conf
 # Who puts the program together stays behind.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    name="rolldown@$(node -p "require('./package.json').devDependencies.rolldown")" \
+    name="esbuild@$(node -p "require('./package.json').devDependencies.esbuild")" \
     && npm install --prefix /bundler --no-save --ignore-scripts --no-progress --loglevel=error "$name"
-COPY rolldown.config.ts ./
+COPY box/bundle.ts box/
 COPY src src
 # What is not bundled are the files of one page.
-RUN /image/usr/local/bin/node /bundler/node_modules/rolldown/bin/cli.mjs --config rolldown.config.ts \
+RUN mv /bundler/node_modules/esbuild /bundler/node_modules/@esbuild node_modules/ \
+    && /image/usr/local/bin/node box/bundle.ts \
     && mkdir -p /skylab/node_modules && mv dist /skylab/ \
     && mv node_modules/swagger-ui-dist /skylab/node_modules/ && rm -f /skylab/node_modules/swagger-ui-dist/*.map
 # What is compiled beforehand for this user, at this place, is not compiled at each start, which takes half the time.
 RUN mkdir /skylab/compiled && chown 65532:65532 /skylab/compiled \
     && NODE_COMPILE_CACHE=/skylab/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
-       /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/dist/main.js'); await import('/skylab/dist/serve.js')"
+       /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/dist/main.mjs'); await import('/skylab/dist/serve.mjs')"
 
 FROM scratch
 COPY --from=build /image /
@@ -44,5 +45,5 @@ COPY --from=build /skylab /skylab
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
 USER 65532:65532
 EXPOSE 8080
-ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.js"]
+ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.mjs"]
 CMD ["serve", "--config", "/etc/skylab/config/skylab.yaml"]

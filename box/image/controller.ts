@@ -41,7 +41,7 @@ export async function controllerImage(progress: Progress, signal?: AbortSignal):
 async function sources(): Promise<(string | Buffer)[]> {
   const all = await readdir(join(checkout, 'src'), { recursive: true, withFileTypes: true })
   const files = all.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
-  const root = ['Dockerfile', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json', 'rolldown.config.ts']
+  const root = ['Dockerfile', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json', 'box/bundle.ts']
   const paths = [...root.map(name => join(checkout, name)), ...files.sort()]
   const contents = await Promise.all(paths.map(path => readFile(path)))
   return paths.flatMap((path, index) => [path.slice(checkout.length), contents[index]!])

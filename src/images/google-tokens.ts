@@ -20,7 +20,8 @@ export interface GoogleTokensOptions {
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform.read-only'
 /** Only where it is needed: loading it takes 70 ms and 24 MB. */
-const google = () => import('google-auth-library')
+/** Loaded by who needs it alone. A module of CommonJS is its default export, bundled or not. */
+const google = async () => (await import('google-auth-library')).default
 /** Where the library asks for tokens, whatever a key says. */
 const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 const maxTokenBytes = 1024 * 1024

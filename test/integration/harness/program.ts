@@ -1,7 +1,7 @@
 /** What the replicas of tests run: the program as the image has it, with what strikes it in the same process. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundle } from '../../../box/bundle.ts'
+import { borrowPackages, bundle } from '../../../box/bundle.ts'
 import { run } from '../../../box/command.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
@@ -18,8 +18,8 @@ export interface TestProgram {
 
 /** Of the program that was built in a folder. */
 const programIn = (dir: string): TestProgram => ({
-  program: join(dir, 'dist/main.js'),
-  nodeArgs: ['failpoints', 'heap'].flatMap(name => ['--import', join(dir, `dist/${name}.js`)]),
+  program: join(dir, 'dist/main.mjs'),
+  nodeArgs: ['failpoints', 'heap'].flatMap(name => ['--import', join(dir, `dist/${name}.mjs`)]),
   // What replicas are compiled to is kept for all of them: a run starts hundreds.
   env: { NODE_COMPILE_CACHE: join(dir, 'compiled') },
 })
@@ -32,7 +32,7 @@ export const builtProgram = (stateDir: string) => programIn(folderIn(stateDir))
 /** Builds the program of the checkout, and loads it once: Node keeps what it compiled when a process ends by itself. */
 export async function buildProgram(stateDir: string, signal: AbortSignal): Promise<void> {
   const { program, nodeArgs, env } = await programOf(checkout, folderIn(stateDir))
-  const urls = ['main.js', 'serve.js'].map(file => pathToFileURL(join(dirname(program), file)).href)
+  const urls = ['main.mjs', 'serve.mjs'].map(file => pathToFileURL(join(dirname(program), file)).href)
   const imports = urls.map(url => `import ${JSON.stringify(url)}`).join('\n')
   const args = [...nodeArgs, '--input-type=module', '--eval', imports]
   await run(process.execPath, args, { env: { ...process.env, ...env }, signal })
@@ -42,6 +42,7 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
   // The source's own: what strikes the program must be loaded with the very modules that it loads.
   const beside = { failpoints: `${harness}/failpoints.ts`, heap: `${harness}/heap.ts` }
+  borrowPackages(dir)
   await bundle({ dir, root, beside })
   return programIn(dir)
 }
