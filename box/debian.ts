@@ -14,6 +14,9 @@ export function debianProgram(name: string, program = name): DebianPart {
   return { name, isPresent: () => findProgram(program) !== null }
 }
 
+/** Its package, and its program. */
+export const browserName = 'chromium-headless-shell'
+
 /** A package that is known by a file it brings. */
 export function debianFile(name: string, file: string): DebianPart {
   return { name, isPresent: () => existsSync(file) }

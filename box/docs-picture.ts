@@ -1,9 +1,10 @@
 /** Takes the picture docs/api.png of a replica's page of the API, and sees that it asks nothing of any other host. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { stringify } from 'yaml'
 import { waitUntil } from './api-client.ts'
+import { launchBrowser } from './browser.ts'
 import { createProgress } from './progress.ts'
 import { openRun } from './run.ts'
 import { setup } from './setup.ts'
@@ -16,13 +17,13 @@ const limitMs = 60_000
 /** @throws when the page breaks its own policy, asks another host, or does not show all operations */
 export async function takePicture(file: string, signal: AbortSignal): Promise<void> {
   const progress = createProgress()
-  const tools = await setup(['browser'], progress, signal)
+  await setup(['browser'], progress, signal)
   const { stateDir, close } = await openRun(progress)
   try {
     await progress.part('picture of the API', async () => {
       const replica = await Replica.start({ stateDir, name: 'replica', configFile: configIn(stateDir), restart: false })
       await waitUntil(() => answers(replica.url), { what: 'the replica', limitMs, signal })
-      const browser = await chromium.launch({ executablePath: tools.program('chromium'), args: ['--no-sandbox'] })
+      const browser = await launchBrowser()
       await photograph(browser, replica.url, file).finally(() => browser.close())
     })
   } finally {

@@ -1,9 +1,10 @@
 /** Takes the picture docs/form.png of the lab form, as light and dark systems show it. */
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { configSchema } from '../src/config/schema.ts'
 import { offerTo } from '../src/form/offer.ts'
 import { renderForm } from '../src/form/render.ts'
 import { exampleCaller, exampleCatalogue, examplePrepulled } from '../src/form/testing.ts'
+import { launchBrowser } from './browser.ts'
 import { createProgress } from './progress.ts'
 import { setup } from './setup.ts'
 
@@ -12,9 +13,9 @@ const width = 560
 
 export async function takeFormPicture(file: string, signal: AbortSignal): Promise<void> {
   const progress = createProgress()
-  const tools = await setup(['browser'], progress, signal)
+  await setup(['browser'], progress, signal)
   await progress.part('picture of the form', async () => {
-    const browser = await chromium.launch({ executablePath: tools.program('chromium'), args: ['--no-sandbox'] })
+    const browser = await launchBrowser()
     await photograph(browser, file).finally(() => browser.close())
   })
 }

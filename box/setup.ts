@@ -1,5 +1,5 @@
 import { attempt, findProgram } from './command.ts'
-import { type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
+import { browserName, type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
 import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
 import type { Progress } from './progress.ts'
 import { fakeTime } from './redis.ts'
@@ -35,7 +35,7 @@ const debianParts: Record<Need, DebianPart[]> = {
   clocks: [debianFile('faketime', fakeTime)],
   curl: [debianProgram('curl')],
   browser: [
-    debianProgram('chromium'),
+    debianProgram(browserName),
     debianFile('fonts-dejavu-core', '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf'),
   ],
   balancer: [debianProgram('haproxy')],

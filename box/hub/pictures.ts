@@ -1,5 +1,6 @@
 /** Takes the picture docs/hub.png of the way from the login to a lab: login, form, progress, a cell that has run. */
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from '../browser.ts'
 import { username } from '../demo-lab.ts'
 import { createProgress } from '../progress.ts'
 import { setup } from '../setup.ts'
@@ -14,10 +15,10 @@ const limitMs = 120_000
 /** @param file the picture: four steps beside and below each other */
 export async function takeHubPicture(file: string, signal: AbortSignal): Promise<void> {
   const progress = createProgress()
-  const tools = await setup(['browser'], progress, signal)
+  await setup(['browser'], progress, signal)
   const options = { version: 6, replicas: 2, users: 3, progress, signal } as const
   await withPlatform(options, async platform => {
-    const browser = await chromium.launch({ executablePath: tools.program('chromium'), args: ['--no-sandbox'] })
+    const browser = await launchBrowser()
     const take = async () => arrange(browser, await walk(await browser.newPage({ viewport: size }), platform), file)
     await progress.part('picture of the Hub', take).finally(() => browser.close())
   })

@@ -21,7 +21,11 @@ async def test_two_tabs_see_the_same_as_it_comes(controller: FakeController, spa
         assert (await anext(events))["message"] == "lab creation initiated for ada"
         controller.current().emit("progress", "70")
         controller.current().emit("error", "the node is slow")
-        assert await anext(events) == {"progress": 70, "message": "the node is slow"}
+        assert await anext(events) == {
+            "progress": 70,
+            "message": "the node is slow",
+            "html_message": '<span class="text-break">the node is slow</span>',
+        }
     controller.finish(data="lab is running")
     await start
     whole = [(0, "lab creation initiated for ada"), (70, "the node is slow"), (100, "lab is running")]
@@ -50,6 +54,16 @@ async def test_a_new_operation_ends_the_log_of_the_last() -> None:
     await progress.finish(second, "not twice")
     assert [event["message"] for event in await _collect(progress)] == ["done"]
     assert first.complete
+
+
+async def test_what_pages_show_as_html_is_text() -> None:
+    progress = Progress()
+    log = await progress.begin()
+    await progress.finish(log, "pulled <img src=x onerror='x'> & \"y\"")
+    [event] = await _collect(progress)
+    assert event["message"] == "pulled <img src=x onerror='x'> & \"y\""
+    shown = "pulled &lt;img src=x onerror=&#x27;x&#x27;&gt; &amp; &quot;y&quot;"
+    assert event["html_message"] == f'<span class="text-break">{shown}</span>'
 
 
 async def _collect(progress: Progress) -> list[dict[str, object]]:

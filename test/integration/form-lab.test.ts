@@ -1,8 +1,8 @@
 /** From the form to the lab: what a user chooses in a browser is what their lab is made of. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { launchBrowser } from '../../box/browser.ts'
 import { FakeRegistry } from '../../src/images/testing/registry.ts'
-import { launchBrowser } from './harness/browser.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
 import { type Hub, startHub } from './harness/hub.ts'

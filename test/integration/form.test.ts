@@ -1,13 +1,14 @@
 /** The lab form in a browser: everybody can use it, with and without scripts, and `create` takes what it posts. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launchBrowser } from '../../box/browser.ts'
 import { api, jsonBody, scriptedImages } from '../../src/api/testing.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { CreateRequest, Identity, LabOptions } from '../../src/domain.ts'
 import { exampleCaller, exampleCatalogue, exampleImage, examplePrepulled, weeklies } from '../../src/form/testing.ts'
 import { requestedImage } from '../../src/images/reference.ts'
 import type { Catalogue } from '../../src/images/types.ts'
-import { axeOn, launchBrowser } from './harness/browser.ts'
+import { axeOn } from './harness/browser.ts'
 import { type Hub, type HubPage, startHub } from './harness/hub.ts'
 
 let browser: Browser

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from html import escape
 from typing import Any
 
 from .answers import printable
@@ -13,6 +14,11 @@ MOST_EVENTS = 200
 #: Events that the Hub's database is given: they are read there by nobody but a Hub that starts.
 MOST_STORED = 50
 MOST_CHARACTERS = 1000
+
+
+def breakable(message: str) -> str:
+    """As HTML in which lines break anywhere: a reference of an image has no spaces, and is wider than the Hub's page."""
+    return f'<span class="text-break">{escape(message)}</span>'
 
 
 class Log:
@@ -44,7 +50,7 @@ class Log:
         return True
 
     def add(self, message: str) -> None:
-        """Adds an event with the progress that was last reported. Pages escape its text."""
+        """Adds an event with the progress that was last reported."""
         self.events.append({"progress": self.progress, "message": printable(message)[:MOST_CHARACTERS]})
         if len(self.events) > MOST_EVENTS:
             del self.events[0]
@@ -99,7 +105,7 @@ class Progress:
                     await self._changed.wait()
                 events, at, complete = log.since(at), log.count, log.complete
             for event in events:
-                yield event
+                yield {**event, "html_message": breakable(event["message"])}
             if complete:
                 return
 
@@ -115,7 +121,7 @@ class Progress:
             self._log = None
             return
         self._log = log = Log()
-        log.events = [each for each in events if isinstance(each, dict)]
+        log.events = [each for each in events if isinstance(as_dict(each).get("message"), str)]
         progress = state.get("progress")
         log.progress = progress if isinstance(progress, int) else 0
         # Whoever was at it died with the Hub: nothing will be added.

@@ -1,4 +1,6 @@
 /** Replicas that have no room left: what is past its deadline is ended all the same, and nobody overtakes for long. */
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
@@ -133,11 +135,10 @@ attack(
 )
 
 /** Users in the order in which Redis itself saw them accepted and first claimed. */
-async function watchOrder({ world }: Fleet) {
-  const monitor = await world.redis.monitor()
+async function watchOrder({ redis, world }: Fleet) {
   const [accepted, claimed] = [new Set<string>(), new Set<string>()]
   const prefix = world.keys.record('')
-  monitor.on('monitor', (_: string, [command, key, field, value]: string[]) => {
+  const close = await monitor(redis.url, ([command, key, field, value]) => {
     if (!key?.startsWith(prefix)) return
     const user = key.slice(prefix.length)
     if (command?.toUpperCase() === 'HINCRBY' && field === 'claims') claimed.add(user)
@@ -150,6 +151,23 @@ async function watchOrder({ world }: Fleet) {
     get claimed() {
       return [...claimed]
     },
-    close: () => monitor.disconnect(),
+    close,
   }
+}
+
+/**
+ * Tells of every command that Redis carries out from now on; gives what ends that. The client has this too, and takes
+ * what comes in one piece with the OK for answers to nothing.
+ */
+async function monitor(url: string, tell: (command: readonly string[]) => void): Promise<() => void> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) }, () => socket.write('MONITOR\r\n'))
+  const began = Promise.withResolvers<void>()
+  socket.once('error', began.reject)
+  createInterface({ input: socket }).on('line', line => {
+    if (line === '+OK') began.resolve()
+    else tell([...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word!))
+  })
+  await began.promise
+  return () => socket.destroy()
 }

@@ -1,16 +1,8 @@
-/** Debian's Chromium for tests of what people see, and a judge of whether everybody can use it. */
+/** A judge of whether everybody can use a page. */
 import { createRequire } from 'node:module'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { findProgram } from '../../../box/command.ts'
+import type { Page } from 'playwright-core'
 
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-
-/** @throws where it is not installed: a test of it is never left out */
-export function launchBrowser(): Promise<Browser> {
-  const executablePath = findProgram('chromium')
-  if (executablePath === null) throw new Error('there is no chromium: npm test installs it, as root')
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
-}
 
 interface AxeResults {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
