@@ -8,6 +8,14 @@ import { eventually } from './harness/world.ts'
 
 const kubectl = (args: string[]) => run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args])
 
+/** Prints what Python would compile at each start of a lab, by what its file of bytecode says. */
+const compiledEachTime = `
+import sys, jupyterlab.labapp
+for cached in [getattr(module, '__cached__', None) for module in sys.modules.values()]:
+    if cached is not None and open(cached, 'rb').read(8)[4] != 1:
+        print(cached)
+`
+
 test('a lab answers when it is said to, and one that was shut down from within removes itself', async context => {
   const fleet = await startFleet(context, { replicas: 2 })
   const user = fleet.user()
@@ -20,6 +28,7 @@ test('a lab answers when it is said to, and one that was shut down from within r
   const { body } = await user.userStatus()
   expect(await askLab(kubectl, body.internal_url!)).toBe(200)
   const inside = ['exec', '-n', fleet.namespace(user.username), `nb-${user.username}`, '--']
+  expect(await kubectl([...inside, 'python3', '-c', compiledEachTime])).toBe('')
   const whoami = await kubectl([...inside, 'id', '-u'])
   expect(whoami.trim()).toBe(String(body.uid))
   // The container takes with it whoever asked for its end.

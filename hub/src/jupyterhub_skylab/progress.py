@@ -17,7 +17,7 @@ MOST_CHARACTERS = 1000
 
 
 def breakable(message: str) -> str:
-    """As HTML in which lines break anywhere: a reference of an image has no spaces, and is wider than the Hub's page."""
+    """As HTML in which lines break anywhere: a reference of an image has no spaces, and is wider than the page."""
     return f'<span class="text-break">{escape(message)}</span>'
 
 
