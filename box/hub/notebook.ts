@@ -9,16 +9,21 @@ const outputMs = 3000
 export async function runCell(page: Page, code: string): Promise<string> {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: limitMs })
   const cell = page.locator('.jp-Notebook .cm-content').first()
-  await cell.click({ timeout: limitMs })
-  await page.keyboard.type(code)
+  await cell.waitFor({ timeout: limitMs })
   const output = page.locator('.jp-OutputArea-output').first()
-  // JupyterLab forgets what is run while its kernel connects, which it does not show: so it is run until it has run.
+  // JupyterLab forgets what is written while it still loads the notebook, and what is run while its kernel connects. It
+  // shows neither: so it is written until it stands there, and run until it has run.
   const run = async () => {
+    if ((await cell.textContent()) !== code) await cell.fill(code)
     await cell.click()
     await page.keyboard.press('Control+Enter')
     await output.waitFor({ timeout: outputMs })
     return true
   }
-  await waitUntil(run, { what: 'the output of a cell', limitMs })
+  await waitUntil(run, { what: 'the output of a cell', limitMs }).catch(async error => {
+    throw new Error(`${error.message}; the page says: ${await page.locator('.jp-LabShell').textContent()}`, {
+      cause: error,
+    })
+  })
   return (await output.textContent()) ?? ''
 }
