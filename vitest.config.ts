@@ -50,6 +50,7 @@ export default defineConfig({
           include: ['test/integration/faults/**/*.test.ts'],
           exclude: ['**/*.node.test.ts'],
           fileParallelism: false,
+          isolate: false,
           ...patient,
         },
       },
