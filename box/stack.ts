@@ -1,7 +1,7 @@
 /** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { borrowPackages, bundle } from './bundle.ts'
+import { bundle } from './bundle.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
 import { type Balancer, startBalancer } from './haproxy.ts'
 import { labImage } from './image/lab.ts'
@@ -69,7 +69,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { stateDir, progress, signal } = options
   const [redis, program, cluster] = await Promise.all([
     progress.part('Redis', () => startRedis({ stateDir, ...(signal && { signal }) })),
-    progress.part('program', () => runnable(join(stateDir, 'program'))),
+    progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
@@ -96,11 +96,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await Promise.all(replicas.map(replica => replica.stop(0)))
     throw error
   }
-}
-
-function runnable(dir: string): Promise<string> {
-  borrowPackages(dir)
-  return bundle({ dir })
 }
 
 async function startFront(replicas: readonly Replica[], { stateDir, tools, signal }: StackOptions): Promise<Balancer> {

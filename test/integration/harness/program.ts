@@ -1,7 +1,7 @@
 /** What the replicas of tests run: the program as the image has it, with what strikes it in the same process. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { borrowPackages, bundle } from '../../../box/bundle.ts'
+import { bundle } from '../../../box/bundle.ts'
 import { run } from '../../../box/command.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
@@ -42,7 +42,6 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
   // The source's own: what strikes the program must be loaded with the very modules that it loads.
   const beside = { failpoints: `${harness}/failpoints.ts`, heap: `${harness}/heap.ts` }
-  borrowPackages(dir)
   await bundle({ dir, root, beside })
   return programIn(dir)
 }
