@@ -26,6 +26,8 @@ const deletions = ['pod.before-act', 'pod.after-act', 'pod-gone.after-commit', '
 const wakeWithinMs = 4000
 /** Within which open streams are told. */
 const toldMs = 2000
+/** Until a namespace is removed: the cluster may still be at the hundreds that another attack left it. */
+const removedMs = 120_000
 
 /** In the middle of an operation, with its events as they come. */
 interface Held {
@@ -82,7 +84,7 @@ async function settle(fight: Fight, fleet: Fleet, held: readonly Held[], lostAtM
     }
     if (atMs - lostAtMs > toldMs) fight.violation(`${point}: its stream was told after ${atMs - lostAtMs} ms`)
     fight.took(atMs - lostAtMs)
-    if (i < creations.length && !stands) await eventually(`${point}: gone`, () => isGone(fleet, user), 40_000)
+    if (i < creations.length && !stands) await eventually(`${point}: gone`, () => isGone(fleet, user), removedMs)
   }
 }
 
@@ -142,6 +144,7 @@ async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
 }
 
 if (isWhole) {
-  attack('T7 FLUSHALL under traffic', fight => loseUnderTraffic(fight, flushAll))
-  attack('T7 restarted empty under traffic', fight => loseUnderTraffic(fight, restartEmpty))
+  const limitMs = 120_000 + removedMs
+  attack('T7 FLUSHALL under traffic', fight => loseUnderTraffic(fight, flushAll), { limitMs })
+  attack('T7 restarted empty under traffic', fight => loseUnderTraffic(fight, restartEmpty), { limitMs })
 }
