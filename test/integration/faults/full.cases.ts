@@ -70,10 +70,7 @@ async function inheritWithoutRoom(fight: Fight): Promise<void> {
   for (const user of [busy, orphaned]) expect((await user.follow()).outcome).toBe('complete')
 }
 
-// Beside others only where there are few.
-const concurrent = !isWhole
-
-attack('an orphan whose heirs are full', inheritWithoutRoom, { concurrent })
+attack('an orphan whose heirs are full', inheritWithoutRoom, { concurrent: true })
 
 if (isWhole) attack('deadline when all replicas are full', passDeadline)
 
@@ -134,7 +131,7 @@ attack(
       240_000,
     )
   },
-  { limitMs: 540_000, concurrent },
+  { limitMs: 540_000 },
 )
 
 /** Users in the order in which Redis itself saw them accepted and first claimed. */

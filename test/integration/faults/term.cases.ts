@@ -93,4 +93,4 @@ async function terminate(fight: Fight): Promise<void> {
   await Promise.all([wave.expectNothingLeft(fleet, users), expectContinued()])
 }
 
-attack('T20 SIGTERM at every kind of step', terminate, { concurrent: true })
+attack('T20 SIGTERM at every kind of step', terminate)
