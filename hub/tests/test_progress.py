@@ -87,7 +87,7 @@ async def test_the_state_outlives_the_hub(make_spawner: MakeSpawner) -> None:
     assert again.get_state() == {"events": [], "progress": 0, "complete": False}
 
 
-@pytest.mark.parametrize("state", [{}, {"events": 7}, {"events": []}, {"pid": 7}])
+@pytest.mark.parametrize("state", [{}, {"events": 7}, {"events": []}, {"events": [{"progress": 3}, 7]}, {"pid": 7}])
 async def test_a_state_of_another_spawner_is_none(spawner: RESTSpawner, state: dict[str, object]) -> None:
     spawner.load_state(state)
     assert await messages(spawner) == []
