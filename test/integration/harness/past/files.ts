@@ -1,0 +1,107 @@
+/** A recorded past: the folder that holds one installation as a release left it. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse, stringify } from 'yaml'
+import type { ConfigInput } from '../../../../box/stack-config.ts'
+import type { KubeObject } from '../../../../src/domain.ts'
+import { formatTokens, type StaticTokens } from '../../../../src/identity/tokens.ts'
+import type { UserRecord } from '../users.ts'
+import type { Times } from './times.ts'
+
+/** One key of Redis, readable. Scores are texts, since numbers of JSON may be written otherwise. */
+export type RedisEntry = {
+  /** Null: for ever. */
+  readonly ttlMs: number | null
+} & (
+  | { readonly type: 'string'; readonly value: string }
+  | { readonly type: 'hash'; readonly value: Readonly<Record<string, string>> }
+  | { readonly type: 'zset'; readonly value: Readonly<Record<string, string>> }
+  | { readonly type: 'set'; readonly value: readonly string[] }
+  | { readonly type: 'stream'; readonly value: readonly StreamEntry[] }
+)
+
+export type StreamEntry = readonly [id: string, fields: Readonly<Record<string, string>>]
+
+/** What a user asked for, and what was answered about the lab at the end. */
+export interface RecordedUser {
+  readonly request: {
+    readonly options: Readonly<Record<string, unknown>>
+    readonly env: Readonly<Record<string, string>>
+    /** Of the header `Idempotency-Key`. */
+    readonly key?: string
+  }
+  /** To `GET …/labs/USER`; null where nobody could be asked any more. */
+  readonly answer: { readonly status: number; readonly body: unknown } | null
+}
+
+export interface About {
+  readonly name: string
+  /** By Redis' clock. */
+  readonly recordedAtMs: number
+  /** Which values of Redis are times. */
+  readonly times: Times
+  readonly users: Readonly<Record<string, RecordedUser>>
+}
+
+export interface Past {
+  readonly about: About
+  /** By key. */
+  readonly redis: Readonly<Record<string, RedisEntry>>
+  readonly cluster: readonly KubeObject[]
+  /** As an operator wrote it, without addresses. */
+  readonly config: ConfigInput
+  readonly tokens: readonly UserRecord[]
+  /** Made for this fixture. */
+  readonly sealingKey: string
+}
+
+const folder = fileURLToPath(new URL('../../past', import.meta.url))
+
+const files = {
+  about: 'about.json',
+  redis: 'redis.json',
+  cluster: 'cluster.json',
+  config: 'config.yaml',
+  tokens: 'tokens.yaml',
+  sealingKey: 'sealing.key',
+} as const
+
+/** The names of all that were recorded. */
+export const pasts = (): readonly string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : []))
+
+export const isRecorded = (name: string): boolean => existsSync(join(folder, name))
+
+/** The files of a past, by name. */
+export function textsOf(past: Past): Readonly<Record<string, string>> {
+  const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`
+  const yaml = (value: unknown) => stringify(value, { version: '1.1' })
+  return {
+    [files.about]: json(past.about),
+    [files.redis]: json(past.redis),
+    [files.cluster]: json(past.cluster),
+    [files.config]: yaml(past.config),
+    [files.tokens]: formatTokens({ tokens: [...past.tokens] }),
+    [files.sealingKey]: past.sealingKey,
+  }
+}
+
+export function writePast(past: Past): void {
+  const own = join(folder, past.about.name)
+  mkdirSync(own, { recursive: true })
+  for (const [file, text] of Object.entries(textsOf(past))) writeFileSync(join(own, file), text)
+}
+
+export function readPast(name: string): Past {
+  const text = (file: string) => readFileSync(join(folder, name, file), 'utf8')
+  const { tokens } = parse(text(files.tokens), { version: '1.1' }) as StaticTokens
+  return {
+    about: JSON.parse(text(files.about)),
+    redis: JSON.parse(text(files.redis)),
+    cluster: JSON.parse(text(files.cluster)),
+    config: parse(text(files.config), { version: '1.1' }),
+    tokens,
+    sealingKey: text(files.sealingKey),
+  }
+}
