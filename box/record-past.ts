@@ -1,4 +1,4 @@
-// Records what this commit leaves behind, for later ones to take over:  npm run record-past -- --help
+// Records the state that this commit leaves, for later commits to take over:  npm run record-past -- --help
 import { fileURLToPath } from 'node:url'
 import { runCommand, UsageError } from './program.ts'
 import { createProgress } from './progress.ts'

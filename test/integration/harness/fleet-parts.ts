@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { freePort } from '../../../box/ports.ts'
 import type { Redis, RedisOptions } from '../../../box/redis.ts'
-import { type ConfigInput, stackConfig } from '../../../box/stack-config.ts'
+import { type ConfigInput, makeSealingKey, stackConfig } from '../../../box/stack-config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
 import { type ArmOptions, Armoury } from './armoury.ts'
@@ -62,6 +62,17 @@ export interface FleetOptions {
    * Default: after none.
    */
   readonly readBack?: number
+  /** State that exists before the first replica starts. Default: none, and plain users. */
+  readonly inherits?: Inheritance
+}
+
+/** The state of an earlier installation. */
+export interface Inheritance {
+  readonly users: readonly UserRecord[]
+  /** Text of the file. */
+  readonly sealingKey: string
+  /** Fills the fleet's Redis, and the cluster. */
+  readonly load: (redis: Redis) => Promise<unknown>
 }
 
 /** What was promised by a configuration. */
@@ -103,15 +114,17 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
   const config = configFor(name, options, servers)
   const ways: Ways[] = []
-  const users = usersFor(options)
+  const { inherits } = options
+  const users = inherits?.users ?? usersFor(options)
   const mode = 0o600
   for (const index of ports.keys()) {
     if (options.proxies) ways.push(await makeWays(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
     const own = configFor(name, options, ways[index]?.servers ?? servers)
     await writeFile(configFile(stateDir, index), stringify(own, { version: '1.1' }), { mode })
   }
-  await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: users }), { mode })
-  await writeFile(join(stateDir, 'sealing.key'), `${randomBytes(32).toString('base64')}\n`, { mode })
+  await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: [...users] }), { mode })
+  await writeFile(join(stateDir, 'sealing.key'), inherits?.sealingKey ?? makeSealingKey(), { mode })
+  await inherits?.load(redis)
   return { name, stateDir, redis, armoury, options, config, ports, ways, users, program }
 }
 

@@ -23,7 +23,7 @@ export type RedisEntry = {
 
 export type StreamEntry = readonly [id: string, fields: Readonly<Record<string, string>>]
 
-/** What a user asked for, and what was answered about the lab at the end. */
+/** A user's request, and the last answer about the lab. */
 export interface RecordedUser {
   readonly request: {
     readonly options: Readonly<Record<string, unknown>>
@@ -31,7 +31,7 @@ export interface RecordedUser {
     /** Of the header `Idempotency-Key`. */
     readonly key?: string
   }
-  /** To `GET …/labs/USER`; null where nobody could be asked any more. */
+  /** To `GET …/labs/USER`; null for the last user, since no replica runs after that request. */
   readonly answer: { readonly status: number; readonly body: unknown } | null
 }
 
@@ -49,10 +49,10 @@ export interface Past {
   /** By key. */
   readonly redis: Readonly<Record<string, RedisEntry>>
   readonly cluster: readonly KubeObject[]
-  /** As an operator wrote it, without addresses. */
+  /** An operator's file, without addresses. */
   readonly config: ConfigInput
   readonly tokens: readonly UserRecord[]
-  /** Made for this fixture. */
+  /** Text of the file. The key was made for the recording. */
   readonly sealingKey: string
 }
 

@@ -1,4 +1,4 @@
-/** Records a past: a fleet of this commit is brought into every state that a release can leave, and stopped there. */
+/** Records a past: brings a fleet of this commit into every state that a release can leave, and stops it there. */
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { type Past, type RecordedUser, textsOf } from './files.ts'
 import { snapshotCluster, snapshotRedis } from './snapshot.ts'
 import { timesOfToday, unknownTimes } from './times.ts'
 
-/** What an operator chose. The short times are for who loads it: what is found in Redis is held for the sum of two. */
+/** An operator's choices. TTL and request time-out are short, since a fleet holds recorded operations for both together. */
 const config: ConfigInput = {
   engine: { leaseTtlMs: 3000, scanIntervalMs: 300 },
   kubernetes: { requestTimeoutSeconds: 3 },
@@ -48,7 +48,7 @@ const secretive: RecordedUser['request'] = {
 }
 const plain: RecordedUser['request'] = { options: defaultOptions, env: {} }
 
-/** Users are named after what the end of the recording finds them in; one has a name that is no DNS label. */
+/** Users are named after their state at the end. One name is no DNS label. */
 const requests: Readonly<Record<string, RecordedUser['request']>> = {
   running: plain,
   'Ada.Lovelace': { ...secretive, key: 'asked-once' },
@@ -62,7 +62,7 @@ const requests: Readonly<Record<string, RecordedUser['request']>> = {
   waiting: plain,
 }
 
-/** The last two have had no lab. */
+/** The newcomer has had no lab. */
 const people: Readonly<Record<string, Overrides>> = {
   ...Object.fromEntries(Object.keys(requests).map(name => [name, {}])),
   'Ada.Lovelace': { quota: { cpu: 8, memory: 32 } },
@@ -117,7 +117,7 @@ async function endedOperations(fleet: Fleet): Promise<void> {
   await follow(fleet.as('gone'), 'complete')
 }
 
-/** Creations at three steps, a deletion in its middle. Those that act are held there; who waits for a node finds none. */
+/** Creations at three steps, and a deletion in its middle. Acts are held by failpoints; no node takes the last pods. */
 async function operationsInProgress(fleet: Fleet): Promise<void> {
   const held = (point: string, user: string) => fleet.arm(point, 'hold', { user })
   const deletion = held('lab.delete.namespace.before-act', 'leaving')
@@ -149,7 +149,7 @@ async function awaitsStart({ world }: Fleet, user: string): Promise<void> {
   })
 }
 
-/** Of everyone but the one who asks last. */
+/** Of all users but `waiting`. */
 async function answersOf(fleet: Fleet): Promise<Readonly<Record<string, RecordedUser['answer']>>> {
   const users = Object.keys(requests).filter(user => user !== 'waiting')
   const answers = await Promise.all(
@@ -166,7 +166,7 @@ const usersOf = (answers: Awaited<ReturnType<typeof answersOf>>): Past['about'][
     Object.entries(requests).map(([user, request]) => [user, { request, answer: answers[user] ?? null }]),
   )
 
-/** The last replica stops in the moment in which it has accepted one more creation, so that nobody claims that. */
+/** Stops the last replica when it has accepted one more creation, so that no replica claims that. */
 async function stopAll(fleet: Fleet): Promise<Awaited<ReturnType<typeof snapshotRedis>>> {
   const [last, other] = [0, 1]
   const accepted = fleet.arm('lab.create.accepted', 'stop', { user: 'waiting', replica: 'replica-1' })
@@ -183,7 +183,7 @@ async function stopAll(fleet: Fleet): Promise<Awaited<ReturnType<typeof snapshot
   return snapshot
 }
 
-/** What the replicas were given, without the addresses and the log level that a fleet adds. */
+/** The replicas' files, without the addresses and the log level that a fleet adds. */
 async function filesOf({ stateDir }: Fleet): Promise<Pick<Past, 'config' | 'tokens' | 'sealingKey'>> {
   const text = (file: string) => readFile(join(stateDir, file), 'utf8')
   const { api: _, logLevel: __, ...config } = parse(await text('replica-1.yaml'), { version: '1.1' }) as ConfigInput
@@ -193,7 +193,7 @@ async function filesOf({ stateDir }: Fleet): Promise<Pick<Past, 'config' | 'toke
   return { config: { ...config, redis, kubernetes }, tokens, sealingKey: await text('sealing.key') }
 }
 
-/** @throws where a time is in no table, or something of this machine is in it */
+/** @throws where a time is in no table, or a file has words of this machine */
 function assertPortable(past: Past): void {
   const { redis, about } = past
   const unknown = unknownTimes(redis, about.times, about.recordedAtMs)

@@ -52,7 +52,7 @@ const kinds = [
   ['v1', 'Pod'],
 ] as const
 
-/** What of `metadata` says nothing about a lab. */
+/** Fields of `metadata` that say nothing about a lab. */
 const bookkeeping = new Set(['managedFields', 'resourceVersion', 'generation'])
 
 /** All objects of an installation in the order in which they can be made again. */

@@ -1,4 +1,4 @@
-/** What differs between a past and the load of it: times, all by one number, and UIDs, all by one table. Pure. */
+/** A load moves all times of a past by one number, and exchanges all UIDs by one table. Pure. */
 import type { RedisEntry } from './files.ts'
 
 /** Which values of Redis are times in ms, by kind of key. Everything else stays as it is, ops too. */
@@ -9,7 +9,7 @@ export interface Times {
   readonly scores: readonly string[]
 }
 
-/** Those of this commit. A past has its own table, so that it loads whatever becomes of this one. */
+/** The times of this commit. Each past keeps its own copy, so later changes of this table do not concern it. */
 export const timesOfToday: Times = {
   fields: { lab: ['acceptedAt', 'deadline', 'failedAt'], catalogue: ['triedAt', 'readAt'] },
   scores: ['deadlines', 'owned'],
@@ -22,7 +22,7 @@ export const kindOf = (key: string): string => /^\{.*?\}:([^:]+)/.exec(key)?.[1]
 
 const isTimeField = (times: Times, key: string, field: string) => (times.fields[kindOf(key)] ?? []).includes(field)
 
-/** A key with its times moved. How long it has to live is counted from the moment of the recording, and stays. */
+/** A key with its times moved. Its TTL counts from the moment of the recording, and stays. */
 export function moveEntry(key: string, entry: RedisEntry, times: Times, byMs: number): RedisEntry {
   const moved = (value: Readonly<Record<string, string>>, isTime: (name: string) => boolean) =>
     Object.fromEntries(
@@ -49,7 +49,7 @@ export function moveTimes<T>(part: T, byMs: number): T {
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** Anything with its UIDs exchanged, wherever they stand. What the table lacks, such as a nonce, stays. */
+/** A value with its UIDs exchanged, at any place in it. UUIDs that the table lacks, such as nonces, stay. */
 export function exchangeUids<T>(value: T, table: ReadonlyMap<string, string>): T {
   return JSON.parse(JSON.stringify(value).replaceAll(uuid, uid => table.get(uid) ?? uid))
 }
