@@ -19,7 +19,8 @@ export interface LoadOptions {
 /** New UIDs by recorded ones. */
 export type UidTable = ReadonlyMap<string, string>
 
-const removalLimitMs = 60_000
+/** Below the limit of a test, so that a failure says why. */
+const removalLimitMs = 40_000
 /** A new namespace refuses pods until it has its ServiceAccount. */
 const refusalLimitMs = 10_000
 const pollMs = 50
@@ -28,7 +29,7 @@ export async function loadPast(past: Past, { redisUrl, withoutRedis = false }: L
   const kube = new AdminKube(testPlace().kubeconfig)
   const redis = new Redis(redisUrl).on('error', () => {})
   try {
-    await awaitEmpty(past, redisUrl)
+    await makeWay(past, redisUrl)
     const table = new Map<string, string>()
     const make = async (objects: readonly KubeObject[]) => {
       await Promise.all(
@@ -51,12 +52,13 @@ export async function loadPast(past: Past, { redisUrl, withoutRedis = false }: L
   }
 }
 
-/** An earlier load may still be on its way out. */
-async function awaitEmpty({ config }: Past, redisUrl: string): Promise<void> {
+/** Removes an earlier load of this past, which a test that failed may have left. */
+async function makeWay({ config }: Past, redisUrl: string): Promise<void> {
   const { installation = '', lab = {}, redis = {} } = config
   const { namespacePrefix = '' } = lab
   const world = new World({ installation, namespacePrefix, keyPrefix: redis.keyPrefix ?? '', redis: { url: redisUrl } })
   try {
+    await world.removeAll()
     await world.emptied(removalLimitMs)
   } finally {
     world.close()
