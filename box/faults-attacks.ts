@@ -6,7 +6,7 @@ import { resultsVariable, seedVariable } from '../test/integration/harness/resul
 import type { FaultsOptions } from './faults-options.ts'
 import { formatTable, makeRows, parseResults, type Row } from './faults-table.ts'
 import { onCluster, onRealNode, type RunContext } from './test-runs.ts'
-import { type Project, reportVitest, type VitestReport } from './test-suites.ts'
+import { attackProjects, type Project, reportVitest, type VitestReport } from './test-suites.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 const attacks = 'test/integration/faults'
@@ -36,11 +36,11 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
       broken.push({ test: name, red: (error as Error).message })
     }
   }
-  await suite('attacks on a cluster', () => runProject(context, true, 'faults', options.filters))
+  await suite('attacks on a cluster', () => runProjects(context, true, attackProjects, options.filters))
   const files = options.realNode ? filesOnRealNode(options.filters) : []
   if (files.length > 0) {
     await suite('attacks on a real node', () =>
-      onRealNode(context, () => runProject(context, false, 'node-alone', files)))
+      onRealNode(context, () => runProjects(context, false, ['node-alone'], files)))
   }
   const rows = [...makeRows(parseResults(readFileSync(results, 'utf8')), reports), ...broken]
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
@@ -54,17 +54,27 @@ function filesOnRealNode(filters: readonly string[]): string[] {
     .filter(path => filters.length === 0 || filters.some(filter => path.includes(filter)))
 }
 
-function runProject(context: FaultsContext, labsOnKwok: boolean, project: Project, files: readonly string[]) {
+/** Runs projects of vitest on a cluster of their own, one after another. */
+function runProjects(
+  context: FaultsContext,
+  labsOnKwok: boolean,
+  projects: readonly Project[],
+  files: readonly string[],
+): Promise<VitestReport> {
   const { options, signal, results } = context
   return onCluster(context, labsOnKwok, async ({ folder, env }) => {
-    const { report } = await reportVitest({
-      project,
-      args: [...(options.pattern === undefined ? [] : ['-t', options.pattern]), ...files],
-      env: { ...env, ...environment(options, results, true) },
-      folder,
-      signal,
-    })
-    return report
+    const testResults: VitestReport['testResults'][number][] = []
+    for (const project of projects) {
+      const { report } = await reportVitest({
+        project,
+        args: [...(options.pattern === undefined ? [] : ['-t', options.pattern]), ...files],
+        env: { ...env, ...environment(options, results, true) },
+        folder,
+        signal,
+      })
+      testResults.push(...report.testResults)
+    }
+    return { testResults }
   })
 }
 

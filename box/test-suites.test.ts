@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { countReport, formatCounts, labAnswered, noTests, sum } from './test-suites.ts'
+import config from '../vitest.config.ts'
+import { attackProjects, countReport, formatCounts, labAnswered, noTests, sum } from './test-suites.ts'
 
 const file = (status: string, ...tests: string[]) => ({
   status,
@@ -32,4 +33,11 @@ test('the demo is right when JupyterLab itself answered', () => {
   expect(labAnswered(line({ status: 'failed', http: 200 }))).toBe(false)
   expect(labAnswered(line(null))).toBe(false)
   expect(labAnswered('')).toBe(false)
+})
+
+test('what leaves hundreds of namespaces runs after all other attacks on its cluster', () => {
+  expect(attackProjects.at(-1)).toBe('crowd')
+  const projects = (config.test?.projects ?? []) as { test: { name: string; include: string[]; exclude?: string[] } }[]
+  const of = (name: string) => projects.find(({ test }) => test.name === name)!.test
+  expect(of('faults').exclude).toEqual(expect.arrayContaining(of('crowd').include))
 })

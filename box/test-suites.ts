@@ -76,7 +76,10 @@ export async function lint(signal: AbortSignal): Promise<Counts> {
 }
 
 /** Of vitest.config.ts. */
-export type Project = 'unit' | 'integration' | 'faults' | 'node' | 'node-alone'
+export type Project = 'unit' | 'integration' | 'faults' | 'crowd' | 'node' | 'node-alone'
+
+/** Attacks on a cluster of pretended nodes, in this order: what the last one leaves goes with the cluster. */
+export const attackProjects = ['faults', 'crowd'] as const satisfies readonly Project[]
 
 export interface VitestOptions {
   readonly project: Project

@@ -9,6 +9,7 @@ import { parseTestOptions, type TestOptions, usage } from './test-options.ts'
 import { checkPythonTypes, lintPython, type PythonSuite, runPytest, setupPython } from './test-python.ts'
 import { onCluster, onRealNode, onRun, type RunContext, setupSuites } from './test-runs.ts'
 import {
+  attackProjects,
   type Counts,
   checkTypes,
   formatCounts,
@@ -78,7 +79,7 @@ async function runSuites(context: Context): Promise<Counts> {
   await suite('unit tests', () =>
     onRun(context, folder => runVitest({ args: options.vitest, folder, signal, project: 'unit' })))
   if (!options.unit) {
-    await suite('tests on a cluster', () => runProjects(context, true, ['integration', 'faults']))
+    await suite('tests on a cluster', () => runProjects(context, true, ['integration', ...attackProjects]))
     if (options.realNode) {
       await suite('tests on a real node', () => onNode(() => runProjects(context, false, ['node', 'node-alone'])))
     }
@@ -111,7 +112,9 @@ function stay(context: Context): Promise<number> {
   const { progress, signal, options } = context
   return onCluster(context, !options.realNode, async ({ env }) => {
     const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const project = options.realNode ? '--project node --project node-alone' : '--project integration --project faults'
+    const project = options.realNode
+      ? '--project node --project node-alone'
+      : '--project integration --project faults --project crowd'
     process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
     progress.say('Ctrl-C takes it all down.')
     await aborted(signal)

@@ -1,14 +1,13 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
+import { drain } from './drain.ts'
 import { NeedsSomeone, RetryLater } from './errors.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** Since the process began. */
 const uptimeMs = () => Math.round(process.uptime() * 1000)
 
-/** How long a balancer may go on sending requests to who has just turned unready. */
-const unreadyMs = 1_500
 const lookMs = 200
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const firstCompare = 'the first compare of the records with the cluster'
@@ -26,23 +25,22 @@ export async function serve(settings: Settings): Promise<void> {
   log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
-  const drain = async (signal: string) => {
+  const end = async (signal: string) => {
     if (stopping.signal.aborted) return
     stopping.abort()
     log.info({ signal }, 'draining')
     waiting.add('nothing: this replica is draining')
-    const overdue = setTimeout(() => process.exit(1), config.times.drainSeconds * 1000)
-    const unready = clock.sleep(unreadyMs)
-    await stop(replica)
-    server.endStreams()
-    await unready
-    await server.close(Math.max(1000, (config.times.drainSeconds - 5) * 1000))
+    const drainMs = config.times.drainSeconds * 1000
+    const overdue = setTimeout(() => process.exit(1), drainMs)
+    const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stop(replica) })
+    // What still runs uses all that is closed here.
+    if (!handedOver) process.exit(1)
     await close(replica)
     clearTimeout(overdue)
     log.info('drained')
     process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void drain(signal))
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
 
   await start(replica, waiting, stopping.signal).catch(error => {
     if (stopping.signal.aborted) return

@@ -190,6 +190,20 @@ describe('closing', () => {
     await closed
   })
 
+  /** More than the kernel takes at once. */
+  const names = Array.from({ length: 500_000 }, (_, i) => `user-${i}`)
+
+  it('sends an answer to its last byte when its reader is slow', async () => {
+    const server = await start({ labs: scriptedLabs({ running: async () => names }) })
+    const head = `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hub-token\r\n\r\n`
+    const socket = await raw(server, head)
+    await once(socket, 'readable')
+    const closed = server.close(60_000)
+    const last = `"${names.at(-1)}"]`
+    expect((await text(socket)).slice(-last.length)).toBe(last)
+    await closed
+  })
+
   it('breaks what has not returned in time', async () => {
     const clock = new ManualClock()
     const entered = Promise.withResolvers<void>()

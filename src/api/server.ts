@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Limits } from '../config/limits.ts'
 import { createApi } from './app.ts'
+import { closeWhenIdle } from './closing.ts'
 import { boundConnections, boundPipeline, onClientError } from './connections.ts'
 import type { ApiParts } from './env.ts'
 import { errorResponse } from './errors.ts'
@@ -33,9 +34,8 @@ export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise
   // Before the app's own listener, which may send the head at once.
   server.prependListener('request', (_, outgoing) => {
     if (draining.signal.aborted) outgoing.setHeader('Connection', 'close')
-    // A connection that was busy when the server closed would stay open for as long as its client keeps it.
-    outgoing.once('close', () => server.listening || server.closeIdleConnections())
   })
+  const stopListening = closeWhenIdle(server)
   const { host, port } = parts.config.api
   await listen(server, host, port)
   return {
@@ -44,7 +44,7 @@ export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise
     endStreams: () => draining.abort(),
     close: async graceMs => {
       draining.abort()
-      await close(server, graceMs, parts)
+      await close(server, stopListening, graceMs, parts)
     },
   }
 }
@@ -84,9 +84,14 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-async function close(server: Server, graceMs: number, { clock }: Pick<ApiParts, 'clock'>): Promise<void> {
+async function close(
+  server: Server,
+  stopListening: () => Promise<void>,
+  graceMs: number,
+  { clock }: Pick<ApiParts, 'clock'>,
+): Promise<void> {
   const over = new AbortController()
-  const closed = new Promise<void>(resolve => server.close(() => resolve()))
+  const closed = stopListening()
   const deadline = clock.sleep(graceMs, over.signal).then(
     () => server.closeAllConnections(),
     () => {},

@@ -24,6 +24,8 @@ export interface ContainerFacts {
   readonly started: boolean
   readonly ready: boolean
   readonly restartCount: number
+  /** A container runtime has given it an id: its kubelet tells of its start by an event. */
+  readonly hasId?: boolean
   readonly waiting: { readonly reason: string; readonly message: string } | undefined
   readonly running: boolean
   readonly terminated: TerminationFacts | undefined
@@ -76,6 +78,8 @@ export interface PodEventFacts {
   readonly namespace: string
   readonly pod: string
   readonly podUid: string
+  /** Name of the container that it is about; absent where it is about the whole pod, or about an init container. */
+  readonly container?: string
   readonly warning: boolean
   readonly reason: string
   readonly message: string

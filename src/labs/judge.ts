@@ -82,6 +82,15 @@ export function judgeStart(pod: PodFacts, events: readonly PodEventFacts[] = [])
   )
 }
 
+/**
+ * Whether the cluster has told of the start of every container. A kubelet tells of what it did in order, so nothing from
+ * before the start is on its way then. Where no runtime has named a container, nobody tells of it.
+ */
+export function isStartTold(pod: PodFacts, events: readonly PodEventFacts[]): boolean {
+  const started = new Set(events.filter(({ reason }) => reason === 'Started').map(({ container }) => container))
+  return pod.containers.every(({ name, hasId }) => !hasId || started.has(name))
+}
+
 /** What users are told while their lab is prepared; null at any other time. */
 export function tellPreparation(pod: PodFacts): string | null {
   return pod.initContainers.some(({ running }) => running) ? 'Preparing what the lab needs' : null

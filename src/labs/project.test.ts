@@ -235,4 +235,13 @@ describe('projectPodEvent', () => {
     expect(projectPodEvent(event({ count: null, series: { count: 5 } })).count).toBe(5)
     expect(projectPodEvent(event({ type: 'Normal' }))).toMatchObject({ warning: false, count: 1 })
   })
+
+  it.each([
+    ['spec.containers{lab}', 'lab'],
+    ['spec.initContainers{lab}', undefined],
+    ['', undefined],
+  ])('reads of fieldPath %j the container %j', (fieldPath, container) => {
+    const involvedObject = { kind: 'Pod', name: 'nb-ada', uid: 'pod-uid', fieldPath }
+    expect(projectPodEvent(event({ involvedObject })).container).toBe(container)
+  })
 })

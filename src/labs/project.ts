@@ -117,6 +117,7 @@ function projectContainer(status: JsonObject): ContainerFacts {
     started: status.started === true,
     ready: status.ready === true,
     restartCount: asNumber(status.restartCount),
+    ...(asText(status.containerID) !== '' && { hasId: true }),
     waiting: state.waiting ? { reason: asText(waiting.reason), message: asText(waiting.message) } : undefined,
     running: state.running !== undefined,
     terminated: terminationOf(state.terminated),
@@ -139,11 +140,13 @@ function terminationOf(value: unknown): TerminationFacts | undefined {
 export function projectPodEvent(object: KubeObject): PodEventFacts {
   const involved = asObject(object.involvedObject)
   const series = asObject(object.series)
+  const container = /^spec\.containers\{(.+)\}$/.exec(asText(involved.fieldPath))?.[1]
   return {
     uid: asText(object.metadata.uid),
     namespace: asText(object.metadata.namespace),
     pod: asText(involved.name),
     podUid: asText(involved.uid),
+    ...(container !== undefined && { container }),
     warning: object.type === 'Warning',
     reason: asText(object.reason),
     message: asText(object.message),

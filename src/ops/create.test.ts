@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
+import { podEventFacts } from '../labs/testing.ts'
 import { render } from '../labs/testing-plan.ts'
 import { createSteps } from './create.ts'
 import type { Known } from './steps.ts'
@@ -114,24 +115,87 @@ describe('a pod that a quota refuses', () => {
   })
 })
 
+/** Operation 7 waits for its pod. */
+function awaiting() {
+  const cluster = new FakeCluster()
+  const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
+  const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
+  const { context, told, clock } = fakeContext(cluster, { known, plan })
+  const show = (status: object) => {
+    cluster.real = { namespace: namespaceObject(), pod: { ...podObject(), status } }
+    cluster.show()
+  }
+  const start = () => createSteps(plan).at(-1)!.run(context)
+  return { cluster, clock, show, start, told }
+}
+
+describe('a lab that is ready', () => {
+  const named = { name: 'lab', started: true, ready: true, state: { running: {} }, containerID: 'containerd://1' }
+  const { containerID: _, ...unnamed } = named
+  const ready = (container: object) => ({ phase: 'Running', containerStatuses: [container] })
+  const about = { podUid: 'uid-of-nb-ada', container: 'lab' }
+  const pulled = podEventFacts({ ...about, uid: 'e1', reason: 'Pulled', message: 'already present on machine' })
+  const startedEvent = podEventFacts({ ...about, uid: 'e2', reason: 'Started', message: 'Container started' })
+
+  /** What was told when the step was over; null where it is not over. */
+  async function toldAtEnd({ start, told }: ReturnType<typeof awaiting>) {
+    let ended: string[] | null = null
+    void start().then(() => {
+      ended = told.map(([, data]) => data)
+    })
+    await new Promise(setImmediate)
+    return () => ended
+  }
+
+  it('waits for the events of its start, and tells them', async () => {
+    const lab = awaiting()
+    lab.show(ready(named))
+    const ended = await toldAtEnd(lab)
+    lab.cluster.events = [pulled]
+    lab.cluster.show()
+    await new Promise(setImmediate)
+    expect(ended()).toBeNull()
+    lab.cluster.events = [pulled, startedEvent]
+    lab.cluster.show()
+    await new Promise(setImmediate)
+    expect(ended()).toEqual(expect.arrayContaining(['already present on machine', 'Container started']))
+  })
+
+  it('waits for a second when events do not come', async () => {
+    const lab = awaiting()
+    lab.show(ready(named))
+    const ended = await toldAtEnd(lab)
+    lab.clock.advance(999)
+    await new Promise(setImmediate)
+    expect(ended()).toBeNull()
+    lab.clock.advance(1)
+    await new Promise(setImmediate)
+    expect(ended()).toEqual([])
+  })
+
+  it.each([
+    ['the event of its start was seen', named, [startedEvent]],
+    ['no runtime has named its container', unnamed, []],
+  ])('does not wait when %s', async (_, container, events) => {
+    const lab = awaiting()
+    lab.cluster.events = events
+    lab.show(ready(container))
+    expect((await toldAtEnd(lab))()).not.toBeNull()
+  })
+
+  it('waits when only its init container was told of', async () => {
+    const lab = awaiting()
+    const { container: _, ...ofInit } = startedEvent
+    lab.cluster.events = [ofInit]
+    lab.show(ready(named))
+    expect((await toldAtEnd(lab))()).toBeNull()
+  })
+})
+
 describe('a lab that is prepared', () => {
   const running = { name: 'provision', restartCount: 0, state: { running: {} } }
   const failed = { exitCode: 3, message: 'mkdir /home/ada\nno space left\n' }
   const initStatus = (state: object) => ({ phase: 'Pending', initContainerStatuses: [{ ...running, state }] })
-
-  /** Operation 7 waits for its pod. */
-  function awaiting() {
-    const cluster = new FakeCluster()
-    const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
-    const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
-    const { context, told } = fakeContext(cluster, { known, plan })
-    const show = (status: object) => {
-      cluster.real = { namespace: namespaceObject(), pod: { ...podObject(), status } }
-      cluster.show()
-    }
-    const start = () => createSteps(plan).at(-1)!.run(context)
-    return { show, start, told }
-  }
 
   it('is told of while that goes on', async () => {
     const { show, start, told } = awaiting()

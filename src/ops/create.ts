@@ -6,7 +6,7 @@ import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
 import type { PodFacts, StartVerdict } from '../labs/facts.ts'
-import { judgeStart, tellEvent, tellPreparation } from '../labs/judge.ts'
+import { isStartTold, judgeStart, tellEvent, tellPreparation } from '../labs/judge.ts'
 import { labels } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import { withOwnership } from '../labs/render.ts'
@@ -17,6 +17,8 @@ import { isRefusal, StartOver, type Step, type StepContext, type StepResult, wat
 
 /** How long the watches may take to show a pod that was made, before the API server is asked. */
 const unseenMs = 5_000
+/** How long a lab that is ready waits for the events that came before. A kubelet sends them on another way than the status. */
+const lateEventsMs = 1_000
 
 const clear = removalSteps('clear.', 'before', 0, 4)
 
@@ -138,6 +140,7 @@ interface Trouble {
 
 async function awaitStart(context: StepContext): Promise<StepResult> {
   let trouble: Trouble | undefined
+  let readyMs: number | undefined
   const madeMs = context.clock.monotonicMs()
   await watchUntil(context, async wakeInMs => {
     const pod = await findOwnPod(context, madeMs, wakeInMs)
@@ -154,7 +157,14 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
     const preparation = tellPreparation(pod)
     if (preparation) await context.tell([['info', preparation]])
     const verdict = judgeStart(pod, events)
-    if (verdict.kind === 'ready') return true
+    if (verdict.kind === 'ready') {
+      readyMs ??= context.clock.monotonicMs()
+      const leftMs = readyMs + lateEventsMs - context.clock.monotonicMs()
+      // Nothing is told after the last event, so it waits for what is still to be told.
+      if (leftMs <= 0 || isStartTold(pod, events)) return true
+      wakeInMs(leftMs)
+      return undefined
+    }
     if (verdict.kind === 'doomed') throw new NeedsSomeone(verdict.message)
     if (verdict.kind === 'ended') throw new NeedsSomeone('The lab ended by itself before it had started')
     trouble = await endureTrouble(context, verdict, trouble, wakeInMs)

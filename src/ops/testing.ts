@@ -1,6 +1,7 @@
 /** For tests: a cluster of one user, as steps see it by watches and by requests. */
 import type { KubeObject } from '../domain.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
+import type { PodEventFacts } from '../labs/facts.ts'
 import { annotations, labels, labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import type { NewEvent } from '../store/records.ts'
@@ -38,6 +39,7 @@ export class FakeCluster {
   readonly requests: string[] = []
   readonly #listeners = new Set<(change: Change) => void>()
   real: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
+  events: readonly PodEventFacts[] = []
   seen: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
 
   /** The watches show all that there is. */
@@ -58,7 +60,7 @@ export class FakeCluster {
     namespace: () => this.seen.namespace && projectNamespace(this.seen.namespace),
     namespaces: () => (this.seen.namespace ? [projectNamespace(this.seen.namespace)] : []),
     pods: () => (this.seen.pod ? [projectPod(this.seen.pod)] : []),
-    podEvents: () => [],
+    podEvents: () => this.events,
     onChange: listener => {
       this.#listeners.add(listener)
       return () => this.#listeners.delete(listener)

@@ -121,13 +121,17 @@ async function imagesOfNode(): Promise<string[]> {
 
 const nameOnNode = ({ reference, tag, digest }: Pushed) => `${reference.slice(0, -`:${tag}`.length)}@${digest}`
 
-/** Its events in words. */
-async function toldOfLab(fleet: Fleet): Promise<string> {
+/** Reasons and words of the cluster's events about a lab's pod, once its container was started. */
+async function eventsOfLab(fleet: Fleet): Promise<string> {
   const user = fleet.user()
   expect((await user.create({ image_type: 'latest-weekly', size: 'small' })).status).toBe(303)
-  const { outcome, events } = await user.follow()
-  expect(outcome).toBe('complete')
-  return events.map(({ data }) => data).join('\n')
+  expect((await user.follow()).outcome).toBe('complete')
+  // A kubelet may send its events long after the status of the pod. They come in the order in which it did things.
+  return eventually('the event of the start', async () => {
+    const events = await fleet.world.kube.list(`/api/v1/namespaces/${fleet.namespace(user.username)}/events`)
+    const told = events.map(({ reason, message }) => `${reason}: ${message}`)
+    return told.some(each => each.startsWith('Started: ')) ? told.join('\n') : null
+  })
 }
 
 test('an image that can be had is on the node before a lab asks for it, one that cannot is told with its reason', async context => {
@@ -160,9 +164,9 @@ test('an image that can be had is on the node before a lab asks for it, one that
   expect(await weeklyOf(fleet)).toMatchObject({ tag: weekly.tag, prepulled: true })
   expect(await radios(fleet)).toEqual([recommended.reference, weekly.reference, fromMenu])
   expect(await imagesOfNode()).toContain(nameOnNode(weekly))
-  const told = await toldOfLab(fleet)
-  expect(told).toMatch(/already present on machine/)
-  expect(told).not.toMatch(/Pulling/)
+  const events = await eventsOfLab(fleet)
+  expect(events).toMatch(/^Pulled: .*already present on machine/m)
+  expect(events).not.toMatch(/^Pulling/m)
 
   await pendingWith(fleet, pinned, /failed to resolve reference .*: not found/)
   for (const kind of ['daemonsets', 'pods'] as const) {

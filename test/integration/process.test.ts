@@ -203,16 +203,32 @@ test('a plan is sealed while its operation is in progress', async context => {
   expect(await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan')).toBeFalsy()
 })
 
-test('SIGTERM: unready at once, streams end cleanly, exit code 0', async context => {
-  const fleet = await startFleet(context, { replicas: 1 })
+/** A replica that drains while it holds an operation; gives the stream of that operation. */
+async function drainWhileHeld(context: TestContext, drainSeconds?: number) {
+  const config = drainSeconds === undefined ? {} : { config: { times: { drainSeconds } } }
+  const fleet = await startFleet(context, { replicas: 1, ...config })
   const user = fleet.user()
-  fleet.arm('lab.create.make.pod.before-act', 'hold')
+  const arm = fleet.arm('lab.create.make.pod.before-act', 'hold')
   await user.create()
   const stream = await user.events()
+  await arm.landed()
   const { ended } = fleet.replica(0)
   fleet.replica(0).kill('SIGTERM')
   await eventually('unready', async () => (await readiness(fleet)).waiting.includes('draining'), 1000)
+  return { arm, stream, ended }
+}
+
+test('SIGTERM: unready at once, streams end cleanly, exit code 0', async context => {
+  const { arm, stream, ended } = await drainWhileHeld(context)
+  arm.release()
   for await (const _ of stream);
   expect(stream.broken()).toBe(false)
   expect(await ended).toBe(0)
+})
+
+test('SIGTERM ends streams cleanly when an operation cannot be handed over in time', async context => {
+  const { stream, ended } = await drainWhileHeld(context, 6)
+  for await (const _ of stream);
+  expect(stream.broken()).toBe(false)
+  expect(await ended).toBe(1)
 })

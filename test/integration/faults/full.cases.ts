@@ -1,6 +1,4 @@
-/** Replicas that have no room left: what is past its deadline is ended all the same, and nobody overtakes for long. */
-import { connect } from 'node:net'
-import { createInterface } from 'node:readline'
+/** Replicas that have no room left: what is past its deadline is ended all the same. */
 import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
@@ -93,81 +91,4 @@ function ask(user: Client, request: () => Promise<unknown>) {
   const ended = follow()
   ended.catch(taken.reject)
   return { taken: taken.promise, ended }
-}
-
-const many = isWhole ? 600 : 100
-const places = 24
-
-attack(
-  `${many} accepted at once are claimed in their order`,
-  async fight => {
-    const times = { noRoomGraceSeconds: 2 }
-    const engine = { leaseTtlMs: 15_000, room: isWhole ? places : places / 6 }
-    const fleet = await fight.fleet({ users: many, config: { times, engine, redis: { commandTimeoutMs: 5000 } } })
-    const order = await watchOrder(fleet)
-    const users = Array.from({ length: many }, () => fleet.user())
-    fight.injected(many)
-    const answers = await Promise.all(
-      users.map(async user => {
-        const begunMs = performance.now()
-        const { status } = await user.create()
-        fight.took(performance.now() - begunMs)
-        return status
-      }),
-    )
-    fight.landed(answers.filter(status => status === 303).length)
-    await eventually('all are claimed', async () => order.claimed.length >= many, 240 * seconds)
-    const totalRoom = fleet.size * engine.room
-    const displacements = order.claimed.map((user, i) => Math.abs(order.accepted.indexOf(user) - i))
-    const within = displacements.filter(by => by <= totalRoom).length / many
-    fight.figure('totalRoom', totalRoom)
-    fight.figure('within', Number(within.toFixed(3)))
-    fight.figure('worst', Math.max(...displacements))
-    order.close()
-    expect(within).toBeGreaterThanOrEqual(0.95)
-    await eventually(
-      'all have ended',
-      async () => (await fleet.world.redis.zcard(fleet.world.keys.deadlines)) === 0,
-      240_000,
-    )
-  },
-  { limitMs: 540_000 },
-)
-
-/** Users in the order in which Redis itself saw them accepted and first claimed. */
-async function watchOrder({ redis, world }: Fleet) {
-  const [accepted, claimed] = [new Set<string>(), new Set<string>()]
-  const prefix = world.keys.record('')
-  const close = await monitor(redis.url, ([command, key, field, value]) => {
-    if (!key?.startsWith(prefix)) return
-    const user = key.slice(prefix.length)
-    if (command?.toUpperCase() === 'HINCRBY' && field === 'claims') claimed.add(user)
-    if (command?.toUpperCase() === 'HSET' && field === 'op' && value !== undefined) accepted.add(user)
-  })
-  return {
-    get accepted() {
-      return [...accepted]
-    },
-    get claimed() {
-      return [...claimed]
-    },
-    close,
-  }
-}
-
-/**
- * Tells of every command that Redis carries out from now on; gives what ends that. The client has this too, and takes
- * what comes in one piece with the OK for answers to nothing.
- */
-async function monitor(url: string, tell: (command: readonly string[]) => void): Promise<() => void> {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port) }, () => socket.write('MONITOR\r\n'))
-  const began = Promise.withResolvers<void>()
-  socket.once('error', began.reject)
-  createInterface({ input: socket }).on('line', line => {
-    if (line === '+OK') began.resolve()
-    else tell([...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word!))
-  })
-  await began.promise
-  return () => socket.destroy()
 }
