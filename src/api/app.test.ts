@@ -4,7 +4,7 @@ import { ApiError, RetryLater, unavailable } from '../errors.ts'
 import { createLogger } from '../telemetry/log.ts'
 import type { Origin } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
-import { api, apiParts, callers, detailOf, exampleLab, jsonBody, prefix } from './testing.ts'
+import { api, apiParts, callers, detailOf, exampleLab, jsonBody, prefix, requestTo } from './testing.ts'
 
 describe('GET labs', () => {
   it('is the list of the specification', async () => {
@@ -250,10 +250,10 @@ describe('health', () => {
   it('counts requests by route, whatever anyone sends', async () => {
     const parts = apiParts()
     const app = createApi(parts)
-    await app.request(`${prefix}/labs/ada`, { headers: { Authorization: 'Bearer hub-token' } })
-    await app.request('/random/ada')
-    await app.request('/random', { method: 'BREW' })
-    const text = await (await app.request('/metrics')).text()
+    await requestTo(app, `${prefix}/labs/ada`, { headers: { Authorization: 'Bearer hub-token' } })
+    await requestTo(app, '/random/ada')
+    await requestTo(app, '/random', { method: 'BREW' })
+    const text = await (await requestTo(app, '/metrics')).text()
     expect(text).toContain(`_count{method="GET",route="${prefix}/labs/:username",status="404"} 1`)
     expect(text).toContain('_count{method="GET",route="unknown",status="404"} 1')
     expect(text).toContain('_count{method="other",route="unknown",status="404"} 1')

@@ -9,6 +9,7 @@ import type { LabService } from '../ops/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../telemetry/tracing.ts'
+import type { Head } from './head.ts'
 
 /** Whether this replica should be sent requests. */
 export interface Readiness {
@@ -31,8 +32,8 @@ export interface ApiParts {
 }
 
 export interface ApiEnv {
-  /** The server's own objects; absent where a test calls the app without a port. */
-  Bindings: Partial<HttpBindings>
+  /** The server's own objects, absent where a test calls the app without a port; and what it read of the head. */
+  Bindings: Partial<HttpBindings> & { readonly head?: Head }
   Variables: {
     log: Logger
     /** The request, for whatever it begins. */

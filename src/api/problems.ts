@@ -32,7 +32,7 @@ const table = {
   },
   badHead: {
     status: 400,
-    when: 'the path could be read in two ways, a header that counts once stands twice, or Host is missing',
+    when: 'the path could be read in two ways, a header that counts once stands twice, or Host is missing or is not the name or address of a host',
     example: { msg: 'the path has dot segments', type: 'malformed', loc: ['path'] },
   },
   badJson: {

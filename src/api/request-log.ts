@@ -37,7 +37,7 @@ export function requestLog({ clock, log, metrics, tracing }: Pick<ApiParts, 'clo
     const method = knownMethods.has(c.req.method) ? c.req.method : 'other'
     const pattern = routePath(c, -1)
     // What no route has is one route: its paths are whatever anyone sends.
-    const route = pattern === '/*' || pattern === '*' ? 'unknown' : pattern
+    const route = pattern.endsWith('*') ? 'unknown' : pattern
     const user = c.get('caller')?.username
     metrics.httpRequestDuration.observe({ method, route, status: String(status) }, ms / 1000)
     const level = quietRoutes.has(route) ? 'debug' : 'info'

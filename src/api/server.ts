@@ -1,12 +1,13 @@
 /** Gives the API a port. */
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import type { Limits } from '../config/limits.ts'
 import { createApi } from './app.ts'
 import { boundConnections, boundPipeline, onClientError } from './connections.ts'
-import type { ApiParts } from './env.ts'
+import type { ApiEnv, ApiParts } from './env.ts'
 import { errorResponse } from './errors.ts'
+import { type Head, settleHead } from './head.ts'
 import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
 
 /** How often it is looked which requests are overdue: one is cut that much later at most. */
@@ -29,7 +30,7 @@ export interface ApiServer {
 export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise<ApiServer> {
   const draining = new AbortController()
   const app = createApi({ ...parts, draining: draining.signal })
-  const server = serverFor(parts.config.api.limits, app.fetch)
+  const server = serverFor(parts.config.api.limits, (request, env) => app.fetch(request, env))
   // Before the app's own listener, which may send the head at once.
   server.prependListener('request', (_, outgoing) => {
     if (draining.signal.aborted) outgoing.setHeader('Connection', 'close')
@@ -49,8 +50,22 @@ export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise
   }
 }
 
-function serverFor(limits: Limits, fetch: Parameters<typeof getRequestListener>[0]): Server {
-  const listener = getRequestListener(fetch, { hostname: 'localhost', errorHandler: () => errorResponse(notHttp) })
+type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
+
+/** Reads each head once, and hands on what was read beside the request. */
+function listenerFor(limits: Limits, fetch: Fetch): RequestListener {
+  const heads = new WeakMap<object, Head>()
+  const adapter = getRequestListener(
+    (request, env) => fetch(request, { ...(env as HttpBindings), head: heads.get(env.incoming)! }),
+    { errorHandler: () => errorResponse(notHttp) },
+  )
+  return (incoming, outgoing) => {
+    heads.set(incoming, settleHead(incoming, limits))
+    return adapter(incoming, outgoing)
+  }
+}
+
+function serverFor(limits: Limits, fetch: Fetch): Server {
   const headersTimeout = limits.headersTimeoutSeconds * 1000
   const server = createServer(
     {
@@ -63,7 +78,7 @@ function serverFor(limits: Limits, fetch: Parameters<typeof getRequestListener>[
       // Node's own refusal has no body; that of the app has.
       requireHostHeader: false,
     },
-    boundPipeline(listener, limits.maxPipelinedRequests),
+    boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests),
   )
   // Whoever reads no answer, or sends nothing more and waits for none.
   server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
