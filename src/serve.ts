@@ -1,4 +1,5 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
+import { startMonitoringServer } from './api/monitoring.ts'
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { NeedsSomeone, RetryLater } from './errors.ts'
@@ -10,6 +11,7 @@ const uptimeMs = () => Math.round(process.uptime() * 1000)
 /** How long a balancer may go on sending requests to who has just turned unready. */
 const unreadyMs = 1_500
 const lookMs = 200
+const monitoringGraceMs = 1000
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const firstCompare = 'the first compare of the records with the cluster'
 
@@ -22,8 +24,10 @@ export async function serve(settings: Settings): Promise<void> {
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
   const readiness = { waitingFor: () => [...waiting] }
-  const server = await startApiServer({ ...replica, readiness })
-  log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
+  const monitoring = await startMonitoringServer({ ...replica, readiness })
+  const server = await startApiServer(replica)
+  const ports = { host: server.host, port: server.port, monitoringPort: monitoring.port }
+  log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
   const drain = async (signal: string) => {
@@ -37,6 +41,8 @@ export async function serve(settings: Settings): Promise<void> {
     server.endStreams()
     await unready
     await server.close(Math.max(1000, (config.times.drainSeconds - 5) * 1000))
+    // Until here a probe is told that this replica is not ready.
+    await monitoring.close(monitoringGraceMs)
     await close(replica)
     clearTimeout(overdue)
     log.info('drained')

@@ -7,13 +7,12 @@ import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
 import { addFormRoute } from './form.ts'
 import { refuseBadHead } from './head.ts'
-import { addHealthRoutes } from './health.ts'
 import { addImageRoutes } from './images.ts'
 import { addLabRoutes } from './labs.ts'
 import { addDocsPage } from './page.ts'
 import { requestLog } from './request-log.ts'
 
-/** Makes the API: the routes of SQR-066 under the configured prefix, the document of them all, `/healthz`, `/readyz`, `/metrics`. */
+/** Makes the API: the routes of SQR-066 under the configured prefix, and the document of them all. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const { limits, prefix } = parts.config.api
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
@@ -21,9 +20,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.notFound(notFound)
   app.use(requestLog(parts))
   app.use(refuseBadHead)
-  // Probes and Prometheus are answered however many ask for labs.
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
-  addHealthRoutes(app, parts)
   const who = admission(parts)
   addLabRoutes(app, parts, who)
   addImageRoutes(app, parts, who)

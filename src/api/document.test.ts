@@ -105,7 +105,7 @@ describe.each(operations)('$name', ({ path, method, operation }) => {
   })
 
   it('says who may ask, and what the others get', () => {
-    const open = /^\/(healthz|readyz|metrics)$/.test(path) || /\/(openapi\.json|docs(\/.*)?)$/.test(path)
+    const open = /\/(openapi\.json|docs(\/.*)?)$/.test(path)
     expect(operation.security === undefined).toBe(open)
     for (const status of ['401', '403']) expect(Object.keys(operation.responses).includes(status)).toBe(!open)
   })

@@ -11,18 +11,11 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../telemetry/tracing.ts'
 import type { Head } from './head.ts'
 
-/** Whether this replica should be sent requests. */
-export interface Readiness {
-  /** What is waited for, in words an operator understands; empty when ready. */
-  waitingFor(): readonly string[]
-}
-
 export interface ApiParts {
   readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form'>
   readonly labs: LabService
   readonly images: ImageService
   readonly identity: IdentityProvider
-  readonly readiness: Readiness
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly clock: Clock

@@ -225,12 +225,6 @@ const table = {
     example: { msg: 'the records are being compared with the cluster', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },
-  notReady: {
-    status: 503,
-    when: 'something is waited for, or the replica is about to end',
-    example: { msg: 'waiting for Redis', type: 'not_ready' },
-    headers: { 'Retry-After': retryAfterHeader },
-  },
 } as const satisfies Record<string, Problem>
 
 export type ProblemName = keyof typeof table

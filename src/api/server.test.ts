@@ -78,17 +78,17 @@ describe('what Node refuses', () => {
 
   it('a host must be named, but for those who speak HTTP/1.0', async () => {
     const server = await start()
-    const reply = await replyOn(await raw(server, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'))
+    const reply = await replyOn(await raw(server, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))
     expect(reply).toMatchObject({ status: 400, body: { detail: [{ loc: ['header', 'host'] }] } })
-    const empty = await replyOn(await raw(server, 'GET /healthz HTTP/1.0\r\nHost:\r\n\r\n'))
+    const empty = await replyOn(await raw(server, 'GET / HTTP/1.0\r\nHost:\r\n\r\n'))
     expect(empty).toMatchObject({ status: 400, body: { detail: [{ loc: ['header', 'host'] }] } })
-    const old = await replyOn(await raw(server, 'GET /healthz HTTP/1.0\r\n\r\n'))
-    expect(old).toEqual({ status: 200, body: { status: 'ok' } })
+    const old = await replyOn(await raw(server, 'GET / HTTP/1.0\r\n\r\n'))
+    expect(old).toMatchObject({ status: 404, body: { detail: [{ type: 'not_found' }] } })
   })
 })
 
 it('keeps connections longer than balancers do', async () => {
-  const response = await request(await start(), '/healthz', keepAlive())
+  const response = await request(await start(), '/', keepAlive())
   expect(response.headers['keep-alive']).toBe('timeout=75')
   response.resume()
   await once(response, 'end')

@@ -183,7 +183,6 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
       callers.map(({ groups, ...record }) => ({ ...record, groups: [...groups], scopes: [...record.scopes] })),
       log,
     ),
-    readiness: { waitingFor: () => [] },
     metrics: createMetrics(new Registry()),
     tracing: noTracing,
     clock: new ManualClock(),

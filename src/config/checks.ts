@@ -13,6 +13,7 @@ export function crossProblems(config: Config): string[] {
     ...labProblems(config),
     ...timeProblems(config),
     ...limitProblems(config),
+    ...portProblems(config),
   ]
 }
 
@@ -69,6 +70,10 @@ function timeProblems({ engine, redis }: Config): string[] {
     problems.push('redis.commandTimeoutMs: is more than a third of engine.leaseTtlMs')
   }
   return problems
+}
+
+function portProblems({ api: { port, monitoringPort } }: Config): string[] {
+  return port !== 0 && port === monitoringPort ? ['api.monitoringPort: is api.port too'] : []
 }
 
 function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] {

@@ -40,7 +40,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads and checks the configuration and every file that it names; paths in it are relative to its own folder.
- * The environment overrides: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
+ * The environment overrides: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
  * @throws {ConfigError} with all problems found
  */
 export async function loadSettings(
@@ -48,10 +48,10 @@ export async function loadSettings(
   env: Environment,
   podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace',
 ): Promise<Settings> {
-  const config = await readConfig(file)
-  const problems = crossProblems(config)
+  const envProblems: string[] = []
+  const config = withPorts(await readConfig(file), env, envProblems)
+  const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
-  const port = portFrom(env, problems)
   const sealingKeys = await readSealingKeys(config, env, reader, problems)
   const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
@@ -64,7 +64,6 @@ export async function loadSettings(
   return {
     config: {
       ...config,
-      api: { ...config.api, port: port ?? config.api.port },
       kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
     },
     replica: env.SKYLAB_REPLICA || hostname(),
@@ -148,11 +147,18 @@ async function podNamespace(file: string): Promise<string> {
   return text.trim() || 'skylab'
 }
 
-function portFrom(env: Environment, problems: string[]): number | undefined {
-  if (!env.SKYLAB_PORT) return undefined
-  if (/^\d{1,5}$/.test(env.SKYLAB_PORT) && Number(env.SKYLAB_PORT) <= 65_535) return Number(env.SKYLAB_PORT)
-  problems.push('SKYLAB_PORT: not a port')
-  return undefined
+/** The configuration with the ports that the environment names. */
+function withPorts(config: Config, env: Environment, problems: string[]): Config {
+  const portFrom = (name: string, configured: number): number => {
+    const text = env[name]
+    if (!text) return configured
+    if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
+    problems.push(`${name}: not a port`)
+    return configured
+  }
+  const port = portFrom('SKYLAB_PORT', config.api.port)
+  const monitoringPort = portFrom('SKYLAB_MONITORING_PORT', config.api.monitoringPort)
+  return { ...config, api: { ...config.api, port, monitoringPort } }
 }
 
 async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {

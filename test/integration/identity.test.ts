@@ -76,7 +76,7 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   }
   const putOff = await eve.create()
   expect([putOff.status, putOff.headers.get('retry-after')]).toEqual([503, '1'])
-  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await fetch(`${fleet.monitoringUrl(0)}/readyz`)).status).toBe(200)
   expect((await admin.status(ada.username)).body.status).toBe('running')
   expect((await admin.delete(ada.username)).status).toBe(202)
   gafaelfawr.fault = undefined
@@ -150,7 +150,7 @@ test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rota
   issuer.fault = { at: '', answer: response => void response.destroy() }
   expect((await ada.userStatus()).status).toBe(200)
   await eventually('nobody can tell', async () => (await as(madeUp)).status === 503)
-  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await fetch(`${fleet.monitoringUrl(0)}/readyz`)).status).toBe(200)
   expect((await fleet.admin.delete(ada.username)).status).toBe(202)
   await expectGone(fleet, ada)
   await expectUntold(fleet, [...tokens.values(), ...nobody, unscoped])
