@@ -3,7 +3,7 @@ import { access, constants, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { isIngressSecret } from '../identity/ingress.ts'
+import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { configWarnings, crossProblems } from './checks.ts'
 import { ConfigError, schemaProblems } from './problems.ts'
@@ -24,8 +24,8 @@ export interface Settings {
   readonly tracingHeaders: Readonly<Record<string, string>>
   /** What the file of the `static` identity provider holds. */
   readonly tokens: readonly TokenRecord[]
-  /** Of the provider `gafaelfawr`: what the ingress may send to be known. */
-  readonly ingressSecrets: readonly string[]
+  /** Of the provider `gafaelfawr`: what each ingress may send to be known. */
+  readonly ingressSecrets: IngressSecrets
   /** PEM of `images.caFile`. */
   readonly registryAuthorities?: string
   /** What `images.credentialsFile` holds, as JSON that was found to be an object. */
@@ -227,15 +227,26 @@ async function readTokens(config: Config, reader: FileReader, problems: string[]
   return []
 }
 
-async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<string[]> {
+async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<IngressSecrets> {
   const { provider, gafaelfawr } = config.identity
-  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
-  const secrets: string[] = []
-  for (const [index, path] of gafaelfawr.secretFiles.entries()) {
-    const key = `identity.gafaelfawr.secretFiles.${index}`
-    const secret = await reader.secret(key, path)
-    if (secret && isIngressSecret(secret)) secrets.push(secret)
-    else if (secret) problems.push(`${key}: must be 16 to 512 printable characters without spaces and commas`)
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return { user: [], admin: [] }
+  /** Where each was found first. */
+  const keys = new Map<string, string>()
+  const readAll = async (name: 'userSecretFiles' | 'adminSecretFiles') => {
+    const secrets: string[] = []
+    for (const [index, path] of gafaelfawr[name].entries()) {
+      const key = `identity.gafaelfawr.${name}.${index}`
+      const secret = await reader.secret(key, path)
+      if (!secret) continue
+      const other = keys.get(secret)
+      if (!isIngressSecret(secret)) {
+        problems.push(`${key}: must be 16 to 512 printable characters without spaces and commas`)
+      } else if (other !== undefined && !other.includes(name)) {
+        problems.push(`${key}: is the same secret as ${other}; each ingress needs secrets of its own`)
+      } else secrets.push(secret)
+      keys.set(secret, other ?? key)
+    }
+    return secrets
   }
-  return secrets
+  return { user: await readAll('userSecretFiles'), admin: await readAll('adminSecretFiles') }
 }

@@ -208,11 +208,19 @@ describe('the ingresses of Gafaelfawr', () => {
     expect(ingressOf(path)).toBeUndefined()
   })
 
-  test('each sends the secret that the controller asks for, and the one that stands here opens nothing', () => {
+  test('of users and of administrators send a secret each, and the one that stands here opens nothing', () => {
     const ingresses = objectsOf('gafaelfawr').filter(({ kind }) => kind === 'GafaelfawrIngress')
-    const snippets = ingresses.map(
-      ({ template }) => template.metadata.annotations['nginx.ingress.kubernetes.io/configuration-snippet'],
-    )
-    expect(snippets).toEqual(Array(3).fill('proxy_set_header X-Skylab-Ingress-Secret "";'))
+    const snippets = ingresses.map(({ metadata, template }) => [
+      metadata.name,
+      template.metadata.annotations['nginx.ingress.kubernetes.io/configuration-snippet'],
+    ])
+    const empty = 'proxy_set_header X-Skylab-Ingress-Secret "";'
+    expect(Object.fromEntries(snippets)).toEqual({
+      'skylab-user': empty,
+      'skylab-admin': empty,
+      'skylab-docs': undefined,
+    })
+    const files = mountedFiles(find('gafaelfawr', 'Deployment')).filter(file => file.includes('ingress'))
+    expect(files).toEqual(['/etc/skylab/secrets/ingress-user.secret', '/etc/skylab/secrets/ingress-admin.secret'])
   })
 })
