@@ -44,6 +44,6 @@ COPY --from=build /image /
 COPY --from=build /skylab /skylab
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
 USER 65532:65532
-EXPOSE 8080
+EXPOSE 8080 8081
 ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.mjs"]
 CMD ["serve", "--config", "/etc/skylab/config/skylab.yaml"]

@@ -158,11 +158,11 @@ interface Counted {
 }
 
 /** Waits for the next refresh. */
-async function past({ url }: Replica, { count: before }: Counted): Promise<Counted> {
+async function past({ monitoringUrl }: Replica, { count: before }: Counted): Promise<Counted> {
   const name = 'skylab_image_catalogue_refresh_duration_seconds'
   let counted: Counted = { count: 0, sum: 0 }
   const isPast = async () => {
-    const told = await (await fetch(`${url}/metrics`)).text()
+    const told = await (await fetch(`${monitoringUrl}/metrics`)).text()
     const of = (what: string) =>
       Number(new RegExp(`^${name}_${what}\\{result="done"\\} (.+)$`, 'm').exec(told)?.[1] ?? 0)
     counted = { count: of('count'), sum: of('sum') }

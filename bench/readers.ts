@@ -112,7 +112,7 @@ async function figures({ options, stack, worker, stuck: stuckReaders, progress }
     }
     const arriving = await progress.part('stuck readers arrive', () => watch(options.seconds, stick))
     const beside = await progress.part('stuck readers beside them', () => watch(options.seconds))
-    const cut = await progress.part('they are cut', () => allCut(replica.url, options.stuck))
+    const cut = await progress.part('they are cut', () => allCut(replica.monitoringUrl, options.stuck))
     const after = await progress.part('after they were cut', () => watch(options.seconds))
     return {
       bench: 'readers',

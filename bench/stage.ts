@@ -1,7 +1,7 @@
 /** Where a bench takes place: a stack with KWOK's nodes, the load, the bare loop and the bare routes, each a process. */
 import { resolve } from 'node:path'
 import { Redis } from 'ioredis'
-import { startBalancer } from '../box/haproxy.ts'
+import { type ReplicaPorts, startBalancer } from '../box/haproxy.ts'
 import type { Progress } from '../box/progress.ts'
 import { openRun } from '../box/run.ts'
 import { type Stack, setupStack, startStack } from '../box/stack.ts'
@@ -54,12 +54,15 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     const worker = (file: string) => new Worker({ file, stateDir, nodeArgs })
     const workers = { client: worker('client.ts'), loop: worker('loop.ts') }
     const routes = Array.from({ length: replicas }, () => worker('route.ts'))
-    const balance = async (name: string, replicaPorts: readonly number[]) =>
-      (await startBalancer({ stateDir, program: tools.program('haproxy'), replicaPorts, name })).url
+    const balance = async (name: string, replicas: readonly ReplicaPorts[]) =>
+      (await startBalancer({ stateDir, program: tools.program('haproxy'), replicas, name })).url
     const urls = {
       all: stack.url,
-      one: await balance('balancer-one', [stack.replicas[0]!.port]),
-      bare: await balance('balancer-bare', await portsOf(routes, stack)),
+      one: await balance('balancer-one', [stack.replicas[0]!]),
+      bare: await balance(
+        'balancer-bare',
+        (await portsOf(routes, stack)).map(port => ({ port, monitoringPort: port })),
+      ),
     }
     return await stageOf(options, stack, workers, urls, stateDir, async () => {
       await Promise.all([...Object.values(workers), ...routes].map(each => each.stop()))

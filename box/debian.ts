@@ -33,7 +33,7 @@ const policyFile = '/usr/sbin/policy-rc.d'
 const policyText = '#!/bin/sh\n# Of a set-up of Skylab: services that it installs are not started.\nexit 101\n'
 
 /** Packages whose services would be started; each run starts its own instead. */
-const services = ['containerd', 'docker', 'docker-registry', 'haproxy', 'prometheus', 'redis-server']
+const services = ['containerd', 'docker', 'docker-registry', 'haproxy', 'nginx', 'prometheus', 'redis-server']
 
 /** Installs packages as root. Their services are neither started now nor, under systemd, at the next boot. */
 export function installPackages(parts: DebianPart[], progress: Progress, signal?: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ const stack: ReportSource & { secrets: string } = {
   url: 'http://127.0.0.1:8000',
   cluster: { kubeconfig: '/state/kubeconfig' },
   redis: { url: 'redis://127.0.0.1:7000' },
-  replicas: [{ pid: 11, url: 'http://127.0.0.1:8001' }],
+  replicas: [{ pid: 11, url: 'http://127.0.0.1:8001', monitoringUrl: 'http://127.0.0.1:9001' }],
   users: { ada: { token: 'ada-1' }, grace: { token: 'grace-2' }, admin: { token: 'admin-3' } },
   secrets: 'not for printing',
 }
@@ -19,7 +19,7 @@ describe('makeReport', () => {
       url: 'http://127.0.0.1:8000',
       kubeconfig: '/state/kubeconfig',
       redis: 'redis://127.0.0.1:7000',
-      replicas: [{ pid: 11, url: 'http://127.0.0.1:8001' }],
+      replicas: [{ pid: 11, url: 'http://127.0.0.1:8001', monitoringUrl: 'http://127.0.0.1:9001' }],
       users: { ada: { token: 'ada-1' }, grace: { token: 'grace-2' }, admin: { token: 'admin-3' } },
       options: { image_type: 'recommended' },
       lab: { status: 'running', internal_url: 'http://nb-ada.nublado-ada:8888/', http: 200 },
@@ -45,7 +45,7 @@ describe('formatGuide', () => {
     const text = guide(200)
     expect(text).toContain("-H 'Authorization: Bearer ada-1' http://127.0.0.1:8000/nublado/spawner/v1/user-status")
     expect(text).toContain('/labs/ada/events')
-    expect(text).toContain('http://127.0.0.1:8001/metrics')
+    expect(text).toContain('http://127.0.0.1:9001/metrics')
     expect(text).toContain('/bin/kubectl --kubeconfig /state/kubeconfig')
     expect(text).toContain('kill -9 11')
     expect(text).toContain('/api answers 200')

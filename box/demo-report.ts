@@ -10,13 +10,20 @@ export interface DemoSeconds {
   readonly delete: number | null
 }
 
+interface ReportedReplica {
+  readonly pid: number
+  readonly url: string
+  /** Where it tells whether it is ready, and its metrics. */
+  readonly monitoringUrl: string
+}
+
 /** The one JSON object of `--json`. */
 export interface DemoReport {
   readonly url: string
   /** An administrator's, for looking. */
   readonly kubeconfig: string
   readonly redis: string
-  readonly replicas: readonly { readonly pid: number; readonly url: string }[]
+  readonly replicas: readonly ReportedReplica[]
   readonly users: Readonly<Record<string, { readonly token: string }>>
   /** What the demo asked for. */
   readonly options: Readonly<Record<string, string>> | null
@@ -27,7 +34,7 @@ export interface DemoReport {
 export type ReportSource = Pick<Stack, 'url'> & {
   readonly cluster: Pick<Stack['cluster'], 'kubeconfig'>
   readonly redis: Pick<Stack['redis'], 'url'>
-  readonly replicas: readonly { readonly pid: number; readonly url: string }[]
+  readonly replicas: readonly ReportedReplica[]
   readonly users: Readonly<Record<string, { readonly token: string }>>
 }
 
@@ -36,7 +43,7 @@ export function makeReport(stack: ReportSource, what: Pick<DemoReport, 'options'
     url: stack.url,
     kubeconfig: stack.cluster.kubeconfig,
     redis: stack.redis.url,
-    replicas: stack.replicas.map(({ pid, url }) => ({ pid, url })),
+    replicas: stack.replicas.map(({ pid, url, monitoringUrl }) => ({ pid, url, monitoringUrl })),
     users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
     ...what,
   }
@@ -63,7 +70,7 @@ Look:
   curl -s ${as('ada')} ${api}/user-status
   curl -sN ${as('ada')} ${api}/labs/ada/events
   curl -s ${as('admin')} ${api}/labs
-  curl -s ${first?.url}/metrics
+  curl -s ${first?.monitoringUrl}/metrics
   ${kubectl} --kubeconfig ${kubeconfig} get pods -A
 Another lab, and its end:
   curl -si ${as('grace')} ${json} ${api}/labs/grace/create

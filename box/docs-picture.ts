@@ -22,7 +22,7 @@ export async function takePicture(file: string, signal: AbortSignal): Promise<vo
   try {
     await progress.part('picture of the API', async () => {
       const replica = await Replica.start({ stateDir, name: 'replica', configFile: configIn(stateDir), restart: false })
-      await waitUntil(() => answers(replica.url), { what: 'the replica', limitMs, signal })
+      await waitUntil(() => answers(replica.monitoringUrl), { what: 'the replica', limitMs, signal })
       const browser = await launchBrowser()
       await photograph(browser, replica.url, file).finally(() => browser.close())
     })

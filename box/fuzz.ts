@@ -96,8 +96,8 @@ function peopleOf({ users }: Stack) {
 async function judge({ replicas }: Stack, stateDir: string, code: number): Promise<Verdict> {
   const answers: Record<string, number> = {}
   let faults = 0
-  for (const { name, url } of replicas) {
-    const text = await (await fetch(`${url}/metrics`)).text()
+  for (const { name, monitoringUrl } of replicas) {
+    const text = await (await fetch(`${monitoringUrl}/metrics`)).text()
     for (const [, status, count] of text.matchAll(
       /^skylab_http_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)/gm,
     )) {

@@ -8,14 +8,17 @@ import { findProgram } from './command.ts'
 import { type Balancer, balancerConfig, startBalancer } from './haproxy.ts'
 
 describe('balancerConfig', () => {
-  const lines = balancerConfig({ port: 8000, replicaPorts: [8001, 8002] })
+  const lines = balancerConfig({
+    port: 8000,
+    replicas: [8001, 8002].map(port => ({ port, monitoringPort: port + 1000 })),
+  })
     .split('\n')
     .map(line => line.trim())
 
   it('names each replica once, checked by its readiness', () => {
     expect(lines.filter(line => line.startsWith('server '))).toEqual([
-      'server replica-1 127.0.0.1:8001',
-      'server replica-2 127.0.0.1:8002',
+      'server replica-1 127.0.0.1:8001 port 9001',
+      'server replica-2 127.0.0.1:8002 port 9002',
     ])
     expect(lines).toContain('option httpchk GET /readyz')
   })
@@ -60,8 +63,12 @@ describe.skipIf(!haproxy)('startBalancer', () => {
   beforeEach(async () => {
     stateDir = await mkdtemp(join(tmpdir(), 'balancer-'))
     replicas = ['one', 'two', 'three'].map(name => new Replica(name))
-    const replicaPorts = await Promise.all(replicas.map(replica => replica.start()))
-    balancer = await startBalancer({ stateDir, program: haproxy!, replicaPorts })
+    const ports = await Promise.all(replicas.map(replica => replica.start()))
+    balancer = await startBalancer({
+      stateDir,
+      program: haproxy!,
+      replicas: ports.map(port => ({ port, monitoringPort: port })),
+    })
   })
   afterEach(async () => {
     await balancer.stop()

@@ -5,10 +5,15 @@ import { freePort } from './ports.ts'
 import { stopProcess } from './process.ts'
 import { startServer } from './server.ts'
 
-/** Where the replicas listen, all on loopback. */
+/** Where a replica listens on loopback: for requests, and for the question whether it is ready. */
+export interface ReplicaPorts {
+  readonly port: number
+  readonly monitoringPort: number
+}
+
 export interface BalancerPlan {
   readonly port: number
-  readonly replicaPorts: readonly number[]
+  readonly replicas: readonly ReplicaPorts[]
 }
 
 export interface Balancer {
@@ -37,8 +42,10 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
  * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
  * again, since a POST may have been carried out. Event streams pass unbuffered.
  */
-export function balancerConfig({ port, replicaPorts }: BalancerPlan): string {
-  const servers = replicaPorts.map((replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica}`)
+export function balancerConfig({ port, replicas }: BalancerPlan): string {
+  const servers = replicas.map(
+    (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}`,
+  )
   return `global
   # A huge limit of the machine's would be taken as the number of connections to reserve memory for.
   fd-hard-limit 20000
@@ -76,15 +83,15 @@ export async function startBalancer(options: {
   readonly stateDir: string
   /** Path of haproxy. */
   readonly program: string
-  readonly replicaPorts: readonly number[]
+  readonly replicas: readonly ReplicaPorts[]
   /** Of the process, where a run has more than one. */
   readonly name?: string | undefined
 }): Promise<Balancer> {
-  const { stateDir, program, replicaPorts, name = 'balancer' } = options
+  const { stateDir, program, replicas, name = 'balancer' } = options
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const file = join(stateDir, `${name}.cfg`)
-  await writeFile(file, balancerConfig({ port, replicaPorts }))
+  await writeFile(file, balancerConfig({ port, replicas }))
   const spec = { name, command: program, args: ['-db', '-f', file], stateDir }
   await startServer(spec, { answers: () => answers(url), limitMs: 10_000 })
   return { url, stop: () => stopProcess(stateDir, name, 2000) }
@@ -92,6 +99,6 @@ export async function startBalancer(options: {
 
 /** Any answer will do, 503 too; a refused connection rejects. */
 async function answers(url: string): Promise<boolean> {
-  await (await fetch(`${url}/readyz`)).body?.cancel()
+  await (await fetch(url)).body?.cancel()
   return true
 }

@@ -11,6 +11,7 @@ export type Need =
   | 'curl'
   | 'browser'
   | 'balancer'
+  | 'ingress'
   | 'kubectl'
   | 'kwok'
   | 'cluster'
@@ -39,6 +40,7 @@ const debianParts: Record<Need, DebianPart[]> = {
     debianFile('fonts-dejavu-core', '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf'),
   ],
   balancer: [debianProgram('haproxy')],
+  ingress: [debianProgram('nginx')],
   kubectl: [],
   kwok: [],
   cluster: [debianProgram('openssl')],
@@ -75,6 +77,7 @@ const goParts: Record<Need, GoProgram[]> = {
   curl: [],
   browser: [],
   balancer: [],
+  ingress: [],
   kubectl: ['kubectl'],
   kwok: ['kwok', 'kubectl'],
   cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],

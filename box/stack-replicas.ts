@@ -23,6 +23,8 @@ export interface ReplicaOptions {
   readonly name: string
   /** Default: a free one. */
   readonly port?: number | undefined
+  /** Of readiness and metrics. Default: a free one. */
+  readonly monitoringPort?: number | undefined
   /** Added to the replica's environment. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** Whether one that ends is started again after 2 s. Default true. */
@@ -36,11 +38,14 @@ export interface ReplicaOptions {
   readonly clock?: Clock | undefined
 }
 
-/** One replica on loopback. It has the same port and name in all its lives. */
+/** One replica on loopback. It has the same ports and name in all its lives. */
 export class Replica {
   readonly name: string
   readonly port: number
+  readonly monitoringPort: number
   readonly url: string
+  /** Where it tells whether it is ready, and its metrics. */
+  readonly monitoringUrl: string
   readonly #options: ReplicaOptions
   readonly #clock: Clock
   readonly #stopping = new AbortController()
@@ -49,17 +54,20 @@ export class Replica {
   #everReady = false
   #endedUnready = false
 
-  private constructor(options: ReplicaOptions, port: number) {
+  private constructor(options: ReplicaOptions, port: number, monitoringPort: number) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.name = options.name
     this.port = port
+    this.monitoringPort = monitoringPort
     this.url = `http://127.0.0.1:${port}`
+    this.monitoringUrl = `http://127.0.0.1:${monitoringPort}`
   }
 
   /** Starts a replica, and does not wait until it is ready. */
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const replica = new Replica(options, options.port ?? (await freePort()))
+    const { port = await freePort(), monitoringPort = await freePort() } = options
+    const replica = new Replica(options, port, monitoringPort)
     await replica.#start()
     replica.#supervision = replica.#supervise()
     return replica
@@ -80,7 +88,7 @@ export class Replica {
     const check = () => {
       if (this.#endedUnready) throw new Error(`${this.name} has ended:\n${logTail(this.#options.stateDir, this.name)}`)
     }
-    await waitUntil(() => isReady(this.url), { what: this.name, limitMs: readyLimitMs, signal, check })
+    await waitUntil(() => isReady(this.monitoringUrl), { what: this.name, limitMs: readyLimitMs, signal, check })
     this.#everReady = true
   }
 
@@ -102,7 +110,12 @@ export class Replica {
       name,
       command: process.execPath,
       args: [...nodeArgs, program, 'serve', '--config', configFile],
-      env: { ...env, SKYLAB_PORT: String(this.port), SKYLAB_REPLICA: name },
+      env: {
+        ...env,
+        SKYLAB_PORT: String(this.port),
+        SKYLAB_MONITORING_PORT: String(this.monitoringPort),
+        SKYLAB_REPLICA: name,
+      },
       stateDir,
     })
   }

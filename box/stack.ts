@@ -99,8 +99,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function startFront(replicas: readonly Replica[], { stateDir, tools, signal }: StackOptions): Promise<Balancer> {
-  const replicaPorts = replicas.map(replica => replica.port)
-  const starting = startBalancer({ stateDir, program: tools.program('haproxy'), replicaPorts })
+  const starting = startBalancer({ stateDir, program: tools.program('haproxy'), replicas })
   await Promise.all([starting, ...replicas.map(replica => replica.ready(signal))])
   return starting
 }

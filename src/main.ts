@@ -15,7 +15,7 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
                                               show the objects of a lab: YAML, from JSON of who asks and of what
        skylab --help | --version
 
-In the environment: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
+In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
 images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
 Exit codes: 0 all is well, 1 it cannot be had, 2 the command or a file is not right.
 `

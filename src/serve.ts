@@ -1,4 +1,5 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
+import { startMonitoringServer } from './api/monitoring.ts'
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { drain } from './drain.ts'
@@ -9,6 +10,8 @@ import { type Replica, wire } from './wire.ts'
 const uptimeMs = () => Math.round(process.uptime() * 1000)
 
 const lookMs = 200
+/** Within what a drain keeps for what is closed last. */
+const monitoringGraceMs = 500
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const firstCompare = 'the first compare of the records with the cluster'
 
@@ -21,8 +24,10 @@ export async function serve(settings: Settings): Promise<void> {
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
   const readiness = { waitingFor: () => [...waiting] }
-  const server = await startApiServer({ ...replica, readiness })
-  log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
+  const monitoring = await startMonitoringServer({ ...replica, readiness })
+  const server = await startApiServer(replica)
+  const ports = { host: server.host, port: server.port, monitoringPort: monitoring.port }
+  log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
   const end = async (signal: string) => {
@@ -35,6 +40,8 @@ export async function serve(settings: Settings): Promise<void> {
     const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stop(replica) })
     // What still runs uses all that is closed here.
     if (!handedOver) process.exit(1)
+    // Until here a probe is told that this replica is not ready.
+    await monitoring.close(monitoringGraceMs)
     await close(replica)
     clearTimeout(overdue)
     log.info('drained')

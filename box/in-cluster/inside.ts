@@ -7,7 +7,7 @@ export interface InsideAnswer {
   /** What the cluster's DNS says. */
   readonly name: string
   readonly address: string
-  /** Of `/readyz`, and of the API without a token. */
+  /** Of `/readyz`, which the Service does not have, and of the API without a token. */
   readonly ready: number
   readonly api: number
   /** Where the asking pod ran. */

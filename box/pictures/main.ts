@@ -84,7 +84,7 @@ async function run({ labs }: Options, signal: AbortSignal): Promise<number> {
     // The first lab of a process is slower than all that follow.
     await progress.part('a lab to begin with', () => make(stack, 'grace', signal))
     await write('trace.svg', await progress.part('trace', () => traceOf(stack, receiver, signal)))
-    const targets = stack.replicas.map(({ port }) => `127.0.0.1:${port}`)
+    const targets = stack.replicas.map(({ monitoringPort }) => `127.0.0.1:${monitoringPort}`)
     const prometheus = await Prometheus.start({ stateDir, program: program('prometheus'), targets, signal })
     const names = Object.keys(stack.users).slice(named)
     await write('metrics.svg', await progress.part('metrics', () => metricsOf(stack, prometheus, names, signal)))
@@ -130,7 +130,7 @@ async function metricsOf(
   await Promise.all(names.map(name => make(stack, name, signal)))
   await systemClock.sleep(marginMs, signal)
   range.endMs = systemClock.wallMs()
-  const replicas = new Map(stack.replicas.map(({ port, name }) => [`127.0.0.1:${port}`, name]))
+  const replicas = new Map(stack.replicas.map(({ monitoringPort, name }) => [`127.0.0.1:${monitoringPort}`, name]))
   const drawn = await Promise.all(panels.map(panel => askFor(panel, prometheus, range, replicas)))
   const title = `Metrics while ${names.length} labs are made at once by ${stack.replicas.length} replicas`
   return drawMetrics(title, drawn, (range.endMs - range.beginMs) / 1000)

@@ -7,6 +7,7 @@ import { testParts } from '../identity/testing/parts.ts'
 import { api, detailOf, exampleLab, jsonBody } from './testing.ts'
 
 const secret = 'the-ingress-is-known-by-this'
+const adminSecret = 'administrators-come-with-this'
 let server: FakeGafaelfawr
 beforeEach(async () => {
   server = await FakeGafaelfawr.start()
@@ -25,7 +26,9 @@ function behindGafaelfawr() {
     status: async () => exampleLab(),
     running: async () => ['rra'],
   }
-  const call = api(script, { identity: createGafaelfawrIdentity(config, [secret], testParts()) })
+  const call = api(script, {
+    identity: createGafaelfawrIdentity(config, { user: [secret], admin: [adminSecret] }, testParts()),
+  })
   return { call, callers }
 }
 
@@ -47,7 +50,10 @@ it('routes of administrators ask nobody, and work while Gafaelfawr is down', asy
     ['GET', 'labs/rra', 200],
     ['DELETE', 'labs/rra', 202],
   ] as const) {
-    expect((await call(method, path, undefined, { headers: ingress('hub') })).status).toBe(status)
+    const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret }
+    expect((await call(method, path, undefined, { headers: byAdmins })).status).toBe(status)
+    const byUsers = await call(method, path, undefined, { headers: ingress('hub', 'token-of-rra') })
+    expect([byUsers.status, (await detailOf(byUsers)).type]).toEqual([403, 'scope_missing'])
     expect((await call(method, path, undefined, { headers: { 'X-Auth-Request-User': 'hub' } })).status).toBe(401)
   }
   expect(server.asked).toEqual([])

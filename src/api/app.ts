@@ -6,24 +6,21 @@ import { addDocumentRoute } from './document.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { notFound, onError, onInvalid } from './errors.ts'
 import { addFormRoute } from './form.ts'
-import { checkHead } from './head.ts'
-import { addHealthRoutes } from './health.ts'
+import { refuseBadHead } from './head.ts'
 import { addImageRoutes } from './images.ts'
 import { addLabRoutes } from './labs.ts'
 import { addDocsPage } from './page.ts'
 import { requestLog } from './request-log.ts'
 
-/** Makes the API: the routes of SQR-066 under the configured prefix, the document of them all, `/healthz`, `/readyz`, `/metrics`. */
+/** Makes the API: the routes of SQR-066 under the configured prefix, and the document of them all. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const { limits, prefix } = parts.config.api
-  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: pathAsSent })
+  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
   app.onError(onError)
   app.notFound(notFound)
   app.use(requestLog(parts))
-  app.use(checkHead(limits))
-  // Probes and Prometheus are answered however many ask for labs.
+  app.use(refuseBadHead)
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
-  addHealthRoutes(app, parts)
   const who = admission(parts)
   addLabRoutes(app, parts, who)
   addImageRoutes(app, parts, who)
@@ -33,7 +30,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   return app
 }
 
-/** Routes are found by the very path that proxies before us saw; only what stands for a name in it is decoded, and once. */
-function pathAsSent(request: Request): string {
-  return new URL(request.url).pathname
+/** The very path that was checked; what stands for a name in it is decoded, and once. A request without a head has no route. */
+export function checkedPath(_: Request, options?: { env?: ApiEnv['Bindings'] }): string {
+  return options?.env?.head?.path ?? ''
 }

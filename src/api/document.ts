@@ -39,7 +39,6 @@ export function apiDocument(app: OpenAPIHono<ApiEnv>) {
     tags: [
       { name: 'labs', description: 'The lab controller of SQR-066' },
       { name: 'images', description: 'What labs are made of, and which nodes have it' },
-      { name: 'replica', description: 'For the cluster and for Prometheus; keep them inside' },
       { name: 'document', description: 'This document' },
     ],
   })

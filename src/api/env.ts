@@ -9,19 +9,13 @@ import type { LabService } from '../ops/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../telemetry/tracing.ts'
-
-/** Whether this replica should be sent requests. */
-export interface Readiness {
-  /** What is waited for, in words an operator understands; empty when ready. */
-  waitingFor(): readonly string[]
-}
+import type { Head } from './head.ts'
 
 export interface ApiParts {
   readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form'>
   readonly labs: LabService
   readonly images: ImageService
   readonly identity: IdentityProvider
-  readonly readiness: Readiness
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly clock: Clock
@@ -31,8 +25,8 @@ export interface ApiParts {
 }
 
 export interface ApiEnv {
-  /** The server's own objects; absent where a test calls the app without a port. */
-  Bindings: Partial<HttpBindings>
+  /** The server's own objects, absent where a test calls the app without a port; and what it read of the head. */
+  Bindings: Partial<HttpBindings> & { readonly head?: Head }
   Variables: {
     log: Logger
     /** The request, for whatever it begins. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../errors.ts'
 import { createApi } from './app.ts'
 import { formatEvent } from './sse.ts'
-import { api, apiParts, detailOf, exampleLab, ScriptedFeed, scriptedLabs } from './testing.ts'
+import { api, apiParts, detailOf, exampleLab, requestTo, ScriptedFeed, scriptedLabs } from './testing.ts'
 
 const path = 'labs/rra/events'
 const { events } = exampleLab()
@@ -65,7 +65,7 @@ describe('GET labs/<username>/events', () => {
     const parts = apiParts({ labs }, { limits: { maxStreamsPerUser: 2 } })
     const app = createApi(parts)
     const open = (who: string) =>
-      app.request(`/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
+      requestTo(app, `/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
     const openStreams = async () => (await parts.metrics.eventStreamsOpen.get()).values[0]?.value
 
     const [first] = [await open('rra'), await open('rra')]
@@ -91,7 +91,7 @@ describe('GET labs/<username>/events', () => {
     })
     const app = createApi(apiParts({ labs }, { limits: { maxStreams: 1, maxStreamsPerUser: 1 } }))
     const open = (who: string) =>
-      app.request(`/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
+      requestTo(app, `/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
 
     const first = await open('rra')
     const refused = await open('both')

@@ -32,7 +32,7 @@ const table = {
   },
   badHead: {
     status: 400,
-    when: 'the path could be read in two ways, a header that counts once stands twice, or Host is missing',
+    when: 'the path could be read in two ways, a header that counts once stands twice, or Host is missing or is not the name or address of a host',
     example: { msg: 'the path has dot segments', type: 'malformed', loc: ['path'] },
   },
   badJson: {
@@ -223,12 +223,6 @@ const table = {
     status: 503,
     when: 'Redis, Kubernetes or the source of identities does not answer, records are being compared with the cluster, or the registry was not read yet',
     example: { msg: 'the records are being compared with the cluster', type: 'unavailable' },
-    headers: { 'Retry-After': retryAfterHeader },
-  },
-  notReady: {
-    status: 503,
-    when: 'something is waited for, or the replica is about to end',
-    example: { msg: 'waiting for Redis', type: 'not_ready' },
     headers: { 'Retry-After': retryAfterHeader },
   },
 } as const satisfies Record<string, Problem>

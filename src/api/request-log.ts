@@ -7,20 +7,23 @@ import type { ApiEnv, ApiParts } from './env.ts'
 
 const requestIdForm = /^[\w.:=+/-]{1,128}$/
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Asked every few seconds by machines: not worth a line, or a trace, each. */
-const quietRoutes = new Set(['/healthz', '/readyz', '/metrics'])
 
 /**
  * Names the request by `X-Request-ID`, the caller's or one of ours, and gives the name back; continues the trace of its
  * `traceparent`. Both go on to the operation that it begins. Time is counted until the head of the answer: an event
  * stream goes on after it.
+ * @param level `quiet` for what machines ask every few seconds: not worth a line, or a trace, each
  */
-export function requestLog({ clock, log, metrics, tracing }: Pick<ApiParts, 'clock' | 'log' | 'metrics' | 'tracing'>) {
+export function requestLog(
+  { clock, log, metrics, tracing }: Pick<ApiParts, 'clock' | 'log' | 'metrics' | 'tracing'>,
+  level: 'info' | 'quiet' = 'info',
+) {
+  const [tracer, logLevel] = level === 'quiet' ? ([noTracing, 'debug'] as const) : ([tracing, 'info'] as const)
   return createMiddleware<ApiEnv>(async function requestLog(c, next) {
     const startMs = clock.monotonicMs()
     const given = c.req.header('x-request-id')
     const requestId = given !== undefined && requestIdForm.test(given) ? given : randomUUID()
-    const span = (quietRoutes.has(c.req.path) ? noTracing : tracing).request(c.req.header('traceparent'))
+    const span = tracer.request(c.req.header('traceparent'))
     const requestLogger = log.child(originFields(requestId, span.traceparent))
     c.set('log', requestLogger)
     c.set('origin', { requestId, span })
@@ -37,11 +40,10 @@ export function requestLog({ clock, log, metrics, tracing }: Pick<ApiParts, 'clo
     const method = knownMethods.has(c.req.method) ? c.req.method : 'other'
     const pattern = routePath(c, -1)
     // What no route has is one route: its paths are whatever anyone sends.
-    const route = pattern === '/*' || pattern === '*' ? 'unknown' : pattern
+    const route = pattern.endsWith('*') ? 'unknown' : pattern
     const user = c.get('caller')?.username
     metrics.httpRequestDuration.observe({ method, route, status: String(status) }, ms / 1000)
-    const level = quietRoutes.has(route) ? 'debug' : 'info'
-    requestLogger[level]({ method, route, status, ms: Math.round(ms), user }, 'request')
+    requestLogger[logLevel]({ method, route, status, ms: Math.round(ms), user }, 'request')
     span.end({
       name: `${method} ${route}`,
       attributes: {

@@ -221,8 +221,3 @@ export const errorBody = named(
       .min(1),
   }),
 )
-
-/** What `/healthz` and `/readyz` say when all is well. */
-export function healthStatus<Word extends string>(word: Word) {
-  return z.object({ status: z.literal(word) })
-}

@@ -31,7 +31,10 @@ const schemes = {
     },
     ingressUser: header('X-Auth-Request-User', 'Of the ingress: the user.'),
     ingressToken: header('X-Auth-Request-Token', 'Of the ingress: the user’s notebook token, on routes of users.'),
-    ingressSecret: header('X-Skylab-Ingress-Secret', 'Of the ingress: the secret that it shares with Skylab.'),
+    ingressSecret: header(
+      'X-Skylab-Ingress-Secret',
+      'Of the ingress: the secret that it shares with Skylab, another one for users and for administrators.',
+    ),
   },
 } as const
 

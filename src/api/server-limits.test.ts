@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Limits } from '../config/limits.ts'
 import type { LabService } from '../ops/service.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { startMonitoringServer } from './monitoring.ts'
 import { type ApiServer, startApiServer } from './server.ts'
 import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from './testing.ts'
 
@@ -14,22 +15,23 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-async function start(limits: Partial<Limits>, script: Partial<LabService> = {}): Promise<ApiServer> {
+async function start(limits: Partial<Limits>, script: Partial<LabService> = {}) {
   const clock = new ManualClock()
   const parts = apiParts(
     { clock, labs: scriptedLabs(script), metrics: createMetrics(new Registry()) },
-    { host: '127.0.0.1', port: 0, heartbeatSeconds: 0.05, limits },
+    { host: '127.0.0.1', port: 0, monitoringPort: 0, heartbeatSeconds: 0.05, limits },
   )
   const server = await startApiServer(parts)
+  const monitoring = await startMonitoringServer({ ...parts, readiness: { waitingFor: () => [] } })
   cleanUps.push(async () => {
-    const closed = server.close(1)
+    const closed = Promise.all([server.close(1), monitoring.close(1)])
     clock.advance(1)
     await closed
   })
-  return server
+  return { ...server, monitoring }
 }
 
-async function dial({ port }: ApiServer): Promise<Socket> {
+async function dial({ port }: Pick<ApiServer, 'port'>): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   // Who is cut may hear of it by a reset.
   socket.on('error', () => {})
@@ -43,12 +45,15 @@ const status = `GET ${prefix}/user-status HTTP/1.1\r\n${auth}\r\n`
 const create = (headers: string) =>
   `POST ${prefix}/labs/rra/create HTTP/1.1\r\n${auth}Content-Type: application/json\r\n${headers}\r\n`
 
+/** What no route has. */
+const nothing = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+
 /** All that is answered until the connection ends. */
 async function said(socket: Socket): Promise<string> {
   return text(socket)
 }
 
-async function ask(server: ApiServer, request: string): Promise<string> {
+async function ask(server: Pick<ApiServer, 'port'>, request: string): Promise<string> {
   const socket = await dial(server)
   socket.end(request)
   return said(socket)
@@ -90,11 +95,9 @@ describe('connections', () => {
     const first = await dial(server)
     const refused = await said(await dial(server))
     expect(refused).toMatch(/^HTTP\/1\.1 503 .*^Retry-After: 1\r$.*"type":"unavailable"/ms)
-    first.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect(statusesOf(await said(first))).toEqual([200])
-    expect(statusesOf(await ask(server, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toEqual([
-      200,
-    ])
+    first.write(nothing)
+    expect(statusesOf(await said(first))).toEqual([404])
+    expect(statusesOf(await ask(server, nothing))).toEqual([404])
   })
 
   it('that are refused carry out nothing', async () => {
@@ -128,7 +131,7 @@ describe('connections', () => {
     }
     expect(asked).toBe(0)
     // Nor is it told as a failure of the server's own.
-    const metrics = await ask(server, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+    const metrics = await ask(server.monitoring, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
     expect(metrics).toContain('status="408"} 2')
     expect(metrics).not.toContain('status="5')
   })
@@ -189,7 +192,9 @@ describe('requests', () => {
     await entered
     const refused = await ask(server, anybody)
     expect(refused).toMatch(/^HTTP\/1\.1 503 .*^retry-after: 1\r$/ims)
-    expect(statusesOf(await ask(server, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([200])
+    for (const path of ['healthz', 'readyz', 'metrics']) {
+      expect(statusesOf(await ask(server.monitoring, `GET /${path} HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([200])
+    }
     held.answerAll()
     await once(socket, 'data')
     expect(statusesOf(await ask(server, anybody))).toEqual([401])
@@ -256,9 +261,9 @@ it('event streams of all users are bounded together', async () => {
 
 describe('heads', () => {
   it.each([
-    ['too many headers', 431, `GET /healthz HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(100)}\r\n`],
+    ['too many headers', 431, `GET / HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(100)}\r\n`],
     ['a path that is too long', 414, `GET /${'x'.repeat(4096)} HTTP/1.1\r\nHost: x\r\n\r\n`],
-    ['two hosts', 400, 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+    ['two hosts', 400, 'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
     ['two tokens', 400, `GET ${prefix}/labs HTTP/1.1\r\n${auth}authorization: Bearer hub-token\r\n\r\n`],
     ['dots', 400, `GET ${prefix}/../../../metrics HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['encoded dots', 400, `GET ${prefix}/user-status/%2E%2e/labs HTTP/1.1\r\nHost: x\r\n\r\n`],
@@ -269,7 +274,7 @@ describe('heads', () => {
     ['a fixed part that is encoded', 404, `GET /nublado/spawner/v1/%6Cabs HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['no path at all', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a tunnel', 405, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['another expectation', 417, 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
+    ['another expectation', 417, 'GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
   ])('with %s are %i in the one form', async (_, code, request) => {
     const answer = await ask(await start({}), request)
     expect(statusesOf(answer)).toEqual([code])
@@ -278,6 +283,8 @@ describe('heads', () => {
   })
 
   it('may name a server, as clients of proxies do', async () => {
-    expect(statusesOf(await ask(await start({}), 'GET http://y/healthz HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([200])
+    expect(statusesOf(await ask(await start({}), `GET http://y${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([
+      401,
+    ])
   })
 })

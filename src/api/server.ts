@@ -1,17 +1,7 @@
 /** Gives the API a port. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
-import type { Limits } from '../config/limits.ts'
 import { createApi } from './app.ts'
-import { closeWhenIdle } from './closing.ts'
-import { boundConnections, boundPipeline, onClientError } from './connections.ts'
 import type { ApiParts } from './env.ts'
-import { errorResponse } from './errors.ts'
-import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
-
-/** How often it is looked which requests are overdue: one is cut that much later at most. */
-const longestLookMs = 1000
+import { boundServer } from './http-server.ts'
 
 export interface ApiServer {
   readonly host: string
@@ -30,73 +20,19 @@ export interface ApiServer {
 export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise<ApiServer> {
   const draining = new AbortController()
   const app = createApi({ ...parts, draining: draining.signal })
-  const server = serverFor(parts.config.api.limits, app.fetch)
+  const bound = boundServer(parts.config.api.limits, parts.clock, (request, env) => app.fetch(request, env))
   // Before the app's own listener, which may send the head at once.
-  server.prependListener('request', (_, outgoing) => {
+  bound.server.prependListener('request', (_, outgoing) => {
     if (draining.signal.aborted) outgoing.setHeader('Connection', 'close')
   })
-  const stopListening = closeWhenIdle(server)
-  const { host, port } = parts.config.api
-  await listen(server, host, port)
+  const { host } = parts.config.api
   return {
     host,
-    port: (server.address() as AddressInfo).port,
+    port: await bound.listen(host, parts.config.api.port),
     endStreams: () => draining.abort(),
     close: async graceMs => {
       draining.abort()
-      await close(server, stopListening, graceMs, parts)
+      await bound.close(graceMs)
     },
   }
-}
-
-function serverFor(limits: Limits, fetch: Parameters<typeof getRequestListener>[0]): Server {
-  const listener = getRequestListener(fetch, { hostname: 'localhost', errorHandler: () => errorResponse(notHttp) })
-  const headersTimeout = limits.headersTimeoutSeconds * 1000
-  const server = createServer(
-    {
-      keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
-      headersTimeout,
-      // Answers, and so event streams, take what they take.
-      requestTimeout: limits.requestTimeoutSeconds * 1000,
-      connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
-      maxHeaderSize: limits.maxHeaderBytes,
-      // Node's own refusal has no body; that of the app has.
-      requireHostHeader: false,
-    },
-    boundPipeline(listener, limits.maxPipelinedRequests),
-  )
-  // Whoever reads no answer, or sends nothing more and waits for none.
-  server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
-  boundConnections(server, limits.maxConnections)
-  server.on('clientError', onClientError)
-  server.on('checkExpectation', onExpectation)
-  server.on('connect', (_, socket) => hangUp(socket, noTunnel))
-  return server
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-}
-
-async function close(
-  server: Server,
-  stopListening: () => Promise<void>,
-  graceMs: number,
-  { clock }: Pick<ApiParts, 'clock'>,
-): Promise<void> {
-  const over = new AbortController()
-  const closed = stopListening()
-  const deadline = clock.sleep(graceMs, over.signal).then(
-    () => server.closeAllConnections(),
-    () => {},
-  )
-  await closed
-  over.abort()
-  await deadline
 }

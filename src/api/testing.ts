@@ -15,6 +15,7 @@ import { createApi } from './app.ts'
 import { Conformance } from './conformance.ts'
 import { apiDocument } from './document.ts'
 import type { ApiParts } from './env.ts'
+import { pathOf } from './head.ts'
 
 /** Time that passes when a test says so. */
 export class ManualClock implements Clock {
@@ -182,7 +183,6 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
       callers.map(({ groups, ...record }) => ({ ...record, groups: [...groups], scopes: [...record.scopes] })),
       log,
     ),
-    readiness: { waitingFor: () => [] },
     metrics: createMetrics(new Registry()),
     tracing: noTracing,
     clock: new ManualClock(),
@@ -217,10 +217,19 @@ export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> 
     const headers = new Headers(init.headers)
     if (who !== undefined) headers.set('Authorization', `Bearer ${who}-token`)
     const full = path.startsWith('/') ? path : `${prefix}/${path}`
-    const response = await app.request(full, { ...init, method, headers })
+    const response = await requestTo(app, full, { ...init, method, headers })
     conformance.check({ method, path: full, ...(await read(response)) })
     return response
   }
+}
+
+/** Calls an app without a port, with the head that a server would have read. */
+export async function requestTo(
+  app: ReturnType<typeof createApi>,
+  path: string,
+  init?: RequestInit,
+): Promise<Response> {
+  return app.request(path, init, { head: { path: pathOf(path) } })
 }
 
 /** An event stream is left to its reader. */

@@ -13,6 +13,7 @@ export function crossProblems(config: Config): string[] {
     ...labProblems(config),
     ...timeProblems(config),
     ...limitProblems(config),
+    ...portProblems(config),
   ]
 }
 
@@ -47,13 +48,17 @@ function identityProblems({ identity }: Config): string[] {
   }
   if (identity[provider] === undefined) return [`identity.${provider}: is required by the provider ${provider}`]
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
-  const hasSecret = gafaelfawr.secretFiles.length > 0
-  if (hasSecret && gafaelfawr.trustWithoutSecret) {
-    return ['identity.gafaelfawr.trustWithoutSecret: contradicts identity.gafaelfawr.secretFiles']
+  const keys = ['userSecretFiles', 'adminSecretFiles'] as const
+  const without = keys.filter(key => gafaelfawr[key].length === 0)
+  if (gafaelfawr.trustWithoutSecret) {
+    const given = keys.filter(key => !without.includes(key)).map(key => `identity.gafaelfawr.${key}`)
+    return given.length === 0 ? [] : [`identity.gafaelfawr.trustWithoutSecret: contradicts ${given.join(' and ')}`]
   }
   // Routes of administrators come without a token, so nothing else would tell the ingress from anyone in the cluster.
-  if (hasSecret || gafaelfawr.trustWithoutSecret) return []
-  return ['identity.gafaelfawr.secretFiles: no secret shared with the ingress (trustWithoutSecret: true does without)']
+  return without.map(
+    key =>
+      `identity.gafaelfawr.${key}: no secret shared with this ingress (trustWithoutSecret: true does without secrets)`,
+  )
 }
 
 /** What keys of the block `images` demand of each other. */
@@ -69,6 +74,10 @@ function timeProblems({ engine, redis }: Config): string[] {
     problems.push('redis.commandTimeoutMs: is more than a third of engine.leaseTtlMs')
   }
   return problems
+}
+
+function portProblems({ api: { port, monitoringPort } }: Config): string[] {
+  return port !== 0 && port === monitoringPort ? ['api.monitoringPort: is api.port too'] : []
 }
 
 function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] {

@@ -13,6 +13,8 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skylab-config-'))
   await writeFile(join(folder, 'secret'), 'hunter2-hunter2-hunter2\n')
   await writeFile(join(folder, 'next'), 'hunter3-hunter3-hunter3')
+  await writeFile(join(folder, 'admin'), 'hunter4-hunter4-hunter4')
+  await writeFile(join(folder, 'copy'), 'hunter2-hunter2-hunter2')
   await writeFile(join(folder, 'short'), 'hunter2')
   await writeFile(join(folder, 'spaced'), 'hunter2 hunter2 hunter2')
   await writeFile(join(folder, 'listed'), 'hunter2,hunter2,hunter2')
@@ -34,45 +36,64 @@ async function problemsOf(identity: object): Promise<readonly string[]> {
 
 const baseUrl = 'https://data.example.org'
 const gafaelfawr = (block: object) => ({ provider: 'gafaelfawr', gafaelfawr: { baseUrl, ...block } })
+const both = { userSecretFiles: ['secret'], adminSecretFiles: ['admin'] }
 const oidc = (block: object) => ({
   provider: 'oidc',
   oidc: { issuer: 'https://login.example.org', audience: 'skylab', ...block },
 })
 
 describe('gafaelfawr', () => {
-  it('reads the secrets that are shared with the ingress', async () => {
-    const { config, ingressSecrets, tokens, warnings } = await load(gafaelfawr({ secretFiles: ['secret', 'next'] }))
+  it('reads the secrets that are shared with each ingress', async () => {
+    const { config, ingressSecrets, tokens, warnings } = await load(
+      gafaelfawr({ ...both, userSecretFiles: ['secret', 'next'] }),
+    )
     expect(config.identity.gafaelfawr).toMatchObject({ baseUrl, cacheSeconds: 5, trustWithoutSecret: false })
-    expect(ingressSecrets).toEqual(['hunter2-hunter2-hunter2', 'hunter3-hunter3-hunter3'])
+    expect(ingressSecrets).toEqual({
+      user: ['hunter2-hunter2-hunter2', 'hunter3-hunter3-hunter3'],
+      admin: ['hunter4-hunter4-hunter4'],
+    })
     expect([tokens, warnings]).toEqual([[], []])
   })
 
   it('does without a secret only where that is said, and warns', async () => {
     const { ingressSecrets, warnings } = await load(gafaelfawr({ trustWithoutSecret: true }))
-    expect(ingressSecrets).toEqual([])
+    expect(ingressSecrets).toEqual({ user: [], admin: [] })
     expect(warnings.join()).toMatch(/trustWithoutSecret/)
   })
 
   it.each([
-    ['identity.gafaelfawr.secretFiles', gafaelfawr({})],
-    ['identity.gafaelfawr.trustWithoutSecret', gafaelfawr({ secretFiles: ['secret'], trustWithoutSecret: true })],
-    ['identity.gafaelfawr.secretFiles.0', gafaelfawr({ secretFiles: ['nowhere'] })],
-    ['identity.gafaelfawr.secretFiles.1', gafaelfawr({ secretFiles: ['secret', 'short'] })],
-    ['identity.gafaelfawr.secretFiles.0', gafaelfawr({ secretFiles: ['spaced'] })],
-    ['identity.gafaelfawr.secretFiles.0', gafaelfawr({ secretFiles: ['listed'] })],
-    ['identity.gafaelfawr.secretFiles.0', gafaelfawr({ secretFiles: ['empty'] })],
+    ['identity.gafaelfawr.userSecretFiles', gafaelfawr({ adminSecretFiles: ['admin'] })],
+    ['identity.gafaelfawr.adminSecretFiles', gafaelfawr({ userSecretFiles: ['secret'] })],
+    ['identity.gafaelfawr.trustWithoutSecret', gafaelfawr({ ...both, trustWithoutSecret: true })],
+    ['identity.gafaelfawr.trustWithoutSecret', gafaelfawr({ adminSecretFiles: ['admin'], trustWithoutSecret: true })],
+    ['identity.gafaelfawr.userSecretFiles.0', gafaelfawr({ ...both, userSecretFiles: ['nowhere'] })],
+    ['identity.gafaelfawr.userSecretFiles.1', gafaelfawr({ ...both, userSecretFiles: ['secret', 'short'] })],
+    ['identity.gafaelfawr.userSecretFiles.0', gafaelfawr({ ...both, userSecretFiles: ['spaced'] })],
+    ['identity.gafaelfawr.adminSecretFiles.0', gafaelfawr({ ...both, adminSecretFiles: ['listed'] })],
+    ['identity.gafaelfawr.adminSecretFiles.0', gafaelfawr({ ...both, adminSecretFiles: ['empty'] })],
+    ['identity.gafaelfawr.adminSecretFiles.0', gafaelfawr({ ...both, adminSecretFiles: ['secret'] })],
+    ['identity.gafaelfawr.adminSecretFiles.1', gafaelfawr({ ...both, adminSecretFiles: ['admin', 'copy'] })],
+    ['identity.gafaelfawr.secretFiles', gafaelfawr({ ...both, secretFiles: ['secret'] })],
     ['identity.gafaelfawr', { provider: 'gafaelfawr' }],
-    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'http://gafaelfawr.svc:8080', secretFiles: ['secret'] })],
-    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'https://me:hunter2@host', secretFiles: ['secret'] })],
-    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'https://host/?hunter2', secretFiles: ['secret'] })],
-    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'data.example.org', secretFiles: ['secret'] })],
-    ['identity.gafaelfawr.cacheSeconds', gafaelfawr({ cacheSeconds: 3600, secretFiles: ['secret'] })],
-    ['identity.gafaelfawr.secretFile', gafaelfawr({ secretFile: 'secret', secretFiles: ['secret'] })],
+    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'http://gafaelfawr.svc:8080', ...both })],
+    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'https://me:hunter2@host', ...both })],
+    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'https://host/?hunter2', ...both })],
+    ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'data.example.org', ...both })],
+    ['identity.gafaelfawr.cacheSeconds', gafaelfawr({ cacheSeconds: 3600, ...both })],
+    ['identity.gafaelfawr.secretFile', gafaelfawr({ secretFile: 'secret', ...both })],
   ])('names %s alone', async (key, identity) => {
     const problems = await problemsOf(identity)
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
     expect(problems[0]).not.toMatch(/hunter/)
+  })
+
+  it('says in words that each ingress needs secrets of its own', async () => {
+    const [same] = await problemsOf(gafaelfawr({ ...both, adminSecretFiles: ['copy'] }))
+    expect(same).toMatch(/is the same secret as identity\.gafaelfawr\.userSecretFiles\.0; each ingress needs/)
+    const [old] = await problemsOf(gafaelfawr({ ...both, secretFiles: ['secret'] }))
+    expect(old).toMatch(/was replaced by userSecretFiles and adminSecretFiles/)
+    expect(await problemsOf(gafaelfawr({}))).toHaveLength(2)
   })
 })
 
@@ -106,7 +127,8 @@ describe('oidc', () => {
 describe('the page for operators', () => {
   it('has an example for each provider, which loads', async () => {
     await writeFile(join(folder, 'tokens.yaml'), 'tokens: []')
-    await writeFile(join(folder, 'ingress-secret'), 'a'.repeat(64))
+    await writeFile(join(folder, 'ingress-user-secret'), 'a'.repeat(64))
+    await writeFile(join(folder, 'ingress-admin-secret'), 'b'.repeat(64))
     const page = await readFile(new URL('../../docs/identity.md', import.meta.url), 'utf8')
     const examples = Array.from(page.matchAll(/```yaml\n(.*?)```/gs), match => parse(match[1]!).identity)
     expect(examples.map(({ provider }) => provider)).toEqual(['static', 'gafaelfawr', 'oidc'])

@@ -10,12 +10,16 @@ const timeoutSeconds = z
   .describe('of one question to the source, with the wait for its turn')
 const gafaelfawr = z.strictObject({
   baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
-  secretFiles: z
+  userSecretFiles: z
     .array(z.string())
     .default([])
     .describe(
-      'files with a secret each, which the ingress sends as X-Skylab-Ingress-Secret; any of them is taken, so that it can be changed',
+      'files with a secret each; a request that has one as X-Skylab-Ingress-Secret came through the ingress of users, and opens no route of administrators; any of them is taken, so that it can be changed',
     ),
+  adminSecretFiles: z
+    .array(z.string())
+    .default([])
+    .describe('the same for the ingress of administrators, whose requests open no route of users; other secrets'),
   trustWithoutSecret: z
     .boolean()
     .default(false)

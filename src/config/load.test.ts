@@ -38,9 +38,13 @@ describe('a file with nothing but what has no default', () => {
     expect(tokens).toMatchObject([{ username: 'ada', groups: [] }])
   })
 
-  it('takes the port and the name of the replica from the environment', async () => {
-    const { config, replica } = await load(minimal, { SKYLAB_PORT: '9123', SKYLAB_REPLICA: 'skylab-2' })
-    expect([config.api.port, replica]).toEqual([9123, 'skylab-2'])
+  it('takes the ports and the name of the replica from the environment', async () => {
+    const { config, replica } = await load(minimal, {
+      SKYLAB_PORT: '9123',
+      SKYLAB_MONITORING_PORT: '9124',
+      SKYLAB_REPLICA: 'skylab-2',
+    })
+    expect([config.api.port, config.api.monitoringPort, replica]).toEqual([9123, 9124, 'skylab-2'])
   })
 })
 
@@ -127,6 +131,8 @@ network: {clusterRanges: [10.0.0.0]}
       `${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1, memory: 1025Mi}}}}`,
     ],
     ['engine.scanIntervalMs', `${minimal}engine: {scanIntervalMs: 10001}`],
+    ['api.monitoringPort', `${minimal}api: {port: 8081}`],
+    ['api.monitoringPort', `${minimal}api: {monitoringPort: 65536}`],
     ['api.limits.headersTimeoutSeconds', `${minimal}api: {limits: {requestTimeoutSeconds: 14}}`],
     ['api.limits.stallTimeoutSeconds', `${minimal}api: {limits: {stallTimeoutSeconds: 15}}`],
     ['api.limits.maxBodyBytes', `${minimal}api: {limits: {maxBodyBytesInFlight: 1048575}}`],
@@ -151,6 +157,7 @@ network: {clusterRanges: [10.0.0.0]}
 
   it.each([
     ['SKYLAB_PORT', { SKYLAB_PORT: '70000' }],
+    ['SKYLAB_MONITORING_PORT', { SKYLAB_MONITORING_PORT: 'http' }],
     ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: randomBytes(31).toString('base64') }],
     ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: `!${sealingKey}` }],
     ['sealing.keyFiles', { SKYLAB_SEALING_KEY: '' }],

@@ -3,7 +3,7 @@ import { access, constants, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { isIngressSecret } from '../identity/ingress.ts'
+import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { configWarnings, crossProblems } from './checks.ts'
 import { ConfigError, schemaProblems } from './problems.ts'
@@ -24,8 +24,8 @@ export interface Settings {
   readonly tracingHeaders: Readonly<Record<string, string>>
   /** What the file of the `static` identity provider holds. */
   readonly tokens: readonly TokenRecord[]
-  /** Of the provider `gafaelfawr`: what the ingress may send to be known. */
-  readonly ingressSecrets: readonly string[]
+  /** Of the provider `gafaelfawr`: what each ingress may send to be known. */
+  readonly ingressSecrets: IngressSecrets
   /** PEM of `images.caFile`. */
   readonly registryAuthorities?: string
   /** What `images.credentialsFile` holds, as JSON that was found to be an object. */
@@ -40,7 +40,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads and checks the configuration and every file that it names; paths in it are relative to its own folder.
- * The environment overrides: SKYLAB_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
+ * The environment overrides: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
  * @throws {ConfigError} with all problems found
  */
 export async function loadSettings(
@@ -48,10 +48,10 @@ export async function loadSettings(
   env: Environment,
   podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace',
 ): Promise<Settings> {
-  const config = await readConfig(file)
-  const problems = crossProblems(config)
+  const envProblems: string[] = []
+  const config = withPorts(await readConfig(file), env, envProblems)
+  const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
-  const port = portFrom(env, problems)
   const sealingKeys = await readSealingKeys(config, env, reader, problems)
   const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
@@ -64,7 +64,6 @@ export async function loadSettings(
   return {
     config: {
       ...config,
-      api: { ...config.api, port: port ?? config.api.port },
       kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
     },
     replica: env.SKYLAB_REPLICA || hostname(),
@@ -148,11 +147,18 @@ async function podNamespace(file: string): Promise<string> {
   return text.trim() || 'skylab'
 }
 
-function portFrom(env: Environment, problems: string[]): number | undefined {
-  if (!env.SKYLAB_PORT) return undefined
-  if (/^\d{1,5}$/.test(env.SKYLAB_PORT) && Number(env.SKYLAB_PORT) <= 65_535) return Number(env.SKYLAB_PORT)
-  problems.push('SKYLAB_PORT: not a port')
-  return undefined
+/** The configuration with the ports that the environment names. */
+function withPorts(config: Config, env: Environment, problems: string[]): Config {
+  const portFrom = (name: string, configured: number): number => {
+    const text = env[name]
+    if (!text) return configured
+    if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
+    problems.push(`${name}: not a port`)
+    return configured
+  }
+  const port = portFrom('SKYLAB_PORT', config.api.port)
+  const monitoringPort = portFrom('SKYLAB_MONITORING_PORT', config.api.monitoringPort)
+  return { ...config, api: { ...config.api, port, monitoringPort } }
 }
 
 async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {
@@ -221,15 +227,26 @@ async function readTokens(config: Config, reader: FileReader, problems: string[]
   return []
 }
 
-async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<string[]> {
+async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<IngressSecrets> {
   const { provider, gafaelfawr } = config.identity
-  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
-  const secrets: string[] = []
-  for (const [index, path] of gafaelfawr.secretFiles.entries()) {
-    const key = `identity.gafaelfawr.secretFiles.${index}`
-    const secret = await reader.secret(key, path)
-    if (secret && isIngressSecret(secret)) secrets.push(secret)
-    else if (secret) problems.push(`${key}: must be 16 to 512 printable characters without spaces and commas`)
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return { user: [], admin: [] }
+  /** Where each was found first. */
+  const keys = new Map<string, string>()
+  const readAll = async (name: 'userSecretFiles' | 'adminSecretFiles') => {
+    const secrets: string[] = []
+    for (const [index, path] of gafaelfawr[name].entries()) {
+      const key = `identity.gafaelfawr.${name}.${index}`
+      const secret = await reader.secret(key, path)
+      if (!secret) continue
+      const other = keys.get(secret)
+      if (!isIngressSecret(secret)) {
+        problems.push(`${key}: must be 16 to 512 printable characters without spaces and commas`)
+      } else if (other !== undefined && !other.includes(name)) {
+        problems.push(`${key}: is the same secret as ${other}; each ingress needs secrets of its own`)
+      } else secrets.push(secret)
+      keys.set(secret, other ?? key)
+    }
+    return secrets
   }
-  return secrets
+  return { user: await readAll('userSecretFiles'), admin: await readAll('adminSecretFiles') }
 }

@@ -21,10 +21,19 @@ export function keyPath(path: readonly PropertyKey[]): string {
 /** One line for each problem that a schema found: the key, then what is wrong with it. */
 export function schemaProblems(error: z.ZodError): string[] {
   return error.issues.flatMap(issue => {
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map(key => `${keyPath([...issue.path, key])}: unknown key`)
+    if (issue.code === 'unrecognized_keys') return issue.keys.map(key => unknownKey(keyPath([...issue.path, key])))
     return [`${keyPath(issue.path) || 'the file'}: ${words(issue)}`]
   })
+}
+
+/** What to do about keys that releases before had. */
+const replaced: Readonly<Record<string, string>> = {
+  'identity.gafaelfawr.secretFiles':
+    'was replaced by userSecretFiles and adminSecretFiles: give each of the two ingresses a secret of its own, and name its file there (docs/deploy.md tells in which order)',
+}
+
+function unknownKey(key: string): string {
+  return `${key}: ${replaced[key] ?? 'unknown key'}`
 }
 
 function words(issue: z.core.$ZodIssue): string {

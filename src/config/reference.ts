@@ -188,6 +188,7 @@ Secrets are never in it, but in files that it names, or in the environment:
 |---|---|
 | \`SKYLAB_SEALING_KEY\` | goes before \`sealing.keyFiles\`: 32 bytes in base64, the same for all replicas |
 | \`SKYLAB_PORT\` | \`api.port\` |
+| \`SKYLAB_MONITORING_PORT\` | \`api.monitoringPort\` |
 | \`SKYLAB_REPLICA\` | the name of the replica in logs and User-Agent (default: the host's) |
 
 \`skylab check --config FILE\` says \`ok\`, or every problem by its key. In keys, \`<name>\` stands for any name, \`[]\` for the

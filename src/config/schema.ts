@@ -21,6 +21,15 @@ const api = z.strictObject({
     .max(65535)
     .default(8080)
     .describe('port to listen on, 0 for any that is free; SKYLAB_PORT in the environment overrides it'),
+  monitoringPort: z
+    .number()
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8081)
+    .describe(
+      'port of /healthz, /readyz and /metrics, on the same address, 0 for any that is free; keep it inside; SKYLAB_MONITORING_PORT in the environment overrides it',
+    ),
   prefix: z
     .string()
     .regex(/^(\/[a-z0-9._-]+)+$/)

@@ -5,7 +5,10 @@ import { createGafaelfawrIdentity } from './gafaelfawr.ts'
 import { FakeGafaelfawr, faults } from './testing/gafaelfawr.ts'
 import { refusalOf, testParts } from './testing/parts.ts'
 
-const secrets = ['the-ingress-is-known-by-this', 'and-soon-it-will-be-by-this']
+const secrets = {
+  user: ['the-ingress-is-known-by-this', 'and-soon-it-will-be-by-this'],
+  admin: ['administrators-come-with-this', 'and-soon-they-will-with-this'],
+}
 const ada = {
   username: 'ada',
   name: 'Ada Lovelace',
@@ -37,14 +40,14 @@ function provider(change: object = {}) {
   const config = configSchema.parse({ identity: { gafaelfawr } }).identity.gafaelfawr!
   const identity = createGafaelfawrIdentity(config, secrets, parts)
   const identify = (more: Record<string, string | null> = {}, scope: Scope = 'exec:notebook') =>
-    identity.identify(headersWith(more), scope)
+    identity.identify(headersWith(more, scope), scope)
   return { identify, ...parts }
 }
 
-/** Ada's, as the ingress sends them, with some replaced or taken away. */
-function headersWith(more: Record<string, string | null>): Headers {
+/** Ada's, as the ingress of a scope sends them, with some replaced or taken away. */
+function headersWith(more: Record<string, string | null>, scope: Scope): Headers {
   const usual = {
-    'X-Skylab-Ingress-Secret': secrets[0]!,
+    'X-Skylab-Ingress-Secret': secrets[scope === 'exec:notebook' ? 'user' : 'admin'][0]!,
     'X-Auth-Request-User': 'ada',
     'X-Auth-Request-Token': 'token-of-ada',
   }
@@ -117,8 +120,8 @@ describe('a user', () => {
     ['no secret', { 'X-Skylab-Ingress-Secret': null }],
     ['another secret', { 'X-Skylab-Ingress-Secret': 'the-ingress-is-known-by-that' }],
     ['a part of the secret', { 'X-Skylab-Ingress-Secret': 'the-ingress' }],
-    ['the secret twice', { 'X-Skylab-Ingress-Secret': `${secrets[0]}, ${secrets[0]}` }],
-    ['both secrets', { 'X-Skylab-Ingress-Secret': secrets.join() }],
+    ['the secret twice', { 'X-Skylab-Ingress-Secret': `${secrets.user[0]}, ${secrets.user[0]}` }],
+    ['both secrets', { 'X-Skylab-Ingress-Secret': secrets.user.join() }],
   ])('is refused with %s, without a question', async (_, more) => {
     const { identify } = provider()
     expect(await refusalOf(identify(more))).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
@@ -137,7 +140,7 @@ describe('a user', () => {
 
   it('is known by the next secret too, so that it can be changed', async () => {
     const { identify } = provider()
-    expect(await identify({ 'X-Skylab-Ingress-Secret': secrets[1]! })).toMatchObject({ username: 'ada' })
+    expect(await identify({ 'X-Skylab-Ingress-Secret': secrets.user[1]! })).toMatchObject({ username: 'ada' })
   })
 })
 
@@ -167,6 +170,28 @@ describe('an administrator', () => {
     const nobody = { 'X-Skylab-Ingress-Secret': null, 'X-Auth-Request-Token': null }
     expect(await identify(nobody, scope)).toMatchObject({ username: 'ada' })
     expect(await refusalOf(identify(nobody))).toMatchObject({ status: 401 })
+  })
+})
+
+describe('a secret', () => {
+  const both = ['exec:notebook', 'admin:jupyterlab'] as const
+
+  it.each([
+    ...secrets.user.map(secret => [secret, 'exec:notebook'] as const),
+    ...secrets.admin.map(secret => [secret, 'admin:jupyterlab'] as const),
+  ])('%s vouches for %s, and for no other scope', async (secret, own) => {
+    for (const scope of both) {
+      const { identify } = provider()
+      const identified = identify({ 'X-Skylab-Ingress-Secret': secret }, scope)
+      if (scope === own) expect(await identified).toMatchObject({ username: 'ada', scopes: [scope] })
+      else {
+        expect(await refusalOf(identified)).toMatchObject({
+          status: 403,
+          detail: [{ type: 'scope_missing', loc: ['header', 'x-skylab-ingress-secret'] }],
+        })
+      }
+    }
+    expect(server.asked).toEqual(own === 'exec:notebook' ? ['token-of-ada'] : [])
   })
 })
 

@@ -7,7 +7,7 @@ const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry/metrics.ts and gauges.ts: change those. -->
 
-Served in Prometheus' text format at \`/metrics\` of each replica. Labels come from short lists, never from users. Beside
+Served in Prometheus' text format at \`/metrics\` on the monitoring port of each replica. Labels come from short lists, never from users. Beside
 these there is what Node tells of its process (\`process_*\`, \`nodejs_*\`). What to do with them:
 [operations.md](operations.md).
 

@@ -63,7 +63,7 @@ describe.each(Object.entries(groups))('%s', (group, cases) => {
     expect(statuses).toEqual([status].flat())
     if (type !== undefined) expect(types.at(-1)).toBe(type)
     // It answers on.
-    expect((await fetch(`${fleet().url(0)}/readyz`)).status).toBe(200)
+    expect((await fetch(`${fleet().monitoringUrl(0)}/readyz`)).status).toBe(200)
   })
 })
 

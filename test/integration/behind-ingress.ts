@@ -10,10 +10,13 @@ import { startFleet } from './harness/fleet.ts'
 export async function startBehindIngress(context: TestContext, api: object = {}) {
   const gafaelfawr = await FakeGafaelfawr.start()
   const folder = mkdtempSync(join(tmpdir(), 'skylab-ingress-'))
-  const secretFile = join(folder, 'secret')
-  const secret = 'known-to-the-ingress-alone'
-  writeFileSync(secretFile, secret)
-  chmodSync(secretFile, 0o600)
+  const secrets = { user: 'known-to-the-ingress-of-users', admin: 'known-to-that-of-administrators' }
+  const fileOf = (name: keyof typeof secrets) => {
+    const file = join(folder, name)
+    writeFileSync(file, secrets[name])
+    chmodSync(file, 0o600)
+    return file
+  }
   const fleet = await startFleet(context, {
     replicas: 2,
     users: 4,
@@ -21,12 +24,17 @@ export async function startBehindIngress(context: TestContext, api: object = {})
       api,
       identity: {
         provider: 'gafaelfawr',
-        gafaelfawr: { baseUrl: gafaelfawr.url, secretFiles: [secretFile], cacheSeconds: 1 },
+        gafaelfawr: {
+          baseUrl: gafaelfawr.url,
+          userSecretFiles: [fileOf('user')],
+          adminSecretFiles: [fileOf('admin')],
+          cacheSeconds: 1,
+        },
       },
     },
     // What Gafaelfawr's ingress would add: for the routes of administrators, no token.
     credentials: (username, token) => ({
-      'x-skylab-ingress-secret': secret,
+      'x-skylab-ingress-secret': secrets[username === 'admin' ? 'admin' : 'user'],
       'x-auth-request-user': username,
       ...(username !== 'admin' && { 'x-auth-request-token': token }),
     }),
@@ -35,5 +43,5 @@ export async function startBehindIngress(context: TestContext, api: object = {})
     rmSync(folder, { recursive: true })
     await gafaelfawr.stop()
   })
-  return { gafaelfawr, fleet, secret }
+  return { gafaelfawr, fleet, secrets }
 }

@@ -24,7 +24,7 @@ print(json.dumps([ask(*each) for each in json.load(sys.stdin)]))
 type Ask = readonly [method: string, path: string, headers: Readonly<Record<string, string>>]
 
 test('a pod that forges the headers of the ingress is nobody', async context => {
-  const { gafaelfawr, fleet, secret } = await startBehindIngress(context, { host: '0.0.0.0' })
+  const { gafaelfawr, fleet, secrets } = await startBehindIngress(context, { host: '0.0.0.0' })
   const [ada, eve] = [fleet.user(), fleet.user()]
   gafaelfawr.users.set(ada.token, { username: ada.username, uid: 4123, gid: 4123 })
   gafaelfawr.users.set(eve.token, { username: eve.username, uid: 6666, gid: 6666 })
@@ -41,7 +41,7 @@ test('a pod that forges the headers of the ingress is nobody', async context => 
   const [name, token] = ['X-Auth-Request-User', 'X-Auth-Request-Token']
   const asAda = { [name]: ada.username, [token]: ada.token }
   const asAdmin = { [name]: 'admin' }
-  const guess = { ...asAdmin, 'X-Skylab-Ingress-Secret': `${secret}!` }
+  const guess = { ...asAdmin, 'X-Skylab-Ingress-Secret': `${secrets.admin}!` }
   const twice = { ...asAdmin, 'X-Forwarded-For': '127.0.0.1', Authorization: `Bearer ${ada.token}` }
   expect(
     await askFromPod([
@@ -54,9 +54,14 @@ test('a pod that forges the headers of the ingress is nobody', async context => 
       ['DELETE', `${api}/labs/${ada.username}`, guess],
       ['DELETE', `${api}/labs/${ada.username}`, twice],
     ]),
-  ).toEqual([200, 401, 401, 401, 401, 401, 401, 401])
+  ).toEqual([404, 401, 401, 401, 401, 401, 401, 401])
   // So it is the secret alone that tells them apart: the pod does reach the replica, and its requests are well made.
-  const known = { 'X-Skylab-Ingress-Secret': secret }
-  expect(await askFromPod([['GET', `${api}/user-status`, { ...asAda, ...known }]])).toEqual([200])
+  const known = { 'X-Skylab-Ingress-Secret': secrets.user }
+  expect(
+    await askFromPod([
+      ['GET', `${api}/user-status`, { ...asAda, ...known }],
+      ['DELETE', `${api}/labs/${ada.username}`, { ...asAdmin, ...known }],
+    ]),
+  ).toEqual([200, 403])
   expect((await ada.userStatus()).body).toMatchObject({ status: 'running' })
 }, 180_000)

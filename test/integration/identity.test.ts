@@ -32,7 +32,7 @@ async function statusesOf(answers: Promise<Answer>[]): Promise<number[]> {
 }
 
 test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
-  const { gafaelfawr, fleet, secret } = await startBehindIngress(context)
+  const { gafaelfawr, fleet, secrets } = await startBehindIngress(context)
   const { admin } = fleet
   const [ada, eve, ben] = [fleet.user(), fleet.user(), fleet.user()]
   const groups = [
@@ -58,8 +58,14 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   expect(await bare('user-status', forged)).toBe(401)
   expect(await bare('labs', { 'x-auth-request-user': 'admin' })).toBe(401)
   expect(await bare(`labs/${ada.username}`, { 'x-auth-request-user': 'admin' }, 'DELETE')).toBe(401)
-  const wrong = { 'x-auth-request-user': 'admin', 'x-skylab-ingress-secret': `${secret}!` }
+  const wrong = { 'x-auth-request-user': 'admin', 'x-skylab-ingress-secret': `${secrets.admin}!` }
   expect(await bare(`labs/${ada.username}`, wrong, 'DELETE')).toBe(401)
+  // By the ingress of users, whatever route is reached; and by that of administrators to a route of users.
+  const byUsers = { ...forged, 'x-skylab-ingress-secret': secrets.user }
+  expect(await bare('user-status', byUsers)).toBe(200)
+  expect(await bare('labs', byUsers)).toBe(403)
+  expect(await bare(`labs/${ada.username}`, byUsers, 'DELETE')).toBe(403)
+  expect(await bare('user-status', { ...forged, 'x-skylab-ingress-secret': secrets.admin })).toBe(403)
   // Through the ingress, but with another's token or path, or with nobody's.
   const [name, token] = ['x-auth-request-user', 'x-auth-request-token']
   expect(await statusesOf([eve.request('user-status', { headers: { [name]: ada.username } })])).toEqual([401])
@@ -76,12 +82,12 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   }
   const putOff = await eve.create()
   expect([putOff.status, putOff.headers.get('retry-after')]).toEqual([503, '1'])
-  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await fetch(`${fleet.monitoringUrl(0)}/readyz`)).status).toBe(200)
   expect((await admin.status(ada.username)).body.status).toBe('running')
   expect((await admin.delete(ada.username)).status).toBe(202)
   gafaelfawr.fault = undefined
   await expectGone(fleet, ada)
-  await expectUntold(fleet, [secret, ada.token, eve.token, ben.token])
+  await expectUntold(fleet, [...Object.values(secrets), ada.token, eve.token, ben.token])
 })
 
 async function startWithIssuer(context: TestContext) {
@@ -150,7 +156,7 @@ test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rota
   issuer.fault = { at: '', answer: response => void response.destroy() }
   expect((await ada.userStatus()).status).toBe(200)
   await eventually('nobody can tell', async () => (await as(madeUp)).status === 503)
-  expect((await fetch(`${fleet.anyUrl()}/readyz`)).status).toBe(200)
+  expect((await fetch(`${fleet.monitoringUrl(0)}/readyz`)).status).toBe(200)
   expect((await fleet.admin.delete(ada.username)).status).toBe(202)
   await expectGone(fleet, ada)
   await expectUntold(fleet, [...tokens.values(), ...nobody, unscoped])

@@ -83,7 +83,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     const texts = await Promise.all(
       fleet()
         .working()
-        .map(async i => (await fetch(`${fleet().url(i)}/metrics`)).text()),
+        .map(async i => (await fetch(`${fleet().monitoringUrl(i)}/metrics`)).text()),
     )
     return texts.reduce((sum, text) => sum + Number(pattern.exec(text)?.[1] ?? 0), 0)
   }

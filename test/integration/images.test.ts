@@ -127,7 +127,7 @@ describe('a registry that is down', () => {
     const failed = async () => {
       const pattern = /^skylab_image_catalogue_refresh_duration_seconds_count\{result="failed"\} (\d+)$/m
       const counts = await Promise.all(
-        often().urls.map(async url => pattern.exec(await (await fetch(`${url}/metrics`)).text())?.[1]),
+        often().monitoringUrls.map(async url => pattern.exec(await (await fetch(`${url}/metrics`)).text())?.[1]),
       )
       return counts.reduce((sum, count) => sum + Number(count ?? 0), 0)
     }

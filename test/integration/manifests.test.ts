@@ -116,9 +116,40 @@ test('a replica is given the time that it takes to end', () => {
   const { times, api } = configSchema.parse({})
   const preStop = spec.containers[0].lifecycle.preStop.sleep.seconds
   expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(preStop + times.drainSeconds + 5)
-  expect(spec.containers[0].ports).toEqual([expect.objectContaining({ containerPort: api.port })])
+  expect(spec.containers[0].ports).toEqual(
+    [
+      { name: 'http', containerPort: api.port },
+      { name: 'monitoring', containerPort: api.monitoringPort },
+    ].map(port => expect.objectContaining(port)),
+  )
   // A Service called skylab would set SKYLAB_PORT to an address.
   expect(spec.enableServiceLinks).toBe(false)
+})
+
+describe.each(overlays)('the monitoring port in the overlay %s', overlay => {
+  test('has the probes, and no Service or ingress', () => {
+    const [container] = find(overlay, 'Deployment').spec.template.spec.containers
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+      expect(container[probe].httpGet.port, probe).toBe('monitoring')
+    }
+    const outward = objectsOf(overlay).filter(({ kind }) => /^(Service|.*Ingress)$/.test(kind))
+    expect(outward.length).toBeGreaterThan(0)
+    expect(JSON.stringify(outward)).not.toMatch(/monitoring|8081/)
+    expect(find(overlay, 'Service').spec.ports).toEqual([expect.objectContaining({ name: 'http', targetPort: 'http' })])
+  })
+
+  test('is open to Prometheus alone, and the port of the API to the ingress alone', () => {
+    const policies = objectsOf(overlay).filter(({ kind }) => kind === 'NetworkPolicy')
+    const { spec } = policies.find(({ metadata }) => metadata.name === 'skylab')
+    const ways = spec.ingress.map(({ from, ports }: Manifest) => [
+      from[0].podSelector.matchLabels['app.kubernetes.io/name'],
+      ports.map(({ port }: Manifest) => port),
+    ])
+    expect(ways).toEqual([
+      ['ingress-nginx', ['http']],
+      ['prometheus', ['monitoring']],
+    ])
+  })
 })
 
 /** Paths of files that a pod's volumes put into its first container. */
@@ -177,11 +208,19 @@ describe('the ingresses of Gafaelfawr', () => {
     expect(ingressOf(path)).toBeUndefined()
   })
 
-  test('each sends the secret that the controller asks for, and the one that stands here opens nothing', () => {
+  test('of users and of administrators send a secret each, and the one that stands here opens nothing', () => {
     const ingresses = objectsOf('gafaelfawr').filter(({ kind }) => kind === 'GafaelfawrIngress')
-    const snippets = ingresses.map(
-      ({ template }) => template.metadata.annotations['nginx.ingress.kubernetes.io/configuration-snippet'],
-    )
-    expect(snippets).toEqual(Array(3).fill('proxy_set_header X-Skylab-Ingress-Secret "";'))
+    const snippets = ingresses.map(({ metadata, template }) => [
+      metadata.name,
+      template.metadata.annotations['nginx.ingress.kubernetes.io/configuration-snippet'],
+    ])
+    const empty = 'proxy_set_header X-Skylab-Ingress-Secret "";'
+    expect(Object.fromEntries(snippets)).toEqual({
+      'skylab-user': empty,
+      'skylab-admin': empty,
+      'skylab-docs': undefined,
+    })
+    const files = mountedFiles(find('gafaelfawr', 'Deployment')).filter(file => file.includes('ingress'))
+    expect(files).toEqual(['/etc/skylab/secrets/ingress-user.secret', '/etc/skylab/secrets/ingress-admin.secret'])
   })
 })

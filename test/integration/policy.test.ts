@@ -196,7 +196,7 @@ const told = async (url: string) =>
 
 test('a replica tells that the policy is at work', async context => {
   const fleet = await startFleet(context, { replicas: 1 })
-  await eventually('the metric', async () => (await told(fleet.url(0))) === '1')
+  await eventually('the metric', async () => (await told(fleet.monitoringUrl(0))) === '1')
   expect(await fleet.log(0)).toContain('"msg":"the admission policy is at work"')
   expect(await fleet.log(0)).not.toContain('is not at work')
 })
@@ -206,7 +206,7 @@ test('a replica whom the policy does not concern says so, works on, and has chan
   const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig } } })
   const warning = '"msg":"the admission policy is not at work: apply k8s/base/policy.yaml"'
   await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
-  expect(await told(fleet.url(0))).toBe('0')
+  expect(await told(fleet.monitoringUrl(0))).toBe('0')
   expect(await admin.get('ConfigMap', 'skylab-policy-probe', 'default')).toBeNull()
   const user = fleet.user()
   expect((await user.create()).status).toBe(303)

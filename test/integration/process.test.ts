@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** What `/readyz` says, whether it answers yet or not. */
 async function readiness(fleet: Fleet): Promise<{ status: number; waiting: string }> {
-  const response = await fetch(`${fleet.url(0)}/readyz`).catch(() => null)
+  const response = await fetch(`${fleet.monitoringUrl(0)}/readyz`).catch(() => null)
   const body = (await response?.json()) as ErrorBody | undefined
   return { status: response?.status ?? 0, waiting: body?.detail?.map(({ msg }) => msg).join(', ') ?? '' }
 }
@@ -24,7 +24,7 @@ async function expectWaiting(fleet: Fleet, what: string): Promise<void> {
   // The process may still have to start.
   await eventually('an answer', async () => (await readiness(fleet)).waiting === what, 60_000)
   expect((await readiness(fleet)).status).toBe(503)
-  expect((await fetch(`${fleet.url(0)}/healthz`)).status).toBe(200)
+  expect((await fetch(`${fleet.monitoringUrl(0)}/healthz`)).status).toBe(200)
 }
 
 const forTheCompare = 'waiting for the first compare of the records with the cluster'
@@ -166,7 +166,7 @@ test('metrics tell of all there is to tell, and of no user; nothing tells a secr
   const key = 'idempotent'
   expect((await user.create({ image_type: 'recommended' }, { env, key })).status).toBe(303)
   const { events } = await user.follow()
-  const metrics = await (await fetch(`${fleet.url(0)}/metrics`)).text()
+  const metrics = await (await fetch(`${fleet.monitoringUrl(0)}/metrics`)).text()
   for (const family of promisedFamilies) expect(metrics).toMatch(new RegExp(`^# TYPE ${family} `, 'm'))
   expect(metrics).toMatch(/skylab_operation_duration_seconds_count\{kind="create",result="complete"\} 1\b/)
   expect(metrics).not.toContain(person.username)

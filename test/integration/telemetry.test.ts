@@ -120,7 +120,7 @@ test('a creation that is superseded has its end in its trace, and the deletion g
 
 test('promtool finds nothing to complain of in what a replica serves, whatever form was preferred', async () => {
   const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
-  const response = await fetch(`${fleet().url(0)}/metrics`, { headers: { accept } })
+  const response = await fetch(`${fleet().monitoringUrl(0)}/metrics`, { headers: { accept } })
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   const text = await response.text()
   await run('promtool', ['check', 'metrics'], { input: text })

@@ -1,4 +1,5 @@
 /** Heads by which one server reads another request than the next one, and those that are too much. */
+import { forgedHost } from '../../../src/api/testing-hosts.ts'
 import { type BadInput, type Bytes, create, createHead, head, join, prefix, type Sender } from './wire.ts'
 
 const json = 'Content-Type: application/json'
@@ -53,6 +54,16 @@ const raw = (what: string, status: number, text: (sender: Sender) => Bytes): Bad
 const whole = (token: string, host: Bytes) =>
   join(`GET ${prefix}/user-status HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`, host, '\r\n')
 
+/** A path in a Host that is as long as the name which a URL makes of it. */
+const forged = (what: string, line: string, path: string, separator?: '/'): BadInput => ({
+  what,
+  send: ({ adminToken }) => {
+    const { host } = forgedHost(path, undefined, separator)
+    return join(`${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`)
+  },
+  status: 400,
+})
+
 export const headers: BadInput[] = [
   plain('a header without a colon', 400, 'Nothing'),
   plain('a header without a name', 400, ': x'),
@@ -68,6 +79,16 @@ export const headers: BadInput[] = [
   raw('a host with a space', 400, ({ token }) => whole(token, 'Host: a b\r\n')),
   raw('a host with a path', 400, ({ token }) => whole(token, 'Host: a/../b\r\n')),
   raw('a host with a user', 400, ({ token }) => whole(token, 'Host: admin@a\r\n')),
+  raw('an empty host', 400, ({ token }) => whole(token, 'Host:\r\n')),
+  raw('a host with an encoded letter', 400, ({ token }) => whole(token, 'Host: %61\r\n')),
+  raw('a host that is not ASCII', 400, ({ token }) => whole(token, 'Host: \u00fc\r\n')),
+  raw('two hosts in one', 400, ({ token }) => whole(token, 'Host: a, b\r\n')),
+  raw('a host with a port that is none', 400, ({ token }) => whole(token, 'Host: a:http\r\n')),
+  forged('the list of labs by a host', `GET ${prefix}/user-status`, `${prefix}/labs`),
+  forged('the list of labs by a host with slashes', `GET ${prefix}/user-status`, `${prefix}/labs`, '/'),
+  forged('a deletion by a host', `DELETE ${prefix}/user-status`, `${prefix}/labs/nobody`),
+  forged('metrics by a host', `GET ${prefix}/openapi.json`, '/metrics'),
+  forged('a deletion by a host, behind a proxy', `DELETE http://skylab${prefix}/user-status`, `${prefix}/labs/nobody`),
   plain('a second content type', 400, json, json),
   plain('an expectation that is none', 417, 'Expect: the-unexpected'),
   plain('a connection that would become another', 404, 'Upgrade: websocket', 'Sec-WebSocket-Key: x'),

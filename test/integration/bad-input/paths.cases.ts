@@ -39,6 +39,7 @@ export const paths: BadInput[] = [
   below('a route that does not exist', 404, 'laboratories'),
   below('a part too many', 404, 'labs/admin/create/now'),
   asked('nothing but the prefix', 404, prefix),
+  ...['/metrics', '/healthz', '/readyz'].map(path => asked(`${path}, which has another port`, 404, path)),
   asked('a path without end', 414, `${prefix}/labs/${'x'.repeat(5000)}`),
   asked('a query without end', 414, `${prefix}/labs?${'x'.repeat(5000)}`),
   asked('no path', 400, 'labs'),

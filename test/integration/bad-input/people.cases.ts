@@ -111,7 +111,7 @@ export const methods: BadInput[] = [
   method(405, `TRACE ${prefix}/user-status`),
   method(405, `QUERY ${prefix}/user-status`),
   method(405, `PROPFIND ${prefix}/labs/nobody`),
-  method(405, 'DELETE /metrics'),
+  method(404, 'DELETE /metrics'),
   method(405, 'CONNECT skylab:443'),
   method(400, `BREW ${prefix}/user-status`, 'a method that does not exist'),
   method(400, `get ${prefix}/user-status`, 'a method in small letters'),

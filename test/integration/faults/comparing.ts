@@ -82,7 +82,7 @@ export async function killWhoCompares(fight: Fight, options: FleetOptions, check
 }
 
 async function restarts(fleet: Fleet, index: number): Promise<number> {
-  const metrics = await (await fetch(`${fleet.url(index)}/metrics`)).text()
+  const metrics = await (await fetch(`${fleet.monitoringUrl(index)}/metrics`)).text()
   return Number(/^skylab_compare_duration_seconds_count\{.*result="restarted".*\} (\d+)/m.exec(metrics)?.[1] ?? 0)
 }
 

@@ -21,7 +21,7 @@ const startLimitMs = 60_000
 /** Waits until a replica has started, and says that it is not ready for want of the key. */
 async function lacksKey(fleet: Fleet, index: number): Promise<void> {
   const saysSo = async () => {
-    const response = await fetch(`${fleet.url(index)}/readyz`)
+    const response = await fetch(`${fleet.monitoringUrl(index)}/readyz`)
     return response.status === 503 && /sealing key of the other/.test(await response.text())
   }
   await eventually('a replica that lacks the key', saysSo, startLimitMs)

@@ -79,7 +79,7 @@ const scrape: Story = async (fleet, user, lost) => {
   await user.follow()
   await whole(fleet)
   const landed = lost()
-  const texts = await Promise.all(fleet.urls.map(async url => (await fetch(`${url}/metrics`)).text()))
+  const texts = await Promise.all(fleet.monitoringUrls.map(async url => (await fetch(`${url}/metrics`)).text()))
   await landed
   for (const text of texts) expect(text).toMatch(/^skylab_labs\{status="running"\} [1-9]/m)
 }

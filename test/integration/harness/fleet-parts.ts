@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import type { ReplicaPorts } from '../../../box/haproxy.ts'
 import { freePort } from '../../../box/ports.ts'
 import type { Redis, RedisOptions } from '../../../box/redis.ts'
 import { type ConfigInput, makeSealingKey, stackConfig } from '../../../box/stack-config.ts'
@@ -96,7 +97,7 @@ export interface FleetParts {
   readonly armoury: Armoury
   readonly options: FleetOptions
   readonly config: ConfigInput
-  readonly ports: readonly number[]
+  readonly ports: readonly ReplicaPorts[]
   readonly ways: readonly Ways[]
   readonly users: readonly UserRecord[]
   readonly program: TestProgram
@@ -110,7 +111,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   const armoury = new Armoury(join(stateDir, 'failpoints'))
   const program = await programWithout([process.env[controlVariable], options.control].join(','))
   const redis = await startTestRedis({ stateDir, ...options.redis })
-  const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, () => freePort()))
+  const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
   const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
   const config = configFor(name, options, servers)
   const ways: Ways[] = []
@@ -127,6 +128,8 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   await inherits?.load(redis)
   return { name, stateDir, redis, armoury, options, config, ports, ways, users, program }
 }
+
+const freePorts = async (): Promise<ReplicaPorts> => ({ port: await freePort(), monitoringPort: await freePort() })
 
 export const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
 import { waitUntil } from '../../../box/api-client.ts'
-import { type Balancer, startBalancer } from '../../../box/haproxy.ts'
+import { type Balancer, type ReplicaPorts, startBalancer } from '../../../box/haproxy.ts'
 import type { Redis } from '../../../box/redis.ts'
 import { Replica } from '../../../box/stack-replicas.ts'
 import { conformanceOf } from '../../../src/api/testing.ts'
@@ -55,7 +55,7 @@ export class Fleet {
   readonly #program: TestProgram
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
-  readonly #ports: readonly number[]
+  readonly #ports: readonly ReplicaPorts[]
   readonly #ways: readonly Ways[]
   readonly #replicas: (Replica | undefined)[] = []
   #readBacks: number
@@ -112,12 +112,22 @@ export class Fleet {
 
   /** Address of one replica, whether it runs or not. */
   url(index: number): string {
-    return `http://127.0.0.1:${this.#ports[index]}`
+    return `http://127.0.0.1:${this.#ports[index]?.port}`
   }
 
   /** Addresses of all replicas. */
   get urls(): string[] {
     return this.#ports.map((_, index) => this.url(index))
+  }
+
+  /** Where one replica tells whether it is ready, and its metrics. */
+  monitoringUrl(index: number): string {
+    return `http://127.0.0.1:${this.#ports[index]?.monitoringPort}`
+  }
+
+  /** The same of all replicas. */
+  get monitoringUrls(): string[] {
+    return this.#ports.map((_, index) => this.monitoringUrl(index))
   }
 
   /** Of a replica that runs, another one each time. */
@@ -134,7 +144,7 @@ export class Fleet {
     this.#balancer ??= startBalancer({
       stateDir: this.stateDir,
       program: testPlace().haproxy,
-      replicaPorts: this.#ports,
+      replicas: this.#ports,
     })
     return (await this.#balancer).url
   }
@@ -193,9 +203,9 @@ export class Fleet {
 
   /** What a replica takes now. */
   measure(index: number): Promise<Gauges> {
-    const { pid, port } = this.replica(index)
+    const { pid, port, monitoringPort } = this.replica(index)
     const redisPort = this.#ways[index]?.redis.port ?? this.redis.port
-    return measure({ pid, port, redisPort, folder: this.armoury.folder })
+    return measure({ pid, ports: [port, monitoringPort], redisPort, folder: this.armoury.folder })
   }
 
   async #measureBaseline(): Promise<void> {
@@ -243,7 +253,7 @@ export class Fleet {
     const { env, restart = false } = this.#options
     const replica = await Replica.start({
       name: `replica-${index + 1}`,
-      port: this.#ports[index],
+      ...this.#ports[index],
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
       ...this.#program,

@@ -18,7 +18,7 @@ export interface Gauges {
 export interface Measured {
   readonly pid: number
   /** On which it serves. */
-  readonly port: number
+  readonly ports: readonly number[]
   readonly redisPort: number
   /** That it shares with its test. */
   readonly folder: string
@@ -27,7 +27,7 @@ export interface Measured {
 const limitMs = 10_000
 
 /** @throws when the process is not there, or says nothing */
-export async function measure({ pid, port, redisPort, folder }: Measured): Promise<Gauges> {
+export async function measure({ pid, ports, redisPort, folder }: Measured): Promise<Gauges> {
   const heapMb = Math.round((await heapOf(pid, folder)) / 2 ** 20)
   const sockets = socketsOf(pid)
   const open = readdirSync(`/proc/${pid}/fd`).flatMap(fd => linkOf(`/proc/${pid}/fd/${fd}`) ?? [])
@@ -37,8 +37,8 @@ export async function measure({ pid, port, redisPort, folder }: Measured): Promi
   return {
     files: open.length - inodes.length,
     redis: count(({ remote }) => remote === redisPort),
-    outgoing: count(({ local, remote }) => local !== port && remote !== redisPort),
-    serving: count(({ local }) => local === port),
+    outgoing: count(({ local, remote }) => !ports.includes(local) && remote !== redisPort),
+    serving: count(({ local }) => ports.includes(local)),
     heapMb,
   }
 }

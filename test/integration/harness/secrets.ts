@@ -23,8 +23,8 @@ async function logs({ stateDir }: Fleet): Promise<string> {
   return (await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')))).join('\n')
 }
 
-async function metrics({ urls }: Fleet): Promise<string> {
-  const texts = urls.map(async url => (await fetch(`${url}/metrics`).catch(() => null))?.text() ?? '')
+async function metrics({ monitoringUrls }: Fleet): Promise<string> {
+  const texts = monitoringUrls.map(async url => (await fetch(`${url}/metrics`).catch(() => null))?.text() ?? '')
   return (await Promise.all(texts)).join('\n')
 }
 

@@ -1,0 +1,61 @@
+/** What a cluster and Prometheus ask of a replica, on a port of its own that no Service has: they ask without a token. */
+import { Hono } from 'hono'
+import { ApiError } from '../errors.ts'
+import { checkedPath } from './app.ts'
+import type { ApiEnv, ApiParts } from './env.ts'
+import { methodNotAllowed, notFound, onError } from './errors.ts'
+import { refuseBadHead } from './head.ts'
+import { boundServer } from './http-server.ts'
+import { requestLog } from './request-log.ts'
+
+/** Whether this replica should be sent requests. */
+export interface Readiness {
+  /** What is waited for, in words an operator understands; empty when ready. */
+  waitingFor(): readonly string[]
+}
+
+export interface MonitoringParts extends Pick<ApiParts, 'metrics' | 'tracing' | 'clock' | 'log'> {
+  readonly config: { readonly api: ApiParts['config']['api'] }
+  readonly readiness: Readiness
+}
+
+export interface MonitoringServer {
+  /** The one that was given out, where 0 was asked for. */
+  readonly port: number
+  /** @param graceMs after which the connections that remain are broken */
+  close(graceMs: number): Promise<void>
+}
+
+/** Listens on `config.api.host` and `.monitoringPort`, with the bounds of the API. Rejects when the port cannot be had. */
+export async function startMonitoringServer(parts: MonitoringParts): Promise<MonitoringServer> {
+  const { host, monitoringPort, limits } = parts.config.api
+  const app = createMonitoring(parts)
+  const server = boundServer(limits, parts.clock, (request, env) => app.fetch(request, env))
+  return { port: await server.listen(host, monitoringPort), close: graceMs => server.close(graceMs) }
+}
+
+/** `/healthz`, `/readyz` and `/metrics`, as a value. */
+export function createMonitoring(parts: MonitoringParts): Hono<ApiEnv> {
+  const { readiness, metrics } = parts
+  const app = new Hono<ApiEnv>({ getPath: checkedPath })
+  app.onError(onError)
+  app.notFound(notFound)
+  app.use(requestLog(parts, 'quiet'))
+  app.use(refuseBadHead)
+  app.get('/healthz', c => c.json({ status: 'ok' }))
+  app.get('/readyz', c => {
+    const waiting = readiness.waitingFor()
+    if (waiting.length > 0) throw notReady(waiting)
+    return c.json({ status: 'ready' })
+  })
+  app.get('/metrics', async c => {
+    return c.text(await metrics.registry.metrics(), 200, { 'Content-Type': metrics.registry.contentType })
+  })
+  for (const path of ['/healthz', '/readyz', '/metrics']) app.all(path, methodNotAllowed(['GET', 'HEAD']))
+  return app
+}
+
+function notReady(waiting: readonly string[]): ApiError {
+  const detail = waiting.map(what => ({ msg: `waiting for ${what}`, type: 'not_ready' }))
+  return new ApiError(503, detail, { 'Retry-After': '1' })
+}
