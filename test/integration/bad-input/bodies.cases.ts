@@ -158,7 +158,7 @@ export const environments: BadInput[] = [
   env('a service prefix with a newline', { JUPYTERHUB_SERVICE_PREFIX: '/a\nb/' }),
 ]
 
-const maxBody = 1_048_576
+const maxBody = 327_680
 
 export const sizes: BadInput[] = [
   { what: 'a body over the bound', send: withEnv({ A: 'x'.repeat(maxBody) }), status: 413, type: 'too_large' },
