@@ -115,7 +115,7 @@ export function createMetrics(registry: Registry) {
     }),
     requestsRefused: new Counter({
       name: 'skylab_requests_refused_total',
-      help: 'Requests refused so that one user does not starve the others, by kind (create, change, read: beyond the rate; body: a second one at once; key: too many wait for newer keys of the issuer; image: a tag that the catalogue lacks)',
+      help: 'Requests refused so that one user does not starve the others, by kind (create, change, read: beyond the rate; body: more at once than is permitted)',
       labelNames: ['kind'] as const,
       registers,
     }),
@@ -161,7 +161,7 @@ export function beginAtZero({
   }
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
-  for (const kind of ['create', 'change', 'read', 'body', 'key', 'image']) requestsRefused.inc({ kind }, 0)
+  for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }
