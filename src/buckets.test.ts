@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Buckets } from './buckets.ts'
-import { ManualClock } from './testing.ts'
+import { ManualClock } from './kube/testing/clock.ts'
 
 function bucketsOf(perSecond: number, burst: number) {
   const clock = new ManualClock()

@@ -1,5 +1,5 @@
 /** Token buckets by name, on the monotonic clock: how often each may do something. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from './clock.ts'
 
 export interface Rate {
   /** Tokens that come back in a second. */

@@ -1,12 +1,12 @@
 /** How often one user may ask this replica: creates, other changes and reads, each by a bucket of its own. */
 import { createMiddleware } from 'hono/factory'
+import { Buckets } from '../buckets.ts'
 import type { Clock } from '../clock.ts'
 import type { Rates as RateConfig } from '../config/limits.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 import type { LabService } from '../ops/service.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Buckets } from './buckets.ts'
 import type { ApiEnv } from './env.ts'
 
 export type RateKind = 'create' | 'change' | 'read'
