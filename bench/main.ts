@@ -6,8 +6,9 @@ import { hubBench } from './hub.ts'
 import { imagesBench } from './images.ts'
 import { readersBench } from './readers.ts'
 import { spawnBench } from './spawn.ts'
+import { worstBench } from './worst.ts'
 
-const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench, hub: hubBench }
+const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench, hub: hubBench, worst: worstBench }
 
 await runProgram(async signal => {
   const [name = '', ...args] = process.argv.slice(2)

@@ -16,6 +16,10 @@ const ours = fileURLToPath(new URL('fuzz', import.meta.url))
 const kept = fileURLToPath(new URL('../.artefacts/fuzz', import.meta.url))
 const choice = { realNode: 'never', kwok: 1 } as const
 const administrator = 'admin'
+/** Twenty users ask as often as thousands do. */
+const overrides = {
+  api: { rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000 } },
+}
 
 /** What of a run there is to tell. */
 interface Verdict {
@@ -37,7 +41,7 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
     const { stateDir } = run
     const { replicas } = options
     const users = options.users + 1
-    const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users })
+    const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users, overrides })
     try {
       const code = await makeUp({ program, options, stack, stateDir, progress, signal })
       const verdict = await judge(stack, stateDir, code)

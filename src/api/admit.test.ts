@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { configSchema } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
 import { FakeGafaelfawr, faults } from '../identity/testing/gafaelfawr.ts'
+import { assemble, oidcIdentity, soundClaims, TestIssuer } from '../identity/testing/issuer.ts'
 import { testParts } from '../identity/testing/parts.ts'
 import { api, detailOf, exampleLab, jsonBody } from './testing.ts'
 
@@ -91,3 +93,26 @@ it('while Gafaelfawr is down users are put off', async () => {
   expect((await detailOf(response)).type).toBe('unavailable')
   expect(callers).toEqual([])
 })
+
+it('a user whose key is known is answered while 2048 requests with unknown keys meet an issuer that stalls', async () => {
+  const issuer = await TestIssuer.start([{ username: 'rra', scopes: ['exec:notebook'] }])
+  onTestFinished(() => issuer.stop())
+  const { identify, clock } = oidcIdentity(issuer)
+  const token = await issuer.token('rra')
+  await identify(token)
+  clock.advance(10)
+  const stalled: ServerResponse[] = []
+  issuer.fault = { at: '', answer: response => void stalled.push(response) }
+  const provider = { identify: (headers: Headers) => identify(headers.get('authorization')?.slice('Bearer '.length)) }
+  const call = api({ status: async () => exampleLab() }, { identity: provider })
+  const ask = (bearer: string) =>
+    call('GET', 'user-status', undefined, { headers: { Authorization: `Bearer ${bearer}` } })
+  const madeUp = (i: number) => assemble({ alg: 'RS256', kid: `made-up-${i}` }, soundClaims(issuer), 'x')
+  let waiting = 2048
+  const all = Array.from({ length: 2048 }, (_, i) => ask(madeUp(i)).finally(() => waiting--))
+  await Promise.all(all.slice(32))
+  expect((await ask(token)).status).toBe(200)
+  expect(waiting).toBe(32)
+  for (const response of stalled) response.destroy()
+  await Promise.all(all)
+}, 20_000)

@@ -8,6 +8,7 @@ import { within } from '../telemetry/tracing.ts'
 import { onceSent } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { PerUserLimit } from './limits.ts'
+import { type RateKind, Rates } from './rates.ts'
 
 /** Routes of users are open to the user in the path alone; those of administrators take any user. */
 type Audience = 'user' | 'admin'
@@ -17,21 +18,25 @@ const scopes: Record<Audience, Scope> = { user: 'exec:notebook', admin: 'admin:j
 export interface AdmitParts {
   readonly identity: IdentityProvider
   readonly requests: PerUserLimit
+  readonly rates: Rates
   /** `api.limits.maxUsernameBytes` */
   readonly maxUsernameBytes: number
 }
 
+type AdmissionParts = Pick<ApiParts, 'config' | 'identity' | 'clock' | 'metrics'>
+
 /** The middleware of all routes that ask who is there; bounds count what a user has at all of them. */
 export type Admission = ReturnType<typeof admission>
 
-export function admission({ config, identity }: Pick<ApiParts, 'config' | 'identity'>) {
+export function admission({ config, identity, clock, metrics }: AdmissionParts) {
   const { maxRequestsPerUser, maxUsernameBytes } = config.api.limits
-  const parts = { identity, requests: new PerUserLimit(maxRequestsPerUser, 'requests'), maxUsernameBytes }
-  return { asUser: admit('user', parts), asAdmin: admit('admin', parts) }
+  const rates = new Rates({ rates: config.api.rates, clock, metrics })
+  const parts = { identity, rates, requests: new PerUserLimit(maxRequestsPerUser, 'requests'), maxUsernameBytes }
+  return { asUser: admit('user', parts), asAdmin: admit('admin', parts), rates }
 }
 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
-export function admit(audience: Audience, { identity, requests, maxUsernameBytes }: AdmitParts) {
+export function admit(audience: Audience, { identity, requests, rates, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
@@ -39,6 +44,8 @@ export function admit(audience: Audience, { identity, requests, maxUsernameBytes
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
     checkUsername(username ?? caller.username, maxUsernameBytes)
+    const kind = kindOf(c.req.method)
+    if (kind !== undefined) rates.take(kind, caller)
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
@@ -47,6 +54,12 @@ export function admit(audience: Audience, { identity, requests, maxUsernameBytes
       onceSent(c, leave)
     }
   })
+}
+
+/** Creates are counted by their route, which looks for an Idempotency-Key first. */
+function kindOf(method: string): RateKind | undefined {
+  if (method === 'POST') return undefined
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'change'
 }
 
 function requireScope(caller: Identity, scope: Scope): void {

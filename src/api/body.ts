@@ -3,29 +3,40 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { Limits } from '../config/limits.ts'
 import { ApiError } from '../errors.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ApiEnv } from './env.ts'
 import { notJson, tooLarge } from './errors.ts'
 import { checkedJson } from './json.ts'
-import { TotalLimit } from './limits.ts'
+import { PerUserLimit, TotalLimit } from './limits.ts'
 
-type BodyLimits = Pick<Limits, 'maxBodyBytes' | 'maxBodyBytesInFlight' | 'maxJsonDepth'>
+type BodyLimits = Pick<
+  Limits,
+  'maxBodyBytes' | 'maxBodyBytesInFlight' | 'maxBodiesPerUser' | 'maxJsonDepth' | 'maxJsonItems'
+>
 
 /** JSON has one character set; other parameters of the media type are no reason to refuse. */
 const jsonType = /^application\/json[\t ]*(;|$)/i
 const otherCharset = /;[\t ]*charset[\t ]*=[\t ]*(?!"?utf-8"?[\t ]*(;|$))/i
 
 /**
- * Reads a body of JSON for the validators that come after it: 413, 415, 400 and 422 as `checkedJson`, 503 where the
- * bodies of all requests would take too much memory.
+ * Reads a body of JSON for the validators that come after it: 413, 415, 400 and 422 as `checkedJson`, 429 where the user
+ * has another one on its way, 503 where the bodies of all requests would take too much memory.
  */
-export function readJson(limits: BodyLimits): MiddlewareHandler {
+export function readJson(
+  limits: BodyLimits,
+  { requestsRefused }: Pick<Metrics, 'requestsRefused'>,
+): MiddlewareHandler<ApiEnv> {
   const inFlight = new TotalLimit(limits.maxBodyBytesInFlight, 'bytes of bodies')
-  return createMiddleware(async function readJson(c, next) {
+  const ofUser = new PerUserLimit(limits.maxBodiesPerUser, 'bodies', () => requestsRefused.inc({ kind: 'body' }))
+  return createMiddleware<ApiEnv>(async function readJson(c, next) {
     requireJson(c)
     const declared = declaredBytes(c)
     if (declared !== undefined && declared > limits.maxBodyBytes) tooLarge()
     const leave = inFlight.enter(declared ?? limits.maxBodyBytes)
     try {
-      const text = checkedJson(await bytesOf(c, declared, limits.maxBodyBytes), limits.maxJsonDepth)
+      const text = await alone(ofUser, c.get('caller').username, async () =>
+        checkedJson(await bytesOf(c, declared, limits.maxBodyBytes), limits),
+      )
       // Where the framework keeps what it has read itself; its types leave out that it waits for it.
       c.req.bodyCache.text = Promise.resolve(text) as never
       await next()
@@ -33,6 +44,16 @@ export function readJson(limits: BodyLimits): MiddlewareHandler {
       leave()
     }
   })
+}
+
+/** Reads while no other body of this user is read. */
+async function alone<T>(limit: PerUserLimit, username: string, read: () => Promise<T>): Promise<T> {
+  const leave = limit.enter(username)
+  try {
+    return await read()
+  } finally {
+    leave()
+  }
 }
 
 /** A body must say that it is JSON, also when it is empty. */

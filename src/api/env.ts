@@ -33,5 +33,7 @@ export interface ApiEnv {
     origin: Origin
     /** Set once the caller is known. */
     caller: Identity
+    /** Set where a create was counted: to be called when it repeats an earlier one. */
+    onRepeated?: () => void
   }
 }

@@ -87,16 +87,23 @@ export function notJson(): ApiError {
 export function onInvalid(result: { success: boolean; target: string; error?: z.core.$ZodError }): void {
   if (result.success || result.error === undefined) return
   const place = places[result.target] ?? result.target
-  throw new ApiError(
-    422,
-    result.error.issues.flatMap(issue => issueDetails(issue, place)),
-  )
+  throw new ApiError(422, firstDetails(result.error.issues, place))
+}
+
+/** No more problems are made than an answer names. */
+function firstDetails(issues: readonly z.core.$ZodIssue[], place: string): ErrorDetail[] {
+  const details: ErrorDetail[] = []
+  for (const issue of issues) {
+    if (details.length >= maxDetails) break
+    details.push(...issueDetails(issue, place))
+  }
+  return details
 }
 
 function issueDetails(issue: z.core.$ZodIssue, place: string): ErrorDetail[] {
   const loc = [place, ...issue.path.map(key => (typeof key === 'number' ? key : String(key)))]
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map(key => ({ msg: 'unknown key', type: 'unknown_key', loc: [...loc, key] }))
+    return issue.keys.slice(0, maxDetails).map(key => ({ msg: 'unknown key', type: 'unknown_key', loc: [...loc, key] }))
   }
   if (issue.code === 'invalid_key') return [{ msg: 'not the name of a variable', type: 'invalid', loc }]
   if (issue.code === 'invalid_type' && issue.message.endsWith('received undefined')) {

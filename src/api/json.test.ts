@@ -4,9 +4,9 @@ import { checkedJson } from './json.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-function refusal(body: Uint8Array, maxDepth = 8): ApiError {
+function refusal(body: Uint8Array, maxDepth = 8, maxJsonItems = 1024): ApiError {
   try {
-    checkedJson(body, maxDepth)
+    checkedJson(body, { maxJsonDepth: maxDepth, maxJsonItems })
   } catch (error) {
     if (error instanceof ApiError) return error
     throw error
@@ -16,7 +16,7 @@ function refusal(body: Uint8Array, maxDepth = 8): ApiError {
 
 it('gives the text of what says one thing', () => {
   const text = '{"a": {"b": [1, {"b": "\\"b\\": 雪"}], "c": ""}, "b": null, "__proto__": {"a": 1}}'
-  expect(checkedJson(bytes(text), 8)).toBe(text)
+  expect(checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 9 })).toBe(text)
 })
 
 describe('refuses', () => {
@@ -53,10 +53,32 @@ describe('refuses', () => {
   })
 
   it('what is deeper than the bound, however deep', () => {
-    expect(() => checkedJson(bytes('[[{"a": 1}]]'), 3)).not.toThrow()
+    expect(() => checkedJson(bytes('[[{"a": 1}]]'), { maxJsonDepth: 3, maxJsonItems: 9 })).not.toThrow()
     expect(refusal(bytes('[[{"a": []}]]'), 3)).toMatchObject({ status: 422, detail: [{ type: 'too_deep' }] })
     const [opened, closed] = ['['.repeat(500_000), ']'.repeat(500_000)]
     expect(refusal(bytes(opened + closed))).toMatchObject({ status: 422 })
     expect(refusal(bytes(opened))).toMatchObject({ status: 400 })
+  })
+
+  it.each([
+    ['{"a": 1, "b": 2, "c": 3, "d": 4}'],
+    ['[1, 2, 3, 4]'],
+    ['[[[[[]]]]]'],
+    ['{"a": {"b": {"c": {"d": ",,,,"}}}}'],
+  ])('more properties and elements than the bound: %s', text => {
+    const loc = ['body']
+    expect(refusal(bytes(text), 8, 3)).toMatchObject({ status: 422, detail: [{ type: 'too_large', loc }] })
+    expect(() => checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 4 })).not.toThrow()
+  })
+
+  it('too many values before it parses any: the text behind them is no JSON', () => {
+    const text = `[${'1,'.repeat(4)} no JSON`
+    expect(refusal(bytes(text), 8, 3)).toMatchObject({ status: 422, detail: [{ type: 'too_large' }] })
+    expect(refusal(bytes(text), 8, 4)).toMatchObject({ status: 400 })
+  })
+
+  it('no commas within strings, however they are escaped', () => {
+    const text = '{"a,\\",,": ",,\\\\", "b": ",\\u002c,"}'
+    expect(() => checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 2 })).not.toThrow()
   })
 })

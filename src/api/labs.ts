@@ -6,10 +6,11 @@ import { checkCreate } from './bounds.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, noLab } from './errors.ts'
 import { EventRoute } from './events.ts'
+import { limitCreates } from './rates.ts'
 import { labRoutes } from './routes.ts'
 import { labStatusJson } from './status.ts'
 
-export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin }: Admission): void {
+export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin, rates }: Admission): void {
   const { config, labs } = parts
   const { prefix, limits } = config.api
   const routes = labRoutes(config)
@@ -24,11 +25,15 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.json(await statusOf(c.get('caller').username), 200)
   })
 
-  app.openapi({ ...routes.create, middleware: [asUser, readJson(limits)] as const }, async c => {
+  const byRate = limitCreates({ rates, labs, maxKeyLength: limits.maxIdempotencyKeyLength })
+  const body = readJson(limits, parts.metrics)
+  app.openapi({ ...routes.create, middleware: [asUser, byRate, body] as const }, async c => {
     const caller = c.get('caller')
     const request = c.req.valid('json')
     checkCreate(limits, request)
-    await labs.create(caller, request, c.get('origin'), c.req.valid('header')['idempotency-key'])
+    const key = c.req.valid('header')['idempotency-key']
+    const accepted = await labs.create(caller, request, c.get('origin'), key)
+    if (accepted === 'repeated') c.get('onRepeated')?.()
     return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
   })
 

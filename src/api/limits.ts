@@ -4,12 +4,14 @@ import { ApiError, unavailable } from '../errors.ts'
 export class PerUserLimit {
   readonly #max: number
   readonly #what: string
+  readonly #onRefusal: () => void
   readonly #held = new Map<string, number>()
 
   /** @param what the things counted, in the words of the answer */
-  constructor(max: number, what: string) {
+  constructor(max: number, what: string, onRefusal: () => void = () => {}) {
     this.#max = max
     this.#what = what
+    this.#onRefusal = onRefusal
   }
 
   /**
@@ -20,6 +22,7 @@ export class PerUserLimit {
   enter(username: string): () => void {
     const held = this.#held.get(username) ?? 0
     if (held >= this.#max) {
+      this.#onRefusal()
       throw new ApiError(429, { msg: `too many ${this.#what} at once`, type: 'too_many' }, { 'Retry-After': '1' })
     }
     this.#held.set(username, held + 1)

@@ -167,6 +167,11 @@ const table = {
     when: 'a key stands twice',
     example: { msg: 'the key stands twice', type: 'duplicate_key', loc: body('options', 'size') },
   },
+  muchBody: {
+    status: 422,
+    when: 'the body has more properties and elements than `api.limits.maxJsonItems`',
+    example: { msg: 'the body has more than 1024 properties and elements', type: 'too_large', loc: body() },
+  },
   deepBody: {
     status: 422,
     when: 'the body is deeper than `api.limits.maxJsonDepth`',
@@ -181,8 +186,14 @@ const table = {
   },
   tooMany: {
     status: 429,
-    when: 'the user has as many requests, or event streams, at once as is permitted',
+    when: 'the user has as many requests, bodies or event streams at once as is permitted',
     example: { msg: 'too many requests at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  tooOften: {
+    status: 429,
+    when: 'the user has asked more often than `api.rates` permit; after `Retry-After` there is room for one request again',
+    example: { msg: 'too many creates in a short time', type: 'too_often' },
     headers: { 'Retry-After': retryAfterHeader },
   },
   largeHead: {
@@ -255,6 +266,7 @@ const admitted = [
   'noScope',
   'badName',
   'tooMany',
+  'tooOften',
   'unavailable',
 ] as const satisfies ProblemName[]
 

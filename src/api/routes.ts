@@ -136,6 +136,7 @@ const createProblems = [
   'longField',
   'repeatedField',
   'deepBody',
+  'muchBody',
   'misconfigured',
 ] as const
 

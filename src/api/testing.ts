@@ -140,7 +140,8 @@ export function exampleLab(change: Partial<LabState> = {}): LabState {
 /** An engine in which nobody has a lab, with what a test says instead. */
 export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   return {
-    create: async () => {},
+    create: async () => undefined,
+    remembers: async () => false,
     delete: async () => false,
     status: async () => null,
     running: async () => [],

@@ -35,7 +35,7 @@ export async function readLab(file: string, { api, lab }: Pick<Config, 'api' | '
     throw new ConfigError(file, [`cannot be read (${error.code})`])
   })
   try {
-    const parsed = body.safeParse(JSON.parse(checkedJson(bytes, limits.maxJsonDepth)))
+    const parsed = body.safeParse(JSON.parse(checkedJson(bytes, limits)))
     if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
     checkCreate(limits, parsed.data)
     return parsed.data

@@ -80,6 +80,9 @@ function portProblems({ api: { port, monitoringPort } }: Config): string[] {
   return port !== 0 && port === monitoringPort ? ['api.monitoringPort: is api.port too'] : []
 }
 
+/** Properties and elements of a create beside its variables: two blocks, and eight options as lists of one. */
+const createItems = 18
+
 function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] {
   const problems: string[] = []
   // The server would not start.
@@ -92,6 +95,10 @@ function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] 
   }
   if (limits.maxBodyBytes > limits.maxBodyBytesInFlight) {
     problems.push('api.limits.maxBodyBytes: is more than api.limits.maxBodyBytesInFlight')
+  }
+  // A create with as many variables as are permitted would be refused for its other properties.
+  if (limits.maxJsonItems < limits.maxEnvEntries + createItems) {
+    problems.push(`api.limits.maxJsonItems: is less than api.limits.maxEnvEntries and ${createItems} more`)
   }
   return problems
 }

@@ -34,6 +34,12 @@ const gafaelfawr = z.strictObject({
     .positive()
     .default(1024)
     .describe('how many may wait so; beyond them 503 at once, so that there is room for those who need no answer'),
+  maxWaitingPerUser: z
+    .number()
+    .int()
+    .positive()
+    .default(32)
+    .describe('requests of one user that may wait for an answer or share one; beyond them 429'),
 })
 
 /** Signatures by which nobody who has only the public key can make a token. */
@@ -72,6 +78,12 @@ const oidc = z.strictObject({
     .max(300)
     .default(5)
     .describe('a token of an unknown key has the keys asked for again, but not more often than this'),
+  maxWaiting: z
+    .number()
+    .int()
+    .positive()
+    .default(32)
+    .describe('requests with tokens of unknown keys that may wait for newer ones; beyond them 503 at once'),
   timeoutSeconds,
   claims: claims.prefault({}).describe('which claims say what'),
   groupScopes: z

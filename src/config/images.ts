@@ -83,6 +83,12 @@ export const images = z.strictObject({
     'of one whole reading, all pages of tags and all digests; after it, the registry does not tell',
   ),
   refreshIntervalSeconds: seconds(300).describe('how often one of the replicas reads the tags'),
+  missingTagSeconds: z
+    .number()
+    .min(5)
+    .max(30)
+    .default(15)
+    .describe('how long a replica remembers that the registry has no such image'),
   maxTags: z.number().int().positive().default(100_000).describe('how many tags are read at most; more is a failure'),
   plainHttp: z
     .boolean()

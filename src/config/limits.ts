@@ -48,9 +48,13 @@ export const limits = z.strictObject({
   maxStreams: count(10_000).describe('event streams open at once, of all users together; beyond them 503'),
   maxStreamsPerUser: count(20).describe('event streams that a user may have open at once; beyond them 429'),
 
-  maxBodyBytes: bytes(1_048_576).describe('largest body of a request; beyond it 413'),
+  maxBodyBytes: bytes(327_680).describe('largest body of a request; beyond it 413'),
   maxBodyBytesInFlight: bytes(67_108_864).describe(
     'of all bodies at once, one without a length counting as the largest; beyond it 503',
+  ),
+  maxBodiesPerUser: count(1).describe('bodies of one user that are being read; beyond them 429'),
+  maxJsonItems: count(1024).describe(
+    'properties and elements of a body together, counted before it is parsed; beyond them 422',
   ),
   maxJsonDepth: count(8).describe('objects and lists within each other; beyond it 422, as for all that follow'),
   maxOptionLength: count(1024).describe('characters of the value of an option'),
@@ -62,4 +66,17 @@ export const limits = z.strictObject({
   maxEnvBytes: bytes(196_608).describe('names and values of all variables of a request, in UTF-8'),
 })
 
+const factor = (value: number) => z.number().min(1).default(value)
+
+/** docs/limits.md says what counts as which. Each replica counts by itself. */
+export const rates = z.strictObject({
+  createsPerMinute: count(10).describe('creates of one user; beyond them 429, as for all that follow'),
+  changesPerMinute: count(60).describe('other changes of one user, such as deletions'),
+  readsPerSecond: count(50).describe('reads of one user'),
+  burst: factor(2).describe('how many times the number of a rate may come at once, after a pause'),
+  privilegedFactor: factor(20).describe('how many times as much callers with admin:jupyterlab may ask'),
+  privilegedUsers: z.array(z.string().min(1)).default([]).describe('callers who may do so without that scope'),
+})
+
+export type Rates = z.infer<typeof rates>
 export type Limits = z.infer<typeof limits>

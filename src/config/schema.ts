@@ -7,7 +7,7 @@ import { form } from './form.ts'
 import { identity } from './identity.ts'
 import { images } from './images.ts'
 import { lab } from './lab.ts'
-import { limits } from './limits.ts'
+import { limits, rates } from './limits.ts'
 import { labelValue, ms, objectName, qualifiedName, seconds } from './values.ts'
 
 const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
@@ -37,6 +37,7 @@ const api = z.strictObject({
     .describe('path under which the routes of SQR-066 stand'),
   heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
   limits: limits.prefault({}),
+  rates: rates.prefault({}).describe('How often one user may ask one replica'),
 })
 
 const redis = z.strictObject({

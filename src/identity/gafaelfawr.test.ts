@@ -336,6 +336,22 @@ describe('questions', () => {
     expect(results).toEqual(['failed', 'failed', 'failed', 'ok', 'ok', 'ok', 'ok', 'ok'])
   })
 
+  it('of one user that wait are 32 at most, whatever tokens they bear, and other users are asked about', async () => {
+    const { identify } = provider({ timeoutSeconds: 20, cacheSeconds: 60 })
+    const known = await identify()
+    const release: (() => void)[] = []
+    server.fault = response => void release.push(() => response.end(JSON.stringify({ username: 'eve' })))
+    const eve = (token: string) => identify({ 'X-Auth-Request-User': 'eve', 'X-Auth-Request-Token': token })
+    const waiting = Array.from({ length: 32 }, (_, i) => eve(i < 16 ? 'one' : 'another'))
+    const refused = await refusalOf(eve('a-third'))
+    expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '1' } })
+    expect(await identify()).toEqual(known)
+    await server.whenAsked(3)
+    for (const answer of release) answer()
+    expect(new Set((await Promise.all(waiting)).map(({ username }) => username))).toEqual(new Set(['eve']))
+    expect((await eve('one')).username).toBe('eve')
+  })
+
   it('about ever more tokens do not fill the memory', async () => {
     const { identify } = provider({ cacheSeconds: 60, maxCached: 3 })
     server.fault = response => void response.end(JSON.stringify(ada))

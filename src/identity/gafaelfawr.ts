@@ -26,7 +26,7 @@ export function createGafaelfawrIdentity(
       const scopes = [scope]
       if (scope === 'admin:jupyterlab') return { username, token: '', scopes, groups: [] }
       const token = tokenOf(headers)
-      const info = await users.infoOf(token)
+      const info = await users.infoOf(token, username)
       if (info.username !== username) {
         throw notKnown('the token is not that of the user whom the ingress names', 'x-auth-request-token')
       }

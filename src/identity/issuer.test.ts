@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   assemble,
   forge,
@@ -111,6 +111,35 @@ describe('keys', () => {
     const half = assemble({ alg: 'RS256', kid: 'half' }, soundClaims(issuer), 'x')
     expect(await refusalOf(identify(half))).toMatchObject({ status: 503 })
     expect(lines.join()).toMatch(/"warn".*key of the issuer/)
+  })
+})
+
+describe('an issuer that stalls', () => {
+  /** The issuer keeps all who ask waiting from now on, until the test ends. */
+  function stalled() {
+    const held: ServerResponse[] = []
+    issuer.fault = { at: '', answer: response => void held.push(response) }
+    onTestFinished(() => {
+      for (const response of held) response.destroy()
+    })
+  }
+
+  const madeUp = (count: number) =>
+    Array.from({ length: count }, (_, i) => assemble({ alg: 'RS256', kid: `made-up-${i}` }, soundClaims(issuer), 'x'))
+
+  it('keeps 32 requests with unknown keys waiting at most: others are put off, and known keys count, at once', async () => {
+    const { identify, clock } = oidcIdentity(issuer)
+    const known = await issuer.token('ada')
+    await identify(known)
+    clock.advance(10)
+    stalled()
+    const settled: unknown[] = []
+    const all = madeUp(2048).map(token => refusalOf(identify(token)).then(refusal => settled.push(refusal)))
+    await Promise.all(all.slice(32))
+    expect(settled).toHaveLength(2016)
+    expect(settled[0]).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(await identify(known)).toMatchObject({ username: 'ada' })
+    expect(settled).toHaveLength(2016)
   })
 })
 

@@ -37,6 +37,8 @@ export class IssuerKeys {
   readonly #source: IdentitySource
   #loaded: Loaded | undefined
   #loading: Promise<Loaded> | undefined
+  /** Requests that wait for newer keys. */
+  #waiting = 0
   #failed: { readonly error: ApiError; readonly atMs: number } | undefined
 
   constructor(config: OidcConfig, { clock, log, onRequest }: IssuerParts) {
@@ -74,7 +76,14 @@ export class IssuerKeys {
   async #newerThan(loaded: Loaded): Promise<Loaded | undefined> {
     const cooldownMs = this.#config.keysCooldownSeconds * 1000
     if (this.#loading === undefined && this.#ageOf(loaded) < cooldownMs) return undefined
-    return this.#load()
+    // Anybody can make tokens of unknown keys: while the issuer stalls, they must not hold the places of all requests.
+    if (this.#waiting >= this.#config.maxWaiting) throw unavailable('too many wait for newer keys of the issuer')
+    this.#waiting += 1
+    try {
+      return await this.#load()
+    } finally {
+      this.#waiting -= 1
+    }
   }
 
   /** Keys no older than they are believed for. Those half as old are replaced beside the request that met them. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Identity } from '../domain.ts'
+import { ApiError } from '../errors.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { absentable, group, notebookQuota, posixId } from './metadata.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
@@ -43,17 +44,21 @@ export class UserInfoClient {
   readonly #url: string
   readonly #cacheMs: number
   readonly #maxCached: number
+  readonly #maxWaitingPerUser: number
   readonly #clock: Clock
   readonly #source: IdentitySource
   /** Tokens themselves are kept nowhere. */
   readonly #key = createSecretKey(randomBytes(32))
   readonly #cached = new Map<string, Cached>()
   readonly #asking = new Map<string, Promise<UserInfo>>()
+  /** By the name that the ingress vouches for: how many requests wait. */
+  readonly #waiting = new Map<string, number>()
 
   constructor(config: GafaelfawrConfig, { clock, log, onRequest }: UserInfoParts) {
     this.#url = `${config.baseUrl.replace(/\/+$/, '')}/auth/api/v1/user-info`
     this.#cacheMs = config.cacheSeconds * 1000
     this.#maxCached = config.maxCached
+    this.#maxWaitingPerUser = config.maxWaitingPerUser
     this.#clock = clock
     this.#source = new IdentitySource({
       name: 'Gafaelfawr',
@@ -69,13 +74,32 @@ export class UserInfoClient {
   /**
    * Asks at most once for all who ask about a token at the same time, and not again for `cacheSeconds`. A failure is
    * kept for nobody.
-   * @throws {ApiError} 401 and 403 where Gafaelfawr says so; 503 where it says nothing clear
+   * @param username whom the ingress names; only so many requests of one user may wait
+   * @throws {ApiError} 401 and 403 where Gafaelfawr says so; 429 where too many wait; 503 where it says nothing clear
    */
-  infoOf(token: string): Promise<UserInfo> {
+  async infoOf(token: string, username: string): Promise<UserInfo> {
     const hash = createHmac('sha256', this.#key).update(token).digest('base64')
     const cached = this.#cached.get(hash)
-    if (cached && this.#clock.monotonicMs() < cached.untilMs) return Promise.resolve(cached.info)
-    return this.#asking.get(hash) ?? this.#ask(hash, token)
+    if (cached && this.#clock.monotonicMs() < cached.untilMs) return cached.info
+    const leave = this.#enter(username)
+    try {
+      return await (this.#asking.get(hash) ?? this.#ask(hash, token))
+    } finally {
+      leave()
+    }
+  }
+
+  #enter(username: string): () => void {
+    const waiting = this.#waiting.get(username) ?? 0
+    if (waiting >= this.#maxWaitingPerUser) {
+      throw new ApiError(429, { msg: 'too many requests at once', type: 'too_many' }, { 'Retry-After': '1' })
+    }
+    this.#waiting.set(username, waiting + 1)
+    return () => {
+      const left = this.#waiting.get(username)! - 1
+      if (left > 0) this.#waiting.set(username, left)
+      else this.#waiting.delete(username)
+    }
   }
 
   #ask(hash: string, token: string): Promise<UserInfo> {

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { Digests } from './digests.ts'
+import { maxConnections } from './http.ts'
 import { digestA, digestB, FakeSource } from './testing/catalogue.ts'
 
 const down = new Error('the registry is down')
@@ -26,8 +27,11 @@ function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string,
   }
   const warned: string[] = []
   const log = { warn: (fields: object) => warned.push(String((fields as { err: unknown }).err)) }
-  const parts = { source, memory, catalogued: (tag: string) => catalogued[tag], clock, timeoutMs: 5000, log }
-  return { digests: new Digests(parts), source, clock, remembered, told, redis, warned }
+  const fresh = { is: false }
+  const times = { timeoutMs: 5000, missingMs: 15_000 }
+  const isFresh = () => fresh.is
+  const parts = { source, memory, catalogued: (tag: string) => catalogued[tag], isFresh, clock, ...times, log }
+  return { fresh, digests: new Digests(parts), source, clock, remembered, told, redis, warned }
 }
 
 it('is what the registry tells, of tags and of digests', async () => {
@@ -72,10 +76,14 @@ it('is not waited for longer than configured, whether the source heeds it or not
   expect(warned).toEqual([expect.stringContaining('no answer within 5000 ms')])
 })
 
-it('is asked for again where it was missing', async () => {
-  const { digests, source } = digestsOf()
+it('is asked for again where it was missing, 15 s later', async () => {
+  const { digests, source, clock } = digestsOf()
   expect(await digests.look('a')).toBe('missing')
   source.digests.set('a', digestA)
+  clock.advance(14_999)
+  expect(await digests.look('a')).toBe('missing')
+  expect(source.asked).toEqual(['a'])
+  clock.advance(1)
   expect(await digests.look('a')).toBe(digestA)
 })
 
@@ -131,6 +139,7 @@ it('is unknown where it was never told, and of a tag that was gone before', asyn
   source.digests.delete('a')
   expect(await digests.look('a')).toBe('missing')
   source.failure = down
+  clock.advance(15_000)
   expect(await digests.look('a')).toBeNull()
   expect(await digests.look('b')).toBeNull()
 })
@@ -142,4 +151,64 @@ it('is remembered of five hundred tags at most', async () => {
   await digests.look('t500')
   await digests.look('t0')
   expect(source.asked).toEqual(['t0'])
+})
+
+describe('made-up tags', () => {
+  const madeUp = (count: number) => Array.from({ length: count }, (_, i) => `made-up-${i}`)
+
+  it('of which a fresh catalogue has none cost the registry 40 requests, and one each second', async () => {
+    const { digests, source, fresh, clock } = digestsOf({ a: digestA, pushed: digestB }, { a: digestA })
+    fresh.is = true
+    const found = await Promise.all(madeUp(1000).map(tag => digests.look(tag)))
+    expect(new Set(found)).toEqual(new Set(['missing']))
+    expect(source.asked).toHaveLength(40)
+    expect(await digests.look('a')).toBe(digestA)
+    // Newer than the catalogue: it can be had as soon as there is room.
+    expect(await digests.look('pushed')).toBe('missing')
+    clock.advance(1000)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(source.asked).toHaveLength(42)
+  })
+
+  it('are asked for where the catalogue is too old to count', async () => {
+    const { digests, source } = digestsOf({ pushed: digestB }, {})
+    for (const tag of madeUp(50)) await digests.look(tag)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(source.asked).toHaveLength(51)
+  })
+
+  it('take two connections of eight, images of the catalogue two more, and the refresher has the others', async () => {
+    const { digests, source } = digestsOf(
+      { a: digestA, b: digestA, c: digestB },
+      { a: digestA, b: digestA, c: digestB },
+    )
+    const gate = Promise.withResolvers<void>()
+    source.gate = gate.promise
+    const strangers = madeUp(100).map(tag => digests.look(tag))
+    await expect.poll(() => source.inFlight).toBe(2)
+    const known = ['a', 'b', 'c'].map(tag => digests.look(tag))
+    await expect.poll(() => source.inFlight).toBe(4)
+    expect(source.asked).toEqual(['made-up-0', 'made-up-1', 'a', 'b'])
+    gate.resolve()
+    expect(await Promise.all(known)).toEqual([digestA, digestA, digestB])
+    await Promise.all(strangers)
+    expect(source.mostInFlight).toBe(maxConnections / 2)
+  })
+
+  it('are remembered, five hundred at most, and forget no tag that there is', async () => {
+    const { digests, source } = digestsOf({ a: digestA })
+    await digests.look('a')
+    for (const tag of madeUp(501)) await digests.look(tag)
+    source.asked.length = 0
+    await Promise.all(['a', 'made-up-500', 'made-up-0'].map(tag => digests.look(tag)))
+    expect(source.asked).toEqual(['made-up-0'])
+  })
+
+  it('a made-up digest is left to the kubelet where there is no room for its look', async () => {
+    const { digests, fresh } = digestsOf({ a: digestA }, { a: digestA })
+    fresh.is = true
+    for (const tag of madeUp(40)) await digests.look(tag)
+    expect(await digests.look(`sha256:${'c'.repeat(64)}`)).toBeNull()
+  })
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { imageByTag, tagsOfDigest } from './find.ts'
+import { digestIn, imageByTag, isFresh, tagsOfDigest } from './find.ts'
 import { catalogueOf, digestA, digestB, imageOf } from './testing/catalogue.ts'
 
 const recommended = imageOf('recommended', { digest: digestA, aliases: ['w_2'] })
@@ -17,4 +17,16 @@ it('finds images by tag, and by alias where no image has it as its own', () => {
 it('knows the names of a digest', () => {
   expect(new Set(tagsOfDigest(catalogue, digestA))).toEqual(new Set(['w_2', 'recommended', 'latest']))
   expect(tagsOfDigest(catalogue, digestB)).toEqual([])
+})
+
+it('tells what a tag or a digest names, and what the catalogue lacks', () => {
+  const asked = ['w_2', 'latest', digestA, 'd_1', 'd_2', digestB]
+  const told = [digestA, digestA, digestA, null, undefined, undefined]
+  expect(asked.map(reference => digestIn(catalogue, reference))).toEqual(told)
+})
+
+it('a catalogue is fresh until a second reading is due', () => {
+  const images = { refreshIntervalSeconds: 300 }
+  const read = catalogueOf({ readAtMs: 1_000_000 })
+  expect([1_599_999, 1_600_000, 0].map(nowMs => isFresh(read, images, nowMs))).toEqual([true, false, false])
 })

@@ -1,4 +1,5 @@
 /** Images of a catalogue by what a request says of them. Pure. */
+import type { Config } from '../config/schema.ts'
 import type { Catalogue, CatalogueImage } from './types.ts'
 
 interface Index {
@@ -17,6 +18,20 @@ export function imageByTag(catalogue: Catalogue, tag: string): CatalogueImage | 
 /** Tags and aliases that are known to name a digest. */
 export function tagsOfDigest(catalogue: Catalogue, digest: string): readonly string[] {
   return indexOf(catalogue).tagsByDigest.get(digest) ?? []
+}
+
+/** What a tag or a digest names; null where its digest was not told, undefined where the catalogue has none. */
+export function digestIn(catalogue: Catalogue, reference: string): string | null | undefined {
+  return tagsOfDigest(catalogue, reference).length > 0 ? reference : imageByTag(catalogue, reference)?.digest
+}
+
+/** Whether the registry was read lately: not longer ago than it takes to miss one reading. */
+export function isFresh(
+  { readAtMs }: Catalogue,
+  { refreshIntervalSeconds }: Pick<Config['images'], 'refreshIntervalSeconds'>,
+  nowMs: number,
+): boolean {
+  return Math.abs(nowMs - readAtMs) < 2 * refreshIntervalSeconds * 1000
 }
 
 function indexOf(catalogue: Catalogue): Index {

@@ -60,6 +60,13 @@ describe('the next page', () => {
   })
 })
 
+it('the next page is looked for in linear time, whatever the header holds', () => {
+  // Where an address may hold <, this takes seconds.
+  const begunMs = performance.now()
+  for (const part of ['<', '<a>;', '<a>; a="', '; rel=']) expect(nextLink(part.repeat(65_536))).toBeUndefined()
+  expect(performance.now() - begunMs).toBeLessThan(1000)
+})
+
 describe('when to come again', () => {
   const nowMs = Date.parse('2026-11-22T10:00:00Z')
 

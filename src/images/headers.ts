@@ -27,7 +27,8 @@ export function parseChallenges(header: string): readonly Challenge[] {
 }
 
 const parameter = `\\s*;\\s*${token}(?:\\s*=\\s*(?:${quoted}|[^\\s",;]+))?`
-const link = new RegExp(`<([^>]*)>((?:${parameter})*)`, 'g')
+// An address holds no angle bracket. Were one let in, each < would be looked behind for an end that is not there.
+const link = new RegExp(`<([^<>]*)>((?:${parameter})*)`, 'g')
 const relation = new RegExp(`;\\s*rel\\s*=\\s*(${quoted}|[^\\s",;]+)`, 'i')
 
 /** Where `Link` says that the next page is, as it stands there. */

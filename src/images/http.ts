@@ -46,7 +46,8 @@ const backoff: Backoff = { baseMs: 500, capMs: 5_000 }
 /** Whoever asks to wait longer than this is not waited for. */
 const maxWaitMs = 5_000
 const maxRedirects = 5
-const maxConnections = 8
+/** To each host. */
+export const maxConnections = 8
 
 const redirects = [301, 302, 303, 307, 308]
 /** Codes of connections that ended under a request. A kept one, which the other side has closed meanwhile, says nothing. */

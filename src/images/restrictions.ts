@@ -1,11 +1,11 @@
 /** Who may have which images (`images.restrictions`). Pure. */
 import type { Config } from '../config/schema.ts'
 import type { Group } from '../domain.ts'
-import { globForms } from '../labs/glob.ts'
+import { globs } from '../labs/glob.ts'
 
 type Restriction = Config['images']['restrictions'][number]
 
-const tagsLike = globForms('s')
+const tagsLike = globs()
 
 /**
  * Which tags a user may have: one must satisfy each restriction that concerns it. It is the tag by which an image is asked
@@ -19,6 +19,6 @@ export function permittedTags(
   const names = new Set(groups.map(({ name }) => name))
   const unmet = restrictions.filter(restriction => !restriction.groups.some(name => names.has(name)))
   if (unmet.length === 0) return undefined
-  const forms = unmet.flatMap(({ tags }) => tagsLike(tags))
-  return tag => !forms.some(form => form.test(tag))
+  const kept = unmet.map(({ tags }) => tagsLike(tags))
+  return tag => !kept.some(isLike => isLike(tag))
 }

@@ -35,6 +35,15 @@ export function standaloneImages({ images, source, clock, log }: StandaloneParts
   }
   const memory = { digestOf: async () => null, remember: async () => {} }
   const timeoutMs = images.timeoutSeconds * 1000
-  const digests = new Digests({ source, memory, catalogued: () => null, clock, timeoutMs, log })
+  const digests = new Digests({
+    source,
+    memory,
+    catalogued: () => null,
+    isFresh: () => false,
+    missingMs: 0,
+    clock,
+    timeoutMs,
+    log,
+  })
   return new Images({ images, catalogues, digests, prepulls: nothingPrepulled })
 }

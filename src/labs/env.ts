@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import type { LabOptions, Quotas, ResolvedImage } from '../domain.ts'
 import { invalid } from '../errors.ts'
-import { globForms } from './glob.ts'
+import { globs } from './glob.ts'
 
 export type Env = Readonly<Record<string, string>>
 
@@ -78,10 +78,10 @@ function checkPrefix(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
-const namesLike = globForms('is')
+const namesLike = globs({ ignoreCase: true })
 
 /** Secret is what has a secret's name, or is an address with user information in it. */
 function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
-  const forms = namesLike(patterns)
-  return (name, value) => forms.some(form => form.test(name)) || urlWithUser.test(value)
+  const isLike = namesLike(patterns)
+  return (name, value) => isLike(name) || urlWithUser.test(value)
 }

@@ -10,17 +10,17 @@ const lastLines = 5
  */
 const secretForms: readonly [RegExp, string][] = [
   [/(:\/\/)[^\s/?#"'@]*@/g, '$1***@'],
-  [/(https?:\/\/[^\s"'<>?]*\?)[^\s"'<>]*/gi, '$1***'],
+  [/(https?:\/\/[^\s"'<>?]{0,1000}\?)[^\s"'<>]*/gi, '$1***'],
   [/\b(bearer|basic)\s{1,3}[\w.~+/=-]{16,}/gi, '$1 ***'],
   [/((?:password|passwd|passphrase)[\w-]{0,40}["']?\s{0,3}[=:]\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
   [/((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}=\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
   // After a colon stands a cause as often as a value: "token: unexpected status".
   [
-    /((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}:\s{0,3}["']?)(?=\S*\d)[^\s"',;&]{8,}/gi,
+    /((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}:\s{0,3}["']?)(?=\S{0,200}\d)[^\s"',;&]{8,}/gi,
     '$1***',
   ],
-  [/\bgt-[\w-]{10,}\.[\w-]{10,}/g, '***'],
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
+  [/\bgt-[\w-]{10,200}\.[\w-]{10,}/g, '***'],
+  [/\beyJ[\w-]{1,1000}\.[\w-]+\.[\w-]*/g, '***'],
   // Anything long and opaque may be a token; digests of images are not.
   [/(?<!\w|sha256:)(?=\w*\d)(?=\w*[A-Za-z])\w{32,}/g, '***'],
 ]

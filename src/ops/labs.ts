@@ -41,8 +41,17 @@ export class Labs implements LabService {
     this.#options = options
   }
 
-  create(caller: Identity, request: CreateRequest, origin: Origin, idempotencyKey?: string): Promise<void> {
+  create(
+    caller: Identity,
+    request: CreateRequest,
+    origin: Origin,
+    idempotencyKey?: string,
+  ): Promise<'repeated' | undefined> {
     return this.#options.acceptance.during(() => this.#create(caller, request, origin, idempotencyKey))
+  }
+
+  remembers(username: string, idempotencyKey: string): Promise<boolean> {
+    return available(() => this.#options.store.remembers(username, idempotencyKey))
   }
 
   async #create(
@@ -50,13 +59,13 @@ export class Labs implements LabService {
     request: CreateRequest,
     { requestId, span }: Origin,
     idempotencyKey?: string,
-  ): Promise<void> {
+  ): Promise<'repeated' | undefined> {
     const { config, store } = this.#options
     const { username } = caller
     const bodyHash = hashOf(request)
     if (idempotencyKey !== undefined) {
       const before = await available(() => store.repeated(username, idempotencyKey, bodyHash))
-      if (before === 'same') return
+      if (before === 'same') return 'repeated'
       if (before === 'other') throw mismatch()
     }
     const choice = chooseLab(config.lab, caller, request.options)
@@ -87,6 +96,7 @@ export class Labs implements LabService {
     if (accepted.answer === 'exists')
       throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
     await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, { requestId, span })
+    return undefined
   }
 
   async #sourcesOf(user: string, span: Span): Promise<LabSources> {

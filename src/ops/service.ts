@@ -15,9 +15,18 @@ export interface LabService {
   /**
    * Accepts the creation of a lab (SQR-066, "POST …/create"); returns once nothing can lose it. With an idempotency key,
    * a repeat within ten minutes gets the first one's answer. Whoever owns the operation logs and traces by its origin.
+   * @returns 'repeated' where nothing was accepted now, since an earlier one had the same key
    * @throws {ApiError} 403, 409, 422 or 503 as the contract's table says
    */
-  create(caller: Identity, request: CreateRequest, origin: Origin, idempotencyKey?: string): Promise<void>
+  create(
+    caller: Identity,
+    request: CreateRequest,
+    origin: Origin,
+    idempotencyKey?: string,
+  ): Promise<'repeated' | undefined>
+
+  /** Whether a create of this user with this key was accepted within ten minutes. */
+  remembers(username: string, idempotencyKey: string): Promise<boolean>
 
   /**
    * Accepts the deletion of a lab (SQR-066, "DELETE …/labs/<username>"), superseding a creation, joining a deletion.

@@ -143,6 +143,11 @@ export class LabStore {
     return first.split(' ')[1] === bodyHash ? 'same' : 'other'
   }
 
+  /** Whether any create with this key was accepted before. */
+  async remembers(user: string, key: string): Promise<boolean> {
+    return (await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(user, key)))) !== null
+  }
+
   /** Whether the init container has once succeeded for a user, as far as this Redis knows. */
   async provisioned(user: string): Promise<boolean> {
     return (await this.#connection.read('sismember', redis => redis.sismember(this.#keys.provisioned, user))) === 1

@@ -113,6 +113,12 @@ export function createMetrics(registry: Registry) {
       buckets: callBuckets,
       registers,
     }),
+    requestsRefused: new Counter({
+      name: 'skylab_requests_refused_total',
+      help: 'Requests refused so that one user does not starve the others, by kind (create, change, read: beyond the rate; body: more at once than is permitted)',
+      labelNames: ['kind'] as const,
+      registers,
+    }),
     httpRequestsInFlight: new Gauge({
       name: 'skylab_http_requests_in_flight',
       help: 'Requests whose answer has not begun',
@@ -145,6 +151,7 @@ export function beginAtZero({
   catalogueRefreshDuration,
   prepullFailures,
   leases,
+  requestsRefused,
   spans,
 }: Metrics): void {
   for (const kind of ['create', 'delete']) {
@@ -154,6 +161,7 @@ export function beginAtZero({
   }
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
+  for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }

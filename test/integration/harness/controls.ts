@@ -167,6 +167,18 @@ export const controls: readonly Control[] = [
     ],
   },
   {
+    // One user may ask as often as the replica can answer, with bodies of a MiB that are counted when all is parsed.
+    name: 'no-rates',
+    attacks: [{ name: 'T28 ', expected: /p99 of the others/ }],
+    edits: [
+      { file: 'src/api/rates.ts', find: 'if (waitMs === 0) return', replace: 'if (waitMs >= 0) return' },
+      { file: 'src/api/json.ts', find: 'if (commas > maxItems) throw', replace: 'if (commas > 1e9) throw' },
+      { file: 'src/api/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
+      { file: 'src/api/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
+      { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
+    ],
+  },
+  {
     // Redis' data are believed as they are found, by who asks for a lab and by who asks for all of them.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],

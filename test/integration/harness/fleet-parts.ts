@@ -28,6 +28,12 @@ const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
 /** Tests that want a compare ask for one by what they break. */
 const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 
+/** Tests ask faster than people do, and few users ask for many. */
+const generous = {
+  limits: { maxBodiesPerUser: 512 },
+  rates: { createsPerMinute: 6000, changesPerMinute: 6000, readsPerSecond: 5000 },
+}
+
 export interface FleetOptions {
   /** Default 3. */
   readonly replicas?: number
@@ -35,6 +41,8 @@ export interface FleetOptions {
   readonly config?: ConfigInput
   /** Gives labs everything that can be configured, and users a quota. It is made before the first lab is asked for. */
   readonly furniture?: Furniture
+  /** Whether a user may ask only as often as by default. Default false. */
+  readonly defaultRates?: boolean
   /** Of the fleet's own Redis. */
   readonly redis?: Pick<RedisOptions, 'aof' | 'wrongClock'>
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
@@ -140,6 +148,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     logLevel: 'debug',
     installation,
     ...config,
+    api: options.defaultRates ? { ...config.api } : generously(config.api),
     engine: { ...quick, ...config.engine },
     times: { ...times, ...config.times },
   }
@@ -152,6 +161,10 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     // All fleets share the nodes: who tests prepulling asks for it.
     images: { prepull: { enabled: false }, ...made.images },
   }
+}
+
+function generously(api: ConfigInput['api']): ConfigInput['api'] {
+  return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }
 }
 
 function usersFor({ users = 40, people = {}, furniture }: FleetOptions): UserRecord[] {

@@ -75,6 +75,8 @@ test('with an idempotency key another nonce gets the same answer, and another bo
   expect(await store().labs.repeated('ada', 'k', 'b')).toBe('other')
   expect(await store().labs.repeated('ada', 'another', 'a')).toBe('new')
   expect(await store().labs.repeated('grace', 'k', 'a')).toBe('new')
+  const known = [store().labs.remembers('ada', 'k'), store().labs.remembers('ada', 'another')]
+  expect(await Promise.all([...known, store().labs.remembers('grace', 'k')])).toEqual([true, false, false])
 })
 
 test('a creation is refused while a lab stands, and accepted after one that failed', async () => {

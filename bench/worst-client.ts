@@ -1,0 +1,165 @@
+/** Twenty users who ask at an even pace, or one who sends the worst that is let in. A process of its own. */
+import { Agent, request } from 'node:http'
+import { systemClock } from '../src/clock.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { answerQuestions } from './worker.ts'
+
+export interface Asker {
+  readonly name: string
+  readonly token: string
+}
+
+export type WorstQuestion =
+  | {
+      readonly do: 'steady'
+      readonly urls: readonly string[]
+      readonly users: readonly Asker[]
+      readonly seconds: number
+      /** Whether each asks for a lab first. */
+      readonly creates?: boolean
+    }
+  | { readonly do: 'worst'; readonly urls: readonly string[]; readonly user: Asker; readonly seconds: number }
+
+/** How long each request took from the moment at which it was due, and how often each status came. */
+export interface Steady {
+  readonly ms: readonly number[]
+  readonly statuses: Readonly<Record<string, number>>
+  /** Of the labs that they ask for at the start. */
+  readonly created: Readonly<Record<string, number>>
+}
+
+/** By kind, how often each status came. */
+export type Worst = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+const prefix = '/nublado/spawner/v1'
+const { limits } = configSchema.parse({}).api
+/** Of each of the twenty users, in a second. */
+export const steadyPerSecond = 10
+
+interface Sent {
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+  readonly path: string
+  readonly token: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+function send(agent: Agent, { url, method = 'GET', path, token, headers = {}, body }: Sent): Promise<string> {
+  const typed =
+    body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  return new Promise(resolve => {
+    const options = { agent, method, headers: { authorization: `Bearer ${token}`, ...typed, ...headers } }
+    const sent = request(`${url}${prefix}/${path}`, options, answer => {
+      answer.resume()
+      answer.once('close', () => resolve(String(answer.statusCode)))
+    })
+    sent.once('error', error => resolve((error as NodeJS.ErrnoException).code ?? 'error'))
+    sent.end(body)
+  })
+}
+
+const counter = () => {
+  const counts: Record<string, number> = {}
+  const count = (status: string) => {
+    counts[status] = (counts[status] ?? 0) + 1
+  }
+  return { counts, count }
+}
+
+async function steady({
+  urls,
+  users,
+  seconds,
+  creates = false,
+}: Extract<WorstQuestion, { do: 'steady' }>): Promise<Steady> {
+  const agent = new Agent({ keepAlive: true })
+  const ms: number[] = []
+  const { counts, count } = counter()
+  const each = async (user: Asker, index: number) => {
+    const all: Promise<void>[] = []
+    for (let n = 0; n < seconds * steadyPerSecond; n++) {
+      // Users are spread over the tenth of a second.
+      const dueMs = begunMs + (n + index / users.length) * (1000 / steadyPerSecond)
+      const waitMs = dueMs - systemClock.monotonicMs()
+      if (waitMs > 0) await systemClock.sleep(waitMs)
+      const asked = send(agent, { url: urls[(n + index) % urls.length]!, path: 'user-status', token: user.token })
+      all.push(
+        asked.then(status => {
+          ms.push(systemClock.monotonicMs() - dueMs)
+          count(status)
+        }),
+      )
+    }
+    await Promise.all(all)
+  }
+  const created = counter()
+  const create = async ({ name, token }: Asker, index: number) => {
+    const body = JSON.stringify({ options: { image_type: 'recommended' } })
+    const path = `labs/${name}/create`
+    created.count(await send(agent, { url: urls[index % urls.length]!, method: 'POST', path, token, body }))
+  }
+  const begunMs = systemClock.monotonicMs()
+  await Promise.all([...(creates ? users.map(create) : []), ...users.map(each)])
+  agent.destroy()
+  return { ms, statuses: counts, created: created.counts }
+}
+
+/** Bodies of the largest size, of what costs most to look at. */
+function largest(entry: (index: number) => string): string {
+  const [head, tail] = ['{"options":{"image_type":"recommended"},"env":{', '}}']
+  const entries: string[] = []
+  for (let bytes = head.length + tail.length; bytes < limits.maxBodyBytes - 32; bytes += entries.at(-1)!.length + 1) {
+    entries.push(entry(entries.length))
+  }
+  return `${head}${entries.join(',')}${tail}`
+}
+
+const bodies = [
+  largest(i => `"${i}-":""`),
+  largest(i => `"A${i}":""`),
+  `{"options":{}${'\n'.repeat(limits.maxBodyBytes - 32)},"env":{}}`,
+]
+
+/** What one user sends at each replica: how often in a second, and what. At twice the rate of reads, and 60 times that of creates. */
+function kinds({ name, token }: Asker) {
+  const create = `labs/${encodeURIComponent(name)}/create`
+  let n = 0
+  const madeUp = () => JSON.stringify({ options: { image_tag: `w_9999_${n++}` } })
+  const unknown = Buffer.from('{"alg":"RS256","kid":"made-up"}').toString('base64url')
+  return {
+    read: { perSecond: 100, make: () => ({ path: 'user-status', token }) },
+    body: { perSecond: 10, make: () => ({ method: 'POST', path: create, token, body: bodies[n++ % bodies.length]! }) },
+    key: {
+      perSecond: 10,
+      make: () => {
+        const headers = { 'idempotency-key': `made-up-${n}` }
+        return { method: 'POST', path: create, token, headers, body: bodies[n++ % bodies.length]! }
+      },
+    },
+    tag: { perSecond: 10, make: () => ({ method: 'POST', path: create, token, body: madeUp() }) },
+    token: { perSecond: 50, make: () => ({ path: 'user-status', token: `${unknown}.e30.${n++}` }) },
+  } as const
+}
+
+/** As many are on their way at once as a user may have. */
+async function worst({ urls, user, seconds }: Extract<WorstQuestion, { do: 'worst' }>): Promise<Worst> {
+  const agent = new Agent({ keepAlive: true, maxSockets: limits.maxRequestsPerUser })
+  const begunMs = systemClock.monotonicMs()
+  const told = Object.entries(kinds(user)).map(async ([kind, { perSecond, make }]) => {
+    const { counts, count } = counter()
+    const all: Promise<void>[] = []
+    for (let n = 0; n < seconds * perSecond; n++) {
+      const waitMs = begunMs + (n * 1000) / perSecond - systemClock.monotonicMs()
+      if (waitMs > 0) await systemClock.sleep(waitMs)
+      for (const url of urls) all.push(send(agent, { url, ...make() }).then(count))
+    }
+    await Promise.all(all)
+    return [kind, counts] as const
+  })
+  const answered = Object.fromEntries(await Promise.all(told))
+  agent.destroy()
+  return answered
+}
+
+answerQuestions(async (question: WorstQuestion) => (question.do === 'steady' ? steady(question) : worst(question)))

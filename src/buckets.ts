@@ -1,0 +1,72 @@
+/** Token buckets by name, on the monotonic clock: how often each may do something. */
+import type { Clock } from './clock.ts'
+
+export interface Rate {
+  /** Tokens that come back in a second. */
+  readonly perSecond: number
+  /** Tokens of a full bucket. */
+  readonly burst: number
+}
+
+interface Bucket {
+  readonly tokens: number
+  readonly atMs: number
+}
+
+export class Buckets {
+  readonly #rate: Rate
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  /** In the order of their last use. A bucket that is full again says nothing, and is forgotten. */
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(rate: Rate, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#rate = rate
+    this.#clock = clock
+  }
+
+  /**
+   * Takes a token.
+   * @returns 0, or the milliseconds after which there is one again; then nothing was taken
+   */
+  take(name: string): number {
+    const nowMs = this.#clock.monotonicMs()
+    this.#forgetFull(nowMs)
+    const tokens = this.#tokensOf(name, nowMs)
+    if (tokens < 1) return ((1 - tokens) / this.#rate.perSecond) * 1000
+    this.#keep(name, { tokens: tokens - 1, atMs: nowMs })
+    return 0
+  }
+
+  /** Puts a token back that was taken for nothing. */
+  giveBack(name: string): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#keep(name, { tokens: Math.min(this.#rate.burst, this.#tokensOf(name, nowMs) + 1), atMs: nowMs })
+  }
+
+  /** How many buckets are not known to be full. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  #tokensOf(name: string, nowMs: number): number {
+    const { perSecond, burst } = this.#rate
+    const bucket = this.#buckets.get(name)
+    // Rounding must not make a wait longer than was said.
+    return bucket ? Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond + 1e-6) : burst
+  }
+
+  #keep(name: string, bucket: Bucket): void {
+    this.#buckets.delete(name)
+    this.#buckets.set(name, bucket)
+  }
+
+  /** A bucket fills within one time at most, whatever was in it: those used longest ago are full first. */
+  #forgetFull(nowMs: number): void {
+    const { perSecond, burst } = this.#rate
+    const untilFullMs = (burst / perSecond) * 1000
+    for (const [name, { atMs }] of this.#buckets) {
+      if (nowMs - atMs < untilFullMs) return
+      this.#buckets.delete(name)
+    }
+  }
+}
