@@ -21,7 +21,7 @@ export async function serve(settings: Settings): Promise<void> {
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
-  const readiness = { waitingFor: () => [...waiting] }
+  const readiness = { waitingFor: () => [...waiting, ...(replica.comparer.doubt ? [replica.comparer.doubt] : [])] }
   const server = await startApiServer({ ...replica, readiness })
   log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
