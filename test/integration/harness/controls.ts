@@ -73,7 +73,13 @@ export const controls: readonly Control[] = [
   {
     name: 'no-policy',
     attacks: [{ name: 'T3 ', expected: /stale writes refused by the policy/ }],
-    edits: [{ file: 'k8s/base/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
+    edits: [
+      {
+        file: 'k8s/base/policy.yaml',
+        find: 'policyName: skylab\n  validationActions: [Deny]',
+        replace: 'policyName: skylab\n  validationActions: [Audit]',
+      },
+    ],
   },
   {
     // A number that Redis alone remembers.
