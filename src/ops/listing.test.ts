@@ -53,7 +53,7 @@ describe('readListing', () => {
     const { highestOp, distrusted } = read([lab('ada')], [poisoned('mine')])
     expect(highestOp).toBe(op)
     expect(distrusted).toEqual([
-      { why: 'ahead', kind: 'Pod', name: 'x', namespace: 'mine', uid: 'x', op: Number.MAX_SAFE_INTEGER },
+      { why: 'ahead', kind: 'Pod', name: 'x', namespace: 'mine', uid: 'x', op: Number.MAX_SAFE_INTEGER, named: false },
     ])
   })
 

@@ -16,6 +16,8 @@ export interface Distrusted {
   readonly namespace?: string
   readonly uid: string
   readonly op: number | undefined
+  /** Ours by installation, user and name. */
+  readonly named: boolean
 }
 
 /** Labs by installation, user and name, and how many of them bear an op beyond the bound. */
@@ -74,7 +76,8 @@ export function readListing(
       ...namespaces.flatMap(({ namespace, verdict }): Distrusted[] => {
         if (!isAhead(namespace) && verdict !== 'forged') return []
         const { name, uid, op } = namespace
-        return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op }]
+        const named = verdict !== 'foreign'
+        return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op, named }]
       }),
       ...pods.filter(({ pod }) => isAhead(pod)).map(({ pod }) => distrustedPod(pod)),
     ],
@@ -84,7 +87,7 @@ export function readListing(
 }
 
 function distrustedPod({ name, namespace, uid, op }: PodFacts): Distrusted {
-  return { why: 'ahead', kind: 'Pod', name, namespace, uid, op }
+  return { why: 'ahead', kind: 'Pod', name, namespace, uid, op, named: false }
 }
 
 /**

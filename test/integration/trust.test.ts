@@ -88,7 +88,7 @@ test('a pod with our labels in a foreign namespace does not move the counter, an
   await kube().delete('Pod', 'x', elsewhere, 0)
 })
 
-test('a forged namespace with a running pod shows a computed address, and the user who asks', async () => {
+test('a forged namespace with a running pod is shown at a computed address, for its own user', async () => {
   const user = fleet().user()
   const op = nowUs() - 1_000_000
   const { metadata } = await kube().create(forged(user, op))

@@ -173,6 +173,37 @@ export const controls: readonly Control[] = [
     ],
   },
   {
+    // A clock that no lab agrees with is believed.
+    name: 'clock-believed',
+    whole: true,
+    attacks: [{ name: 'T29 the clock of Redis', expected: /P7 .* was answered 404/ }],
+    edits: [
+      {
+        file: 'src/ops/compare.ts',
+        find: 'if (doubt !== undefined) return this.#leaveDoubt(mark, doubt)',
+        replace: '',
+      },
+    ],
+  },
+  {
+    // Ops are taken from whatever bears our label, and given out without a bound.
+    name: 'labels-believed',
+    whole: true,
+    attacks: [{ name: 'T29 an op that a stranger wrote', expected: /I6/ }],
+    edits: [
+      {
+        file: 'src/store/commands/include/draw.lua',
+        find: 'return op > math.min(',
+        replace: 'return false and math.min(',
+      },
+      {
+        file: 'src/ops/listing.ts',
+        find: 'let highestOp = 0',
+        replace: 'let highestOp = namespaces.reduce((most, { namespace: { op = 0 } }) => Math.max(most, op), 0)',
+      },
+    ],
+  },
+  {
     // Redis' data are believed as they are found, by who asks for a lab and by who asks for all of them.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],
