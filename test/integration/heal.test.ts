@@ -46,7 +46,6 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   await redis.hset(keys.record(stuck.username), 'op', poison)
   await redis.set(keys.tombstone(deleted.username), poison)
   await redis.xadd(keys.events(deleted.username), `${poison}-1`, 'event', 'info', 'data', 'x')
-  await redis.zadd(keys.waiting, poison, 'nobody')
   const { uid } = (await kube.create(forged(other.username))).metadata
 
   const before = await fleet().world.redisDump()
@@ -54,14 +53,13 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   expect(dry.code).toBe(0)
   expect(JSON.parse(dry.out)).toMatchObject({ applied: false })
   const { findings } = JSON.parse(dry.out)
-  expect(findings).toHaveLength(6)
+  expect(findings).toHaveLength(5)
   expect(findings).toEqual(
     expect.arrayContaining([
       { kind: 'counter', op: poison, to: expect.any(Number) },
       { kind: 'record', user: stuck.username, op: poison },
       { kind: 'tombstone', user: deleted.username, op: poison },
       { kind: 'stream', user: deleted.username, op: poison },
-      { kind: 'waiting', user: 'nobody', op: poison },
       { kind: 'namespace', name: fleet().namespace(other.username), uid, op: poison },
     ]),
   )
@@ -74,7 +72,6 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   expect([code, out]).toEqual([0, expect.stringMatching(/^WHAT .*WAS\ncounter .*set to \d{16}\n/)])
   expect(Number(await redis.get(keys.last))).toBeLessThanOrEqual(Date.now() * 1000)
   expect(await redis.exists(keys.tombstone(deleted.username), keys.events(deleted.username))).toBe(0)
-  expect(await redis.zscore(keys.waiting, 'nobody')).toBeNull()
   await eventually('the namespace is gone', async () => (await fleet().world.namespaceOf(other.username)) === null)
   expect((await heal('--apply')).out).toBe('nothing bears a number beyond the clock of Redis\n')
 
