@@ -5,6 +5,7 @@ import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { eventually } from '../harness/world.ts'
 import { isWhole } from './points.ts'
+import * as wave from './wave.ts'
 
 const days = 86_400
 const compareIntervalSeconds = 1
@@ -71,6 +72,7 @@ async function clockBehind(fight: Fight): Promise<void> {
   const users = Array.from({ length: 6 }, () => fleet.user())
   await Promise.all(users.map(run))
   const before = await podUids(fleet, users)
+  const newcomers: Client[] = []
   for (const emptied of [false, true]) {
     await step(fight, fleet, -2 * days)
     if (emptied) await fleet.world.redis.flushall()
@@ -81,8 +83,11 @@ async function clockBehind(fight: Fight): Promise<void> {
     for (const [i, { username }] of users.entries()) {
       if (after[i] !== before[i]) fight.violation(`P7 ${username}: its pod is another one`)
     }
-    await run(fleet.user())
+    const newcomer = fleet.user()
+    await run(newcomer)
+    newcomers.push(newcomer)
   }
+  await wave.expectNothingLeft(fleet, [...users, ...newcomers])
   await fleet.world.emptied()
 }
 
