@@ -38,6 +38,10 @@ test('a right that nothing has used is named', () => {
   ])
 })
 
+test('a right that only a policy asks for is not called unused', () => {
+  expect(reportRights(['/pods get', 'skylab.dev/marks write'], { test: {} }).unused).toEqual(['/pods get'])
+})
+
 test('all rights of k8s/base/rbac.yaml are looked at', async () => {
   const granted = await grantedRights()
   const some = ['/namespaces delete', '/events watch', '/secrets get', 'apps/daemonsets patch']

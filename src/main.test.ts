@@ -61,6 +61,9 @@ it.each([
   [['check', '--colour']],
   [['check', '--config', 'x', '--json']],
   [['images', '--config', 'x', '--secrets']],
+  [['images', '--config', 'x', '--apply']],
+  [['heal']],
+  [['heal', '--config', 'x', '--secrets']],
   [['render', '--config', 'x', '--user', 'x']],
   [['toString', '--config', 'x']],
 ])('answers %j with the usage and exits 2', async args => {

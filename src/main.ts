@@ -13,10 +13,13 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab images --config FILE [--json]   show what the registry has, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
                                               show the objects of a lab: YAML, from JSON of who asks and of what
+       skylab heal --config FILE [--apply] [--json]
+                                              show what a poisoned operation counter left behind; --apply removes it
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
 images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
+heal asks Redis and the Kubernetes API, and changes nothing without --apply.
 Exit codes: 0 all is well, 1 it cannot be had, 2 the command or a file is not right.
 `
 
@@ -58,6 +61,7 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
     await serve(settings)
     return undefined
   }
+  if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
   for (const warning of settings.warnings) err(`warning: ${warning}\n`)
   out('ok\n')
   return codes.ok
@@ -66,6 +70,7 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
 type FileCommand =
   | { readonly kind: 'serve' | 'check'; readonly config: string }
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
+  | { readonly kind: 'heal'; readonly config: string; readonly apply: boolean; readonly json: boolean }
   | {
       readonly kind: 'render'
       readonly config: string
@@ -81,6 +86,7 @@ const options = {
   user: { type: 'string' },
   lab: { type: 'string' },
   secrets: { type: 'boolean' },
+  apply: { type: 'boolean' },
   help: { type: 'boolean' },
   version: { type: 'boolean' },
 } as const
@@ -90,6 +96,7 @@ const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
   check: ['config'],
   images: ['config', 'json'],
+  heal: ['config', 'apply', 'json'],
   render: ['config', 'user', 'lab', 'secrets'],
 }
 
@@ -103,10 +110,11 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (values.help) return { kind: 'help' }
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
-    const { config, json = false, user, lab, secrets = false } = values
+    const { config, json = false, user, lab, secrets = false, apply = false } = values
     if (!isKind(kind) || more.length > 0 || !config) return undefined
     if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
     if (kind === 'images') return { kind, config, json }
+    if (kind === 'heal') return { kind, config, apply, json }
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
     return { kind, config }
   } catch {

@@ -23,7 +23,7 @@ export async function serve(settings: Settings): Promise<void> {
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
-  const readiness = { waitingFor: () => [...waiting] }
+  const readiness = { waitingFor: () => [...waiting, ...(replica.comparer.doubt ? [replica.comparer.doubt] : [])] }
   const monitoring = await startMonitoringServer({ ...replica, readiness })
   const server = await startApiServer(replica)
   const ports = { host: server.host, port: server.port, monitoringPort: monitoring.port }

@@ -30,6 +30,7 @@ import { Monitor } from './ops/monitor.ts'
 import { PolicyWatch } from './ops/policy.ts'
 import { Room } from './ops/room.ts'
 import { Sources } from './ops/sources.ts'
+import { Trust } from './ops/trust.ts'
 import { clusterView } from './ops/view.ts'
 import { Bell } from './store/bell.ts'
 import { CompareStore } from './store/compares.ts'
@@ -111,6 +112,7 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
   beginAtZero(metrics)
   const { installation, tracing: block } = config
   const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
+  const sealer = new Sealer(settings.sealingKeys)
   return {
     settings,
     config,
@@ -118,7 +120,8 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
     log,
     metrics,
     tracing: createTracing?.(told) ?? noTracing,
-    sealer: new Sealer(settings.sealingKeys),
+    sealer,
+    trust: new Trust({ installation, namespacePrefix: config.lab.namespacePrefix, sealer }),
     acceptance: new Acceptance(clock),
     room: new Room(config.engine.room),
   }

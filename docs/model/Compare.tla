@@ -39,15 +39,19 @@ RemoveDebris ==
 -----------------------------------------------------------------------------
 OpOf(object) == IF object = None THEN 0 ELSE object.op
 
+\* ops/listing.ts: of an object that is not ours, or is ahead of the clock, no op is taken.
+Believed == IF LabelsBounded THEN {} ELSE {outer.label}
+
 \* The mark, then the lists from the API server. One compares at a time, until its lease runs out under it.
 BeginCompare(r) ==
-  /\ cmp[r] = None /\ (Compared => Newer)
+  /\ cmp[r] = None /\ (Compared => Newer \/ outer.label # 0)
   /\ IF \A q \in Replicas : cmp[q] = None THEN UNCHANGED left ELSE May("pauses") /\ Count("pauses")
   /\ LET mark == Fresh(Marks)
          its == IF ns # None /\ pod # None /\ pod.owner = ns.uid THEN pod ELSE None IN
      /\ redis' = [redis EXCEPT !.mark = mark]
      /\ cmp' = [cmp EXCEPT ![r] = [phase |-> "listed", mark |-> mark, identity |-> outer.identity,
-                                   found |-> redis.last, ns |-> ns, pod |-> its, highest |-> Max({OpOf(ns), OpOf(pod)})]]
+                                   found |-> redis.last, ns |-> ns, pod |-> its, 
+                                   highest |-> Max({OpOf(ns), OpOf(pod)} \cup Believed)]]
   /\ UNCHANGED <<outer, cluster, wire, run, word, ghost>>
 
 Marked(c) == c.identity = outer.identity /\ redis.mark = c.mark

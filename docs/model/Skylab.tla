@@ -31,6 +31,12 @@ ClockStepsBack ==
   /\ outer' = [outer EXCEPT !.time = 0]
   /\ UNCHANGED <<redis, cluster, wire, run, cmp, word, ghost>>
 
+\* Whoever may make a pod somewhere in the cluster writes our labels on it. The interval brings a compare.
+StrangerWrites ==
+  /\ outer.label = 0 /\ May("labels") /\ Count("labels")
+  /\ outer' = [outer EXCEPT !.label = Largest]
+  /\ UNCHANGED <<redis, cluster, wire, run, cmp, word, ghost>>
+
 \* The request was applied, or will be, or never.
 ReplyLost(r) ==
   /\ Holds(r, "sent")
@@ -51,23 +57,23 @@ RedisLoses ==
   /\ LET last == left.losses = 1 IN
      /\ left' = [left EXCEPT !.losses = @ - 1, !.backups = IF last THEN 0 ELSE @]
      /\ outer' = [identity |-> outer.identity + 1, time |-> Max({outer.time, ghost.granted}),
-                  backup |-> IF last THEN EmptyRedis ELSE outer.backup]
+                  backup |-> IF last THEN EmptyRedis ELSE outer.backup, label |-> outer.label]
   /\ UNCHANGED <<cluster, wire, run, cmp, word, ghost>>
 
 Fault ==
   \/ \E r \in Replicas : Crash(r) \/ ReplyLost(r) \/ DeadlinePasses(r)
-  \/ LeaseRunsOut \/ ClockStepsBack \/ TakeBackup \/ RedisLoses \/ PodEnding
+  \/ LeaseRunsOut \/ ClockStepsBack \/ StrangerWrites \/ TakeBackup \/ RedisLoses \/ PodEnding
 
 -----------------------------------------------------------------------------
 Init ==
   /\ redis = [EmptyRedis EXCEPT !.generation = 1]
-  /\ outer = [identity |-> 1, time |-> 0, backup |-> EmptyRedis]
+  /\ outer = [identity |-> 1, time |-> 0, backup |-> EmptyRedis, label |-> 0]
   /\ ns = None /\ env = None /\ pod = None /\ wire = {}
   /\ run = [r \in Replicas |-> None] /\ cmp = [r \in Replicas |-> None]
   /\ word = "none"
   /\ left = [accepts |-> Accepts, crashes |-> Crashes, pauses |-> Pauses, lostReplies |-> LostReplies,
              losses |-> Losses, backups |-> Losses, clockSteps |-> ClockSteps, podEnds |-> PodEnds,
-             deadlines |-> Deadlines]
+             deadlines |-> Deadlines, labels |-> Labels]
   /\ ghost = [granted |-> 0, twice |-> FALSE, intent |-> 0, intruded |-> FALSE,
               promised |-> None, ended |-> {}, consulted |-> FALSE]
 

@@ -6,14 +6,16 @@ CONSTANTS
   Replicas,
   None,
   \* How much of each may happen.
-  Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines,
+  Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines, Labels,
+  \* The largest number that is counted on exactly: what is drawn beyond it is one and the same.
+  Largest,
   \* The rules of the protocol: a negative control switches one of them off.
   TokenChecked, OpByTime, NamespacePerCreation, AbsenceAsked,
-  GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain
+  GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain, LabelsBounded
 
 VARIABLES
   redis,         \* what Redis holds of this user and of the installation
-  outer,         \* of Redis: which process answers, its clock, an older copy of its data
+  outer,         \* of Redis: which process answers, its clock, an older copy of its data; the op that a stranger wrote
   ns, env, pod,  \* the namespace, and in it an object and the pod
   wire,          \* requests to the API server that may still be applied
   run,           \* of each replica, the operation in its hands
@@ -51,7 +53,9 @@ NewRecord(op, status, step, nsUid, podUid) ==
   [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid]
 
 \* include/draw.lua
-Draw(others) == (IF OpByTime THEN Max({redis.last, outer.time} \cup others) ELSE redis.last) + 1
+Draw(others) ==
+  LET highest == IF OpByTime THEN Max({redis.last, outer.time} \cup others) ELSE redis.last IN
+  IF highest >= Largest THEN Largest + 1 ELSE highest + 1
 \* include/deletion.lua
 StartDeletion(op, nsUid, podUid) ==
   redis' = [redis EXCEPT !.rec = NewRecord(op, "terminating", "namespace", nsUid, podUid), !.last = op]

@@ -33,6 +33,9 @@ const prefixVariable = 'JUPYTERHUB_SERVICE_PREFIX'
 const mask = '***'
 /** Visible ASCII, and nothing that would end a path. */
 const pathForm = /^\/[!-"$->@-~]*$/
+
+/** Whether a lab may answer under it: what `labEnv` makes, and nothing else. */
+export const isServicePrefix = (path: string): boolean => pathForm.test(path) && path.endsWith('/')
 const urlWithUser = /:\/\/[^\s/?#]*@/
 
 /**

@@ -13,6 +13,8 @@ export interface NamespaceFacts {
   readonly user: string | undefined
   /** The view as JSON, from the annotation. */
   readonly record: string | undefined
+  /** Of the record, from the annotation. */
+  readonly recordMac?: string | undefined
   readonly terminating: boolean
   /** What the cluster says stands in the way of its deletion, in its own words. */
   readonly obstacles: readonly string[]

@@ -23,9 +23,23 @@ export const annotations = {
   user: 'skylab/user',
   /** On the namespace: the view as JSON, from which the lab can be rebuilt. */
   record: 'skylab/record',
+  /** On the namespace: by which the record is known to be ours. */
+  recordMac: 'skylab/record-mac',
   argoCompareOptions: 'argocd.argoproj.io/compare-options',
   argoSyncOptions: 'argocd.argoproj.io/sync-options',
 } as const
+
+/**
+ * What this program believes of a namespace or a pod. The policy `skylab-reserved` lets nobody write these but the
+ * controller and administrators; the list stands in `k8s/base/policy.yaml` too.
+ */
+export const reserved: readonly string[] = [
+  labels.installation,
+  labels.op,
+  annotations.user,
+  annotations.record,
+  annotations.recordMac,
+]
 
 /** Names of the objects of one lab. All but `namespace` stand inside it. */
 export interface LabNames {

@@ -31,6 +31,7 @@ export function projectNamespace(object: KubeObject): NamespaceFacts {
     op: opOf(object),
     user: metadata.annotations?.[annotations.user],
     record: metadata.annotations?.[annotations.record],
+    recordMac: metadata.annotations?.[annotations.recordMac],
     terminating,
     obstacles: terminating ? obstaclesOf(metadata, status) : [],
   }

@@ -14,7 +14,7 @@ import { podSpec } from './pod.ts'
 import { provisionEnv } from './provision.ts'
 import { isCounted, resourceQuotaSpec } from './quota.ts'
 import { type LabSources, sourceOf } from './sources.ts'
-import { viewText } from './view.ts'
+import { labAddress, viewText } from './view.ts'
 import { type MountSources, volumeClaims, volumeConfigMaps } from './volumes.ts'
 
 /** What a lab is rendered from. */
@@ -109,7 +109,7 @@ function viewOf({ config, identity, request, choice }: LabInput, names: LabNames
     gid: choice.gid,
     groups: identity.groups.flatMap(({ name, id }) => (id === undefined ? [] : [{ name, id }])),
     quotas: choice.quotas,
-    internalUrl: `http://${names.lab}.${names.namespace}:${labPort}${env.servicePrefix}`,
+    internalUrl: labAddress(names, env.servicePrefix),
   }
 }
 

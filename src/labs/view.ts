@@ -1,8 +1,10 @@
 /** The view of a lab as text, kept as an annotation of its namespace, and read back from there. Pure. */
 import type { LabOptions, LabView, Resources } from '../domain.ts'
 import { invalid } from '../errors.ts'
+import { isServicePrefix, labPort } from './env.ts'
 import type { JsonObject } from './json.ts'
 import { asObject, asObjects } from './json.ts'
+import type { LabNames } from './names.ts'
 
 /** Kubernetes takes 256 KiB of annotations on an object; the rest is for the others. */
 const maxBytes = 240 * 1024
@@ -15,6 +17,17 @@ export function viewText(view: LabView): string {
   const text = JSON.stringify(view)
   if (Buffer.byteLength(text) > maxBytes) throw invalid(`is larger than ${maxBytes} bytes`, 'body', 'env')
   return text
+}
+
+/** Where a lab answers: its host is computed, whatever a record says. */
+export function labAddress({ lab, namespace }: Pick<LabNames, 'lab' | 'namespace'>, servicePrefix: string): string {
+  return `http://${lab}.${namespace}:${labPort}${servicePrefix}`
+}
+
+/** The service prefix of an address; `/` where it has none. The host is left out. */
+export function servicePrefixOf(address: string): string {
+  const [, path = ''] = /^http:\/\/[^/]+(\/.*)$/s.exec(address) ?? []
+  return isServicePrefix(path) ? path : '/'
 }
 
 /** @returns the view, or null when the text is none: anyone who may change a namespace may change this */

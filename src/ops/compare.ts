@@ -6,9 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { Deadline } from '../kube/deadline.ts'
-import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
-import { labels, labNames } from '../labs/names.ts'
-import { projectNamespace, projectPod } from '../labs/project.ts'
+import { labels } from '../labs/names.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { CompareStore, Mark } from '../store/compares.ts'
 import type { LabStore } from '../store/labs.ts'
@@ -16,8 +14,10 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ClusterClient } from './cluster.ts'
 import type { Debris } from './debris.ts'
+import { counterDoubt, type Distrusted, doubtOf, type Listing, readListing } from './listing.ts'
 import type { Monitor } from './monitor.ts'
-import { type Decision, decide, type Found } from './settle.ts'
+import { type Decision, decide } from './settle.ts'
+import { boundAt, type Trust } from './trust.ts'
 
 export interface ComparerOptions {
   readonly store: CompareStore
@@ -29,6 +29,7 @@ export interface ComparerOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
+  readonly trust: Trust
   readonly installation: string
   readonly namespacePrefix: string
   readonly intervalMs: number
@@ -46,12 +47,19 @@ const maxRounds = 20
 /** Users settled at once. */
 const breadth = 16
 const retryMs = 250
+/** How often it is asked whether anything speaks against Redis' clock. */
+const doubtMs = 2_000
+/** How soon it is compared again where something does. */
+const compareAgainMs = 3_000
+/** How long the doubt of a compare counts without being found again: its replica may have died. */
+const keepDoubtMs = 15_000
 
-interface Picture {
+interface Picture extends Pick<Listing, 'found' | 'highestOp'> {
   readonly mark: Mark
-  readonly highestOp: number
-  readonly found: ReadonlyMap<string, Found>
 }
+
+/** `doubted`: Redis' clock cannot be right, so nothing was settled. */
+type Result = 'done' | 'restarted' | 'doubted'
 
 export class Comparer {
   readonly #options: ComparerOptions
@@ -60,20 +68,28 @@ export class Comparer {
   #wanted = true
   /** At the start something may have befallen labs that nobody watched. */
   #insisted = true
-  #loop: Promise<void> | undefined
+  #loops: Promise<unknown> | undefined
+  #doubt: string | undefined
+  /** UIDs of objects that are not believed, and were named in the log. */
+  #named: ReadonlySet<string> = new Set()
 
   constructor(options: ComparerOptions) {
     this.#options = options
   }
 
   start(): void {
-    this.#loop = this.#compareForever()
+    this.#loops = Promise.all([this.#compareForever(), this.#lookForDoubts()])
   }
 
   async stop(): Promise<void> {
     this.#closed.abort()
     this.#wake.abort()
-    await this.#loop
+    await this.#loops
+  }
+
+  /** Why nothing can be settled, or accepted, at this moment, in words; undefined where nothing is in the way. */
+  get doubt(): string | undefined {
+    return this.#doubt
   }
 
   /**
@@ -84,6 +100,24 @@ export class Comparer {
     this.#wanted = true
     this.#insisted ||= insist
     this.#wake.abort()
+  }
+
+  /** The replica that compares leaves its doubt in Redis; all others read it there. */
+  async #lookForDoubts(): Promise<void> {
+    const { store, clock, log } = this.#options
+    const { signal } = this.#closed
+    while (!signal.aborted) {
+      const doubt = await store.readDoubt().catch(() => undefined)
+      // While Redis does not answer, what was known last holds.
+      if (doubt !== undefined) {
+        const words = doubt?.kind === 'counter' ? counterDoubt(doubt.lastOp, doubt.nowMs) : doubt?.reason
+        if (words !== undefined && this.#doubt === undefined) log.error({ reason: words }, 'nothing is settled')
+        if (words === undefined && this.#doubt !== undefined) log.info({}, 'nothing speaks against the clock of Redis')
+        if ((words === undefined) !== (this.#doubt === undefined)) this.request(true)
+        this.#doubt = words
+      }
+      await clock.sleep(doubtMs, signal).catch(() => {})
+    }
   }
 
   async #compareForever(): Promise<void> {
@@ -104,96 +138,115 @@ export class Comparer {
         againMs = Math.max(retryMs, clock.monotonicMs() - begunMs)
         return false
       })
-      if (!done) this.request(insisted)
-      if (!done) await clock.sleep(againMs, this.#closed.signal).catch(() => {})
+      if (done === 'doubted') againMs = compareAgainMs
+      if (done !== true) this.request(insisted)
+      if (done !== true) await clock.sleep(againMs, this.#closed.signal).catch(() => {})
     }
   }
 
   /** @returns whether nothing is left to do: compared here, or by another replica */
-  async #turn(asked: boolean, insisted: boolean): Promise<boolean> {
+  async #turn(asked: boolean, insisted: boolean): Promise<boolean | 'doubted'> {
     const { leases, metrics, clock, labs } = this.#options
     if (asked && !insisted && (await labs.compared())) return true
     const lease = await leases.acquireCompare()
     // Whoever holds the lease does it. Where it is needed, or was asked for by what was seen here, we come back to it.
     if (!lease) return !insisted && (await labs.compared())
     const begunMs = clock.monotonicMs()
-    let result: 'done' | 'failed' | 'restarted' = 'failed'
+    let result: Result | 'failed' = 'failed'
     try {
-      result = (await this.#compare()) ? 'done' : 'restarted'
+      result = await this.#compare()
       if (result === 'done') metrics.compareLastSuccess.set(clock.wallMs() / 1000)
-      return result === 'done'
+      return result === 'doubted' ? result : result === 'done'
     } finally {
       metrics.compareDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
       await lease.release()
     }
   }
 
-  async #compare(): Promise<boolean> {
+  async #compare(): Promise<Result> {
     const { store, holdMs, failpoint, log } = this.#options
     const mark = await store.begin(randomUUID(), holdMs)
     await failpoint('compare.begun')
-    const { found, highestOp } = await this.#listInTime()
+    // The lists could not say otherwise.
+    if (mark.foundOp > boundAt(mark.nowMs)) return this.#leaveDoubt(mark, counterDoubt(mark.foundOp, mark.nowMs))
+    const listing = await this.#listInTime(mark)
     await failpoint('compare.listed')
+    this.#nameDistrusted(listing.distrusted)
+    const doubt = doubtOf(mark, listing)
+    if (doubt !== undefined) return this.#leaveDoubt(mark, doubt)
+    const { found, highestOp } = listing
     const users = [...new Set([...(await store.users()), ...found.keys()])]
     const picture = { mark, highestOp, found }
     for (let i = 0; i < users.length; i += breadth) {
       const settled = await Promise.all(users.slice(i, i + breadth).map(user => this.#settle(user, picture)))
-      if (settled.includes(false)) return false
+      const other = settled.find(result => result !== 'done')
+      if (other === 'doubted')
+        return this.#leaveDoubt(mark, 'skylab heal: a record bears a number beyond the clock of Redis')
+      if (other) return other
     }
     await failpoint('compare.settled')
     const ended = await store.end(mark, highestOp)
     if (ended && mark.needed) log.info({ users: users.length, highestOp }, 'the records were compared with the cluster')
-    return ended
+    return ended ? 'done' : 'restarted'
+  }
+
+  async #leaveDoubt(mark: Mark, doubt: string): Promise<Result> {
+    await this.#options.store.doubt(mark, doubt, keepDoubtMs)
+    return 'doubted'
+  }
+
+  /** One line for each object, not for each compare. */
+  #nameDistrusted(distrusted: readonly Distrusted[]): void {
+    const { log, metrics } = this.#options
+    for (const { why, named: _, ...object } of distrusted) {
+      if (!this.#named.has(object.uid)) log.warn(object, distrustWords[why])
+    }
+    this.#named = new Set(distrusted.map(({ uid }) => uid))
+    for (const why of ['ahead', 'mac'] as const) {
+      metrics.distrustedObjects.set({ reason: why }, distrusted.filter(each => each.why === why).length)
+    }
   }
 
   /** Lists that do not come are given up, with the lease: another replica may reach the API server. */
-  async #listInTime(): Promise<Pick<Picture, 'found' | 'highestOp'>> {
+  async #listInTime({ nowMs }: Mark): Promise<Listing> {
     const { clock, listMs } = this.#options
     const deadline = new Deadline(clock, listMs, this.#closed.signal)
     try {
-      return await this.#list(deadline.signal)
+      return await this.#list(deadline.signal, nowMs)
     } finally {
       deadline.release()
     }
   }
 
-  /** What the API server has of ours; what is foreign in name or user is not seen. */
-  async #list(signal: AbortSignal): Promise<Pick<Picture, 'found' | 'highestOp'>> {
-    const { kube, installation, namespacePrefix } = this.#options
+  /** What the API server has of ours; what is not believed is named, and not seen. */
+  async #list(signal: AbortSignal, redisMs: number): Promise<Listing> {
+    const { kube, installation } = this.#options
     const scope = {
       labelSelector: `${labels.installation}=${installation}`,
       signal,
       agent: 'compare',
     }
-    const namespaces = (await kube.list('v1', 'Namespace', scope)).map(projectNamespace)
-    const pods = (await kube.list('v1', 'Pod', scope)).map(projectPod)
-    const byNamespace = Map.groupBy(pods, pod => pod.namespace)
-    const ops = [...namespaces, ...pods].map(({ op }) => op ?? 0)
-    const found = new Map<string, Found>()
-    for (const namespace of namespaces) {
-      if (!namespace.user || namespace.op === undefined) continue
-      const names = labNames(namespacePrefix, namespace.user)
-      if (names.namespace !== namespace.name) continue
-      found.set(namespace.user, { namespace, pod: labPod(namespace, names.lab, byNamespace.get(namespace.name) ?? []) })
-    }
-    return { found, highestOp: ops.reduce((highest, op) => Math.max(highest, op), 0) }
+    const namespaces = await kube.list('v1', 'Namespace', scope)
+    const pods = await kube.list('v1', 'Pod', scope)
+    return readListing(this.#options, { namespaces, pods }, redisMs)
   }
 
-  /** @returns false when the compare was overtaken */
-  async #settle(user: string, { mark, highestOp, found }: Picture): Promise<boolean> {
+  /** `restarted`: the compare was overtaken. */
+  async #settle(user: string, { mark, highestOp, found }: Picture): Promise<Result> {
     const { store, deleteTimeoutMs, failedLabMs } = this.#options
     for (let round = 0; round < maxRounds && !this.#closed.signal.aborted; round++) {
       const standing = await store.standing(user)
       const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs)
       if (decision.kind !== 'settle') {
         await this.#attend(user, decision, mark)
-        return true
+        return 'done'
       }
       const settlement = { ...decision.settlement, user, standing, highestOp, timeoutMs: deleteTimeoutMs }
       const answer = await store.settle(mark, settlement)
-      if (answer !== 'moved') return answer === 'settled'
+      if (answer === 'ahead') return 'doubted'
+      if (answer !== 'moved') return answer === 'settled' ? 'done' : 'restarted'
     }
-    return false
+    return 'restarted'
   }
 
   /** What is conditional in itself. */
@@ -220,6 +273,7 @@ export class Comparer {
   }
 }
 
-function labPod(namespace: NamespaceFacts, name: string, pods: readonly PodFacts[]): PodFacts | undefined {
-  return pods.find(pod => pod.name === name && pod.ownerUid === namespace.uid)
+const distrustWords: Readonly<Record<Distrusted['why'], string>> = {
+  ahead: 'an object bears an op more than a day beyond the clock of Redis: it is not believed, and left untouched',
+  mac: 'the record of a namespace was not written by this installation: it is not believed, and left untouched',
 }

@@ -12,8 +12,9 @@ import { projectNamespace, projectPod } from '../labs/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef, refOf } from './cluster.ts'
-import { isOurs, removalSteps, requireNotNewer } from './removal.ts'
+import { judgeNamespace, removalSteps, requireNotNewer } from './removal.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { distrust } from './trust.ts'
 
 /** How long the watches may take to show a pod that was made, before the API server is asked. */
 const unseenMs = 5_000
@@ -47,7 +48,7 @@ function stepName({ kind, metadata: { name } }: KubeObject, lab: string): string
 }
 
 async function makeNamespace(context: StepContext): Promise<StepResult> {
-  const object = withOwnership(context.plan!.namespace, context.op, null)
+  const object = context.trust.signed(withOwnership(context.plan!.namespace, context.op, null))
   await context.failpoint('before-act')
   const made = await context.kube.create(object, context.call()).catch(error => {
     if (isAlreadyExists(error)) return null
@@ -66,11 +67,8 @@ async function adoptNamespace(context: StepContext): Promise<string> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   if (!object) throw new RetryLater('the namespace came and went', 100)
   const namespace = projectNamespace(object)
-  if (!isOurs(context, namespace)) {
-    throw new NeedsSomeone(
-      `The namespace ${namespace.name} exists and was not made for ${context.user} by this installation: it is left untouched`,
-    )
-  }
+  const verdict = judgeNamespace(context, namespace)
+  if (verdict !== 'ours') throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
   requireNotNewer(context, namespace)
   if (namespace.op === context.op && !namespace.terminating) return namespace.uid
   context.known.doubt = true

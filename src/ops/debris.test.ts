@@ -3,24 +3,30 @@ import type { CompareStore, Standing } from '../store/compares.ts'
 import type { LabRecord } from '../store/records.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { Debris } from './debris.ts'
-import { FakeCluster, installation, namespaceObject, podObject } from './testing.ts'
+import { FakeCluster, namespaceObject, podObject, redisMs, trust } from './testing.ts'
+import { boundAt } from './trust.ts'
 
 /** What is asked of a cluster that has the namespace and the pod of operation 7, where this stands in Redis. */
-async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod = {}) {
+async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod = {}, namespace = {}) {
   const cluster = new FakeCluster()
   const object = podObject(pod)
   const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }
   cluster.real = {
-    namespace: namespaceObject(),
+    namespace: namespaceObject(namespace),
     pod: { ...object, metadata: { ...object.metadata, ownerReferences: [owner] } },
   }
   cluster.show()
   let compares = 0
   const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
-  const standing = { record: record && { ...known, ...record }, tombstone, fingerprint: 'f' } as Standing
+  const standing = {
+    record: record && { ...known, ...record },
+    tombstone,
+    fingerprint: 'f',
+    nowMs: redisMs,
+  } as Standing
   const debris = new Debris({
     ...{ store: { standing: async () => standing } as unknown as CompareStore, kube: cluster.kube, view: cluster.view },
-    ...{ namespacePrefix: 'nublado', installation, log: silentLogger(), signal: new AbortController().signal },
+    ...{ namespacePrefix: 'nublado', trust, log: silentLogger(), signal: new AbortController().signal },
     compare: () => {
       compares += 1
     },
@@ -54,5 +60,11 @@ describe('what is removed as debris', () => {
     const compared = { requests: [], compares: 1 }
     expect(await removeFrom(null)).toEqual(compared)
     expect(await removeFrom({ op: 6 })).toEqual(compared)
+  })
+
+  it('is nothing that bears an op beyond the bound, and no compare is asked for', async () => {
+    const op = boundAt(redisMs) + 1
+    expect(await removeFrom(null, 0, {}, { op })).toEqual({ requests: [], compares: 0 })
+    expect(await removeFrom(null, 0, {}, { op: op - 1 })).toEqual({ requests: [], compares: 1 })
   })
 })

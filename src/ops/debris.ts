@@ -7,13 +7,14 @@ import { labNames } from '../labs/names.ts'
 import type { CompareStore, Standing } from '../store/compares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ClusterClient, type ClusterView, namespaceRef, podRef } from './cluster.ts'
+import { boundAt, type Trust } from './trust.ts'
 
 export interface DebrisOptions {
   readonly store: CompareStore
   readonly kube: ClusterClient
   readonly view: ClusterView
   readonly namespacePrefix: string
-  readonly installation: string
+  readonly trust: Trust
   readonly log: Logger
   /** Ends requests when the replica drains. */
   readonly signal: AbortSignal
@@ -30,11 +31,11 @@ export class Debris {
 
   /** Removes what stands under this namespace's name, or in it, and is nobody's. */
   async remove(name: string): Promise<void> {
-    const { view, installation, namespacePrefix, store } = this.#options
+    const { view, trust, store } = this.#options
     const namespace = view.namespace(name)
-    if (!namespace?.user || namespace.installation !== installation || namespace.op === undefined) return
-    if (labNames(namespacePrefix, namespace.user).namespace !== name) return
+    if (!namespace?.user || namespace.op === undefined) return
     const standing = await store.standing(namespace.user)
+    if (trust.judge(namespace, boundAt(standing.nowMs)) !== 'ours') return
     // While an operation runs, all this is its business.
     if (standing.record?.active) return
     const boundOp = standing.record?.op ?? standing.tombstone

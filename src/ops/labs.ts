@@ -5,10 +5,10 @@ import type { CreateRequest, Identity, LabOptions, LabState, LabView, ResolvedIm
 import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
-import { annotations } from '../labs/names.ts'
+import { annotations, labNames } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
 import type { LabSources } from '../labs/sources.ts'
-import { parseView } from '../labs/view.ts'
+import { labAddress, parseView, servicePrefixOf } from '../labs/view.ts'
 import type { LabStore, Superseded } from '../store/labs.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -137,7 +137,10 @@ export class Labs implements LabService {
     const lab = await available(() => this.#options.store.lab(username))
     if (!lab) return null
     const { status, podPresent, view } = lab.record
-    return { status, podPresent, view, events: lab.events }
+    // Computed here too: a record may have been rebuilt by a release that read the whole address from the cluster.
+    const names = labNames(this.#options.config.lab.namespacePrefix, username)
+    const internalUrl = labAddress(names, servicePrefixOf(view.internalUrl))
+    return { status, podPresent, view: { ...view, internalUrl }, events: lab.events }
   }
 
   running(): Promise<string[]> {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { removalSteps } from './removal.ts'
-import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
+import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing.ts'
+import { boundAt } from './trust.ts'
 
 const upTo = removalSteps('', 'upto', 0, 100)
 const before = removalSteps('clear.', 'before', 0, 4)
@@ -72,6 +73,32 @@ describe('what is removed', () => {
       await expect(step!.run(context)).rejects.toBeInstanceOf(NeedsSomeone)
     }
     expect(cluster.requests).toEqual([])
+  })
+
+  it.each([
+    ['bears an op beyond the bound', { op: boundAt(redisMs) + 1 }, /namespace nublado-ada bears an operation number/],
+    ['bears a record with a wrong MAC', { record: '{}', mac: sealer.mac(['another']) }, /did not write: it is left/],
+  ])('is never a namespace that %s: a creation fails for it, a deletion has nothing to do', async (_, marks, words) => {
+    const cluster = standing(marks)
+    const { context, compares } = fakeContext(cluster)
+    for (const step of [deletePod, deleteNamespace]) expect(await step.run(context)).toBe('nothing')
+    for (const step of [before[0], before[2]]) await expect(step!.run(context)).rejects.toThrow(words)
+    expect([cluster.requests, compares.count]).toEqual([[], 0])
+  })
+
+  it('is not called gone where the record knows it by its UID, and its labels were written over', async () => {
+    const cluster = standing({ op: boundAt(redisMs) + 1 })
+    const known = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
+    const { context } = fakeContext(cluster, { known })
+    for (const step of [deletePod, deleteNamespace])
+      await expect(step.run(context)).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it('is never a pod that bears an op beyond the bound', async () => {
+    const cluster = standing({}, { op: boundAt(redisMs) + 1 })
+    const { context, compares } = fakeContext(cluster)
+    await expect(deletePod.run(context)).rejects.toThrow(/The pod nb-ada bears an operation number/)
+    expect([cluster.requests, compares.count]).toEqual([[], 0])
   })
 
   it('is not deleted twice where it is on its way out', async () => {

@@ -11,6 +11,7 @@ import { projectNamespace, projectPod } from '../labs/project.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
 import { type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { distrust, type Verdict } from './trust.ts'
 
 /** How often the API server is asked where the watches could not tell. */
 const askAgainMs = 5_000
@@ -43,15 +44,18 @@ export async function findNamespace(
 }
 
 /** Whether a namespace is this user's, made by this installation. */
-export function isOurs(context: StepContext, namespace: NamespaceFacts): boolean {
-  return (
-    namespace.installation === context.installation && namespace.user === context.user && namespace.op !== undefined
-  )
+export function judgeNamespace(context: StepContext, namespace: NamespaceFacts): Verdict {
+  return namespace.user === context.user ? context.trust.judge(namespace, context.boundOp()) : 'foreign'
 }
 
-/** @throws {RetryLater} what stands there bears a higher op, which a compare has to settle first */
-export function requireNotNewer(context: StepContext, standing: Pick<NamespaceFacts, 'op'>): void {
-  if ((standing.op ?? 0) <= context.op) return
+/**
+ * @throws {RetryLater} what stands there bears a higher op, which a compare has to settle first
+ * @throws {NeedsSomeone} its op is one that no compare believes
+ */
+export function requireNotNewer(context: StepContext, standing: Pick<NamespaceFacts, 'op' | 'name'>): void {
+  const op = standing.op ?? 0
+  if (op <= context.op) return
+  if (op > context.boundOp()) throw new NeedsSomeone(distrust('pod', standing.name, 'ahead', context.user))
   context.compare()
   context.known.doubt = true
   throw new RetryLater('the cluster bears a newer operation than the record', 1000)
@@ -61,17 +65,18 @@ export function requireNotNewer(context: StepContext, standing: Pick<NamespaceFa
 async function target(context: StepContext, below: Bound): Promise<NamespaceFacts | undefined> {
   const namespace = await findNamespace(context, below === 'before')
   if (!namespace) return undefined
-  if (!isOurs(context, namespace)) return foreign(context, below)
+  const verdict = judgeNamespace(context, namespace)
+  if (verdict !== 'ours') return notOurs(context, below, namespace, verdict)
   requireNotNewer(context, namespace)
   return below === 'before' && namespace.op === context.op && !namespace.terminating ? undefined : namespace
 }
 
-function foreign(context: StepContext, below: Bound): undefined {
+function notOurs(context: StepContext, below: Bound, namespace: NamespaceFacts, verdict: Verdict): undefined {
+  // By its UID it is the lab of this very record, whose labels were written over: it must not be called gone.
+  const written = verdict !== 'foreign' && namespace.uid === context.known.namespaceUid
   // A deletion has nothing to do with it; a creation can never succeed beside it.
-  if (below === 'upto') return undefined
-  throw new NeedsSomeone(
-    `The namespace ${context.names.namespace} exists and was not made for ${context.user} by this installation: it is left untouched`,
-  )
+  if (below === 'upto' && !written) return undefined
+  throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
 }
 
 async function findPod(context: StepContext, namespace: NamespaceFacts): Promise<PodFacts | undefined> {

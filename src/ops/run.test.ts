@@ -11,7 +11,7 @@ import { noTracing } from '../telemetry/tracing.ts'
 import { Room } from './room.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 import type { Step } from './steps.ts'
-import { FakeCluster, installation, namespaceObject, podObject, user } from './testing.ts'
+import { FakeCluster, namespaceObject, podObject, redisMs, trust, user } from './testing.ts'
 
 const places = 4
 
@@ -47,13 +47,13 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
   const options = {
-    ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, installation, room },
+    ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
     ...{ log: silentLogger(), metrics, tracing: noTracing },
   } as unknown as RunOptions
   room.tryEnter()
-  const full: Claim = { record: record(more), remainingMs: 60_000, foundOp: 0, ...claim }
+  const full: Claim = { record: record(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
   const run = new OperationRun(options, full, lease, 1)
   /** The namespace goes, and is forgotten. */
   const vanish = async () => {

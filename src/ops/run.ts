@@ -20,6 +20,7 @@ import { type PhaseHost, Phases, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
 import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
+import { boundAt, type Trust } from './trust.ts'
 import { Turn } from './turn.ts'
 import { findWhole } from './whole.ts'
 
@@ -37,7 +38,7 @@ export interface RunOptions {
   readonly view: ClusterView
   readonly clock: Clock
   readonly times: OperationTimes
-  readonly installation: string
+  readonly trust: Trust
   readonly namespacePrefix: string
   readonly maxAttempts: number
   /** How long a write in flight may take to return before the lease is given up. */
@@ -68,6 +69,7 @@ export class OperationRun implements PhaseHost {
   readonly #log: Logger
   readonly #span: Span
   readonly #gone = new Set<string>()
+  readonly #claimedMs: number
   #plan: LabPlan | undefined
 
   /** `places`: in the room, taken for it already. */
@@ -88,6 +90,7 @@ export class OperationRun implements PhaseHost {
     this.#journal = new Journal(options, lease, record)
     this.#turn = new Turn(options.room, this.#journal, record, places)
     this.#phases = new Phases(options.clock)
+    this.#claimedMs = options.clock.monotonicMs()
   }
 
   /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
@@ -123,13 +126,14 @@ export class OperationRun implements PhaseHost {
   }
 
   context(step: Step, signal: AbortSignal, span: Span): StepContext {
-    const { kube, view, clock, times, installation, compare } = this.#options
+    const { kube, view, clock, times, trust, compare } = this.#options
     const { op } = this.#claim.record
     const pass: StepContext['failpoint'] = place => this.#pass(`${step.name}.${place}`)
     return {
       user: this.#lease.user,
       op,
-      installation,
+      trust,
+      boundOp: () => this.#boundOp(),
       names: this.#names,
       plan: this.#plan,
       known: this.#known,
@@ -147,6 +151,15 @@ export class OperationRun implements PhaseHost {
       compare,
       failpoint: pass,
     }
+  }
+
+  /**
+   * By Redis' clock at the claim and our monotonic one since: no wall clock that steps meanwhile counts. An op that is no
+   * higher than the operation's own was given by Redis.
+   */
+  #boundOp(): number {
+    const { record, nowMs } = this.#claim
+    return Math.max(record.op, boundAt(nowMs + this.clock.monotonicMs() - this.#claimedMs))
   }
 
   makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
@@ -204,9 +217,16 @@ export class OperationRun implements PhaseHost {
 
   /** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
   async #fail(reason: string): Promise<void> {
-    const { kube } = this.#options
+    const { kube, trust } = this.#options
     const { op } = this.#claim.record
-    const question = { kube, clock: this.clock, names: this.#names, op, recordMayBeOld: op <= this.#claim.foundOp }
+    const question = {
+      kube,
+      trust,
+      clock: this.clock,
+      names: this.#names,
+      op,
+      recordMayBeOld: op <= this.#claim.foundOp,
+    }
     const ask = (signal: AbortSignal) => findWhole({ ...question, call: this.#asking(signal) })
     // Without a deadline: only an answer may lead to destruction.
     const whole = await this.#phases.within(Number.POSITIVE_INFINITY, 0, ask)

@@ -21,6 +21,7 @@ const standing = (of: Partial<LabRecord> | null, tombstone = 0): Standing => ({
   record: of && record(of),
   tombstone,
   fingerprint: 'f',
+  nowMs,
 })
 
 const namespace = (more: Partial<NamespaceFacts> = {}): NamespaceFacts => ({
@@ -32,9 +33,9 @@ const running = podFacts({
   phase: 'Running',
   containers: [containerFacts({ started: true, ready: true, running: true })],
 })
+const rest = { names: { lab: 'nb-ada', namespace: 'nublado-ada' }, vouched: false, tells: {} }
 const found = (more: Partial<NamespaceFacts> = {}, pod: PodFacts | undefined = running): Found => ({
-  namespace: namespace(more),
-  pod,
+  ...{ namespace: namespace(more), pod, ...rest },
 })
 
 const decideFor = (of: Standing, in_: Found | undefined) => decide('ada', of, in_, nowMs - 24 * hourMs)
@@ -45,7 +46,7 @@ describe('decide, when the cluster bears more than Redis knows', () => {
     ['a lab that ran and failed', found({}, podFacts({ ...running, phase: 'Failed' })), 'failed'],
     ['a lab that ended well', found({}, podFacts({ ...running, phase: 'Succeeded' })), 'delete'],
     ['a pod that never started', found({}, podFacts()), 'delete'],
-    ['no pod', { namespace: namespace(), pod: undefined }, 'delete'],
+    ['no pod', { namespace: namespace(), pod: undefined, ...rest }, 'delete'],
     ['a pod on its way out', found({}, podFacts({ ...running, deleting: true })), 'delete'],
     ['a namespace on its way out', found({ terminating: true }), 'delete'],
     ['a pod of another namespace', found({}, podFacts({ ...running, ownerUid: 'another' })), 'delete'],
@@ -82,7 +83,7 @@ describe('decide, when the cluster bears more than Redis knows', () => {
     if (decision.kind !== 'settle') throw new Error('not settled')
     const { fields, events, lost } = decision.settlement
     expect(fields).toMatchObject({ namespaceUid: 'namespace-uid', podUid: 'pod-uid', podPresent: true })
-    expect(fields.view).toMatchObject({ username: 'ada' })
+    expect(fields.view).toMatchObject({ username: 'ada', uid: 9, internalUrl: 'http://nb-ada.nublado-ada:8888/' })
     expect(events.map(([type]) => type)).toEqual(['info', 'complete'])
     expect(lost.at(-1)![0]).toBe('failed')
   })
@@ -104,7 +105,7 @@ describe('decide, when Redis knows as much', () => {
   it('asks for a running lab’s pod that the list lacks, or that is another one', () => {
     const confirm = { kind: 'confirm', podUid: 'pod-uid' }
     expect(decideFor(standing({}), undefined)).toEqual(confirm)
-    expect(decideFor(standing({}), { namespace: namespace(), pod: undefined })).toEqual(confirm)
+    expect(decideFor(standing({}), { namespace: namespace(), pod: undefined, ...rest })).toEqual(confirm)
     expect(decideFor(standing({}), found({}, podFacts({ uid: 'another' })))).toEqual(confirm)
     expect(decideFor(standing({ podUid: undefined }), undefined)).toEqual({ kind: 'nothing' })
   })

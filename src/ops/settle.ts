@@ -1,6 +1,8 @@
 /** What a compare decides for one user, from the record and the cluster as both were read. Pure. */
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { isWhole, judgeLife } from '../labs/judge.ts'
+import type { LabNames } from '../labs/names.ts'
+import { type PodTells, rebuildView } from '../labs/tells.ts'
 import type { Settlement, Standing } from '../store/compares.ts'
 import { type LabRecord, readView } from '../store/records.ts'
 
@@ -8,6 +10,10 @@ import { type LabRecord, readView } from '../store/records.ts'
 export interface Found {
   readonly namespace: NamespaceFacts
   readonly pod: PodFacts | undefined
+  readonly names: Pick<LabNames, 'lab' | 'namespace'>
+  /** Whether the namespace bears a right MAC. */
+  readonly vouched: boolean
+  readonly tells: PodTells
 }
 
 export type Decision =
@@ -53,10 +59,11 @@ function compareRunning({ record }: Standing, found: Found | undefined): Decisio
 }
 
 /** The cluster has what the records lack: a lab is rebuilt from its namespace, anything less is an ordinary deletion. */
-function overrule(user: string, { namespace, pod }: Found): Decision {
+function overrule(user: string, found: Found): Decision {
+  const { namespace, pod } = found
   const op = namespace.op!
   const fields = {
-    view: readView(namespace.record, user),
+    view: rebuildView({ ...found, view: readView(namespace.record, user), username: user }),
     namespaceUid: namespace.uid,
     podUid: pod?.uid ?? '',
     podPresent: pod !== undefined,

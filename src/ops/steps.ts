@@ -8,6 +8,7 @@ import { type CallOptions, KubeError } from '../kube/client.ts'
 import type { LabNames } from '../labs/names.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
+import type { Trust } from './trust.ts'
 
 /** Milliseconds; from the configuration. */
 export interface Graces {
@@ -27,7 +28,9 @@ export interface Known {
 export interface StepContext {
   readonly user: string
   readonly op: number
-  readonly installation: string
+  readonly trust: Trust
+  /** The highest op that is believed at this moment, by Redis' clock as it was at the claim. */
+  boundOp(): number
   readonly names: LabNames
   /** Of a creation; a deletion has none. */
   readonly plan: LabPlan | undefined

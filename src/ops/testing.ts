@@ -5,25 +5,38 @@ import type { PodEventFacts } from '../labs/facts.ts'
 import { annotations, labels, labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import type { NewEvent } from '../store/records.ts'
+import { Sealer } from '../store/sealing.ts'
 import type { Change, ClusterClient, ClusterView } from './cluster.ts'
 import type { Known, StepContext } from './steps.ts'
+import { boundAt, Trust } from './trust.ts'
 
 export const user = 'ada'
 export const installation = 'skylab'
 export const names = labNames('nublado', user)
+export const sealer = new Sealer([Buffer.alloc(32, 1)])
+export const trust = new Trust({ installation, namespacePrefix: 'nublado', sealer })
+/** Redis' clock, in milliseconds. */
+export const redisMs = 1_700_000_000_000
 
 interface Marks {
   readonly op?: number
   readonly uid?: string
   readonly foreign?: boolean
   readonly terminating?: boolean
+  readonly record?: string
+  readonly mac?: string
 }
 
-function metadata(name: string, { op = 7, uid = `uid-of-${name}`, foreign, terminating }: Marks) {
+function metadata(name: string, { op = 7, uid = `uid-of-${name}`, foreign, terminating, record, mac }: Marks) {
   const deletion = terminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}
   if (foreign) return { name, uid, ...deletion }
   const ours = { labels: { [labels.installation]: installation, [labels.op]: String(op) } }
-  return { name, uid, ...deletion, ...ours, annotations: { [annotations.user]: user } }
+  const kept = {
+    [annotations.user]: user,
+    ...(record !== undefined && { [annotations.record]: record }),
+    ...(mac !== undefined && { [annotations.recordMac]: mac }),
+  }
+  return { name, uid, ...deletion, ...ours, annotations: kept }
 }
 
 export const namespaceObject = (marks: Marks = {}): KubeObject => ({
@@ -94,7 +107,18 @@ export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {
   const compares = { count: 0 }
   const known: Known = { namespaceUid: undefined, podUid: undefined, doubt: false }
   const context: StepContext = {
-    ...{ user, op: 7, installation, names, plan: undefined, known, kube: cluster.kube, view: cluster.view, clock },
+    ...{
+      user,
+      op: 7,
+      trust,
+      boundOp: () => boundAt(redisMs),
+      names,
+      plan: undefined,
+      known,
+      kube: cluster.kube,
+      view: cluster.view,
+      clock,
+    },
     ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
     ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {} },
     tell: async events => void told.push(...events),

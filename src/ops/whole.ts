@@ -6,12 +6,14 @@ import { isWhole, judgeStart } from '../labs/judge.ts'
 import type { LabNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import { type ClusterClient, namespaceRef, podRef } from './cluster.ts'
+import type { Trust } from './trust.ts'
 
 export interface WholeQuestion {
   readonly kube: ClusterClient
   readonly clock: Clock
   readonly names: LabNames
   readonly op: number
+  readonly trust: Trust
   /**
    * The record may be older than the cluster: then a container that was restarted had started before. In a record that
    * is surely the latest, it crashed before it ever started.
@@ -22,10 +24,11 @@ export interface WholeQuestion {
 
 /** Asks for as long as it takes: what was not answered must not be taken for an absence. @returns the UIDs of a whole lab of this very operation, or null */
 export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid: string; podUid: string } | null> {
-  const { kube, names, op, call, recordMayBeOld } = question
+  const { kube, names, op, trust, call, recordMayBeOld } = question
   const object = await patiently(question, () => kube.get(namespaceRef(names.namespace), call))
   const namespace = object && projectNamespace(object)
   if (!namespace || namespace.op !== op || namespace.terminating) return null
+  if (trust.judge(namespace, op) !== 'ours') return null
   const podObject = await patiently(question, () => kube.get(podRef(names.namespace, names.lab), call))
   const pod = podObject && projectPod(podObject)
   if (!pod || pod.deleting || pod.ownerUid !== namespace.uid) return null

@@ -2,6 +2,7 @@
 import { RetryLater } from '../errors.ts'
 import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { counterAhead } from './labs.ts'
 import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
 
 export interface Mark {
@@ -21,6 +22,8 @@ export interface Standing {
   readonly record: LabRecord | null
   readonly tombstone: number
   readonly fingerprint: string
+  /** Redis' clock */
+  readonly nowMs: number
 }
 
 export interface Settlement {
@@ -47,6 +50,16 @@ export interface PodWord {
   readonly events: readonly NewEvent[]
   readonly timeoutMs: number
 }
+
+/** `ahead`: an op lies more than a day beyond Redis' clock; nothing was written. */
+export type SettleAnswer = 'settled' | 'moved' | 'unmarked' | 'ahead'
+
+/** Why nothing can be settled, and no op drawn, at this moment. */
+export type Doubt =
+  /** The last op given out lies more than a day beyond Redis' clock. */
+  | { readonly kind: 'counter'; readonly lastOp: number; readonly nowMs: number }
+  /** What a compare found, in words. */
+  | { readonly kind: 'compare'; readonly reason: string }
 
 /** How long the mark of a compare stands: longer than any takes; one that takes longer begins again. */
 export const markMs = 120_000
@@ -83,15 +96,17 @@ export class CompareStore {
 
   async standing(user: string): Promise<Standing> {
     const keys = [this.#keys.record(user), this.#keys.tombstone(user)]
-    const [flat, tombstone] = (await this.#connection.run('read-record', keys, [])) as [string[], string | null]
+    const answer = await this.#connection.run('read-record', keys, [])
+    const [flat, tombstone, now] = answer as [string[], string | null, string]
     const record = parseRecord(flat, user)
     const parts = record
       ? [record.op, record.status, record.active ? 1 : 0, record.token || '-', record.podUid ?? '-']
       : ['-', '-', '-', '-', '-']
-    return { record, tombstone: Number(tombstone ?? 0), fingerprint: [...parts, tombstone ?? '-'].join(' ') }
+    const fingerprint = [...parts, tombstone ?? '-'].join(' ')
+    return { record, tombstone: Number(tombstone ?? 0), fingerprint, nowMs: Number(now) }
   }
 
-  async settle(mark: Mark, settlement: Settlement): Promise<'settled' | 'moved' | 'unmarked'> {
+  async settle(mark: Mark, settlement: Settlement): Promise<SettleAnswer> {
     const k = this.#keys
     const { user } = settlement
     const [answer] = (await this.#connection.run(
@@ -120,7 +135,7 @@ export class CompareStore {
         encodeEvents(settlement.lost),
         settlement.timeoutMs,
       ]),
-    )) as ['settled' | 'moved' | 'unmarked']
+    )) as [SettleAnswer]
     return answer
   }
 
@@ -128,13 +143,27 @@ export class CompareStore {
   async end(mark: Mark, highestOp: number): Promise<boolean> {
     const k = this.#keys
     const args = this.#onlyIn(mark.identity, [mark.identity, mark.value, highestOp, mark.foundOp])
-    return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell], args)) === 1
+    return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell, k.doubt], args)) === 1
+  }
+
+  /** Ends a compare that may settle nothing; every replica reads the reason for `keepMs`. */
+  async doubt(mark: Mark, reason: string, keepMs: number): Promise<void> {
+    const args = this.#onlyIn(mark.identity, [mark.value, reason, keepMs])
+    await this.#connection.run('doubt-compare', [this.#keys.mark, this.#keys.doubt], args)
+  }
+
+  /** @returns null where nothing is in the way */
+  async readDoubt(): Promise<Doubt | null> {
+    const answer = await this.#connection.run('read-doubt', [this.#keys.last, this.#keys.doubt], [])
+    const [last, now, reason] = answer as [string, string, string]
+    if (last !== '') return { kind: 'counter', lastOp: Number(last), nowMs: Number(now) }
+    return reason === '' ? null : { kind: 'compare', reason }
   }
 
   /**
    * What a watch saw of a pod; where the data are not compared yet only with the mark of the compare itself.
    * @returns whether it was written: a lab that runs, no operation, this very pod
-   * @throws {RetryLater} the data are not compared yet
+   * @throws {RetryLater} the data are not compared yet, or no op can be drawn
    */
   async tellPod(word: PodWord, mark?: Mark): Promise<boolean> {
     const k = this.#keys
@@ -154,6 +183,7 @@ export class CompareStore {
       ],
     )) as [string]
     if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')
+    if (answer === 'ahead') throw new RetryLater(counterAhead)
     return answer === 'written'
   }
 

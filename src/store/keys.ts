@@ -7,6 +7,7 @@
  * | last | string | never | the last op given out |
  * | generation | hash | never | identity of the Redis whose data were compared, and the last op found in it |
  * | mark | string | yes | the compare in progress |
+ * | doubt | string | yes | why no compare can be believed at this moment: Redis' clock, or the counter, is wrong |
  * | hold | string | yes | operations up to this op are not claimed yet |
  * | sealing | string | yes | id of the key that plans are sealed with; kept by all who have it |
  * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
@@ -32,6 +33,7 @@ export class Keys {
   readonly last: string
   readonly generation: string
   readonly mark: string
+  readonly doubt: string
   readonly hold: string
   readonly sealing: string
   readonly waiting: string
@@ -51,6 +53,7 @@ export class Keys {
     this.last = `${this.#tag}last`
     this.generation = `${this.#tag}generation`
     this.mark = `${this.#tag}mark`
+    this.doubt = `${this.#tag}doubt`
     this.hold = `${this.#tag}hold`
     this.sealing = `${this.#tag}sealing`
     this.waiting = `${this.#tag}waiting`

@@ -78,6 +78,10 @@ export type EventsRead =
 
 type Answer = [string, ...unknown[]]
 
+/** Where no op can be drawn. */
+export const counterAhead =
+  'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
+
 export class LabStore {
   readonly #connection: Connection
   readonly #keys: Keys
@@ -226,6 +230,7 @@ export class LabStore {
   async #ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const withIdentity = (identity: string) => [identity, ...args]
     const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
+    if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
     if (answer[0] !== 'comparing') return answer
     this.onComparing()
     throw unavailable('the records are being compared with the cluster')

@@ -3,7 +3,15 @@ import type { Clock } from '../clock.ts'
 import { Fenced } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
+import {
+  encodeEvents,
+  encodeFields,
+  type LabRecord,
+  type NewEvent,
+  pairs,
+  parseRecord,
+  type RecordFields,
+} from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
 /** Who is writing: the operation, and the lease's value. */
@@ -17,6 +25,8 @@ export interface Claim {
   readonly record: LabRecord
   /** Until the operation's deadline, by Redis' clock; negative when it has passed. */
   readonly remainingMs: number
+  /** Redis' clock at the claim. */
+  readonly nowMs: number
   /** The last op that was found when Redis' data were last compared: records up to it may be old ones. */
   readonly foundOp: number
 }
@@ -107,7 +117,9 @@ export class OwnerStore {
     )) as string[]
     if (answer === 'comparing') return this.#comparing()
     const record = answer === 'claimed' ? parseRecord(flat, user) : null
-    return record && { record, remainingMs: Number(remaining), foundOp: Number(found) }
+    const remainingMs = Number(remaining)
+    const nowMs = Number(pairs(flat).get('deadline') ?? 0) - remainingMs
+    return record && { record, remainingMs, nowMs, foundOp: Number(found) }
   }
 
   /** Extends leases in one call. @returns for each whether it is still held */

@@ -71,3 +71,36 @@ describe('keys', () => {
     expect(() => new Sealer([])).toThrow('no sealing key')
   })
 })
+
+describe('a MAC', () => {
+  const texts = ['skylab', 'nublado-ada', 'ada', '7', '{}']
+  const mac = sealer.mac(texts)
+
+  test('is right for its texts, with any key that the replica has', () => {
+    expect(sealer.checkMac(texts, mac)).toBe('right')
+    expect(new Sealer([newer, older]).checkMac(texts, mac)).toBe('right')
+  })
+
+  test('is wrong for other texts, and where a text moved into its neighbour', () => {
+    for (const i of texts.keys()) expect(sealer.checkMac(texts.with(i, 'x'), mac)).toBe('wrong')
+    expect(sealer.checkMac(['skylab', 'nublado-ada', 'ada7', '', '{}'], mac)).toBe('wrong')
+    expect(sealer.checkMac(['skylabnublado-ada', '', 'ada', '7', '{}'], mac)).toBe('wrong')
+  })
+
+  test('is wrong when it is cut, or empty, by a key that the replica has', () => {
+    expect(sealer.checkMac(texts, mac.slice(0, -4))).toBe('wrong')
+    expect(sealer.checkMac(texts, sealer.ids)).toBe('wrong')
+  })
+
+  test('is unknown when there is none, or its key was rotated away', () => {
+    for (const other of [undefined, '', 'x.y', new Sealer([newer]).mac(texts)]) {
+      expect(sealer.checkMac(texts, other)).toBe('unknown')
+    }
+  })
+
+  test('is not made with the sealing key itself', async () => {
+    const { createHmac } = await import('node:crypto')
+    const plain = createHmac('sha256', older).update(JSON.stringify(texts)).digest('base64url')
+    expect(mac.split('.')[1]).not.toBe(plain)
+  })
+})

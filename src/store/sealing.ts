@@ -1,5 +1,15 @@
 /** Sealing of plans: who reads Redis learns no token. AES-256-GCM, bound to the user and to the acceptance it came with. */
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import { NeedsSomeone } from '../errors.ts'
 
 /** What Redis is told of a replica's keys. */
@@ -13,7 +23,14 @@ export interface SealingKeys {
 interface Key {
   readonly id: string
   readonly secret: KeyObject
+  /** Derived from it, for MACs alone. */
+  readonly mac: KeyObject
 }
+
+/** `unknown`: no MAC at all, or one by a key that this replica does not have. */
+export type MacVerdict = 'right' | 'wrong' | 'unknown'
+
+const macInfo = 'skylab record mac v1'
 
 export class Sealer {
   readonly #keys: readonly Key[]
@@ -23,6 +40,7 @@ export class Sealer {
     if (keys.length === 0) throw new NeedsSomeone('no sealing key')
     this.#keys = keys.map(bytes => ({
       secret: createSecretKey(bytes),
+      mac: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, Buffer.alloc(0), macInfo, 32))),
       id: createHash('sha256').update(bytes).digest('hex').slice(0, 12),
     }))
   }
@@ -56,6 +74,25 @@ export class Sealer {
       throw new NeedsSomeone('the plan does not open: it was changed, or sealed for another operation', { cause })
     }
   }
+
+  /** A MAC over these texts, in this order: `<key id>.<base64url>`. */
+  mac(texts: readonly string[]): string {
+    const key = this.#keys[0]!
+    return `${key.id}.${macOf(key, texts).toString('base64url')}`
+  }
+
+  checkMac(texts: readonly string[], mac: string | undefined): MacVerdict {
+    const [id, told] = (mac ?? '').split('.')
+    const key = this.#keys.find(candidate => candidate.id === id)
+    if (!key) return 'unknown'
+    const expected = macOf(key, texts)
+    const bytes = Buffer.from(told ?? '', 'base64url')
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? 'right' : 'wrong'
+  }
 }
 
 const bound = (user: string, nonce: string) => Buffer.from(`${user}\n${nonce}`, 'utf8')
+
+/** A list in JSON is one text for one list: no text can be moved into its neighbour. */
+const macOf = ({ mac }: Key, texts: readonly string[]): Buffer =>
+  createHmac('sha256', mac).update(JSON.stringify(texts), 'utf8').digest()

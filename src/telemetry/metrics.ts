@@ -50,7 +50,7 @@ export function createMetrics(registry: Registry) {
     }),
     compareDuration: new Histogram({
       name: 'skylab_compare_duration_seconds',
-      help: 'Comparisons of the records with the cluster, by result (done, failed, restarted)',
+      help: 'Comparisons of the records with the cluster, by result (done, failed, restarted; doubted: nothing was settled, since the clock of Redis cannot be right)',
       labelNames: ['result'] as const,
       buckets: operationBuckets,
       registers,
@@ -77,6 +77,12 @@ export function createMetrics(registry: Registry) {
     compareLastSuccess: new Gauge({
       name: 'skylab_compare_last_success_timestamp_seconds',
       help: 'When this replica last compared the records with the cluster, to the end; 0 when it has not yet',
+      registers,
+    }),
+    distrustedObjects: new Gauge({
+      name: 'skylab_distrusted_objects',
+      help: 'Namespaces and pods with this installation’s label that the last compare of this replica did not believe, by reason (ahead: an op more than a day beyond the clock of Redis; mac: a record that somebody else wrote)',
+      labelNames: ['reason'] as const,
       registers,
     }),
     admissionPolicyActive: new Gauge({
@@ -149,6 +155,7 @@ export function beginAtZero({
   operationsAccepted,
   operationsResumed,
   catalogueRefreshDuration,
+  distrustedObjects,
   prepullFailures,
   leases,
   requestsRefused,
@@ -159,6 +166,7 @@ export function beginAtZero({
     operationsResumed.inc({ kind }, 0)
     for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result })
   }
+  for (const reason of ['ahead', 'mac']) distrustedObjects.set({ reason }, 0)
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)

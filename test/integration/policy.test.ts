@@ -168,6 +168,19 @@ test.each([
   }
 })
 
+test.each([
+  ['an op that no number holds exactly', '9007199254740992'],
+  ['an op of 17 digits', '10000000000000000'],
+])('refused of the controller: %s', async (_, itsOp) => {
+  const made = namespaceObject(`${own}-new`, marksOf(own, itsOp))
+  expectRefused(await create(controller, made), 'no op, or no installation')
+})
+
+test('the largest op that a number holds exactly is accepted of the controller', async () => {
+  const made = namespaceObject(`${own}-new`, marksOf(own, Number.MAX_SAFE_INTEGER))
+  expect((await create(controller, made)).status).toBe(201)
+})
+
 interface Manifest {
   readonly kind: string
   readonly rules?: readonly { apiGroups: string[]; resources: string[]; verbs: string[] }[]

@@ -6,7 +6,8 @@
 --   keepSealingMs requestId traceparent provisions
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
 --   provisions: '1' where the pod has the init container, else ''
--- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours)
+-- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
+--   {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
   keep_sealing_ms, request_id, traceparent, provisions = unpack(ARGV)
@@ -32,10 +33,12 @@ end
 if not may_open(sealing, sealing_ids) then
   return { 'sealed' }
 end
-seal_with_first(sealing, sealing_ids, keep_sealing_ms)
-
 local gone = redis.call('GET', tombstone)
 local op = draw(last, standing[2], gone)
+if not op then
+  return { 'ahead' }
+end
+seal_with_first(sealing, sealing_ids, keep_sealing_ms)
 local now = now_ms()
 -- Streams of operations long over go; those of the last minutes stay, for who still follows one.
 redis.call('XTRIM', events, 'MINID', whole(math.min(now_us() - keep_ms * 1000, tonumber(standing[2] or gone or op))))

@@ -6,7 +6,7 @@
 --   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
 --   requestId, traceparent: of the request that it comes from, or ''
 -- returns: {'accepted', op} | {'accepted', op, superseded op, its acceptedAt, requestId, traceparent} |
---   {'joined', op} | {'none'} | {'comparing'}
+--   {'joined', op} | {'none'} | {'comparing'} | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, nonce = unpack(KEYS)
 local identity, user, timeout, first, superseded, nonce_ms, only_if, request_id, traceparent = unpack(ARGV)
 
@@ -28,11 +28,14 @@ end
 if only_if ~= '' and (only_if ~= old or active == '1') then
   return { 'none' }
 end
+local op = draw(last, old)
+if not op then
+  return { 'ahead' }
+end
 if active == '1' then
   append(events, old, tonumber(seq), superseded)
   ring(bell, user, old, 'ended')
 end
-local op = draw(last, old)
 local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
 start_deletion(keys, user, op, timeout, first, request_id, traceparent)
 redis.call('SET', nonce, op, 'PX', nonce_ms)

@@ -5,7 +5,7 @@
 --   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
 --   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)
 --   lostEvents: for the stream of an operation that is overruled
--- returns: {'settled', op} | {'moved'} | {'unmarked'}
+-- returns: {'settled', op} | {'moved'} | {'unmarked'} | {'ahead'} (a number is beyond Redis' clock: nothing is written)
 local mark, record, events, waiting, owned, deadlines, bell, index, last, tombstone = unpack(KEYS)
 local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout = unpack(ARGV)
 
@@ -21,6 +21,13 @@ parts[6] = redis.call('GET', tombstone) or '-'
 if table.concat(parts, ' ') ~= expected then
   return { 'moved' }
 end
+local deletion
+if outcome == 'delete' then
+  deletion = draw(last, read[1], op, highest)
+end
+if ahead(tonumber(op)) or (outcome == 'delete' and not deletion) then
+  return { 'ahead' }
+end
 
 if read[3] == '1' then
   append(events, read[1], tonumber(read[6]), lost)
@@ -28,7 +35,6 @@ if read[3] == '1' then
 end
 if outcome == 'delete' then
   set_fields(record, fields)
-  local deletion = draw(last, read[1], op, highest)
   local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
   start_deletion(keys, user, deletion, timeout, list)
   return { 'settled', deletion }

@@ -6,7 +6,8 @@
 -- ARGV: identity compareMark user podUid outcome events detail timeoutMs
 --   detail: how often it was restarted; with failed, 'gone' where the pod is no more
 --   outcome: 'failed' | 'ended' | 'restarted'
--- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before) | {'comparing'}
+-- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before) | {'comparing'} |
+--   {'ahead'} (no number can be drawn)
 local generation, mark, record, events, bell, index, last, waiting, deadlines = unpack(KEYS)
 local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout = unpack(ARGV)
 if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
@@ -18,6 +19,9 @@ if status ~= 'running' or active == '1' or uid ~= pod_uid then
 end
 if outcome == 'ended' then
   local deletion = draw(last, op)
+  if not deletion then
+    return { 'ahead' }
+  end
   local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
   start_deletion(keys, user, deletion, timeout, list)
   return { 'written', deletion }

@@ -73,7 +73,13 @@ export const controls: readonly Control[] = [
   {
     name: 'no-policy',
     attacks: [{ name: 'T3 ', expected: /stale writes refused by the policy/ }],
-    edits: [{ file: 'k8s/base/policy.yaml', find: 'validationActions: [Deny]', replace: 'validationActions: [Audit]' }],
+    edits: [
+      {
+        file: 'k8s/base/policy.yaml',
+        find: 'policyName: skylab\n  validationActions: [Deny]',
+        replace: 'policyName: skylab\n  validationActions: [Audit]',
+      },
+    ],
   },
   {
     // A number that Redis alone remembers.
@@ -176,6 +182,37 @@ export const controls: readonly Control[] = [
       { file: 'src/api/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
       { file: 'src/api/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
       { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
+      ],
+    },
+    {
+    // A clock that no lab agrees with is believed.
+    name: 'clock-believed',
+    whole: true,
+    attacks: [{ name: 'T29 the clock of Redis', expected: /P7 .* was answered 404/ }],
+    edits: [
+      {
+        file: 'src/ops/compare.ts',
+        find: 'if (doubt !== undefined) return this.#leaveDoubt(mark, doubt)',
+        replace: '',
+      },
+    ],
+  },
+  {
+    // Ops are taken from whatever bears our label, and given out without a bound.
+    name: 'labels-believed',
+    whole: true,
+    attacks: [{ name: 'T29 an op that a stranger wrote', expected: /I6/ }],
+    edits: [
+      {
+        file: 'src/store/commands/include/draw.lua',
+        find: 'return op > math.min(',
+        replace: 'return false and math.min(',
+      },
+      {
+        file: 'src/ops/listing.ts',
+        find: 'let highestOp = 0',
+        replace: 'let highestOp = namespaces.reduce((most, { namespace: { op = 0 } }) => Math.max(most, op), 0)',
+      },
     ],
   },
   {

@@ -1,0 +1,62 @@
+/** What a pod itself tells of its lab, where its record is not known to be ours. Pure. */
+import type { KubeObject, LabView, Quotas, Resources } from '../domain.ts'
+import { parseQuantity } from '../kube/quantity.ts'
+import { isServicePrefix } from './env.ts'
+import { asObject, asObjects, asText, type JsonObject } from './json.ts'
+import type { LabNames } from './names.ts'
+import { containerName } from './pod.ts'
+import { labAddress, servicePrefixOf } from './view.ts'
+
+export interface PodTells {
+  readonly uid?: number
+  readonly gid?: number
+  readonly quotas?: Quotas
+  /** From the path of its start-up probe. */
+  readonly servicePrefix?: string
+}
+
+/** Only what the pod says in the form in which this program makes pods. */
+export function tellsOf(pod: KubeObject): PodTells {
+  const spec = asObject(pod.spec)
+  const { runAsUser, runAsGroup } = asObject(spec.securityContext)
+  const container = asObjects(spec.containers).find(({ name }) => name === containerName) ?? {}
+  const { limits, requests } = asObject(container.resources)
+  const [most, least] = [resourcesOf(asObject(limits)), resourcesOf(asObject(requests))]
+  const path = asText(asObject(asObject(container.startupProbe).httpGet).path)
+  const servicePrefix = path.endsWith('/api') ? path.slice(0, -'api'.length) : ''
+  return {
+    ...(typeof runAsUser === 'number' && { uid: runAsUser }),
+    ...(typeof runAsGroup === 'number' && { gid: runAsGroup }),
+    ...(most && least && { quotas: { limits: most, requests: least } }),
+    ...(isServicePrefix(servicePrefix) && { servicePrefix }),
+  }
+}
+
+function resourcesOf({ cpu, memory }: JsonObject): Resources | undefined {
+  try {
+    return { cpu: parseQuantity(asText(cpu)), memory: parseQuantity(asText(memory)) }
+  } catch {
+    return undefined
+  }
+}
+
+export interface Rebuilt {
+  /** As the annotation holds it, or a blank. */
+  readonly view: LabView
+  readonly username: string
+  readonly names: Pick<LabNames, 'lab' | 'namespace'>
+  /** Whether the record bears a right MAC. */
+  readonly vouched: boolean
+  readonly tells: PodTells
+}
+
+/**
+ * The view of a lab that was found in the cluster. Its address is computed. Of a record that nothing vouches for only
+ * what is shown, and means nothing, is left as it stands: the rest is what the pod tells.
+ */
+export function rebuildView({ view, username, names, vouched, tells }: Rebuilt): LabView {
+  const recorded = servicePrefixOf(view.internalUrl)
+  if (vouched) return { ...view, username, internalUrl: labAddress(names, recorded) }
+  const { servicePrefix = recorded, ...told } = tells
+  return { ...view, ...told, username, internalUrl: labAddress(names, servicePrefix) }
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import type { KubeObject } from '../domain.ts'
+import { withOwnership } from '../labs/render.ts'
+import { render } from '../labs/testing-plan.ts'
+import { Sealer } from '../store/sealing.ts'
+import { doubtOf, readListing } from './listing.ts'
+import { installation, redisMs, sealer } from './testing.ts'
+import { boundAt, Trust } from './trust.ts'
+
+const namespacePrefix = 'nublado'
+const bound = boundAt(redisMs)
+const op = redisMs * 1000
+
+const trustBy = (by: Sealer) => new Trust({ installation, namespacePrefix, sealer: by })
+const trust = trustBy(sealer)
+
+/** The namespace and the pod of a user's lab as a creation sends them, with UIDs. */
+function lab(username: string, itsOp = op, by: Trust | null = trust) {
+  const plan = render({ identity: { username } })
+  const sent = withOwnership(plan.namespace, itsOp, null)
+  const namespace = by ? by.signed(sent) : sent
+  const uid = `uid-of-${username}`
+  const pod = withOwnership(plan.objects.at(-1)!, itsOp, uid)
+  return {
+    namespace: { ...namespace, metadata: { ...namespace.metadata, uid } },
+    pod: { ...pod, metadata: { ...pod.metadata, uid: `pod-of-${username}` } },
+  }
+}
+
+const read = (labs: readonly { namespace: KubeObject; pod?: KubeObject }[], more: readonly KubeObject[] = []) => {
+  const namespaces = labs.map(({ namespace }) => namespace)
+  const pods = [...labs.flatMap(({ pod }) => (pod ? [pod] : [])), ...more]
+  return readListing({ trust, namespacePrefix }, { namespaces, pods }, redisMs)
+}
+
+const poisoned = (namespace: string): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'Pod' },
+  metadata: {
+    ...{ name: 'x', namespace, uid: 'x' },
+    labels: { 'skylab/installation': installation, 'skylab/op': String(Number.MAX_SAFE_INTEGER) },
+  },
+})
+
+describe('readListing', () => {
+  it('finds labs, with pod and what that tells', () => {
+    const { found, highestOp, distrusted } = read([lab('ada'), lab('grace', op + 5)])
+    expect([...found.keys()]).toEqual(['ada', 'grace'])
+    expect(found.get('ada')).toMatchObject({ vouched: true, pod: { uid: 'pod-of-ada' } })
+    expect([highestOp, distrusted]).toEqual([op + 5, []])
+  })
+
+  it('takes no op from a pod in a foreign namespace, and names it', () => {
+    const { highestOp, distrusted } = read([lab('ada')], [poisoned('mine')])
+    expect(highestOp).toBe(op)
+    expect(distrusted).toEqual([
+      { why: 'ahead', kind: 'Pod', name: 'x', namespace: 'mine', uid: 'x', op: Number.MAX_SAFE_INTEGER, named: false },
+    ])
+  })
+
+  it('takes no op from a foreign pod that is not ahead, nor from a namespace under a foreign name', () => {
+    const { namespace } = lab('grace', op + 7)
+    const foreign = { ...namespace, metadata: { ...namespace.metadata, name: 'mine' } }
+    const pod = { ...lab('ada', op + 9).pod }
+    const { found, highestOp } = read(
+      [lab('ada'), { namespace: foreign }],
+      [{ ...pod, metadata: { ...pod.metadata, namespace: 'mine' } }],
+    )
+    expect([[...found.keys()], highestOp]).toEqual([['ada'], op])
+  })
+
+  it('finds no lab whose namespace or pod is ahead, and everybody else’s', () => {
+    const ahead = lab('ada', bound + 1)
+    const podAhead = {
+      namespace: lab('grace').namespace,
+      pod: withOwnership(lab('grace').pod, bound + 1, 'uid-of-grace'),
+    }
+    const { found, highestOp, distrusted } = read([ahead, podAhead, lab('cyd', bound)])
+    expect([[...found.keys()], highestOp]).toEqual([['cyd'], bound])
+    expect(distrusted.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      'Namespace nublado-ada',
+      'Pod nb-ada',
+      'Pod nb-grace',
+    ])
+  })
+
+  it('finds no lab with a wrong MAC; one without MAC, or by a rotated key, is found and not vouched for', () => {
+    const forged = lab('ada', op, trustBy(sealer))
+    const annotations = { ...forged.namespace.metadata.annotations, 'skylab/record': '{"internalUrl":"http://evil/"}' }
+    const namespace = { ...forged.namespace, metadata: { ...forged.namespace.metadata, annotations } }
+    const rotated = lab('cyd', op, trustBy(new Sealer([Buffer.alloc(32, 9)])))
+    const { found, distrusted } = read([{ ...forged, namespace }, lab('grace', op, null), rotated])
+    expect([...found].map(([user, { vouched }]) => [user, vouched])).toEqual([
+      ['grace', false],
+      ['cyd', false],
+    ])
+    expect(distrusted.map(({ why, name }) => [why, name])).toEqual([['mac', 'nublado-ada']])
+  })
+})
+
+describe('doubtOf', () => {
+  const ahead = (user: string, by: Trust | null = trust) => lab(user, bound + 1, by)
+  const doubt = (labs: Parameters<typeof read>[0], foundOp = 0) => doubtOf({ foundOp }, read(labs))
+
+  it('doubts the clock when more than half of the labs are ahead, not when half are', () => {
+    expect(doubt([ahead('a'), ahead('b'), lab('c')])).toMatch(/^the clock of Redis, which is behind: 2 of 3 labs/)
+    expect(doubt([ahead('a'), lab('c')])).toBeUndefined()
+  })
+
+  it('doubts nothing when there is no lab', () => {
+    expect(doubt([])).toBeUndefined()
+  })
+
+  it('hears labs without MAC only where there is none with one, and Redis remembers no op', () => {
+    expect(doubt([ahead('a', null)])).toMatch(/1 of 1/)
+    expect(doubt([ahead('a', null)], op)).toBeUndefined()
+    expect(doubt([ahead('a', null), ahead('b', null), lab('c')])).toBeUndefined()
+  })
+})

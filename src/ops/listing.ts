@@ -1,0 +1,110 @@
+/** What a compare makes of its lists: the labs that are believed, and what is not. Pure. */
+import type { KubeObject } from '../domain.ts'
+import type { PodFacts } from '../labs/facts.ts'
+import { labNames } from '../labs/names.ts'
+import { projectNamespace, projectPod } from '../labs/project.ts'
+import { tellsOf } from '../labs/tells.ts'
+import type { Mark } from '../store/compares.ts'
+import type { Found } from './settle.ts'
+import { boundAt, type Trust } from './trust.ts'
+
+/** An object that bears our label, and is not believed. */
+export interface Distrusted {
+  readonly why: 'ahead' | 'mac'
+  readonly kind: 'Namespace' | 'Pod'
+  readonly name: string
+  readonly namespace?: string
+  readonly uid: string
+  readonly op: number | undefined
+  /** Ours by installation, user and name. */
+  readonly named: boolean
+}
+
+/** Labs by installation, user and name, and how many of them bear an op beyond the bound. */
+export interface Votes {
+  readonly labs: number
+  readonly ahead: number
+}
+
+export interface Listing {
+  readonly found: ReadonlyMap<string, Found>
+  /** Of what was found. */
+  readonly highestOp: number
+  readonly distrusted: readonly Distrusted[]
+  /** Of labs whose MAC is right, and of all others. */
+  readonly vouched: Votes
+  readonly unvouched: Votes
+}
+
+export interface ListingOptions {
+  readonly trust: Trust
+  readonly namespacePrefix: string
+}
+
+export function readListing(
+  { trust, namespacePrefix }: ListingOptions,
+  lists: { readonly namespaces: readonly KubeObject[]; readonly pods: readonly KubeObject[] },
+  redisMs: number,
+): Listing {
+  const boundOp = boundAt(redisMs)
+  const isAhead = ({ op }: { readonly op: number | undefined }) => (op ?? 0) > boundOp
+  const namespaces = lists.namespaces.map(projectNamespace).map(namespace => {
+    return { namespace, ...trust.inspect(namespace, boundOp) }
+  })
+  const pods = lists.pods.map(object => ({ pod: projectPod(object), object }))
+  const byNamespace = Map.groupBy(pods, ({ pod }) => pod.namespace)
+  const found = new Map<string, Found>()
+  let highestOp = 0
+  for (const { namespace, verdict, vouched } of namespaces) {
+    if (verdict !== 'ours') continue
+    const user = namespace.user!
+    const names = labNames(namespacePrefix, user)
+    const inside = byNamespace.get(namespace.name) ?? []
+    const its = inside.find(({ pod }) => pod.name === names.lab && pod.ownerUid === namespace.uid)
+    if (its && isAhead(its.pod)) continue
+    found.set(user, { namespace, pod: its?.pod, names, vouched, tells: its ? tellsOf(its.object) : {} })
+    highestOp = Math.max(highestOp, namespace.op!, its?.pod.op ?? 0)
+  }
+  const votes = (ofVouched: boolean): Votes => {
+    const labs = namespaces.filter(({ verdict, vouched }) => verdict !== 'foreign' && vouched === ofVouched)
+    return { labs: labs.length, ahead: labs.filter(({ verdict }) => verdict === 'ahead').length }
+  }
+  return {
+    found,
+    highestOp,
+    distrusted: [
+      ...namespaces.flatMap(({ namespace, verdict }): Distrusted[] => {
+        if (!isAhead(namespace) && verdict !== 'forged') return []
+        const { name, uid, op } = namespace
+        const named = verdict !== 'foreign'
+        return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op, named }]
+      }),
+      ...pods.filter(({ pod }) => isAhead(pod)).map(({ pod }) => distrustedPod(pod)),
+    ],
+    vouched: votes(true),
+    unvouched: votes(false),
+  }
+}
+
+function distrustedPod({ name, namespace, uid, op }: PodFacts): Distrusted {
+  return { why: 'ahead', kind: 'Pod', name, namespace, uid, op, named: false }
+}
+
+/**
+ * Why Redis' clock cannot be right, as the labs have it; undefined where nothing speaks against it.
+ *
+ * Labs with a right MAC decide, since nobody else can make one. Others are asked only where there is none of those and
+ * Redis remembers no op: a counter that is not ahead was drawn from by this very clock, and what lies beyond it is
+ * somebody else's writing.
+ */
+export function doubtOf(mark: Pick<Mark, 'foundOp'>, { vouched, unvouched }: Listing): string | undefined {
+  const voters = vouched.labs > 0 || mark.foundOp > 0 ? vouched : unvouched
+  if (2 * voters.ahead <= voters.labs) return undefined
+  return `the clock of Redis, which is behind: ${voters.ahead} of ${voters.labs} labs bear numbers more than a day beyond it`
+}
+
+/** Of a counter that is ahead, in words. */
+export function counterDoubt(lastOp: number, redisMs: number): string {
+  const days = Math.floor((lastOp / 1000 - redisMs) / 86_400_000)
+  return `the clock of Redis, or its counter (skylab heal): the last operation is ${days} days beyond the clock`
+}

@@ -1,0 +1,85 @@
+/**
+ * What is believed of the cluster. Anybody who may make a pod or a namespace somewhere can write labels and annotations:
+ * an op counts only where installation, user and name fit, and never more than a day beyond Redis' clock; a record counts
+ * only as long as no MAC says that somebody else wrote it.
+ */
+import type { KubeObject } from '../domain.ts'
+import type { NamespaceFacts } from '../labs/facts.ts'
+import { annotations, labels, labNames } from '../labs/names.ts'
+import type { MacVerdict, Sealer } from '../store/sealing.ts'
+
+const dayUs = 86_400_000_000
+
+/** The highest op that is believed at a moment of Redis' clock; `include/draw.lua` has the same bound. */
+export const boundAt = (redisMs: number): number => redisMs * 1000 + dayUs
+
+/** `ahead`: its op is beyond the bound. `forged`: its record bears a wrong MAC. */
+export type Verdict = 'ours' | 'foreign' | 'ahead' | 'forged'
+
+export interface TrustOptions {
+  readonly installation: string
+  readonly namespacePrefix: string
+  readonly sealer: Pick<Sealer, 'mac' | 'checkMac'>
+}
+
+export class Trust {
+  readonly #options: TrustOptions
+
+  constructor(options: TrustOptions) {
+    this.#options = options
+  }
+
+  /** Whether a namespace is a lab's, made by this installation. */
+  judge(namespace: NamespaceFacts, boundOp: number): Verdict {
+    return this.inspect(namespace, boundOp).verdict
+  }
+
+  /** `vouched`: it bears a right MAC, so its op and its record are what this installation wrote. */
+  inspect(namespace: NamespaceFacts, boundOp: number): { readonly verdict: Verdict; readonly vouched: boolean } {
+    if (!this.#isNamedAsOurs(namespace)) return { verdict: 'foreign', vouched: false }
+    const mac = this.#macOf(namespace)
+    const vouched = mac === 'right'
+    if (namespace.op! > boundOp) return { verdict: 'ahead', vouched }
+    return { verdict: mac === 'wrong' ? 'forged' : 'ours', vouched }
+  }
+
+  /** By installation, user and name alone, which anybody may write. */
+  #isNamedAsOurs({ installation, op, user, name }: NamespaceFacts): boolean {
+    const { namespacePrefix } = this.#options
+    if (installation !== this.#options.installation || op === undefined || !user) return false
+    return labNames(namespacePrefix, user).namespace === name
+  }
+
+  /** A namespace as it is sent, with the MAC of its record; its op is in its labels by now. */
+  signed(object: KubeObject): KubeObject {
+    const { name, labels: marks, annotations: notes } = object.metadata
+    const record = notes?.[annotations.record]
+    if (record === undefined) return object
+    const texts = this.#texts(name, notes?.[annotations.user] ?? '', marks?.[labels.op] ?? '', record)
+    const recordMac = this.#options.sealer.mac(texts)
+    return {
+      ...object,
+      metadata: { ...object.metadata, annotations: { ...notes, [annotations.recordMac]: recordMac } },
+    }
+  }
+
+  #macOf({ name, user, op, record, recordMac }: NamespaceFacts): MacVerdict {
+    const texts = this.#texts(name, user ?? '', String(op), record ?? '')
+    return this.#options.sealer.checkMac(texts, recordMac)
+  }
+
+  #texts(namespace: string, user: string, op: string, record: string): string[] {
+    return [this.#options.installation, namespace, user, op, record]
+  }
+}
+
+/** Why something is left untouched, in words for its user. */
+export function distrust(kind: 'namespace' | 'pod', name: string, verdict: Verdict, user: string): string {
+  const what = `The ${kind} ${name}`
+  const left = 'it is left untouched'
+  if (verdict === 'ahead') {
+    return `${what} bears an operation number more than a day beyond the clock, which this installation never gave: ${left}`
+  }
+  if (verdict === 'forged') return `${what} bears a record that this installation did not write: ${left}`
+  return `${what} exists and was not made for ${user} by this installation: ${left}`
+}

@@ -1,0 +1,16 @@
+-- Sets a counter that ran ahead of Redis' clock back to this clock, or to the highest number that is believed. All records
+-- are to be compared with the cluster before anything is answered again.
+-- @include time draw
+-- KEYS: last hold generation doubt mark
+-- ARGV: trusted
+-- returns: what the counter is now
+local last, hold, generation, doubt, mark = unpack(KEYS)
+if ahead(tonumber(redis.call('GET', last) or 0)) then
+  local trusted = tonumber(ARGV[1])
+  redis.call('SET', last, whole(ahead(trusted) and now_us() or math.max(trusted, now_us())))
+end
+if ahead(tonumber(redis.call('GET', hold) or 0)) then
+  redis.call('DEL', hold)
+end
+redis.call('DEL', generation, doubt, mark)
+return redis.call('GET', last) or '0'

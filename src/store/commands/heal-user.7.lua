@@ -1,0 +1,29 @@
+-- Removes what a counter that ran ahead left of one user: what bears a number more than a day beyond Redis' clock, and
+-- nothing else. Sent again it finds nothing more.
+-- @include time draw
+-- KEYS: record events tombstone waiting owned deadlines index
+-- ARGV: user
+-- returns: {name, …} of what was removed
+local record, events, tombstone, waiting, owned, deadlines, index = unpack(KEYS)
+local user, removed = ARGV[1], {}
+if ahead(tonumber(redis.call('HGET', record, 'op') or 0)) then
+  redis.call('DEL', record)
+  for _, set in ipairs({ waiting, owned, deadlines, index }) do
+    redis.call('ZREM', set, user)
+  end
+  removed[#removed + 1] = 'record'
+end
+if ahead(tonumber(redis.call('ZSCORE', waiting, user) or 0)) then
+  redis.call('ZREM', waiting, user)
+  removed[#removed + 1] = 'waiting'
+end
+if ahead(tonumber(redis.call('GET', tombstone) or 0)) then
+  redis.call('DEL', tombstone)
+  removed[#removed + 1] = 'tombstone'
+end
+local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
+if newest and ahead(tonumber(string.match(newest[1], '^%d+'))) then
+  redis.call('DEL', events)
+  removed[#removed + 1] = 'stream'
+end
+return removed

@@ -1,0 +1,82 @@
+/** For `skylab heal`: what a counter that ran ahead left in Redis, and how it is removed. */
+import type { Connection } from './connection.ts'
+import type { Keys } from './keys.ts'
+
+/** Numbers that Redis has of one user; 0 where there is none. */
+export interface UserOps {
+  readonly user: string
+  readonly record: number
+  readonly stream: number
+  readonly tombstone: number
+  readonly waiting: number
+}
+
+export interface Survey {
+  readonly lastOp: number
+  /** Redis' clock */
+  readonly nowMs: number
+  readonly users: readonly UserOps[]
+}
+
+export class HealStore {
+  readonly #connection: Connection
+  readonly #keys: Keys
+
+  constructor(connection: Connection, keys: Keys) {
+    this.#connection = connection
+    this.#keys = keys
+  }
+
+  async survey(): Promise<Survey> {
+    const k = this.#keys
+    const last = await this.#connection.read('get', redis => redis.get(k.last))
+    const [seconds] = await this.#connection.read('time', redis => redis.time())
+    const users: UserOps[] = []
+    for (const user of await this.#users()) {
+      const keys = [k.record(user), k.events(user), k.tombstone(user), k.waiting]
+      const answer = (await this.#connection.run('survey-user', keys, [user])) as string[]
+      const [record, stream, tombstone, waiting] = answer.map(Number)
+      users.push({ user, record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting! })
+    }
+    return { lastOp: Number(last ?? 0), nowMs: Number(seconds) * 1000, users }
+  }
+
+  /** @returns what was removed: record, waiting, tombstone, stream */
+  async healUser(user: string): Promise<string[]> {
+    const k = this.#keys
+    const ofUser = [k.record(user), k.events(user), k.tombstone(user)]
+    const keys = [...ofUser, k.waiting, k.owned, k.deadlines, k.index]
+    return (await this.#connection.run('heal-user', keys, [user])) as string[]
+  }
+
+  /** Has all records compared with the cluster anew. @returns what the counter is now */
+  async healCounter(trustedOp: number): Promise<number> {
+    const k = this.#keys
+    const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
+    return Number(await this.#connection.run('heal-counter', keys, [trustedOp]))
+  }
+
+  /** All of whom anything is known, whether or not a lab of theirs is. */
+  async #users(): Promise<string[]> {
+    const k = this.#keys
+    const users = new Set<string>()
+    for (const set of [k.index, k.waiting]) {
+      for (const user of await this.#connection.read('zrange', redis => redis.zrange(set, '0', '-1'))) users.add(user)
+    }
+    for (const keyOf of [k.record, k.events, k.tombstone]) {
+      const prefix = keyOf.call(k, '')
+      // A prefix may hold what a pattern takes for more than itself.
+      const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`
+      let cursor = '0'
+      do {
+        const at = cursor
+        const [next, found] = await this.#connection.read('scan', redis =>
+          redis.scan(at, 'MATCH', pattern, 'COUNT', 1000),
+        )
+        for (const key of found) users.add(key.slice(prefix.length))
+        cursor = next
+      } while (cursor !== '0')
+    }
+    return [...users].sort()
+  }
+}

@@ -1,0 +1,95 @@
+/** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
+import { expect, test } from 'vitest'
+import { annotations, labels } from '../../src/labs/names.ts'
+import { main } from '../../src/main.ts'
+import type { Client } from './harness/client.ts'
+import { useFleet } from './harness/fleet.ts'
+import { configFile } from './harness/fleet-parts.ts'
+import { eventually } from './harness/world.ts'
+
+const fleet = useFleet({ replicas: 1 })
+const poison = Number.MAX_SAFE_INTEGER
+
+async function heal(...options: string[]) {
+  const [out, err]: [string[], string[]] = [[], []]
+  const code = await main(['heal', '--config', configFile(fleet().stateDir, 0), ...options], {
+    env: {},
+    serve: async () => {},
+    out: text => void out.push(text),
+    err: text => void err.push(text),
+  })
+  return { code, out: out.join(''), err: err.join('') }
+}
+
+async function run(user: Client): Promise<void> {
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
+const forged = (username: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Namespace' },
+  metadata: {
+    name: fleet().namespace(username),
+    labels: { [labels.installation]: fleet().installation, [labels.op]: String(poison) },
+    annotations: { [annotations.user]: username },
+  },
+})
+
+test('shows what is ahead and changes nothing; removes it with --apply, once, and labs go on', async () => {
+  const { redis, keys, kube } = fleet().world
+  const [lab, stuck, deleted, other] = [fleet().user(), fleet().user(), fleet().user(), fleet().user()]
+  await run(lab)
+  await run(stuck)
+  expect(await heal()).toEqual({ code: 0, out: 'nothing bears a number beyond the clock of Redis\n', err: '' })
+
+  await redis.set(keys.last, poison)
+  await redis.hset(keys.record(stuck.username), 'op', poison)
+  await redis.set(keys.tombstone(deleted.username), poison)
+  await redis.xadd(keys.events(deleted.username), `${poison}-1`, 'event', 'info', 'data', 'x')
+  const { uid } = (await kube.create(forged(other.username))).metadata
+
+  const before = await fleet().world.redisDump()
+  const dry = await heal('--json')
+  expect(dry.code).toBe(0)
+  expect(JSON.parse(dry.out)).toMatchObject({ applied: false })
+  const { findings } = JSON.parse(dry.out)
+  expect(findings).toHaveLength(5)
+  expect(findings).toEqual(
+    expect.arrayContaining([
+      { kind: 'counter', op: poison, to: expect.any(Number) },
+      { kind: 'record', user: stuck.username, op: poison },
+      { kind: 'tombstone', user: deleted.username, op: poison },
+      { kind: 'stream', user: deleted.username, op: poison },
+      { kind: 'namespace', name: fleet().namespace(other.username), uid, op: poison },
+    ]),
+  )
+  const isKept = (key: string) => !/:(doubt|mark|lease|sealing|catalogue|digests)/.test(key)
+  const left = await fleet().world.redisDump()
+  for (const [key, { value }] of before) if (isKept(key)) expect([key, left.get(key)?.value]).toEqual([key, value])
+  expect((await heal()).out).toMatch(/^WHAT .*WOULD BE\n.*Nothing was changed: --apply does it\.\n$/s)
+
+  const { code, out } = await heal('--apply')
+  expect([code, out]).toEqual([0, expect.stringMatching(/^WHAT .*WAS\ncounter .*set to \d{16}\n/)])
+  expect(Number(await redis.get(keys.last))).toBeLessThanOrEqual(Date.now() * 1000)
+  expect(await redis.exists(keys.tombstone(deleted.username), keys.events(deleted.username))).toBe(0)
+  await eventually('the namespace is gone', async () => (await fleet().world.namespaceOf(other.username)) === null)
+  expect((await heal('--apply')).out).toBe('nothing bears a number beyond the clock of Redis\n')
+
+  for (const user of [lab, stuck]) {
+    await eventually('its lab runs', async () => (await user.userStatus()).body.status === 'running')
+  }
+  await run(other)
+  expect((await fleet().admin.delete(other.username)).status).toBe(202)
+  await eventually('gone', async () => (await other.userStatus()).status === 404)
+})
+
+test('touches nothing that is not ours, and names it', async () => {
+  const name = `${fleet().name}-heal`
+  const { kube } = fleet().world
+  const object = forged(name)
+  const { uid } = (await kube.create({ ...object, metadata: { ...object.metadata, name } })).metadata
+  const { out } = await heal('--apply')
+  expect(out).toContain(`namespace  ${name}  ${poison}  left untouched: it is not ours`)
+  expect((await kube.get('Namespace', name)).metadata.uid).toBe(uid)
+  await kube.delete('Namespace', name)
+})
