@@ -58,6 +58,7 @@ async function takeOver(context: TestContext, past: Past, withoutRedis: boolean)
     installation: installation!,
     namespacePrefix: lab!.namespacePrefix!,
     ready: false,
+    failpoints: [{ point: 'compare.listed', effect: 'hold', times: null }],
     inherits: {
       users: past.tokens,
       sealingKey: past.sealingKey,
@@ -77,17 +78,29 @@ async function takeOver(context: TestContext, past: Past, withoutRedis: boolean)
   return { fleet, podNow, podThen }
 }
 
-/** Asks every replica from its first answer on. A lab that runs may be answered 503 for a while, and never 404. */
+/**
+ * Asks every replica for labs that run, while the compare is held and after it: each is answered 503 until Redis' data are
+ * compared, then 200. It is never 404.
+ */
 async function neverMissing(fleet: Fleet, labs: readonly Found[]): Promise<void> {
-  const questions = fleet.urls.flatMap(url => labs.map(({ user }) => [fleet.admin.at(url), user] as const))
-  const ask = ([admin, user]: (typeof questions)[number]) =>
+  const answers: string[] = []
+  const ask = (url: string, user: string, isEnough: (status: number | undefined) => boolean) =>
     eventually(`an answer about ${user}`, async () => {
-      const answer = await admin.status(user).catch(() => null)
-      expect([200, 503, undefined], user).toContain(answer?.status)
-      if (answer?.status === 200) expect(answer.body.status, user).toBe('running')
-      return answer?.status === 200
+      const answer = await fleet.admin
+        .at(url)
+        .status(user)
+        .catch(() => null)
+      if (answer) answers.push(`${user} ${answer.status} ${answer.body.status ?? ''}`)
+      return isEnough(answer?.status)
     })
-  await Promise.all([fleet.ready(), ...questions.map(ask)])
+  const askAll = (isEnough: (status: number | undefined) => boolean) =>
+    Promise.all(fleet.urls.flatMap(url => labs.map(({ user }) => ask(url, user, isEnough))))
+  await askAll(status => status !== undefined)
+  const due = labs.map(({ user }) => `${user} 503 `)
+  expect(new Set(answers)).toEqual(new Set(due))
+  fleet.armoury.letGo()
+  await Promise.all([fleet.ready(), askAll(status => status === 200)])
+  expect(new Set(answers)).toEqual(new Set([...due, ...labs.map(({ user }) => `${user} 200 running`)]))
 }
 
 /** Makes a new lab and deletes all labs. `going` are removals in progress. Then nothing is left. */
