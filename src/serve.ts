@@ -1,7 +1,7 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
-import { NeedsSomeone, RetryLater } from './errors.ts'
+import { NeedsSomeone } from './errors.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** Since the process began. */
@@ -21,7 +21,7 @@ export async function serve(settings: Settings): Promise<void> {
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
-  const readiness = { waitingFor: () => [...waiting] }
+  const readiness = { waitingFor: () => waitingFor(waiting, replica.connection) }
   const server = await startApiServer({ ...replica, readiness })
   log.info({ host: server.host, port: server.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
@@ -58,7 +58,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   watches.start()
   prepullWatches.start()
   const redis = async () => {
-    while (!(await mayKeep(connection))) await clock.sleep(lookMs, signal)
+    while (!connection.connected()) {
+      mayStart(connection)
+      await clock.sleep(lookMs, signal)
+    }
     waiting.delete('Redis')
     log.info('connected to Redis')
   }
@@ -78,7 +81,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.engine.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
-  while (!(await replica.compared().catch(() => false))) await clock.sleep(lookMs, signal)
+  while (!(await replica.compared().catch(() => false))) {
+    mayStart(connection)
+    await clock.sleep(lookMs, signal)
+  }
   await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
@@ -96,16 +102,18 @@ async function mayOpen({ owners, clock, log }: Replica, waiting: Set<string>, si
   waiting.delete(othersKey)
 }
 
-/** Whether Redis answers, and will keep what it is given. */
-async function mayKeep(connection: Replica['connection']): Promise<boolean> {
-  if (!connection.connected()) return false
-  try {
-    await connection.requireNoEviction()
-    return true
-  } catch (error) {
-    if (error instanceof RetryLater) return false
-    throw error
-  }
+/** @throws {NeedsSomeone} the Redis that is there will never do */
+function mayStart(connection: Replica['connection']): void {
+  const refusal = connection.refusal()
+  if (refusal?.final) throw new NeedsSomeone(refusal.words)
+}
+
+/** A Redis that is merely away is told by each request: no other replica has another one. One that will never do is told here. */
+function waitingFor(waiting: ReadonlySet<string>, connection: Replica['connection']): string[] {
+  const refusal = connection.refusal()
+  const redis = refusal ? `Redis (${refusal.words})` : 'Redis'
+  const all = [...waiting].map(what => (what === 'Redis' ? redis : what))
+  return refusal?.final && !waiting.has('Redis') ? [...all, redis] : all
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */
