@@ -11,6 +11,8 @@ export interface RedisOptions {
   stateDir: string
   /** Whether data outlive a restart (append-only file). Default false. */
   aof?: boolean | undefined
+  /** Whether it is the first server of a Redis Cluster, which has no slots yet. Default false. */
+  cluster?: boolean | undefined
   /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
   wrongClock?: boolean
   port?: number
@@ -65,25 +67,26 @@ const wrongClockEnv = (file: string) => ({
 })
 
 /** What all have, wherever they run. */
-export const redisSettings = ({ aof }: Pick<RedisOptions, 'aof'>): Record<string, string> => ({
+export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'cluster'>): Record<string, string> => ({
   save: '',
   appendonly: aof ? 'yes' : 'no',
   // As in k8s/. By Redis' default a write waits up to 2 s for a sync in progress, and a kill meanwhile loses it.
   appendfsync: 'always',
   'maxmemory-policy': 'noeviction',
+  'cluster-enabled': cluster ? 'yes' : 'no',
 })
 
 /** Settings as redis-server's command line has them. */
 export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
-function redisSpec(name: string, port: number, { stateDir, aof, wrongClock }: RedisOptions): ProcessSpec {
+function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongClock }: RedisOptions): ProcessSpec {
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
   mkdirSync(folder, { recursive: true })
   const settings = {
-    ...redisSettings({ aof }),
+    ...redisSettings({ aof, cluster }),
     bind: '127.0.0.1',
     port: String(port),
     dir: folder,

@@ -3,7 +3,7 @@ import { startMonitoringServer } from './api/monitoring.ts'
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { drain } from './drain.ts'
-import { NeedsSomeone, RetryLater } from './errors.ts'
+import { NeedsSomeone } from './errors.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** Since the process began. */
@@ -23,7 +23,7 @@ export async function serve(settings: Settings): Promise<void> {
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
-  const readiness = { waitingFor: () => [...waiting, ...(replica.comparer.doubt ? [replica.comparer.doubt] : [])] }
+  const readiness = { waitingFor: () => waitingFor(waiting, replica) }
   const monitoring = await startMonitoringServer({ ...replica, readiness })
   const server = await startApiServer(replica)
   const ports = { host: server.host, port: server.port, monitoringPort: monitoring.port }
@@ -63,7 +63,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   watches.start()
   prepullWatches.start()
   const redis = async () => {
-    while (!(await mayKeep(connection))) await clock.sleep(lookMs, signal)
+    while (!connection.connected()) {
+      mayStart(connection)
+      await clock.sleep(lookMs, signal)
+    }
     waiting.delete('Redis')
     log.info('connected to Redis')
   }
@@ -83,7 +86,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.engine.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
-  while (!(await replica.compared().catch(() => false))) await clock.sleep(lookMs, signal)
+  while (!(await replica.compared().catch(() => false))) {
+    mayStart(connection)
+    await clock.sleep(lookMs, signal)
+  }
   await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
@@ -101,16 +107,25 @@ async function mayOpen({ owners, clock, log }: Replica, waiting: Set<string>, si
   waiting.delete(othersKey)
 }
 
-/** Whether Redis answers, and will keep what it is given. */
-async function mayKeep(connection: Replica['connection']): Promise<boolean> {
-  if (!connection.connected()) return false
-  try {
-    await connection.requireNoEviction()
-    return true
-  } catch (error) {
-    if (error instanceof RetryLater) return false
-    throw error
-  }
+/** @throws {NeedsSomeone} the Redis that is there will never do */
+function mayStart(connection: Replica['connection']): void {
+  const refusal = connection.refusal()
+  if (refusal?.final) throw new NeedsSomeone(refusal.words)
+}
+
+/**
+ * The reasons why this replica is unready, in words. A Redis that is away later makes no replica unready: each request is
+ * answered 503, since no other replica has another Redis. One that will never do is named, and so is one whose clock the
+ * last compare doubted.
+ */
+function waitingFor(waiting: ReadonlySet<string>, { connection, comparer }: Replica): string[] {
+  const refusal = connection.refusal()
+  const redis = refusal ? `Redis (${refusal.words})` : 'Redis'
+  return [
+    ...[...waiting].map(what => (what === 'Redis' ? redis : what)),
+    ...(refusal?.final && !waiting.has('Redis') ? [redis] : []),
+    ...(comparer.doubt ? [comparer.doubt] : []),
+  ]
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */

@@ -133,6 +133,7 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
     password: settings.redisPassword,
     clock,
     onError: message => log.debug({ reason: message }, 'a connection to Redis failed'),
+    onTrouble: words => log.error({ reason: words }, 'Redis cannot be used as it is'),
     onCall: (command, seconds, answered) =>
       metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
   })

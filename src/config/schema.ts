@@ -45,7 +45,9 @@ const redis = z.strictObject({
     .string()
     .regex(/^rediss?:\/\/[^\s]+$/, { error: 'not a redis:// or rediss:// address' })
     .default('redis://127.0.0.1:6379')
-    .describe('address of the one Redis, redis:// or rediss://; a password in it would be no secret'),
+    .describe(
+      'address of the one Redis (7.0 or newer, no cluster), redis:// or rediss://; a password in it would be no secret',
+    ),
   passwordFile: z
     .string()
     .optional()

@@ -72,6 +72,15 @@ class HeldLease implements Lease {
   }
 }
 
+/** Whether another holds the key. redlock says of a Redis that does not answer, too, that there was no quorum. */
+async function isRefusal(error: unknown): Promise<boolean> {
+  if (!(error instanceof ExecutionError)) return false
+  const attempts = await Promise.all(error.attempts)
+  return attempts.every(({ votesAgainst }) =>
+    [...votesAgainst.values()].every(why => why instanceof ResourceLockedError),
+  )
+}
+
 export class Leases {
   readonly #options: LeasesOptions
   readonly #redlock: Redlock
@@ -107,7 +116,7 @@ export class Leases {
       const lock = await this.#redlock.acquire([key], this.#options.ttlMs)
       return { token: lock.value, sinceMs }
     } catch (error) {
-      if (error instanceof ResourceLockedError || error instanceof ExecutionError) return null
+      if (await isRefusal(error)) return null
       throw new RetryLater('Redis does not answer', undefined, { cause: error })
     }
   }

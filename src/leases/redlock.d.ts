@@ -8,7 +8,9 @@ declare module 'redlock' {
     readonly retryCount: number
     readonly automaticExtensionThreshold: number
   }
-  export class ExecutionError extends Error {}
+  export class ExecutionError extends Error {
+    readonly attempts: readonly Promise<{ readonly votesAgainst: ReadonlyMap<unknown, Error> }>[]
+  }
   export class ResourceLockedError extends Error {}
   export default class Redlock {
     constructor(clients: Iterable<import('ioredis').Redis>, settings?: Partial<Settings>)

@@ -2,11 +2,15 @@
  * The connections to Redis: one for commands, one that listens. Only what is sent through `run` is ever sent again: every
  * command of ours may be, and nothing else is. The client's own habit of resending is switched off.
  */
-import { Redis, type RedisOptions, ReplyError } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { type Clock, notNeeded } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { RetryLater } from '../errors.ts'
+import { Link } from './link.ts'
+import { Demoted, meaningOf } from './replies.ts'
 import { callCommand, defineCommands } from './scripts.ts'
+import { fieldOf, noCluster, type Refusal } from './server.ts'
+import { Troubles } from './troubles.ts'
 
 /** How long the listening connection may wait for something to be told; the server then answers with nothing. */
 export const listenMs = 1000
@@ -20,63 +24,77 @@ export interface ConnectionOptions {
   readonly password?: string | undefined
   readonly clock: Clock
   readonly onError: (message: string) => void
+  /** Something that only a person can put right, at Redis; the same at most once a minute. */
+  readonly onTrouble?: (words: string) => void
   /** For metrics: a command's name, how long it took in seconds, whether it was answered. */
   readonly onCall?: (name: string, seconds: number, answered: boolean) => void
 }
 
-/** Answers of Redis that may pass: it is loading, another server takes over, its memory or its disk is full. */
-const passing = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|UNKILLABLE|BUSY|OOM|MISCONF)/
+/** One entry of a stream: its id, then names and values of its fields. */
+export type Entry = [id: string, fields: string[]]
 
 export class Connection {
-  readonly commands: Redis
-  readonly listening: Redis
+  readonly #commands: Link
+  readonly #listening: Link
   readonly #clock: Clock
   readonly #onCall: ConnectionOptions['onCall']
+  readonly #troubles: Troubles
   readonly #retryWithinMs: number
+  readonly #onMove = new Set<() => void>()
   #identity: string | undefined
-  #identifying: Promise<string> | undefined
+  /** Of the connection that was used last. */
+  #lastIdentity: string | undefined
   #becomingReady: Promise<boolean> | undefined
 
-  constructor({ config, password, clock, onError, onCall }: ConnectionOptions) {
+  constructor({ clock, onCall, onTrouble = () => {}, ...options }: ConnectionOptions) {
+    const { commandTimeoutMs } = options.config
     this.#clock = clock
     this.#onCall = onCall
-    this.#retryWithinMs = config.commandTimeoutMs * 0.6
-    const shared = {
-      lazyConnect: true,
-      connectTimeout: config.connectTimeoutMs,
-      autoResendUnfulfilledCommands: false,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      // A server that was demoted keeps its connections: what is asked next goes to whoever the address means by then.
-      reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-      retryStrategy: (attempt: number) => Math.min(50 * attempt, 500) * (0.75 + Math.random() / 2),
-      ...(password !== undefined && { password }),
-    } satisfies RedisOptions
-    this.commands = new Redis(config.url, {
-      ...shared,
-      commandTimeout: config.commandTimeoutMs,
-      // A command's own time-out leaves the connection as it is: half open, it would stay so.
-      socketTimeout: 3 * config.commandTimeoutMs,
-    })
-    this.listening = new Redis(config.url, { ...shared, socketTimeout: listenMs + 1500 })
+    this.#troubles = new Troubles(clock, onTrouble)
+    this.#retryWithinMs = commandTimeoutMs * 0.6
+    const linkOptions = { ...options, onRefusal: (words: string) => this.#troubles.tell(words) }
+    // A command's own time-out leaves the connection as it is: half open, it would stay so.
+    const timeouts = { commandTimeout: commandTimeoutMs, socketTimeout: 3 * commandTimeoutMs }
+    this.#commands = new Link(linkOptions, timeouts)
+    this.#listening = new Link(linkOptions, { socketTimeout: listenMs + 1500 })
     defineCommands(this.commands)
-    for (const client of [this.commands, this.listening]) client.on('error', error => onError(error.message))
+    this.commands.on('ready', () => this.#learn(this.#commands.server?.replicationId))
     this.commands.on('close', () => {
       this.#identity = undefined
     })
   }
 
+  get commands(): Redis {
+    return this.#commands.redis
+  }
+
+  get listening(): Redis {
+    return this.#listening.redis
+  }
+
   /** Begins to connect, and goes on trying for as long as it takes. */
   open(): void {
-    for (const client of [this.commands, this.listening]) client.connect().catch(() => {})
+    for (const link of [this.#commands, this.#listening]) link.open()
   }
 
   close(): void {
-    for (const client of [this.commands, this.listening]) client.disconnect()
+    for (const link of [this.#commands, this.#listening]) link.close()
   }
 
   connected(): boolean {
-    return this.commands.status === 'ready'
+    return this.#commands.ready
+  }
+
+  /** Why the Redis that is there is not used; undefined where it is, or where none is there. */
+  refusal(): Refusal | undefined {
+    if (this.#troubles.cluster) return { words: noCluster, final: true }
+    return this.#commands.refusal ?? this.#listening.refusal
+  }
+
+  /** Calls `listener` whenever commands reach another Redis, or another history, than those before. */
+  onMove(listener: () => void): () => void {
+    this.#onMove.add(listener)
+    return () => this.#onMove.delete(listener)
   }
 
   /**
@@ -85,28 +103,38 @@ export class Connection {
    * @throws {RetryLater} not connected
    */
   async identity(): Promise<string> {
-    return this.#ask(() => this.#knownIdentity(), 'info')
+    return this.#ask(async () => this.#knownIdentity(), 'info')
   }
 
   /** As `identity`, asked anew: a server that was promoted meanwhile has begun another history. */
   async refreshIdentity(): Promise<string> {
-    this.#identity = undefined
-    return this.identity()
+    return this.#ask(async () => {
+      this.#hearReplication(await this.commands.info('replication'))
+      return this.#knownIdentity()
+    }, 'info')
   }
 
-  async #knownIdentity(): Promise<string> {
-    if (this.#identity !== undefined) return this.#identity
-    this.#identifying ??= this.commands
-      .info('server', 'replication')
-      .then(info => {
-        const field = (name: string) => new RegExp(`^${name}:(\\w+)`, 'm').exec(String(info))?.[1]
-        this.#identity = `${field('run_id')}-${field('master_replid')}`
-        return this.#identity
-      })
-      .finally(() => {
-        this.#identifying = undefined
-      })
-    return this.#identifying
+  #knownIdentity(): string {
+    if (this.#identity === undefined) throw new Error('there is no connection')
+    return this.#identity
+  }
+
+  /** @throws {Demoted} it follows another one now, although reading goes on */
+  #hearReplication(info: string): void {
+    if (fieldOf(info, 'role') === 'slave') {
+      this.#commands.renew()
+      throw new Demoted('this Redis has become a replica')
+    }
+    this.#learn(fieldOf(info, 'master_replid'))
+  }
+
+  #learn(replicationId: string | undefined): void {
+    const { server } = this.#commands
+    if (!server) return
+    this.#identity = `${server.runId}-${replicationId}`
+    const moved = this.#lastIdentity !== undefined && this.#lastIdentity !== this.#identity
+    this.#lastIdentity = this.#identity
+    if (moved) for (const listener of this.#onMove) listener()
   }
 
   /**
@@ -116,7 +144,7 @@ export class Connection {
    */
   async run(name: string, keys: readonly string[], args: Args): Promise<unknown> {
     if (typeof args !== 'function') return this.#ask(() => callCommand(this.commands, name, keys, args), name)
-    return this.#ask(async () => callCommand(this.commands, name, keys, args(await this.#knownIdentity())), name)
+    return this.#ask(async () => callCommand(this.commands, name, keys, args(this.#knownIdentity())), name)
   }
 
   /** Any read, with the same care. */
@@ -125,14 +153,41 @@ export class Connection {
   }
 
   /**
-   * Refuses a Redis that would throw away what it must keep.
-   * @throws {NeedsSomeone} in words for the operator
+   * The newest entry of a stream, read where commands are sent. The same round trip asks whether that server is still a
+   * master: one that only reads would not notice.
+   * @throws {RetryLater} Redis does not answer, or is a replica now
    */
-  async requireNoEviction(): Promise<void> {
-    const policy = /^maxmemory_policy:(\S+)/m.exec(await this.#ask(() => this.commands.info('memory'), 'info'))?.[1]
-    if (policy !== undefined && policy !== 'noeviction') {
-      throw new NeedsSomeone(`Redis has maxmemory-policy ${policy}: it must be noeviction, or labs would be forgotten`)
-    }
+  async newest(key: string): Promise<Entry | undefined> {
+    return this.#ask(async () => {
+      const answers = await this.commands.pipeline().xrevrange(key, '+', '-', 'COUNT', 1).info('replication').exec()
+      const [entries, replication] = (answers ?? []).map(([error, answer]) => {
+        if (error) throw error
+        return answer
+      })
+      this.#hearReplication(String(replication))
+      return (entries as Entry[])[0]
+    }, 'xrevrange')
+  }
+
+  /**
+   * Makes one of the two connections anew where they reach different servers: the older one, since the newer one shows
+   * where the address leads now.
+   * @returns whether they did
+   */
+  reunite(): boolean {
+    const stale = [this.#commands, this.#listening].find((link, i, both) => link.isStaleBeside(both[1 - i]!))
+    stale?.renew()
+    return stale !== undefined
+  }
+
+  /** Makes the listening connection anew. */
+  listenAnew(): void {
+    this.#listening.renew()
+  }
+
+  /** Takes note of an error reply to a command that was not sent through here. */
+  note(error: unknown): void {
+    this.#troubles.note(error)
   }
 
   async #ask<T>(call: () => Promise<T>, name: string): Promise<T> {
@@ -146,14 +201,25 @@ export class Connection {
       } catch (error) {
         this.#onCall?.(name, elapsed() / 1000, false)
         if (error instanceof RetryLater) throw error
-        const replied = error instanceof ReplyError
-        if (replied && !passing.test((error as Error).message)) throw error
+        const meaning = meaningOf(error)
+        if (meaning === 'defect') throw error
+        this.note(error)
         const leftMs = this.#retryWithinMs - elapsed()
-        if (attempt > 1 || leftMs <= 0 || !(await this.#ready(leftMs))) {
-          throw new RetryLater(`Redis does not answer: ${(error as Error).message}`, undefined, { cause: error })
-        }
+        const hopeless = attempt > 1 || leftMs <= 0 || meaning === 'someone' || meaning === 'cluster'
+        if (hopeless || !(await this.#ready(leftMs))) throw this.#later(error as Error, meaning)
       }
     }
+  }
+
+  #later(error: Error, meaning: string | undefined): RetryLater {
+    const words = meaning === 'cluster' ? noCluster : meaning ? error.message : this.#absence(error)
+    return new RetryLater(`Redis does not answer: ${words}`, undefined, { cause: error })
+  }
+
+  /** The client's own words for a connection that is not there are about its options. */
+  #absence(error: Error): string {
+    if (this.connected()) return error.message
+    return this.refusal()?.words ?? 'there is no connection'
   }
 
   /** Whether the connection is there again within `ms`. */

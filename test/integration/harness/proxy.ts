@@ -77,6 +77,11 @@ export class TcpProxy {
     this.#break()
   }
 
+  /** New connections lead to another server; those that are open stay where they are. */
+  leadNewTo(url: string): void {
+    this.#target = targetOf(url)
+  }
+
   /** Loses this reply, should it come over this way, and breaks the connection that it was to come over. */
   lose(reply: LostReply): void {
     this.#lost = reply

@@ -1,0 +1,66 @@
+/** The words of a Redis about itself (INFO), asked for whenever a connection is made, and why it may be refused. Pure. */
+
+export interface Server {
+  /** Undefined where INFO is not permitted. */
+  readonly version: string | undefined
+  readonly mode: string | undefined
+  readonly runId: string | undefined
+  readonly replicationId: string | undefined
+  readonly replica: boolean
+  readonly cluster: boolean
+  readonly evictionPolicy: string | undefined
+}
+
+/** Why there is no connection although a Redis is there. */
+export interface Refusal {
+  readonly words: string
+  /** Only a person can help: a process that starts ends with these words. Others wait until it has passed. */
+  readonly final: boolean
+}
+
+/** The oldest version that has all that is used: several sections of INFO at once, the codes of errors in scripts. */
+const oldest = [7, 0] as const
+
+export const noCluster =
+  'Redis is a Redis Cluster, which is not supported: it must be one server, with cluster-enabled no'
+
+export function readServer(info: Readonly<Record<string, string>>): Server {
+  return {
+    version: info.redis_version,
+    mode: info.redis_mode,
+    runId: info.run_id,
+    replicationId: info.master_replid,
+    replica: info.role === 'slave',
+    cluster: info.cluster_enabled === '1',
+    evictionPolicy: info.maxmemory_policy,
+  }
+}
+
+/** A field of INFO's text. */
+export function fieldOf(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
+}
+
+/** Why a server is not to be used; undefined for one that is. */
+export function refusalOf(server: Server): Refusal | undefined {
+  const words = unfit(server)
+  if (words !== undefined) return { words, final: true }
+  if (server.replica) return { words: 'Redis is a replica of another one: it takes no writes', final: false }
+  return undefined
+}
+
+function unfit({ version, mode, cluster, evictionPolicy }: Server): string | undefined {
+  if (version === undefined) return 'Redis does not tell its version: its user must be permitted the command INFO'
+  if (isOlder(version)) return `Redis is ${version}: it must be ${oldest.join('.')} or newer`
+  if (mode === 'sentinel') return 'Redis is a Sentinel: redis.url must name the server that it watches'
+  if (cluster) return noCluster
+  if (evictionPolicy !== undefined && evictionPolicy !== 'noeviction') {
+    return `Redis has maxmemory-policy ${evictionPolicy}: it must be noeviction, or labs would be forgotten`
+  }
+  return undefined
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(part => Number.parseInt(part, 10) || 0)
+  return major < oldest[0] || (major === oldest[0] && minor < oldest[1])
+}
