@@ -11,7 +11,21 @@ it('can be made twice in one process', async () => {
 
 /** Of short lists. A label that is not here may take as many values as there are users. */
 const labels = new Set([
-  ...['kind', 'result', 'step', 'outcome', 'state', 'status', 'verb', 'code', 'command', 'method', 'route', 'watch'],
+  ...[
+    'kind',
+    'result',
+    'step',
+    'outcome',
+    'state',
+    'status',
+    'verb',
+    'code',
+    'command',
+    'method',
+    'route',
+    'watch',
+    'reason',
+  ],
   ...['version', 'node'],
 ])
 

@@ -97,7 +97,15 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.prepulled,
     keys.prepullFailures,
   ])
-  const passing = new Set([keys.mark, keys.hold, keys.bell, keys.compareLease, keys.prepullLease, keys.sealing])
+  const passing = new Set([
+    keys.mark,
+    keys.doubt,
+    keys.hold,
+    keys.bell,
+    keys.compareLease,
+    keys.prepullLease,
+    keys.sealing,
+  ])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]
     const [, kind = '', user = ''] = /^([a-z-]+):(.*)$/s.exec(key.slice(tag.length)) ?? []
