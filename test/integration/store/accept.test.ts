@@ -1,12 +1,28 @@
 /** Acceptance: the one write that begins an operation, from any replica, at any time, as often as it is sent. */
 import { expect, test } from 'vitest'
+import { ApiError, RetryLater } from '../../../src/errors.ts'
 import { creation, deletion, hourUs, nowUs, Store, tombstoneMs, useStore } from './store.ts'
 
 const store = useStore()
 
+/** Asks again, by the same nonce, when a busy Redis has not answered within the time of a command. */
+async function insist<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      const isPutOff = error instanceof RetryLater || (error instanceof ApiError && error.status === 503)
+      if (!isPutOff) throw error
+    }
+  }
+}
+
 test('of 1,000 simultaneous creations from two replicas one is accepted', async () => {
   const other = await Store.open(store().server, prefixOf(store()))
-  const accept = (i: number) => (i % 2 ? other : store()).labs.acceptCreate(creation('ada'))
+  const accept = (i: number) => {
+    const request = creation('ada')
+    return insist(() => (i % 2 ? other : store()).labs.acceptCreate(request))
+  }
   const answers = await Promise.all(Array.from({ length: 1000 }, (_, i) => accept(i)))
   other.close()
   const accepted = answers.filter(({ answer }) => answer === 'accepted')
@@ -19,7 +35,11 @@ test('of 1,000 simultaneous creations from two replicas one is accepted', async 
 
 test('of 1,000 simultaneous deletions one is accepted, and all others join it', async () => {
   await store().run('ada')
-  const answers = await Promise.all(Array.from({ length: 1000 }, () => store().delete('ada')))
+  const accept = () => {
+    const request = deletion('ada')
+    return insist(() => store().labs.acceptDelete(request))
+  }
+  const answers = await Promise.all(Array.from({ length: 1000 }, accept))
   expect(answers.filter(answer => answer?.answer === 'accepted')).toHaveLength(1)
   expect(new Set(answers.map(answer => answer?.op)).size).toBe(1)
 })
