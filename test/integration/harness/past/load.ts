@@ -65,10 +65,15 @@ async function makeWay({ config }: Past, redisUrl: string): Promise<void> {
   }
 }
 
-/** Whole seconds, which are all that Kubernetes' times have. */
+/**
+ * In whole seconds, since Kubernetes' times have no parts of them.
+ * @throws where Redis' clock is before the recording: ops are times too, and stay
+ */
 async function sinceRecorded(redis: Redis, { about }: Past): Promise<number> {
   const [seconds] = await redis.time()
-  return (Number(seconds) - Math.floor(about.recordedAtMs / 1000)) * 1000
+  const byMs = (Number(seconds) - Math.floor(about.recordedAtMs / 1000)) * 1000
+  if (byMs < 0) throw new Error(`${about.name} was recorded later than it is here: set the clock of this machine`)
+  return byMs
 }
 
 /** The object without the fields that the API server assigns itself. */
