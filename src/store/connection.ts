@@ -54,7 +54,10 @@ export class Connection {
     this.#retryWithinMs = commandTimeoutMs * 0.6
     const linkOptions = { ...options, onRefusal: (words: string) => this.#troubles.tell(words) }
     // A command's own time-out leaves the connection as it is: half open, it would stay so.
-    const timeouts = { commandTimeout: commandTimeoutMs, socketTimeout: 3 * commandTimeoutMs }
+    const timeouts = {
+      commandTimeout: commandTimeoutMs,
+      socketTimeout: 3 * commandTimeoutMs,
+    }
     this.#commands = new Link(linkOptions, timeouts)
     this.#listening = new Link(linkOptions, { socketTimeout: listenMs + 1500 })
     defineCommands(this.commands)

@@ -39,6 +39,7 @@ export interface Reddened {
 
 const leases = 'src/leases/leases.ts'
 const connection = 'src/store/connection.ts'
+const link = 'src/store/link.ts'
 
 export const controls: readonly Control[] = [
   {
@@ -126,11 +127,11 @@ export const controls: readonly Control[] = [
     whole: true,
     attacks: [{ name: 'T6 ', expected: /took longer than 1200 ms/ }],
     edits: [
-      { file: connection, find: 'autoResendUnfulfilledCommands: false,', replace: '' },
-      { file: connection, find: 'enableOfflineQueue: false,', replace: '' },
-      { file: connection, find: 'maxRetriesPerRequest: 0,', replace: '' },
-      { file: connection, find: 'commandTimeout: config.commandTimeoutMs,', replace: '' },
-      { file: connection, find: 'socketTimeout: 3 * config.commandTimeoutMs,', replace: '' },
+      { file: link, find: 'autoResendUnfulfilledCommands: false,', replace: '' },
+      { file: link, find: 'enableOfflineQueue: false,', replace: '' },
+      { file: link, find: 'maxRetriesPerRequest: 0,', replace: '' },
+      { file: connection, find: 'commandTimeout: commandTimeoutMs,', replace: '' },
+      { file: connection, find: 'socketTimeout: 3 * commandTimeoutMs,', replace: '' },
     ],
   },
   {
