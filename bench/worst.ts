@@ -85,7 +85,7 @@ async function figures({ options, stack, workers, progress }: Scene): Promise<ob
     ...halves,
     ratio: round(percentile(ratios, 0.5)),
     ratios,
-    leases_lost: await lost(urls),
+    leases_lost: await lost(stack.replicas.map(({ monitoringUrl }) => monitoringUrl)),
   }
 }
 

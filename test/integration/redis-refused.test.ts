@@ -29,7 +29,7 @@ async function startCluster(context: TestContext, fleet?: Fleet) {
 }
 
 async function waiting(fleet: Fleet): Promise<string[]> {
-  const response = await fetch(`${fleet.url(0)}/readyz`).catch(() => null)
+  const response = await fetch(`${fleet.monitoringUrl(0)}/readyz`).catch(() => null)
   const body = (await response?.json()) as Partial<ErrorBody> | undefined
   return body?.detail?.map(({ msg }) => msg) ?? []
 }

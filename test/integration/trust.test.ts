@@ -15,7 +15,7 @@ const nowUs = () => Date.now() * 1000
 
 const kube = () => fleet().world.kube
 const lastOp = async () => Number(await fleet().world.redis.get(fleet().world.keys.last))
-const ask = async (path: string) => fetch(`${fleet().url(0)}${path}`)
+const ask = async (path: string) => fetch(`${fleet().monitoringUrl(0)}${path}`)
 const withoutEvents = ({ events: _, ...rest }: object & { events?: unknown }) => rest
 
 /** Until a compare that began from now on has ended. */

@@ -48,7 +48,7 @@ async function untilUnready(fight: Fight, fleet: Fleet, users: readonly Client[]
     'all replicas are unready',
     async () => {
       await askAll(fight, fleet, users, emptied)
-      const answers = await Promise.all(fleet.urls.map(readyz))
+      const answers = await Promise.all(fleet.monitoringUrls.map(readyz))
       return answers.every(({ status, text }) => status === 503 && text.includes('waiting for the clock of Redis'))
     },
     recoveryMs,
@@ -60,7 +60,8 @@ async function untilUnready(fight: Fight, fleet: Fleet, users: readonly Client[]
 async function untilReady(fight: Fight, fleet: Fleet): Promise<void> {
   await step(fight, fleet, 0)
   const begunMs = performance.now()
-  const isReady = async () => (await Promise.all(fleet.urls.map(readyz))).every(({ status }) => status === 200)
+  const isReady = async () =>
+    (await Promise.all(fleet.monitoringUrls.map(readyz))).every(({ status }) => status === 200)
   await eventually('all replicas are ready', isReady, recoveryMs)
   fight.took(performance.now() - begunMs)
 }

@@ -23,21 +23,21 @@ async function starve(fight: Fight): Promise<void> {
   fight.context.onTestFinished(async () => {
     await Promise.all([steady.stop(), worst.stop()])
   })
-  const { urls } = fleet
+  const { urls, monitoringUrls } = fleet
   const users = Array.from({ length: 20 }, () => fleet.user())
   const makers = Array.from({ length: 5 }, () => fleet.user())
   const ask = <T>(who: Worker, question: WorstQuestion) => who.ask<T>(question)
   const asked = () => ask<Steady>(steady, { do: 'steady', urls, users: users.map(asker), seconds })
 
   const before = await asked()
-  const cpuBefore = await Promise.all(urls.map(url => metric(url, cpuForm)))
+  const cpuBefore = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const [beside, told] = await Promise.all([
     asked(),
     ask<Worst>(worst, { do: 'worst', urls, user: asker(fleet.user()), seconds }),
     make(fight, makers),
   ])
   countBlows(fight, told)
-  const cpuAfter = await Promise.all(urls.map(url => metric(url, cpuForm)))
+  const cpuAfter = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const cpu = Math.max(...cpuAfter.map((after, i) => after - cpuBefore[i]!)) / seconds
   const after = await asked()
   judgeTimes(fight, [before, beside, after])
@@ -78,8 +78,10 @@ function countBlows(fight: Fight, told: Worst): void {
   }
 }
 
-async function lostLeases({ urls }: Fleet): Promise<number> {
-  const counts = await Promise.all(urls.map(url => metric(url, /^skylab_leases_total\{outcome="lost"\} (\d+)/m)))
+async function lostLeases({ monitoringUrls }: Fleet): Promise<number> {
+  const counts = await Promise.all(
+    monitoringUrls.map(url => metric(url, /^skylab_leases_total\{outcome="lost"\} (\d+)/m)),
+  )
   return counts.reduce((sum, count) => sum + count, 0)
 }
 

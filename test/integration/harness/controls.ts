@@ -183,9 +183,9 @@ export const controls: readonly Control[] = [
       { file: 'src/api/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
       { file: 'src/api/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
       { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
-      ],
-    },
-    {
+    ],
+  },
+  {
     // A clock that no lab agrees with is believed.
     name: 'clock-believed',
     whole: true,
