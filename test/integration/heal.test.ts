@@ -9,6 +9,8 @@ import { eventually } from './harness/world.ts'
 
 const fleet = useFleet({ replicas: 1 })
 const poison = Number.MAX_SAFE_INTEGER
+/** The cluster removes one namespace after another, those of other tests too. */
+const removalMs = 30_000
 
 async function heal(...options: string[]) {
   const [out, err]: [string[], string[]] = [[], []]
@@ -72,7 +74,8 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   expect([code, out]).toEqual([0, expect.stringMatching(/^WHAT .*WAS\ncounter .*set to \d{16}\n/)])
   expect(Number(await redis.get(keys.last))).toBeLessThanOrEqual(Date.now() * 1000)
   expect(await redis.exists(keys.tombstone(deleted.username), keys.events(deleted.username))).toBe(0)
-  await eventually('the namespace is gone', async () => (await fleet().world.namespaceOf(other.username)) === null)
+  const isGone = async () => (await fleet().world.namespaceOf(other.username)) === null
+  await eventually('the namespace is gone', isGone, removalMs)
   expect((await heal('--apply')).out).toBe('nothing bears a number beyond the clock of Redis\n')
 
   for (const user of [lab, stuck]) {
@@ -80,7 +83,7 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   }
   await run(other)
   expect((await fleet().admin.delete(other.username)).status).toBe(202)
-  await eventually('gone', async () => (await other.userStatus()).status === 404)
+  await eventually('gone', async () => (await other.userStatus()).status === 404, removalMs)
 })
 
 test('touches nothing that is not ours, and names it', async () => {
