@@ -1,5 +1,5 @@
 /** A connection is made only to a Redis that can be used; why there is none is said in words. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection } from '../../../src/store/connection.ts'
@@ -29,7 +29,10 @@ async function fake(...options: Parameters<typeof FakeRedis.start>): Promise<Fak
 
 /** Resolves when the connection for commands has ended once. */
 const closed = ({ connection }: Told) => new Promise(resolve => connection.commands.once('close', resolve))
-const ready = ({ connection }: Told) => new Promise(resolve => connection.commands.once('ready', resolve))
+const isReady = ({ status }: Connection['commands']) => status === 'ready'
+/** Both connections are: the one that listens may be refused for a moment longer. */
+const ready = ({ connection: { commands, listening } }: Told) =>
+  vi.waitUntil(() => isReady(commands) && isReady(listening), { timeout: 5000, interval: 5 })
 
 async function expectRefused(url: string, words: string, final: boolean): Promise<void> {
   const told = connect(url)
