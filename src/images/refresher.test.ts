@@ -217,6 +217,26 @@ describe('a replica', () => {
     expect(catalogues.known?.types['latest-weekly']?.tag).toBe('w_2026_03')
   })
 
+  it('keeps an alias when the registry does not tell its digest any more', async () => {
+    const aliased = { ...images, aliasTags: ['latest_weekly'] }
+    source.digests.set('latest_weekly', digestA)
+    const { refresher, catalogues } = replica('one', aliased)
+    refresher.start()
+    await idle()
+    const before = catalogues.known?.types['latest-weekly']
+    const ask = source.manifestOf.bind(source)
+    source.manifestOf = async (reference, signal) => {
+      if (reference === 'latest_weekly') throw new Error('the registry is going')
+      return ask(reference, signal)
+    }
+    const end = ended()
+    clock.advance(intervalMs)
+    await end
+    await idle()
+    expect(before?.aliases).toContain('latest_weekly')
+    expect(catalogues.known?.types['latest-weekly']).toEqual(before)
+  })
+
   it('reads when Redis’ clock stepped back', async () => {
     const { refresher } = replica('one')
     refresher.start()

@@ -193,8 +193,13 @@ export class Refresher {
   }
 }
 
+/** Aliases too: they are no images of the catalogue, and would name nothing when the registry does not tell theirs. */
 function knownDigests(catalogue: Catalogue | null): ReadonlyMap<string, string> {
   const { all, menu, prepull, types } = catalogue ?? { all: [], menu: [], prepull: [], types: {} }
   const images = [...all, ...menu, ...prepull, ...Object.values(types)]
-  return new Map(images.flatMap(({ tag, digest }) => (digest === null ? [] : [[tag, digest] as const])))
+  return new Map(
+    images.flatMap(({ tag, aliases, digest }) =>
+      digest === null ? [] : [tag, ...aliases].map(name => [name, digest] as const),
+    ),
+  )
 }
