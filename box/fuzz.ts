@@ -18,7 +18,9 @@ const choice = { realNode: 'never', kwok: 1 } as const
 const administrator = 'admin'
 /** Twenty users ask as often as thousands do. */
 const overrides = {
-  api: { rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000 } },
+  api: {
+    rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000, documentsPerSecond: 5000 },
+  },
 }
 
 /** What of a run there is to tell. */

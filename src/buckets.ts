@@ -25,15 +25,17 @@ export class Buckets {
   }
 
   /**
-   * Takes a token.
-   * @returns 0, or the milliseconds after which there is one again; then nothing was taken
+   * Takes tokens.
+   * @param amount more than a full bucket has count as a full bucket
+   * @returns 0, or the milliseconds after which there are as many again; then nothing was taken
    */
-  take(name: string): number {
+  take(name: string, amount = 1): number {
     const nowMs = this.#clock.monotonicMs()
     this.#forgetFull(nowMs)
+    const wanted = Math.min(amount, this.#rate.burst)
     const tokens = this.#tokensOf(name, nowMs)
-    if (tokens < 1) return ((1 - tokens) / this.#rate.perSecond) * 1000
-    this.#keep(name, { tokens: tokens - 1, atMs: nowMs })
+    if (tokens < wanted) return ((wanted - tokens) / this.#rate.perSecond) * 1000
+    this.#keep(name, { tokens: tokens - wanted, atMs: nowMs })
     return 0
   }
 

@@ -8,7 +8,7 @@ import { within } from '../telemetry/tracing.ts'
 import { onceSent } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { PerUserLimit } from './limits.ts'
-import { type RateKind, Rates } from './rates.ts'
+import { Rates, type UserRate } from './rates.ts'
 
 /** Routes of users are open to the user in the path alone; those of administrators take any user. */
 type Audience = 'user' | 'admin'
@@ -40,12 +40,12 @@ export function admit(audience: Audience, { identity, requests, rates, maxUserna
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
+    // Before any refusal: what is refused costs as much.
+    rates.take(kindOf(c.req.method), caller)
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
     checkUsername(username ?? caller.username, maxUsernameBytes)
-    const kind = kindOf(c.req.method)
-    if (kind !== undefined) rates.take(kind, caller)
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
@@ -56,10 +56,9 @@ export function admit(audience: Audience, { identity, requests, rates, maxUserna
   })
 }
 
-/** Creates are counted by their route, which looks for an Idempotency-Key first. */
-function kindOf(method: string): RateKind | undefined {
-  if (method === 'POST') return undefined
-  return method === 'GET' || method === 'HEAD' ? 'read' : 'change'
+/** Of a create only that it was asked for. Its route counts it as a create, and looks for an Idempotency-Key first. */
+function kindOf(method: string): UserRate {
+  return method === 'GET' || method === 'HEAD' || method === 'POST' ? 'read' : 'change'
 }
 
 function requireScope(caller: Identity, scope: Scope): void {

@@ -10,6 +10,7 @@ import { refuseBadHead } from './head.ts'
 import { addImageRoutes } from './images.ts'
 import { addLabRoutes } from './labs.ts'
 import { addDocsPage } from './page.ts'
+import { limitDocuments } from './rates.ts'
 import { requestLog } from './request-log.ts'
 
 /** Makes the API: the routes of SQR-066 under the configured prefix, and the document of them all. */
@@ -25,8 +26,9 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   addLabRoutes(app, parts, who)
   addImageRoutes(app, parts, who)
   addFormRoute(app, parts, who)
-  addDocumentRoute(app, parts)
-  addDocsPage(app, parts)
+  const documents = limitDocuments({ ...parts, rates: parts.config.api.rates })
+  addDocumentRoute(app, parts, documents)
+  addDocsPage(app, parts, documents)
   return app
 }
 

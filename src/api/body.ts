@@ -68,7 +68,8 @@ function requireJson(c: Context): void {
 }
 
 /** The server holds a sender to the length that it declares, so that one is believed. */
-function declaredBytes(c: Context): number | undefined {
+/** Of a body, as its head says; undefined where it does not. */
+export function declaredBytes(c: Context): number | undefined {
   const declared = c.req.header('content-length')
   return declared === undefined || c.req.header('transfer-encoding') !== undefined ? undefined : Number(declared)
 }

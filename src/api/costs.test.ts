@@ -14,12 +14,15 @@ function filled(head: string, entry: (index: number) => string, tail: string): s
   return `${head}${entries.slice(0, -1).join(',')}${tail}`
 }
 
-it.each([
+it.each<[string, string, string?]>([
   ['names that are none', filled('{"options":{},"env":{', i => `"${i}-":""`, '}}')],
   ['good names', filled('{"options":{},"env":{', i => `"A${i}":""`, '}}')],
   ['unknown options', filled('{"options":{', i => `"A${i}":1`, '},"env":{}}')],
   ['lists', filled('{"options":{"_xsrf":[', () => '[]', ']},"env":{}}')],
-])('a body of the largest size full of %s is refused as too much before anything of it is parsed', async (_, body) => {
+  ['blanks', `{"options":{}${' '.repeat(maxBodyBytes - 30)},"env":{}}`],
+  ['lists in lists', '['.repeat(maxBodyBytes), 'too_deep'],
+  ['objects in objects', '{"a":'.repeat(maxBodyBytes / 5), 'too_deep'],
+])('a body of the largest size full of %s is refused before anything of it is parsed', async (_, body, type) => {
   const parse = JSON.parse
   let parsed = 0
   JSON.parse = (text, reviver) => {
@@ -31,7 +34,7 @@ it.each([
     const response = await api()('POST', 'labs/rra/create', 'rra', { body, headers })
     expect([response.status, parse(await response.text())]).toEqual([
       422,
-      { detail: [{ msg: expect.any(String), type: 'too_large', loc: ['body'] }] },
+      { detail: [{ msg: expect.any(String), type: type ?? 'too_large', loc: ['body'] }] },
     ])
     expect(parsed).toBe(0)
   } finally {

@@ -158,7 +158,7 @@ describe('what the document takes', () => {
   }
 
   it('is what the API takes, and nothing else', async () => {
-    const call = api({}, {}, { rates: { createsPerMinute: 1000 } })
+    const call = api({}, {}, { rates: { createsPerMinute: 1000, readsPerSecond: 1000 } })
     const counts = { taken: 0, refused: 0 }
     const agree = async (body: { options: unknown }) => {
       const taken = (await call('POST', 'labs/rra/create', 'rra', jsonBody(body))).status === 303

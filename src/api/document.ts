@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed } from './errors.ts'
 import { type ProblemName, type Refusal, refusals, underPrefix } from './problems.ts'
+import type { DocumentRate } from './rates.ts'
 import { json } from './routes.ts'
 import { addSecuritySchemes } from './security.ts'
 
@@ -14,7 +15,11 @@ const general = { NoSuchRoute: 'noRoute', MethodNotAllowed: 'wrongMethod' } as c
 >
 
 /** Adds the document's own route, which needs no token: nothing in it is secret. Of all routes, also of later ones. */
-export function addDocumentRoute(app: OpenAPIHono<ApiEnv>, { config }: Pick<ApiParts, 'config'>): void {
+export function addDocumentRoute(
+  app: OpenAPIHono<ApiEnv>,
+  { config }: Pick<ApiParts, 'config'>,
+  byRate: DocumentRate,
+): void {
   const path = `${config.api.prefix}/openapi.json`
   addSecuritySchemes(app, config.identity)
   for (const [name, problem] of Object.entries(general)) {
@@ -22,10 +27,11 @@ export function addDocumentRoute(app: OpenAPIHono<ApiEnv>, { config }: Pick<ApiP
     const media = { ...content['application/json'], schema: { $ref: '#/components/schemas/Error' } }
     app.openAPIRegistry.registerComponent('responses', name, { ...rest, content: { 'application/json': media } })
   }
-  let document: ReturnType<typeof apiDocument> | undefined
-  app.openapi(documentRoute(path), c => {
-    document ??= apiDocument(app)
-    return c.json(document as object as z.output<typeof documentForm>, 200)
+  // Made once, as bytes: it is large, and anybody may ask for it.
+  let document: Uint8Array<ArrayBuffer> | undefined
+  app.openapi({ ...documentRoute(path), middleware: [byRate] as const }, c => {
+    document ??= new TextEncoder().encode(JSON.stringify(apiDocument(app)))
+    return c.body(document, 200, { 'Content-Type': 'application/json' }) as never
   })
   app.all(path, methodNotAllowed(['GET', 'HEAD']))
 }
@@ -55,7 +61,7 @@ function documentRoute(path: string) {
     summary: 'This document',
     responses: {
       200: json('OpenAPI 3.1', documentForm, { openapi: '3.1.0', info: {}, paths: {} }),
-      ...refusals(underPrefix),
+      ...refusals([...underPrefix, 'tooOften']),
     },
   })
 }

@@ -5,15 +5,19 @@ import { ApiError } from '../errors.ts'
 
 type JsonLimits = Pick<Limits, 'maxJsonDepth' | 'maxJsonItems'>
 
+/** Blanks outside of strings. A body with one variable a line has a few thousand; each costs a parser as much as a value. */
+const maxBlanks = 16_384
+const codes = (characters: string) => new Set([...characters].map(character => character.charCodeAt(0)))
 const [quote, backslash, comma] = ['"', '\\', ','].map(character => character.charCodeAt(0))
+const [opening, closing, blank] = ['[{', ']}', ' \t\r\n'].map(codes) as [Set<number>, Set<number>, Set<number>]
 
 /** Neither mends what is no UTF-8 nor passes over a byte order mark: whoever reads a body reads the same. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * The text of a body, once it is known that its parsers agree on what it says: of a key that stands twice one takes the
- * first, another the last. `JSON.parse` tells of neither that nor of depth; the second look takes 30 µs for 3 KiB. Too
- * many values are found before either begins, so a body costs the event loop by its bytes alone.
+ * first, another the last. `JSON.parse` tells of neither that nor of depth; the second look takes 30 µs for 3 KiB. What
+ * takes long is found before either begins, so a body costs the event loop by its bytes alone.
  * @throws {ApiError} 400 for what is no JSON in UTF-8; 422 for JSON that is too deep or too much, has a key twice, or half
  *   a character
  */
@@ -24,7 +28,7 @@ export function checkedJson(bytes: ArrayBuffer | Uint8Array, limits: JsonLimits)
   } catch {
     throw malformed()
   }
-  countCommas(text, limits.maxJsonItems)
+  measure(text, limits)
   try {
     JSON.parse(text)
   } catch {
@@ -34,17 +38,33 @@ export function checkedJson(bytes: ArrayBuffer | Uint8Array, limits: JsonLimits)
   return text
 }
 
-/** Parsing takes time by the number of values, and each but the first of a list or object has a comma before it. */
-function countCommas(text: string, maxItems: number): void {
-  let commas = 0
-  let inString = false
+/**
+ * Bounds what parsing takes: the number of values, of which each but the first of a list or object has a comma before it;
+ * how deep they are; and the blanks between them.
+ */
+function measure(text: string, { maxJsonItems, maxJsonDepth }: JsonLimits): void {
+  let [commas, depth, blanks] = [0, 0, 0]
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
-    if (code === quote) inString = !inString
-    else if (code === backslash && inString) at += 1
-    else if (code === comma && !inString) commas += 1
-    if (commas > maxItems) throw tooManyItems(maxItems)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === comma) commas += 1
+    else if (blank.has(code)) blanks += 1
+    else if (opening.has(code)) depth += 1
+    else if (closing.has(code)) depth -= 1
+    if (commas > maxJsonItems) throw tooManyItems(maxJsonItems)
+    if (depth > maxJsonDepth) throw tooDeep(maxJsonDepth)
+    if (blanks > maxBlanks) throw tooLarge(`the body has more than ${maxBlanks} blanks outside of strings`)
   }
+}
+
+/** Where a string ends that begins here: at its second quote, or with the text. */
+function endOfString(text: string, begin: number): number {
+  for (let at = begin + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === quote) return at
+    if (code === backslash) at += 1
+  }
+  return text.length
 }
 
 function look(text: string, { maxJsonDepth: maxDepth, maxJsonItems }: JsonLimits): void {
@@ -57,10 +77,7 @@ function look(text: string, { maxJsonDepth: maxDepth, maxJsonItems }: JsonLimits
   }
   const enter = () => {
     count()
-    if (keys.length === maxDepth) {
-      const msg = `the body has more than ${maxDepth} objects and lists within each other`
-      throw new ApiError(422, { msg, type: 'too_deep', loc: ['body'] })
-    }
+    if (keys.length === maxDepth) throw tooDeep(maxDepth)
     keys.push(new Set())
   }
   const leave = () => void keys.pop()
@@ -88,9 +105,13 @@ function malformed(): ApiError {
   return new ApiError(400, { msg: 'the body is not well-formed JSON in UTF-8', type: 'malformed', loc: ['body'] })
 }
 
-function tooManyItems(max: number): ApiError {
-  const msg = `the body has more than ${max} properties and elements`
-  return new ApiError(422, { msg, type: 'too_large', loc: ['body'] })
+const tooManyItems = (max: number) => tooLarge(`the body has more than ${max} properties and elements`)
+
+const tooLarge = (msg: string) => new ApiError(422, { msg, type: 'too_large', loc: ['body'] })
+
+function tooDeep(max: number): ApiError {
+  const msg = `the body has more than ${max} objects and lists within each other`
+  return new ApiError(422, { msg, type: 'too_deep', loc: ['body'] })
 }
 
 /** Half a surrogate pair, escaped: it can be in no file, and becomes something else in Kubernetes. */

@@ -25,7 +25,7 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.json(await statusOf(c.get('caller').username), 200)
   })
 
-  const byRate = limitCreates({ rates, labs, maxKeyLength: limits.maxIdempotencyKeyLength })
+  const byRate = limitCreates({ rates, labs, limits })
   const body = readJson(limits, parts.metrics)
   app.openapi({ ...routes.create, middleware: [asUser, byRate, body] as const }, async c => {
     const caller = c.get('caller')

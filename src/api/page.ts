@@ -7,6 +7,7 @@ import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, notFound } from './errors.ts'
 import { fixedHeaders } from './headers.ts'
 import { refusals, underPrefix } from './problems.ts'
+import type { DocumentRate } from './rates.ts'
 import { answered } from './routes.ts'
 
 const own = (name: string) => fileURLToPath(new URL(`./page/${name}`, import.meta.url))
@@ -34,12 +35,19 @@ const policy = [
 const pageHeaders = { 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' }
 const fileHeaders = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' }
 
-/** Adds the page and its files. They need no token: nothing in them is secret. */
-export function addDocsPage(app: OpenAPIHono<ApiEnv>, { config }: Pick<ApiParts, 'config'>): void {
+/** Adds the page and its files. They need no token, since nothing in them is secret; so all who ask share one rate. */
+export function addDocsPage(
+  app: OpenAPIHono<ApiEnv>,
+  { config }: Pick<ApiParts, 'config'>,
+  byRate: DocumentRate,
+): void {
   const path = `${config.api.prefix}/docs`
   const read = reader()
-  app.openapi(pageRoute(path), async c => c.html(await read(own('page.html')), 200, pageHeaders))
-  app.openapi(fileRoute(path), async c => {
+  app.openapi({ ...pageRoute(path), middleware: [byRate] as const }, async c => {
+    const headers = { ...pageHeaders, 'Content-Type': 'text/html; charset=UTF-8' }
+    return c.body(await read(own('page.html')), 200, headers) as never
+  })
+  app.openapi({ ...fileRoute(path), middleware: [byRate] as const }, async c => {
     const { file } = c.req.valid('param')
     if (!Object.hasOwn(files, file)) return notFound()
     const { at, type } = files[file]!
@@ -49,12 +57,12 @@ export function addDocsPage(app: OpenAPIHono<ApiEnv>, { config }: Pick<ApiParts,
   app.all(`${path}/:file`, methodNotAllowed(['GET', 'HEAD']))
 }
 
-/** Reads each file once, when it is first asked for. */
-function reader(): (path: string) => Promise<string> {
-  const texts = new Map<string, Promise<string>>()
+/** Reads each file once, when it is first asked for; as bytes, which need not be encoded for each answer. */
+function reader(): (path: string) => Promise<Uint8Array<ArrayBuffer>> {
+  const files = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
   return path => {
-    const known = texts.get(path) ?? readFile(path, 'utf8')
-    texts.set(path, known)
+    const known = files.get(path) ?? readFile(path)
+    files.set(path, known)
     return known
   }
 }
@@ -74,7 +82,7 @@ function pageRoute(path: string) {
         headers: answered(fixedHeaders(pageHeaders)),
         content: { 'text/html': { schema: z.string(), example: '<!doctype html>…' } },
       },
-      ...refusals(underPrefix),
+      ...refusals([...underPrefix, 'tooOften']),
     },
   })
 }
@@ -97,7 +105,7 @@ function fileRoute(path: string) {
           'text/javascript': { schema: z.string(), example },
         },
       },
-      ...refusals([...underPrefix, 'noRoute']),
+      ...refusals([...underPrefix, 'tooOften', 'noRoute']),
     },
   })
 }

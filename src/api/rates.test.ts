@@ -17,7 +17,8 @@ function limited(rates: object = {}, script: Partial<LabService> = {}, identity?
   )
   const create = (key?: string, body: unknown = { options: {} }) => {
     const init = jsonBody(body)
-    const headers = { ...(init.headers as object), ...(key !== undefined && { 'Idempotency-Key': key }) }
+    const length = { 'Content-Length': String(Buffer.byteLength(String(init.body))) }
+    const headers = { ...(init.headers as object), ...length, ...(key !== undefined && { 'Idempotency-Key': key }) }
     return call('POST', 'labs/rra/create', 'rra', { ...init, headers })
   }
   const refused = async (kind: string) => {
@@ -41,7 +42,8 @@ async function passed(count: number, send: () => Promise<Response>) {
 it('by default a user may create 20 labs at once, read 100 times, and an administrator change 2400 times', async () => {
   const { call, create } = limited()
   expect((await passed(25, create)).passed).toBe(20)
-  expect((await passed(105, () => call('GET', 'user-status', 'rra'))).passed).toBe(100)
+  // Each create was a read too.
+  expect((await passed(105, () => call('GET', 'user-status', 'rra'))).passed).toBe(75)
   expect((await passed(2405, () => call('DELETE', 'labs/rra', 'hub'))).passed).toBe(2400)
 })
 
@@ -123,4 +125,35 @@ it('a second body of a user at the same time is 429, and of another user it is r
   await writer.close()
   expect((await first).status).toBe(303)
   expect((await create()).status).toBe(303)
+})
+
+it('large bodies of repeats count as reads by their size when no token is left', async () => {
+  const { create, clock } = limited(
+    { createsPerMinute: 1 },
+    { create: async () => 'repeated' as const, remembers: async () => true },
+  )
+  const large = () => create('known', { options: {}, env: { A: 'x'.repeat(31_000), B: 'y'.repeat(31_000) } })
+  // One read for the request, seven for 61 KiB; a full bucket has 100.
+  expect((await passed(20, large)).passed).toBe(12)
+  clock.advance(1000)
+  expect((await passed(10, large)).passed).toBe(6)
+})
+
+it('requests that are refused for their user or scope count as reads', async () => {
+  const { call } = limited({ readsPerSecond: 2 })
+  const statuses = []
+  for (const path of ['labs/other/events', 'labs/other', 'labs', 'labs/other/events', 'labs']) {
+    statuses.push((await call('GET', path, 'rra')).status)
+  }
+  expect(statuses).toEqual([403, 403, 403, 403, 429])
+})
+
+it('the documents that need no token have one rate for all who ask', async () => {
+  const { call, clock, refused } = limited({ documentsPerSecond: 2 })
+  const paths = ['openapi.json', 'docs', 'docs/page.js', 'docs/swagger-ui-bundle.js', 'openapi.json']
+  const statuses = []
+  for (const path of paths) statuses.push((await call('GET', path)).status)
+  expect([statuses, await refused('document')]).toEqual([[200, 200, 200, 200, 429], 1])
+  clock.advance(500)
+  expect((await call('GET', 'docs')).status).toBe(200)
 })

@@ -2,14 +2,16 @@
 import { createMiddleware } from 'hono/factory'
 import { Buckets } from '../buckets.ts'
 import type { Clock } from '../clock.ts'
-import type { Rates as RateConfig } from '../config/limits.ts'
+import type { Limits, Rates as RateConfig } from '../config/limits.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
 import type { LabService } from '../ops/service.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { declaredBytes } from './body.ts'
 import type { ApiEnv } from './env.ts'
 
-export type RateKind = 'create' | 'change' | 'read'
+export type UserRate = 'create' | 'change' | 'read'
+type RateKind = UserRate | 'document'
 
 export interface RatesParts {
   readonly rates: RateConfig
@@ -17,13 +19,13 @@ export interface RatesParts {
   readonly metrics: Pick<Metrics, 'requestsRefused'>
 }
 
-const words: Record<RateKind, string> = { create: 'creates', change: 'changes', read: 'reads' }
+const words: Record<RateKind, string> = { create: 'creates', change: 'changes', read: 'reads', document: 'documents' }
 
 /** One of them serves a whole process. */
 export class Rates {
   readonly #parts: RatesParts
-  readonly #ordinary: Record<RateKind, Buckets>
-  readonly #privileged: Record<RateKind, Buckets>
+  readonly #ordinary: Record<UserRate, Buckets>
+  readonly #privileged: Record<UserRate, Buckets>
   readonly #privilegedUsers: ReadonlySet<string>
 
   constructor(parts: RatesParts) {
@@ -34,19 +36,16 @@ export class Rates {
   }
 
   /**
-   * Counts one request of a caller.
-   * @throws {ApiError} 429 with the time after which there is room for one again
+   * Counts a request of a caller, or as many as it is worth.
+   * @throws {ApiError} 429 with the time after which there is room for it
    */
-  take(kind: RateKind, caller: Identity): void {
-    const waitMs = this.#bucketsOf(caller)[kind].take(caller.username)
-    if (waitMs === 0) return
-    this.#parts.metrics.requestsRefused.inc({ kind })
-    const msg = `too many ${words[kind]} in a short time`
-    throw new ApiError(429, { msg, type: 'too_often' }, { 'Retry-After': String(Math.ceil(waitMs / 1000)) })
+  take(kind: UserRate, caller: Identity, amount = 1): void {
+    const waitMs = this.#bucketsOf(caller)[kind].take(caller.username, amount)
+    if (waitMs > 0) throw refused(kind, waitMs, this.#parts.metrics)
   }
 
   /** A request turned out to cost nothing. */
-  giveBack(kind: RateKind, caller: Identity): void {
+  giveBack(kind: UserRate, caller: Identity): void {
     this.#bucketsOf(caller)[kind].giveBack(caller.username)
   }
 
@@ -57,13 +56,13 @@ export class Rates {
   }
 
   /** Apart from each other: a provider may vouch for a scope on some routes only. */
-  #bucketsOf({ username, scopes }: Identity): Record<RateKind, Buckets> {
+  #bucketsOf({ username, scopes }: Identity): Record<UserRate, Buckets> {
     const isPrivileged = scopes.includes('admin:jupyterlab') || this.#privilegedUsers.has(username)
     return isPrivileged ? this.#privileged : this.#ordinary
   }
 }
 
-function bucketsOf({ rates, clock }: RatesParts, factor: number): Record<RateKind, Buckets> {
+function bucketsOf({ rates, clock }: RatesParts, factor: number): Record<UserRate, Buckets> {
   const of = (count: number, seconds: number) => {
     return new Buckets({ perSecond: (count * factor) / seconds, burst: count * factor * rates.burst }, clock)
   }
@@ -77,19 +76,23 @@ function bucketsOf({ rates, clock }: RatesParts, factor: number): Record<RateKin
 interface CreateRateParts {
   readonly rates: Rates
   readonly labs: Pick<LabService, 'remembers'>
-  readonly maxKeyLength: number
+  readonly limits: Pick<Limits, 'maxIdempotencyKeyLength' | 'maxBodyBytes'>
 }
+
+/** A body that may come again and again counts as one read more for each part of this size. */
+const bytesPerRead = 8192
 
 /**
  * Counts a create before its body is read. A repeat under the same Idempotency-Key is free: its token is given back, and
- * without a token the key is looked up first. That look-up counts as a read.
+ * without a token the key is looked up first. Its body is read all the same, so that counts as reads by its size.
  */
-export function limitCreates({ rates, labs, maxKeyLength }: CreateRateParts) {
+export function limitCreates({ rates, labs, limits }: CreateRateParts) {
   return createMiddleware<ApiEnv>(async function limitCreates(c, next) {
     const caller = c.get('caller')
     const key = c.req.header('idempotency-key') ?? ''
-    const hasKey = key !== '' && key.length <= maxKeyLength
-    if (hasKey) rates.take('read', caller)
+    const hasKey = key !== '' && key.length <= limits.maxIdempotencyKeyLength
+    const bytes = Math.min(limits.maxBodyBytes, declaredBytes(c) ?? limits.maxBodyBytes)
+    if (hasKey) rates.take('read', caller, Math.floor(bytes / bytesPerRead))
     try {
       rates.take('create', caller)
     } catch (error) {
@@ -99,4 +102,23 @@ export function limitCreates({ rates, labs, maxKeyLength }: CreateRateParts) {
     c.set('onRepeated', () => rates.giveBack('create', caller))
     return next()
   })
+}
+
+export type DocumentRate = ReturnType<typeof limitDocuments>
+
+/** Counts what may be asked for without a token, by all together: nobody is known by a name there. */
+export function limitDocuments({ rates, clock, metrics }: RatesParts) {
+  const perSecond = rates.documentsPerSecond
+  const bucket = new Buckets({ perSecond, burst: perSecond * rates.burst }, clock)
+  return createMiddleware<ApiEnv>(async function limitDocuments(_, next) {
+    const waitMs = bucket.take('')
+    if (waitMs > 0) throw refused('document', waitMs, metrics)
+    await next()
+  })
+}
+
+function refused(kind: RateKind, waitMs: number, { requestsRefused }: RatesParts['metrics']): ApiError {
+  requestsRefused.inc({ kind })
+  const msg = `too many ${words[kind]} in a short time`
+  return new ApiError(429, { msg, type: 'too_often' }, { 'Retry-After': String(Math.ceil(waitMs / 1000)) })
 }

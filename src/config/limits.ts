@@ -73,6 +73,9 @@ export const rates = z.strictObject({
   createsPerMinute: count(10).describe('creates of one user; beyond them 429, as for all that follow'),
   changesPerMinute: count(60).describe('other changes of one user, such as deletions'),
   readsPerSecond: count(50).describe('reads of one user'),
+  documentsPerSecond: count(20).describe(
+    'the document, its page and files, of all who ask together; they need no token',
+  ),
   burst: factor(2).describe('how many times the number of a rate may come at once, after a pause'),
   privilegedFactor: factor(20).describe('how many times as much callers with admin:jupyterlab may ask'),
   privilegedUsers: z.array(z.string().min(1)).default([]).describe('callers who may do so without that scope'),

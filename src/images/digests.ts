@@ -72,12 +72,17 @@ export class Digests {
     const nowMs = this.#parts.clock.monotonicMs()
     const known = this.#known.get(reference)
     if (known && nowMs - known.atMs < freshMs) return known.digest
-    const missingAtMs = this.#missing.get(reference)
-    if (missingAtMs !== undefined && nowMs - missingAtMs < this.#parts.missingMs) return 'missing'
+    if (this.#isMissing(reference, nowMs)) return 'missing'
     const asking = this.#asking.get(reference)
     if (!asking && this.#isTooMuch(reference)) return digestForm.test(reference) ? null : 'missing'
     const found = await unlessAborted(asking ?? this.#ask(reference), signal)
     return found === 'missing' ? found : found.digest
+  }
+
+  /** Whether the registry said so lately, and the catalogue has not listed it since. */
+  #isMissing(reference: string, nowMs: number): boolean {
+    const atMs = this.#missing.get(reference)
+    return atMs !== undefined && nowMs - atMs < this.#parts.missingMs && this.#isStranger(reference)
   }
 
   /** Whether a fresh catalogue lacks it, and too much of that kind was looked for. */

@@ -31,7 +31,7 @@ const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 /** Tests ask faster than people do, and few users ask for many. */
 const generous = {
   limits: { maxBodiesPerUser: 512 },
-  rates: { createsPerMinute: 6000, changesPerMinute: 6000, readsPerSecond: 5000 },
+  rates: { createsPerMinute: 6000, changesPerMinute: 6000, readsPerSecond: 5000, documentsPerSecond: 5000 },
 }
 
 export interface FleetOptions {
