@@ -18,11 +18,20 @@ export type WorstQuestion =
       /** Whether each asks for a lab first. */
       readonly creates?: boolean
     }
-  | { readonly do: 'worst'; readonly urls: readonly string[]; readonly user: Asker; readonly seconds: number }
+  | {
+      readonly do: 'worst'
+      readonly urls: readonly string[]
+      readonly user: Asker
+      /** The Idempotency-Key under which a create of this user was accepted, or is now: each that follows is a repeat. */
+      readonly key: string
+      readonly seconds: number
+    }
 
 /** How long each request took from the moment at which it was due, and how often each status came. */
 export interface Steady {
   readonly ms: readonly number[]
+  /** Those that were due in the first seconds, when all buckets are full; not in `ms`. */
+  readonly burstMs: readonly number[]
   readonly statuses: Readonly<Record<string, number>>
   /** Of the labs that they ask for at the start. */
   readonly created: Readonly<Record<string, number>>
@@ -35,6 +44,8 @@ const prefix = '/nublado/spawner/v1'
 const { limits } = configSchema.parse({}).api
 /** Of each of the twenty users, in a second. */
 export const steadyPerSecond = 10
+/** How long what was saved up in the buckets of rates lasts. */
+const burstSeconds = 3
 
 interface Sent {
   readonly url: string
@@ -74,7 +85,7 @@ async function steady({
   creates = false,
 }: Extract<WorstQuestion, { do: 'steady' }>): Promise<Steady> {
   const agent = new Agent({ keepAlive: true })
-  const ms: number[] = []
+  const [ms, burstMs]: [number[], number[]] = [[], []]
   const { counts, count } = counter()
   const each = async (user: Asker, index: number) => {
     const all: Promise<void>[] = []
@@ -86,7 +97,8 @@ async function steady({
       const asked = send(agent, { url: urls[(n + index) % urls.length]!, path: 'user-status', token: user.token })
       all.push(
         asked.then(status => {
-          ms.push(systemClock.monotonicMs() - dueMs)
+          const list = dueMs - begunMs < burstSeconds * 1000 ? burstMs : ms
+          list.push(systemClock.monotonicMs() - dueMs)
           count(status)
         }),
       )
@@ -102,7 +114,7 @@ async function steady({
   const begunMs = systemClock.monotonicMs()
   await Promise.all([...(creates ? users.map(create) : []), ...users.map(each)])
   agent.destroy()
-  return { ms, statuses: counts, created: created.counts }
+  return { ms, burstMs, statuses: counts, created: created.counts }
 }
 
 /** Bodies of the largest size, of what costs most to look at. */
@@ -119,38 +131,55 @@ const bodies = [
   largest(i => `"${i}-":""`),
   largest(i => `"A${i}":""`),
   `{"options":{}${'\n'.repeat(limits.maxBodyBytes - 32)},"env":{}}`,
+  '['.repeat(limits.maxBodyBytes),
+  `{"options":{"image_type":"recommended"},"env":{"A":"${'\\u0001'.repeat(5_000)}"}}`,
 ]
 
-/** What one user sends at each replica: how often in a second, and what. At twice the rate of reads, and 60 times that of creates. */
-function kinds({ name, token }: Asker) {
+/**
+ * The requests of one user at each replica: so many at once, and then so many a second. Each bound is met at once, and
+ * passed for as long as it lasts. No more is sent than that: it is the sender's processor time, on the same machine.
+ */
+function kinds({ name, token }: Asker, idempotencyKey: string) {
   const create = `labs/${encodeURIComponent(name)}/create`
   let n = 0
   const madeUp = () => JSON.stringify({ options: { image_tag: `w_9999_${n++}` } })
   const unknown = Buffer.from('{"alg":"RS256","kid":"made-up"}').toString('base64url')
   return {
-    read: { perSecond: 100, make: () => ({ path: 'user-status', token }) },
-    body: { perSecond: 10, make: () => ({ method: 'POST', path: create, token, body: bodies[n++ % bodies.length]! }) },
+    read: { atOnce: 100, perSecond: 100, make: () => ({ path: 'user-status', token }) },
+    body: {
+      atOnce: 10,
+      perSecond: 2,
+      make: () => ({ method: 'POST', path: create, token, body: bodies[n++ % bodies.length]! }),
+    },
     key: {
-      perSecond: 10,
+      atOnce: 3,
+      perSecond: 3,
       make: () => {
-        const headers = { 'idempotency-key': `made-up-${n}` }
+        const headers = { 'idempotency-key': idempotencyKey }
         return { method: 'POST', path: create, token, headers, body: bodies[n++ % bodies.length]! }
       },
     },
-    tag: { perSecond: 10, make: () => ({ method: 'POST', path: create, token, body: madeUp() }) },
-    token: { perSecond: 50, make: () => ({ path: 'user-status', token: `${unknown}.e30.${n++}` }) },
+    tag: { atOnce: 10, perSecond: 2, make: () => ({ method: 'POST', path: create, token, body: madeUp() }) },
+    token: { atOnce: 50, perSecond: 50, make: () => ({ path: 'user-status', token: `${unknown}.e30.${n++}` }) },
   } as const
 }
 
 /** As many are on their way at once as a user may have. */
-async function worst({ urls, user, seconds }: Extract<WorstQuestion, { do: 'worst' }>): Promise<Worst> {
+async function worst({ urls, user, key, seconds }: Extract<WorstQuestion, { do: 'worst' }>): Promise<Worst> {
   const agent = new Agent({ keepAlive: true, maxSockets: limits.maxRequestsPerUser })
+  const first = {
+    path: `labs/${encodeURIComponent(user.name)}/create`,
+    token: user.token,
+    headers: { 'idempotency-key': key },
+  }
+  const body = JSON.stringify({ options: { image_type: 'recommended' } })
+  await send(agent, { url: urls[0]!, method: 'POST', ...first, body })
   const begunMs = systemClock.monotonicMs()
-  const told = Object.entries(kinds(user)).map(async ([kind, { perSecond, make }]) => {
+  const told = Object.entries(kinds(user, key)).map(async ([kind, { atOnce, perSecond, make }]) => {
     const { counts, count } = counter()
     const all: Promise<void>[] = []
-    for (let n = 0; n < seconds * perSecond; n++) {
-      const waitMs = begunMs + (n * 1000) / perSecond - systemClock.monotonicMs()
+    for (let n = 0; n < atOnce + seconds * perSecond; n++) {
+      const waitMs = begunMs + ((n - atOnce) * 1000) / perSecond - systemClock.monotonicMs()
       if (waitMs > 0) await systemClock.sleep(waitMs)
       for (const url of urls) all.push(send(agent, { url, ...make() }).then(count))
     }

@@ -7,7 +7,7 @@ import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { isWhole } from './points.ts'
 
-const seconds = isWhole ? 20 : 5
+const seconds = isWhole ? 20 : 6
 const limitMs = 250
 /** Where twenty users alone wait longer than this, others keep the machine busy, and times say nothing. */
 const busyMs = 50
@@ -29,11 +29,15 @@ async function starve(fight: Fight): Promise<void> {
   const ask = <T>(who: Worker, question: WorstQuestion) => who.ask<T>(question)
   const asked = () => ask<Steady>(steady, { do: 'steady', urls, users: users.map(asker), seconds })
 
+  const villain = fleet.user()
+  // What is accepted under this key may be repeated for nothing.
+  const key = 'known'
+  await make(fight, [villain], key)
   const before = await asked()
   const cpuBefore = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const [beside, told] = await Promise.all([
     asked(),
-    ask<Worst>(worst, { do: 'worst', urls, user: asker(fleet.user()), seconds }),
+    ask<Worst>(worst, { do: 'worst', urls, user: asker(villain), key, seconds }),
     make(fight, makers),
   ])
   countBlows(fight, told)
@@ -50,19 +54,24 @@ async function starve(fight: Fight): Promise<void> {
   if (lost > 0) fight.violation(`${lost} leases were lost`)
 }
 
+/**
+ * Rates let as much pass at once, at first, as three replicas on two processors need seconds for: that is told, and what
+ * comes after is judged.
+ */
 function judgeTimes(fight: Fight, halves: readonly Steady[]): void {
   const [before, p99, after] = halves.map(({ ms }) => Math.round(percentile(ms, 0.99))) as [number, number, number]
   const aloneMs = Math.max(before, after)
   fight.figure('p99Ms', p99)
+  fight.figure('burstP99Ms', Math.round(percentile(halves[1]!.burstMs, 0.99)))
   fight.figure('aloneP99Ms', aloneMs)
   if (aloneMs <= busyMs && p99 > limitMs) fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
 }
 
 /** Labs are made meanwhile, so that there are leases to lose. */
-async function make(fight: Fight, makers: readonly Client[]): Promise<void> {
+async function make(fight: Fight, makers: readonly Client[], key?: string): Promise<void> {
   const outcomes = await Promise.all(
     makers.map(async user => {
-      const { status } = await user.create()
+      const { status } = await user.create({ image_type: 'recommended' }, { ...(key && { key }) })
       return status === 303 ? (await user.follow()).outcome : status
     }),
   )
