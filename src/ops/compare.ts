@@ -198,7 +198,7 @@ export class Comparer {
   /** One line for each object, not for each compare. */
   #nameDistrusted(distrusted: readonly Distrusted[]): void {
     const { log, metrics } = this.#options
-    for (const { why, named: _, ...object } of distrusted) {
+    for (const { why, named: _, mac: _mac, ...object } of distrusted) {
       if (!this.#named.has(object.uid)) log.warn(object, distrustWords[why])
     }
     this.#named = new Set(distrusted.map(({ uid }) => uid))

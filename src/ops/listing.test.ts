@@ -99,20 +99,39 @@ describe('readListing', () => {
 
 describe('doubtOf', () => {
   const ahead = (user: string, by: Trust | null = trust) => lab(user, bound + 1, by)
-  const doubt = (labs: Parameters<typeof read>[0], foundOp = 0) => doubtOf({ foundOp }, read(labs))
+  const doubt = (labs: Parameters<typeof read>[0], { foundOp = 0, needed = false } = {}) =>
+    doubtOf({ foundOp, needed }, read(labs))
 
   it('doubts the clock when more than half of the labs are ahead, not when half are', () => {
     expect(doubt([ahead('a'), ahead('b'), lab('c')])).toMatch(/^the clock of Redis, which is behind: 2 of 3 labs/)
     expect(doubt([ahead('a'), lab('c')])).toBeUndefined()
   })
 
-  it('doubts nothing when there is no lab', () => {
-    expect(doubt([])).toBeUndefined()
+  it.each([true, false])('doubts nothing when there is no lab, needed: %s', needed => {
+    expect(doubt([], { needed })).toBeUndefined()
   })
 
-  it('hears labs without MAC only where there is none with one, and Redis remembers no op', () => {
-    expect(doubt([ahead('a', null)])).toMatch(/1 of 1/)
-    expect(doubt([ahead('a', null)], op)).toBeUndefined()
-    expect(doubt([ahead('a', null), ahead('b', null), lab('c')])).toBeUndefined()
+  it('doubts the clock for one lab with a right MAC that is ahead when the compare is needed', () => {
+    const labs = [ahead('a'), lab('b'), lab('c'), lab('d', op, null)]
+    expect(doubt(labs, { foundOp: op, needed: true })).toMatch(/1 of 3 labs/)
+    expect(doubt(labs, { foundOp: op })).toBeUndefined()
+  })
+
+  it('hears labs without MAC when the compare is needed, or Redis remembers no op', () => {
+    const labs = [ahead('a', null), ahead('b', null), lab('c')]
+    expect(doubt(labs, { foundOp: op, needed: true })).toMatch(/2 of 2 labs/)
+    expect(doubt(labs)).toMatch(/2 of 2 labs/)
+  })
+
+  it('hears no labs without MAC when the data of Redis are good', () => {
+    expect(doubt([ahead('a', null)], { foundOp: op })).toBeUndefined()
+    expect(doubt([ahead('a', null), ahead('b', null), lab('c')], { foundOp: op })).toBeUndefined()
+  })
+
+  it('hears no lab with a wrong MAC', () => {
+    const { namespace } = lab('a')
+    const labels = { ...namespace.metadata.labels, 'skylab/op': String(bound + 1) }
+    const relabelled = { namespace: { ...namespace, metadata: { ...namespace.metadata, labels } } }
+    expect(doubt([relabelled], { needed: true })).toBeUndefined()
   })
 })

@@ -5,6 +5,7 @@ import { labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import { tellsOf } from '../labs/tells.ts'
 import type { Mark } from '../store/compares.ts'
+import type { MacVerdict } from '../store/sealing.ts'
 import type { Found } from './settle.ts'
 import { boundAt, type Trust } from './trust.ts'
 
@@ -18,6 +19,8 @@ export interface Distrusted {
   readonly op: number | undefined
   /** Ours by installation, user and name. */
   readonly named: boolean
+  /** Of a namespace's record. */
+  readonly mac?: MacVerdict
 }
 
 /** Labs by installation, user and name, and how many of them bear an op beyond the bound. */
@@ -31,7 +34,7 @@ export interface Listing {
   /** Of what was found. */
   readonly highestOp: number
   readonly distrusted: readonly Distrusted[]
-  /** Of labs whose MAC is right, and of all others. */
+  /** Of labs whose MAC is right, and of those whose MAC says nothing. A wrong MAC has no vote. */
   readonly vouched: Votes
   readonly unvouched: Votes
 }
@@ -55,34 +58,40 @@ export function readListing(
   const byNamespace = Map.groupBy(pods, ({ pod }) => pod.namespace)
   const found = new Map<string, Found>()
   let highestOp = 0
-  for (const { namespace, verdict, vouched } of namespaces) {
+  for (const { namespace, verdict, mac } of namespaces) {
     if (verdict !== 'ours') continue
     const user = namespace.user!
     const names = labNames(namespacePrefix, user)
     const inside = byNamespace.get(namespace.name) ?? []
     const its = inside.find(({ pod }) => pod.name === names.lab && pod.ownerUid === namespace.uid)
     if (its && isAhead(its.pod)) continue
-    found.set(user, { namespace, pod: its?.pod, names, vouched, tells: its ? tellsOf(its.object) : {} })
+    found.set(user, {
+      namespace,
+      pod: its?.pod,
+      names,
+      vouched: mac === 'right',
+      tells: its ? tellsOf(its.object) : {},
+    })
     highestOp = Math.max(highestOp, namespace.op!, its?.pod.op ?? 0)
   }
-  const votes = (ofVouched: boolean): Votes => {
-    const labs = namespaces.filter(({ verdict, vouched }) => verdict !== 'foreign' && vouched === ofVouched)
+  const votes = (of: MacVerdict): Votes => {
+    const labs = namespaces.filter(({ verdict, mac }) => verdict !== 'foreign' && mac === of)
     return { labs: labs.length, ahead: labs.filter(({ verdict }) => verdict === 'ahead').length }
   }
   return {
     found,
     highestOp,
     distrusted: [
-      ...namespaces.flatMap(({ namespace, verdict }): Distrusted[] => {
+      ...namespaces.flatMap(({ namespace, verdict, mac }): Distrusted[] => {
         if (!isAhead(namespace) && verdict !== 'forged') return []
         const { name, uid, op } = namespace
         const named = verdict !== 'foreign'
-        return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op, named }]
+        return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op, named, mac }]
       }),
       ...pods.filter(({ pod }) => isAhead(pod)).map(({ pod }) => distrustedPod(pod)),
     ],
-    vouched: votes(true),
-    unvouched: votes(false),
+    vouched: votes('right'),
+    unvouched: votes('unknown'),
   }
 }
 
@@ -93,15 +102,21 @@ function distrustedPod({ name, namespace, uid, op }: PodFacts): Distrusted {
 /**
  * Why Redis' clock cannot be right, as the labs have it; undefined where nothing speaks against it.
  *
- * Labs with a right MAC decide, since nobody else can make one. Others are asked only where there is none of those and
- * Redis remembers no op: a counter that is not ahead was drawn from by this very clock, and what lies beyond it is
- * somebody else's writing.
+ * Labs with a right MAC decide, since nobody else can make one. While Redis' data are not known to be good, one of them that
+ * is ahead is enough: it would be denied. Labs whose MAC says nothing have a vote only then, or where Redis remembers no op:
+ * otherwise the counter was drawn from by this very clock, and what lies beyond it may be somebody else's writing.
  */
-export function doubtOf(mark: Pick<Mark, 'foundOp'>, { vouched, unvouched }: Listing): string | undefined {
-  const voters = vouched.labs > 0 || mark.foundOp > 0 ? vouched : unvouched
-  if (2 * voters.ahead <= voters.labs) return undefined
-  return `the clock of Redis, which is behind: ${voters.ahead} of ${voters.labs} labs bear numbers more than a day beyond it`
+export function doubtOf(
+  { foundOp, needed }: Pick<Mark, 'foundOp' | 'needed'>,
+  { vouched, unvouched }: Pick<Listing, 'vouched' | 'unvouched'>,
+): string | undefined {
+  const speaks = ({ labs, ahead }: Votes) => 2 * ahead > labs
+  if (speaks(vouched) || (needed && vouched.ahead > 0)) return clockDoubt(vouched)
+  return (needed || foundOp === 0) && speaks(unvouched) ? clockDoubt(unvouched) : undefined
 }
+
+const clockDoubt = ({ labs, ahead }: Votes): string =>
+  `the clock of Redis, which is behind: ${ahead} of ${labs} labs bear numbers more than a day beyond it`
 
 /** Of a counter that is ahead, in words. */
 export function counterDoubt(lastOp: number, redisMs: number): string {

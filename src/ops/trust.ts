@@ -34,13 +34,12 @@ export class Trust {
     return this.inspect(namespace, boundOp).verdict
   }
 
-  /** `vouched`: it bears a right MAC, so its op and its record are what this installation wrote. */
-  inspect(namespace: NamespaceFacts, boundOp: number): { readonly verdict: Verdict; readonly vouched: boolean } {
-    if (!this.#isNamedAsOurs(namespace)) return { verdict: 'foreign', vouched: false }
+  /** A right MAC says that its op and its record are what this installation wrote. */
+  inspect(namespace: NamespaceFacts, boundOp: number): { readonly verdict: Verdict; readonly mac: MacVerdict } {
+    if (!this.#isNamedAsOurs(namespace)) return { verdict: 'foreign', mac: 'unknown' }
     const mac = this.#macOf(namespace)
-    const vouched = mac === 'right'
-    if (namespace.op! > boundOp) return { verdict: 'ahead', vouched }
-    return { verdict: mac === 'wrong' ? 'forged' : 'ours', vouched }
+    if (namespace.op! > boundOp) return { verdict: 'ahead', mac }
+    return { verdict: mac === 'wrong' ? 'forged' : 'ours', mac }
   }
 
   /** By installation, user and name alone, which anybody may write. */
