@@ -69,7 +69,7 @@ async function adoptNamespace(context: StepContext): Promise<string> {
   const namespace = projectNamespace(object)
   const verdict = judgeNamespace(context, namespace)
   if (verdict !== 'ours') throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
-  requireNotNewer(context, namespace)
+  requireNotNewer(context, 'namespace', namespace)
   if (namespace.op === context.op && !namespace.terminating) return namespace.uid
   context.known.doubt = true
   throw new StartOver('an older namespace stands in the way')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { removalSteps } from './removal.ts'
+import { removalSteps, requireNotNewer } from './removal.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing.ts'
 import { boundAt } from './trust.ts'
 
@@ -86,12 +86,21 @@ describe('what is removed', () => {
     expect([cluster.requests, compares.count]).toEqual([[], 0])
   })
 
-  it('is not called gone where the record knows it by its UID, and its labels were written over', async () => {
-    const cluster = standing({ op: boundAt(redisMs) + 1 })
+  it.each([
+    ['written over', { op: boundAt(redisMs) + 1 }],
+    ['taken away', { foreign: true }],
+  ])('is not called gone where the record knows it by its UID, and its labels were %s', async (_, marks) => {
+    const cluster = standing(marks)
     const known = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
     const { context } = fakeContext(cluster, { known })
     for (const step of [deletePod, deleteNamespace])
       await expect(step.run(context)).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it.each(['namespace', 'pod'] as const)('is never a %s beyond the bound, and the words name its kind', kind => {
+    const { context } = fakeContext(new FakeCluster())
+    const refuse = () => requireNotNewer(context, kind, { name: 'x', op: boundAt(redisMs) + 1 })
+    expect(refuse).toThrow(new RegExp(`^The ${kind} x bears an operation number`))
   })
 
   it('is never a pod that bears an op beyond the bound', async () => {

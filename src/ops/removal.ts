@@ -52,10 +52,14 @@ export function judgeNamespace(context: StepContext, namespace: NamespaceFacts):
  * @throws {RetryLater} what stands there bears a higher op, which a compare has to settle first
  * @throws {NeedsSomeone} its op is one that no compare believes
  */
-export function requireNotNewer(context: StepContext, standing: Pick<NamespaceFacts, 'op' | 'name'>): void {
+export function requireNotNewer(
+  context: StepContext,
+  kind: 'namespace' | 'pod',
+  standing: Pick<NamespaceFacts, 'op' | 'name'>,
+): void {
   const op = standing.op ?? 0
   if (op <= context.op) return
-  if (op > context.boundOp()) throw new NeedsSomeone(distrust('pod', standing.name, 'ahead', context.user))
+  if (op > context.boundOp()) throw new NeedsSomeone(distrust(kind, standing.name, 'ahead', context.user))
   context.compare()
   context.known.doubt = true
   throw new RetryLater('the cluster bears a newer operation than the record', 1000)
@@ -67,13 +71,13 @@ async function target(context: StepContext, below: Bound): Promise<NamespaceFact
   if (!namespace) return undefined
   const verdict = judgeNamespace(context, namespace)
   if (verdict !== 'ours') return notOurs(context, below, namespace, verdict)
-  requireNotNewer(context, namespace)
+  requireNotNewer(context, 'namespace', namespace)
   return below === 'before' && namespace.op === context.op && !namespace.terminating ? undefined : namespace
 }
 
 function notOurs(context: StepContext, below: Bound, namespace: NamespaceFacts, verdict: Verdict): undefined {
   // By its UID it is the lab of this very record, whose labels were written over: it must not be called gone.
-  const written = verdict !== 'foreign' && namespace.uid === context.known.namespaceUid
+  const written = namespace.uid === context.known.namespaceUid
   // A deletion has nothing to do with it; a creation can never succeed beside it.
   if (below === 'upto' && !written) return undefined
   throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
@@ -96,7 +100,7 @@ async function deletePod(context: StepContext, below: Bound): Promise<StepResult
   const pod = namespace && (await findPod(context, namespace))
   if (!pod) return 'nothing'
   // The namespace may be remembered from before another took its place, and the pod be read from that.
-  requireNotNewer(context, pod)
+  requireNotNewer(context, 'pod', pod)
   await context.failpoint('before-act')
   const answer = await context.kube.delete({ ...podRef(pod.namespace, pod.name), uid: pod.uid }, context.call())
   await context.failpoint('after-act')
