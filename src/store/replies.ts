@@ -4,7 +4,7 @@
  *
  * - `elsewhere`: this server is no master any more, or loads data. The connection is made anew, since the address may
  *   lead to another server by now, and the command is sent again.
- * - `passes`: the server is busy. The command is sent again.
+ * - `passes`: the server is busy, or its replicas are late for a moment. The command is sent again.
  * - `someone`: an administrator has to put it right, at Redis. Nothing fails for that: it is told, and tried again later.
  * - `cluster`: the server is one of a Redis Cluster. Likewise.
  *
@@ -16,10 +16,8 @@ export type Meaning = 'elsewhere' | 'passes' | 'someone' | 'cluster'
 
 const meanings: ReadonlyMap<string, Meaning> = new Map([
   ...['READONLY', 'UNBLOCKED', 'MASTERDOWN', 'LOADING'].map(code => [code, 'elsewhere'] as const),
-  ...['BUSY', 'UNKILLABLE'].map(code => [code, 'passes'] as const),
-  ...['OOM', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'DENIED'].map(
-    code => [code, 'someone'] as const,
-  ),
+  ...['BUSY', 'UNKILLABLE', 'NOREPLICAS'].map(code => [code, 'passes'] as const),
+  ...['OOM', 'MISCONF', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'DENIED'].map(code => [code, 'someone'] as const),
   ...['MOVED', 'ASK', 'CROSSSLOT', 'CLUSTERDOWN', 'TRYAGAIN'].map(code => [code, 'cluster'] as const),
 ])
 

@@ -19,11 +19,11 @@ const elsewhere = [
 const passes = [
   'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
   'UNKILLABLE The busy script was sent by a master instance',
+  'NOREPLICAS Not enough good replicas to write.',
 ]
 const someone = [
   "OOM command not allowed when used memory > 'maxmemory'.",
   'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
-  'NOREPLICAS Not enough good replicas to write.',
   'NOAUTH Authentication required.',
   "NOPERM this user has no permissions to run the 'evalsha' command",
 ]
