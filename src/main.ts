@@ -13,8 +13,9 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab images --config FILE [--json]   show what the registry has, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
                                               show the objects of a lab: YAML, from JSON of who asks and of what
-       skylab heal --config FILE [--apply] [--json]
-                                              show what a poisoned operation counter left behind; --apply removes it
+       skylab heal --config FILE [--apply [--with-labs]] [--json]
+                                              show what a poisoned operation counter left behind; --apply removes it,
+                                              running labs only with --with-labs
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
@@ -70,7 +71,13 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
 type FileCommand =
   | { readonly kind: 'serve' | 'check'; readonly config: string }
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
-  | { readonly kind: 'heal'; readonly config: string; readonly apply: boolean; readonly json: boolean }
+  | {
+      readonly kind: 'heal'
+      readonly config: string
+      readonly apply: boolean
+      readonly withLabs: boolean
+      readonly json: boolean
+    }
   | {
       readonly kind: 'render'
       readonly config: string
@@ -87,6 +94,7 @@ const options = {
   lab: { type: 'string' },
   secrets: { type: 'boolean' },
   apply: { type: 'boolean' },
+  'with-labs': { type: 'boolean' },
   help: { type: 'boolean' },
   version: { type: 'boolean' },
 } as const
@@ -96,7 +104,7 @@ const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
   check: ['config'],
   images: ['config', 'json'],
-  heal: ['config', 'apply', 'json'],
+  heal: ['config', 'apply', 'with-labs', 'json'],
   render: ['config', 'user', 'lab', 'secrets'],
 }
 
@@ -111,10 +119,11 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
     const { config, json = false, user, lab, secrets = false, apply = false } = values
+    const { 'with-labs': withLabs = false } = values
     if (!isKind(kind) || more.length > 0 || !config) return undefined
     if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
     if (kind === 'images') return { kind, config, json }
-    if (kind === 'heal') return { kind, config, apply, json }
+    if (kind === 'heal') return { kind, config, apply, withLabs, json }
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
     return { kind, config }
   } catch {

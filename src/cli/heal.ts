@@ -5,7 +5,7 @@ import type { Settings } from '../config/load.ts'
 import { RetryLater } from '../errors.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../labs/names.ts'
-import { type Diagnosis, diagnose, type Finding, type Stranger } from '../ops/heal.ts'
+import { applyTo, type Diagnosis, diagnose, type Finding, leftOf, type Stranger } from '../ops/heal.ts'
 import { readListing } from '../ops/listing.ts'
 import { Trust } from '../ops/trust.ts'
 import { Connection } from '../store/connection.ts'
@@ -18,11 +18,13 @@ import { codes, type Output } from './output.ts'
 export interface HealOptions {
   /** Whether anything is changed. */
   readonly apply: boolean
+  /** Whether namespaces with a right MAC may be deleted. */
+  readonly withLabs: boolean
   readonly json: boolean
 }
 
 interface Parts {
-  readonly kube: Pick<KubeClient, 'list' | 'delete'>
+  readonly kube: Pick<KubeClient, 'list' | 'delete' | 'clockMs'>
   readonly store: HealStore
   readonly wallMs: () => number
 }
@@ -64,41 +66,39 @@ async function connected(connection: Connection): Promise<void> {
 
 async function healBy(
   settings: Settings,
-  { apply, json }: HealOptions,
+  { apply, withLabs, json }: HealOptions,
   { out, err }: Output,
-  { kube, store, wallMs }: Parts,
+  parts: Parts,
 ): Promise<number> {
-  const { installation, lab } = settings.config
+  const diagnosis = await look(settings, withLabs, parts)
+  const { findings, strangers, refusal } = diagnosis
+  const isApplied = apply && refusal === undefined && findings.length > 0
+  if (isApplied) await applyTo(diagnosis, parts)
+  const left = isApplied ? leftOf(diagnosis, await look(settings, withLabs, parts)) : []
+  const applied = { applied: isApplied, ...(isApplied && { left }) }
+  out(json ? `${JSON.stringify({ ...diagnosis, ...applied }, null, 2)}\n` : tableOf(diagnosis, isApplied))
+  if (refusal !== undefined && findings.length + strangers.length > 0) {
+    err(`${apply ? 'nothing was changed' : 'nothing would be changed'}: ${refusal}\n`)
+    return codes.failed
+  }
+  if (left.length === 0) return codes.ok
+  const names = left.map(finding => `${finding.kind} ${nameOf(finding)}`.trimEnd())
+  err(`this is left, so run it again: ${names.join(', ')}\n`)
+  return codes.failed
+}
+
+async function look({ config, sealingKeys }: Settings, withLabs: boolean, parts: Parts): Promise<Diagnosis> {
+  const { kube, store, wallMs } = parts
+  const { installation, lab } = config
   const { namespacePrefix } = lab
-  const trust = new Trust({ installation, namespacePrefix, sealer: new Sealer(settings.sealingKeys) })
+  const trust = new Trust({ installation, namespacePrefix, sealer: new Sealer(sealingKeys) })
   const survey = await store.survey()
+  const clocks = { wallMs: wallMs(), apiServerMs: await kube.clockMs('heal') }
   const scope = { labelSelector: `${labels.installation}=${installation}`, agent: 'heal' }
   const namespaces = await kube.list('v1', 'Namespace', scope)
   const pods = await kube.list('v1', 'Pod', scope)
   const listing = readListing({ trust, namespacePrefix }, { namespaces, pods }, survey.nowMs)
-  const diagnosis = diagnose(survey, listing, wallMs())
-  const { findings, refusal } = diagnosis
-  const isApplied = apply && refusal === undefined && findings.length > 0
-  if (isApplied) await applyTo(diagnosis, kube, store)
-  out(json ? `${JSON.stringify({ ...diagnosis, applied: isApplied }, null, 2)}\n` : tableOf(diagnosis, isApplied))
-  if (refusal !== undefined && findings.length > 0) {
-    err(`${apply ? 'nothing was changed' : 'nothing would be changed'}: ${refusal}\n`)
-    return codes.failed
-  }
-  return codes.ok
-}
-
-/** In an order in which whoever is interrupted may begin again: the counter, by which all is found, is last. */
-async function applyTo({ findings, trustedOp }: Diagnosis, kube: Parts['kube'], store: HealStore): Promise<void> {
-  for (const finding of findings) {
-    if (finding.kind !== 'namespace') continue
-    const { name, uid } = finding
-    await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
-  }
-  for (const user of new Set(findings.flatMap(finding => ('user' in finding ? [finding.user] : [])))) {
-    await store.healUser(user)
-  }
-  await store.healCounter(trustedOp)
+  return diagnose(survey, listing, clocks, withLabs)
 }
 
 const wouldBe = (finding: Finding): string => {
@@ -111,17 +111,21 @@ const nameOf = (finding: Finding): string => {
   return finding.kind === 'namespace' ? finding.name : finding.user
 }
 
-const wrong = (stranger: Stranger): string =>
-  stranger.why === 'ahead' ? 'left untouched: it is not ours' : 'left untouched: its record is not ours'
+const untouched: Readonly<Record<Stranger['why'], string>> = {
+  ahead: 'left untouched: it is not ours',
+  mac: 'left untouched: its record is not ours',
+  relabelled: 'left untouched: a lab of ours, relabelled by somebody else',
+  lab: 'left untouched: a lab of ours, which --with-labs deletes',
+}
 
-function tableOf({ findings, strangers }: Diagnosis, applied: boolean): string {
+function tableOf({ findings, strangers, refusal }: Diagnosis, applied: boolean): string {
   if (findings.length + strangers.length === 0) return 'nothing bears a number beyond the clock of Redis\n'
   const rows = [
     ['WHAT', 'NAME', 'NUMBER', applied ? 'WAS' : 'WOULD BE'],
     ...findings.map(finding => [finding.kind, nameOf(finding), String(finding.op), wouldBe(finding)]),
     ...strangers.map(stranger => {
-      const { kind, name, namespace, op } = stranger
-      return [kind.toLowerCase(), namespace ? `${namespace}/${name}` : name, String(op ?? '-'), wrong(stranger)]
+      const { kind, name, namespace, op, why } = stranger
+      return [kind.toLowerCase(), namespace ? `${namespace}/${name}` : name, String(op ?? '-'), untouched[why]]
     }),
   ]
   const widths = rows[0]!.map((_, i) => Math.max(...rows.map(cells => cells[i]!.length)))
@@ -131,6 +135,7 @@ function tableOf({ findings, strangers }: Diagnosis, applied: boolean): string {
       .join('  ')
       .trimEnd(),
   )
-  const last = applied || findings.length === 0 ? '' : 'Nothing was changed: --apply does it.\n'
+  const last =
+    applied || refusal !== undefined || findings.length === 0 ? '' : 'Nothing was changed: --apply does it.\n'
   return `${lines.join('\n')}\n${last}`
 }

@@ -40,6 +40,12 @@ function watched<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
+test('clockMs is the Date of an answer', async () => {
+  server.script.push(json({ items: [] }, 200, { Date: 'Tue, 14 Nov 2023 22:13:20 GMT' }))
+  expect(await client.clockMs('heal')).toBe(1_700_000_000_000)
+  expect(server.received[0]).toMatchObject({ method: 'GET', path: '/api/v1/namespaces' })
+})
+
 describe('create', () => {
   test('sends what it is given, fields no model knows included, and says who it is', async () => {
     const object = { ...pod, spec: { fieldOfTomorrow: [1, { deep: null }] } }

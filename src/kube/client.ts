@@ -210,6 +210,17 @@ export class KubeClient {
     return this.#requester.stream(collectionPath(apiVersion, kind, namespace), { query, signal, verb: 'watch' })
   }
 
+  /** The API server's clock, in milliseconds, exact to a second; NaN where its answers tell none. Throws as `list`. */
+  async clockMs(agent?: string): Promise<number> {
+    let answeredMs = Number.NaN
+    const onDate = (ms: number) => {
+      answeredMs = ms
+    }
+    const path = collectionPath('v1', 'Namespace', undefined)
+    await this.request('GET', path, undefined, { query: { limit: 1 }, agent, verb: 'list', onDate })
+    return answeredMs
+  }
+
   /**
    * Any request: the answer's JSON. Tried again on 401, 429, 5xx and lost connections, within bounds.
    * @throws {KubeError} when refused

@@ -35,6 +35,8 @@ export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   /** What the request counts as in metrics. Default: from the method. */
   readonly verb?: string
+  /** Told of the `Date` of an answer, in milliseconds; NaN where it has none. */
+  readonly onDate?: ((ms: number) => void) | undefined
 }
 
 /** Told of every attempt; `code` is the HTTP status, or `error` when none came. */
@@ -77,6 +79,7 @@ interface Call {
   readonly log: Log
   readonly span: Span | undefined
   readonly failpoint?: CallOptions['failpoint']
+  readonly onDate?: RequestOptions['onDate']
 }
 
 export class Requester {
@@ -112,6 +115,7 @@ export class Requester {
       log: options.log ?? this.#options.log,
       span: options.span,
       failpoint: method === 'GET' ? undefined : options.failpoint,
+      onDate: options.onDate,
     }
     for (let failures = 1; ; failures += 1) {
       try {
@@ -175,6 +179,7 @@ export class Requester {
     const deadline = new Deadline(this.#options.clock, this.#timeoutMs, write ? undefined : call.signal)
     const answer = async () => {
       const response = await this.#measured(call, deadline, write ? call.signal : undefined)
+      call.onDate?.(Date.parse(String(response.headers.date)))
       return JSON.parse(await response.body.text()) as unknown
     }
     try {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Survey } from '../store/heal.ts'
-import { diagnose } from './heal.ts'
+import { applyTo, diagnose as diagnoseBy, type Finding, leftOf } from './heal.ts'
 import type { Listing } from './listing.ts'
 import { redisMs } from './testing.ts'
 import { boundAt } from './trust.ts'
@@ -14,18 +14,22 @@ const listing = (more: Partial<Listing> = {}): Listing => ({
   ...{ found: new Map(), highestOp: 0, distrusted: [], vouched: votes, unvouched: votes },
   ...more,
 })
-const user = { user: 'ada', record: 0, stream: 0, tombstone: 0, waiting: 0 }
+const user = { user: 'ada', record: 0, stream: 0, tombstone: 0, waiting: 0, namespaceUid: '' }
+
+const clocks = { wallMs: redisMs, apiServerMs: redisMs }
+const diagnose = (itsSurvey: Survey, itsListing: Listing, more: Partial<typeof clocks> = {}, withLabs = false) =>
+  diagnoseBy(itsSurvey, itsListing, { ...clocks, ...more }, withLabs)
 
 describe('diagnose', () => {
   it('finds nothing where nothing is ahead', () => {
     const users = [{ ...user, record: nowUs, stream: nowUs, tombstone: boundAt(redisMs) }]
-    expect(diagnose(survey({ users }), listing(), redisMs)).toMatchObject({ findings: [], refusal: undefined })
+    expect(diagnose(survey({ users }), listing())).toMatchObject({ findings: [], refusal: undefined })
   })
 
   it('sets a counter to Redis’ clock, or to the highest op that is believed', () => {
     const lastOp = Number.MAX_SAFE_INTEGER
     const to = (more: Partial<Survey>, highestOp = 0) =>
-      diagnose(survey({ lastOp, ...more }), listing({ highestOp }), redisMs).findings
+      diagnose(survey({ lastOp, ...more }), listing({ highestOp })).findings
     expect(to({})).toEqual([{ kind: 'counter', op: lastOp, to: nowUs }])
     expect(to({}, nowUs + 7)).toMatchObject([{ to: nowUs + 7 }])
     const users = [{ ...user, record: nowUs + 9, stream: ahead }]
@@ -33,8 +37,8 @@ describe('diagnose', () => {
   })
 
   it('finds what is ahead of a user in Redis, each by itself', () => {
-    const users = [{ user: 'ada', record: ahead, stream: ahead + 1, tombstone: ahead + 2, waiting: ahead + 3 }]
-    expect(diagnose(survey({ users }), listing(), redisMs).findings).toEqual([
+    const users = [{ ...user, record: ahead, stream: ahead + 1, tombstone: ahead + 2, waiting: ahead + 3 }]
+    expect(diagnose(survey({ users }), listing()).findings).toEqual([
       { kind: 'record', user: 'ada', op: ahead },
       { kind: 'stream', user: 'ada', op: ahead + 1 },
       { kind: 'tombstone', user: 'ada', op: ahead + 2 },
@@ -51,16 +55,97 @@ describe('diagnose', () => {
       { ...object, name: 'nublado-cyd', why: 'mac' as const },
       pod,
     ]
-    const { findings, strangers } = diagnose(survey(), listing({ distrusted }), redisMs)
+    const { findings, strangers } = diagnose(survey(), listing({ distrusted }))
     expect(findings).toEqual([{ kind: 'namespace', name: 'nublado-ada', uid: 'u', op: ahead }])
     expect(strangers.map(({ name }) => name)).toEqual(['mine', 'nublado-cyd', 'x'])
+  })
+
+  const namespace = { why: 'ahead', kind: 'Namespace', name: 'nublado-ada', uid: 'u', op: ahead, named: true } as const
+  const found = (mac: 'right' | 'wrong' | 'unknown', users: Survey['users'] = [], withLabs = false) => {
+    const { findings, strangers } = diagnose(
+      survey({ users }),
+      listing({ distrusted: [{ ...namespace, mac }] }),
+      {},
+      withLabs,
+    )
+    return [findings.map(({ kind }) => kind), strangers.map(({ why }) => why)]
+  }
+
+  it('leaves a namespace with a right MAC untouched unless labs are to be deleted', () => {
+    expect(found('right')).toEqual([[], ['lab']])
+    expect(found('right', [], true)).toEqual([['namespace'], []])
+    expect(found('unknown')).toEqual([['namespace'], []])
+  })
+
+  it('leaves a namespace with a wrong MAC untouched when its op is ahead', () => {
+    expect(found('wrong')).toEqual([[], ['mac']])
+    expect(found('wrong', [], true)).toEqual([[], ['mac']])
+  })
+
+  it('leaves a namespace untouched when a record that is believed names its UID', () => {
+    expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'u' }], true)).toEqual([[], ['relabelled']])
+    expect(found('unknown', [{ ...user, record: ahead, namespaceUid: 'u' }])).toEqual([['record', 'namespace'], []])
+    expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'other' }])).toEqual([['namespace'], []])
   })
 
   it.each([
     ['behind', 48],
     ['ahead of', -48],
   ])('refuses to change anything while the clock of Redis is %s this machine’s', (words, hours) => {
-    const { refusal } = diagnose(survey(), listing(), redisMs + hours * 3_600_000)
+    const { refusal } = diagnose(survey(), listing(), { wallMs: redisMs + hours * 3_600_000 })
     expect(refusal).toBe(`the clock of Redis is 48 hours ${words} this machine’s: set it right first`)
+  })
+
+  it('refuses to change anything while the clock of Redis is not the API server’s, or that tells none', () => {
+    const refusal = (apiServerMs: number) => diagnose(survey(), listing(), { apiServerMs }, true).refusal
+    expect(refusal(redisMs + 3_600_000)).toBeUndefined()
+    expect(refusal(redisMs + 48 * 3_600_000)).toMatch(/^the clock of Redis is 48 hours behind the API server’s/)
+    expect(refusal(Number.NaN)).toMatch(/does not tell its clock/)
+  })
+
+  it('refuses to change anything while most labs with a right MAC are ahead, unless labs are to be deleted', () => {
+    const refusal = (more: Partial<Listing>, withLabs = false) =>
+      diagnose(survey({ lastOp: ahead }), listing(more), {}, withLabs).refusal
+    expect(refusal({ vouched: { labs: 3, ahead: 2 } })).toMatch(
+      /the clock of Redis, which is behind: 2 of 3 labs .*--with-labs/,
+    )
+    expect(refusal({ vouched: { labs: 3, ahead: 2 } }, true)).toBeUndefined()
+    expect(refusal({ vouched: { labs: 2, ahead: 1 }, unvouched: { labs: 1, ahead: 1 } })).toBeUndefined()
+  })
+})
+
+const diagnosis = (findings: readonly Finding[]) => ({ ...diagnose(survey(), listing()), findings })
+const deleted = { kind: 'namespace', name: 'nublado-ada', uid: 'u', op: ahead } as const
+
+describe('applyTo', () => {
+  const done = async (...findings: Finding[]) => {
+    const calls: string[] = []
+    const note = <T>(words: string, answer: T) => {
+      calls.push(words)
+      return Promise.resolve(answer)
+    }
+    const kube = { delete: ({ uid }: { uid: string }) => note(`delete ${uid}`, 'accepted' as const) }
+    const healUser = (name: string) => note(`user ${name}`, [])
+    const healCounter = () => note('counter', 1)
+    await applyTo(diagnosis(findings), { kube, store: { healUser, healCounter } })
+    return calls
+  }
+
+  it('has the records compared anew only when the counter or a record was ahead', async () => {
+    const [counter, record] = [
+      { kind: 'counter', op: ahead, to: 1 } as const,
+      { kind: 'record', user: 'ada', op: ahead } as const,
+    ]
+    expect(await done(counter, record, deleted)).toEqual(['delete u', 'user ada', 'counter'])
+    expect(await done(record)).toEqual(['user ada', 'counter'])
+    expect(await done(deleted, { ...record, kind: 'stream' })).toEqual(['delete u', 'user ada'])
+  })
+})
+
+describe('leftOf', () => {
+  it('names what is found again, not a namespace on its way out', () => {
+    const [record, other] = [{ kind: 'record', user: 'ada', op: ahead } as const, { ...deleted, uid: 'other' }]
+    expect(leftOf(diagnosis([record, deleted]), diagnosis([deleted]))).toEqual([])
+    expect(leftOf(diagnosis([record, deleted]), diagnosis([record, deleted, other]))).toEqual([record, other])
   })
 })

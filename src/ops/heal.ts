@@ -1,6 +1,7 @@
-/** What `skylab heal` finds, and would do about it, from Redis and the cluster as both were read. Pure. */
-import type { Survey } from '../store/heal.ts'
-import type { Listing } from './listing.ts'
+/** What `skylab heal` finds, and does about it, from Redis and the cluster as both were read. */
+import type { KubeClient } from '../kube/client.ts'
+import type { HealStore, Survey } from '../store/heal.ts'
+import { type Distrusted, doubtOf, type Listing } from './listing.ts'
 import { boundAt } from './trust.ts'
 
 export type Finding =
@@ -14,14 +15,17 @@ export type Finding =
   /** Of ours by its name: deleted by its UID. */
   | { readonly kind: 'namespace'; readonly name: string; readonly uid: string; readonly op: number }
 
-/** Bears our label, and is not ours: named, and never touched. */
+/**
+ * Bears our label, and is named and never touched: it is not ours (`ahead`, `mac`), a record that is believed names it
+ * (`relabelled`), or its MAC is right and nobody asked for labs to be deleted (`lab`).
+ */
 export interface Stranger {
   readonly kind: 'Namespace' | 'Pod'
   readonly name: string
   readonly namespace?: string
   readonly uid: string
   readonly op: number | undefined
-  readonly why: 'ahead' | 'mac'
+  readonly why: 'ahead' | 'mac' | 'relabelled' | 'lab'
 }
 
 export interface Diagnosis {
@@ -36,35 +40,91 @@ export interface Diagnosis {
 /** More than clocks of servers ever differ. */
 const clockToleranceMs = 3_600_000
 
-/** @param wallMs the clock of who asks */
-export function diagnose(survey: Survey, listing: Listing, wallMs: number): Diagnosis {
+/** In milliseconds. */
+export interface Clocks {
+  /** Of the machine that heals. */
+  readonly wallMs: number
+  /** NaN where the API server tells none. */
+  readonly apiServerMs: number
+}
+
+/** @param withLabs whether namespaces with a right MAC may be deleted */
+export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withLabs: boolean): Diagnosis {
   const boundOp = boundAt(survey.nowMs)
   const parts = ['record', 'stream', 'tombstone', 'waiting'] as const
   const ops = survey.users.flatMap(user => parts.map(kind => ({ kind, user: user.user, op: user[kind] })))
   const trusted = [listing.highestOp, ...[survey.lastOp, ...ops.map(({ op }) => op)].filter(op => op <= boundOp)]
   const trustedOp = trusted.reduce((highest, op) => Math.max(highest, op), 0)
-  const counter = survey.lastOp > boundOp
-  const isNamespace = ({ why, kind, named }: Listing['distrusted'][number]) =>
-    why === 'ahead' && kind === 'Namespace' && named
+  const to = Math.max(survey.nowMs * 1000, trustedOp)
+  const believed = survey.users.filter(({ record }) => record > 0 && record <= boundOp)
+  const uids = new Set(believed.map(({ namespaceUid }) => namespaceUid))
+  const judged = listing.distrusted.map(object => ({ object, why: whyUntouched(object, uids, withLabs) }))
   return {
     findings: [
-      ...(counter
-        ? [{ kind: 'counter' as const, op: survey.lastOp, to: Math.max(survey.nowMs * 1000, trustedOp) }]
-        : []),
+      ...(survey.lastOp > boundOp ? [{ kind: 'counter' as const, op: survey.lastOp, to }] : []),
       ...ops.filter(({ op }) => op > boundOp),
-      ...listing.distrusted
-        .filter(isNamespace)
-        .map(({ name, uid, op }) => ({ kind: 'namespace' as const, name, uid, op: op! })),
+      ...judged
+        .filter(({ why }) => why === undefined)
+        .map(({ object: { name, uid, op } }) => ({ kind: 'namespace' as const, name, uid, op: op! })),
     ],
-    strangers: listing.distrusted.filter(each => !isNamespace(each)).map(({ named: _, ...stranger }) => stranger),
+    strangers: judged.flatMap(({ object: { named: _, mac: _mac, ...object }, why }) =>
+      why ? [{ ...object, why }] : [],
+    ),
     trustedOp,
-    refusal: refusalOf(survey.nowMs, wallMs),
+    refusal: refusalOf(survey.nowMs, clocks, withLabs ? undefined : labDoubt(listing)),
   }
 }
 
-function refusalOf(redisMs: number, wallMs: number): string | undefined {
-  const offMs = redisMs - wallMs
+/** @returns undefined for a namespace to be deleted */
+function whyUntouched(object: Distrusted, uids: ReadonlySet<string>, withLabs: boolean): Stranger['why'] | undefined {
+  const { why, kind, named, mac, uid } = object
+  if (kind === 'Namespace' && uids.has(uid)) return 'relabelled'
+  if (mac === 'wrong') return 'mac'
+  if (why !== 'ahead' || kind !== 'Namespace' || !named) return why
+  return mac === 'right' && !withLabs ? 'lab' : undefined
+}
+
+/** Labs without MAC have no vote here: they are what is to be removed. */
+function labDoubt(listing: Listing): string | undefined {
+  const doubt = doubtOf({ foundOp: 1, needed: false }, listing)
+  return doubt && `this speaks against ${doubt}. Set it right, or give --with-labs where it is right`
+}
+
+function refusalOf(redisMs: number, { wallMs, apiServerMs }: Clocks, doubt: string | undefined): string | undefined {
+  if (Number.isNaN(apiServerMs)) return 'the API server does not tell its clock, which that of Redis is compared with'
+  return (
+    clockRefusal(redisMs, wallMs, 'this machine’s') ?? clockRefusal(redisMs, apiServerMs, 'the API server’s') ?? doubt
+  )
+}
+
+function clockRefusal(redisMs: number, otherMs: number, whose: string): string | undefined {
+  const offMs = redisMs - otherMs
   if (Math.abs(offMs) <= clockToleranceMs) return undefined
   const hours = Math.round(Math.abs(offMs) / 3_600_000)
-  return `the clock of Redis is ${hours} hours ${offMs < 0 ? 'behind' : 'ahead of'} this machine’s: set it right first`
+  return `the clock of Redis is ${hours} hours ${offMs < 0 ? 'behind' : 'ahead of'} ${whose}: set it right first`
+}
+
+export interface Healers {
+  readonly kube: Pick<KubeClient, 'delete'>
+  readonly store: Pick<HealStore, 'healUser' | 'healCounter'>
+}
+
+/** In an order in which it may be interrupted and begun again: the counter, by which all is found, is last. */
+export async function applyTo({ findings, trustedOp }: Diagnosis, { kube, store }: Healers): Promise<void> {
+  for (const finding of findings) {
+    if (finding.kind !== 'namespace') continue
+    const { name, uid } = finding
+    await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
+  }
+  for (const user of new Set(findings.flatMap(finding => ('user' in finding ? [finding.user] : [])))) {
+    await store.healUser(user)
+  }
+  // It has all records compared anew, which nothing else here asks for.
+  if (findings.some(({ kind }) => kind === 'counter' || kind === 'record')) await store.healCounter(trustedOp)
+}
+
+/** What is found again; a namespace that was deleted takes its time to go. */
+export function leftOf(before: Diagnosis, after: Diagnosis): Finding[] {
+  const uids = new Set(before.findings.flatMap(finding => (finding.kind === 'namespace' ? [finding.uid] : [])))
+  return after.findings.filter(finding => finding.kind !== 'namespace' || !uids.has(finding.uid))
 }

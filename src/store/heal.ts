@@ -9,6 +9,8 @@ export interface UserOps {
   readonly stream: number
   readonly tombstone: number
   readonly waiting: number
+  /** Of the record; '' where none is known. */
+  readonly namespaceUid: string
 }
 
 export interface Survey {
@@ -36,7 +38,8 @@ export class HealStore {
       const keys = [k.record(user), k.events(user), k.tombstone(user), k.waiting]
       const answer = (await this.#connection.run('survey-user', keys, [user])) as string[]
       const [record, stream, tombstone, waiting] = answer.map(Number)
-      users.push({ user, record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting! })
+      const ops = { record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting! }
+      users.push({ user, ...ops, namespaceUid: answer[4]! })
     }
     return { lastOp: Number(last ?? 0), nowMs: Number(seconds) * 1000, users }
   }

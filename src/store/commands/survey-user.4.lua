@@ -1,11 +1,13 @@
 -- Reads the numbers that are known of a user, for who looks for those that are ahead.
 -- KEYS: record events tombstone waiting
 -- ARGV: user
--- returns: {op of the record, highest op of the stream, op of the tombstone, score in `waiting`}, each '0' where there is none
+-- returns: {op of the record, highest op of the stream, op of the tombstone, score in `waiting`, UID of the namespace by the
+--   record}; '0' where there is none, '' without UID
 local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
 return {
   redis.call('HGET', KEYS[1], 'op') or '0',
   newest and string.match(newest[1], '^%d+') or '0',
   redis.call('GET', KEYS[3]) or '0',
   redis.call('ZSCORE', KEYS[4], ARGV[1]) or '0',
+  redis.call('HGET', KEYS[1], 'nsUid') or '',
 }

@@ -16,10 +16,11 @@ test('removes of a user what is ahead, each by itself, and nothing else', async 
   await redis.set(keys.tombstone('cyd'), poison)
   await redis.xadd(keys.events('dan'), `${poison}-1`, 'event', 'info', 'data', 'x')
   const { users } = await healing().survey()
-  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0 }
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, namespaceUid: '' }
+  const namespaceUid = expect.any(String)
   expect(users).toEqual([
-    { ...none, user: 'ada', record: op, stream: op },
-    { ...none, user: 'bob', record: poison, stream: expect.any(Number) },
+    { ...none, user: 'ada', record: op, stream: op, namespaceUid },
+    { ...none, user: 'bob', record: poison, stream: expect.any(Number), namespaceUid },
     { ...none, user: 'cyd', waiting: poison, tombstone: poison },
     { ...none, user: 'dan', stream: poison },
   ])
