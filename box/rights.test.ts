@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { grantedRights, readGranted, reportRights, rightOf } from './rights.ts'
+import { grantedRights, readGranted, reportRights, rightOf, rightsByClusterRole } from './rights.ts'
 
 const request = {
   verb: 'create',
@@ -47,6 +47,12 @@ test('all rights of k8s/base/rbac.yaml are looked at', async () => {
   const some = ['/namespaces delete', '/events watch', '/secrets get', 'apps/daemonsets patch']
   expect(granted).toEqual(expect.arrayContaining(some))
   expect(new Set(granted).size).toBe(granted.length)
+})
+
+test('the right that the policy asks for is left in place when an older release is applied', async () => {
+  const { 'skylab-marks': marks, skylab } = await rightsByClusterRole()
+  expect(marks).toEqual(['skylab.dev/marks write'])
+  expect(skylab).not.toContain('skylab.dev/marks write')
 })
 
 test('what a Role grants holds in its namespace alone', async () => {

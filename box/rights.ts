@@ -74,8 +74,15 @@ export interface Granted {
 
 interface Role {
   readonly kind: string
-  readonly metadata: { readonly namespace?: string }
+  readonly metadata: { readonly name: string; readonly namespace?: string }
   readonly rules: readonly Rule[]
+}
+
+/** Rights in the whole cluster by the role that grants them. */
+export async function rightsByClusterRole(): Promise<Record<string, readonly string[]>> {
+  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const roles = documents.filter(({ kind }) => kind === 'ClusterRole')
+  return Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name, rightsOf(rules)]))
 }
 
 /** In the order of the file. */

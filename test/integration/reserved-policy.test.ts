@@ -14,7 +14,7 @@ const admin = new AdminKube(testPlace().kubeconfig)
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 /** May do whatever it likes with pods and namespaces of the whole cluster. */
 const tenant = { 'Impersonate-User': `system:serviceaccount:${name}:tenant` }
-/** Of a second installation: another account, with the controller's ClusterRole. */
+/** Of a second installation: another account, with the controller's ClusterRoles. */
 const second = { 'Impersonate-User': `system:serviceaccount:${name}:second` }
 const daemonSets = { 'Impersonate-User': 'system:serviceaccount:kube-system:daemon-set-controller' }
 
@@ -28,11 +28,11 @@ const podOf = (metadata: object = {}): KubeObject => ({
   spec: { containers: [{ name: 'lab', image: 'x' }], nodeSelector: { nowhere: name } },
 })
 
-const bind = (role: string, account: string) => ({
+const bind = (role: string, account: string, what = account) => ({
   ...{
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
-    metadata: { name: `${name}-${account}` },
+    metadata: { name: `${name}-${what}` },
   },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
   subjects: [{ kind: 'ServiceAccount', name: account, namespace: name }],
@@ -52,6 +52,7 @@ beforeAll(async () => {
   })
   await post(`${rbac}/clusterrolebindings`, bind(name, 'tenant'))
   await post(`${rbac}/clusterrolebindings`, bind('skylab', 'second'))
+  await post(`${rbac}/clusterrolebindings`, bind('skylab-marks', 'second', 'marks'))
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: name } }
   const made = await admin.request('POST', creationPath('v1', 'ServiceAccount', name), account)
   expect([201, 409]).toContain(made.status)
@@ -60,7 +61,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  for (const account of ['tenant', 'second'])
+  for (const account of ['tenant', 'second', 'marks'])
     await admin.request('DELETE', `${rbac}/clusterrolebindings/${name}-${account}`)
   await admin.request('DELETE', `${rbac}/clusterroles/${name}`)
   await admin.delete('Namespace', name)
