@@ -178,8 +178,12 @@ export const controls: readonly Control[] = [
     name: 'no-rates',
     attacks: [{ name: 'T28 ', expected: /p99 of the others|of processor time/ }],
     edits: [
-      { file: 'src/api/rates.ts', find: 'if (waitMs === 0) return', replace: 'if (waitMs >= 0) return' },
-      { file: 'src/api/json.ts', find: 'if (commas > maxItems) throw', replace: 'if (commas > 1e9) throw' },
+      {
+        file: 'src/api/rates.ts',
+        find: 'if (waitMs > 0) throw refused(kind',
+        replace: 'if (waitMs < 0) throw refused(kind',
+      },
+      { file: 'src/api/json.ts', find: 'if (commas > maxJsonItems) throw', replace: 'if (commas > 1e9) throw' },
       { file: 'src/api/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
       { file: 'src/api/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
       { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
