@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import { Deadline } from '../kube/deadline.ts'
 import { labels } from '../labs/names.ts'
 import type { Leases } from '../leases/leases.ts'
-import type { CompareStore, Mark } from '../store/compares.ts'
+import { type CompareStore, type Mark, NumberAhead } from '../store/compares.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -113,7 +113,7 @@ export class Comparer {
         const words = doubt?.kind === 'counter' ? counterDoubt(doubt.lastOp, doubt.nowMs) : doubt?.reason
         if (words !== undefined && this.#doubt === undefined) log.error({ reason: words }, 'nothing is settled')
         if (words === undefined && this.#doubt !== undefined) log.info({}, 'nothing speaks against the clock of Redis')
-        if ((words === undefined) !== (this.#doubt === undefined)) this.request(true)
+        if (words === undefined && this.#doubt !== undefined) this.request(true)
         this.#doubt = words
       }
       await clock.sleep(doubtMs, signal).catch(() => {})
@@ -138,8 +138,9 @@ export class Comparer {
         againMs = Math.max(retryMs, clock.monotonicMs() - begunMs)
         return false
       })
-      if (done === 'doubted') againMs = compareAgainMs
-      if (done !== true) this.request(insisted)
+      // Nothing is in a hurry while a doubt stands, whoever found it; who did looks again, or it would lapse.
+      if (done === 'doubted' || this.#doubt !== undefined) againMs = compareAgainMs
+      if (done !== true) this.request(insisted || done === 'doubted')
       if (done !== true) await clock.sleep(againMs, this.#closed.signal).catch(() => {})
     }
   }
@@ -252,12 +253,20 @@ export class Comparer {
   /** What is conditional in itself. */
   async #attend(user: string, decision: Exclude<Decision, { kind: 'settle' }>, mark: Mark): Promise<void> {
     const { monitor, debris } = this.#options
-    if (decision.kind === 'judge') await monitor.judge(decision.pod, mark)
+    if (decision.kind === 'judge') await this.#told(user, monitor.judge(decision.pod, mark))
     if (decision.kind === 'confirm' && (await debris.isPodGone(user, decision.podUid))) {
-      await monitor.judgeGone(user, decision.podUid, mark)
+      await this.#told(user, monitor.judgeGone(user, decision.podUid, mark))
     }
     if (decision.kind === 'debris') await this.#aside(user, () => debris.remove(decision.namespace))
     if (decision.kind === 'expire') await this.#aside(user, () => this.#expire(user, decision.op))
+  }
+
+  /** A number of one user that is ahead keeps nobody else waiting: `skylab heal` removes it. */
+  async #told(user: string, word: Promise<void>): Promise<void> {
+    await word.catch(error => {
+      if (!(error instanceof NumberAhead)) throw error
+      this.#options.log.error({ user, reason: error.message }, 'what befell a lab cannot be recorded')
+    })
   }
 
   /** Tidying up: what stands in its way for one user must not keep the records of all from being believed. */

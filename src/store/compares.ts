@@ -54,6 +54,9 @@ export interface PodWord {
 /** `ahead`: an op lies more than a day beyond Redis' clock; nothing was written. */
 export type SettleAnswer = 'settled' | 'moved' | 'unmarked' | 'ahead'
 
+/** No op can be drawn: the counter, or the record of this user, is more than a day beyond Redis' clock. */
+export class NumberAhead extends RetryLater {}
+
 /** Why nothing can be settled, and no op drawn, at this moment. */
 export type Doubt =
   /** The last op given out lies more than a day beyond Redis' clock. */
@@ -163,7 +166,8 @@ export class CompareStore {
   /**
    * What a watch saw of a pod; where the data are not compared yet only with the mark of the compare itself.
    * @returns whether it was written: a lab that runs, no operation, this very pod
-   * @throws {RetryLater} the data are not compared yet, or no op can be drawn
+   * @throws {NumberAhead} no op can be drawn for this user
+   * @throws {RetryLater} the data are not compared yet
    */
   async tellPod(word: PodWord, mark?: Mark): Promise<boolean> {
     const k = this.#keys
@@ -183,7 +187,7 @@ export class CompareStore {
       ],
     )) as [string]
     if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')
-    if (answer === 'ahead') throw new RetryLater(counterAhead)
+    if (answer === 'ahead') throw new NumberAhead(counterAhead)
     return answer === 'written'
   }
 

@@ -1,0 +1,70 @@
+import { Registry } from 'prom-client'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ManualClock } from '../kube/testing/clock.ts'
+import { NumberAhead } from '../store/compares.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { Comparer, type ComparerOptions } from './compare.ts'
+import { installation, redisMs, trust } from './testing.ts'
+
+const known = { kind: 'compare', reason: 'the clock of Redis' } as const
+const running = { record: { op: 7, active: false, status: 'running', podUid: 'p' }, tombstone: 0 }
+
+/** A replica that compares. `doubt`: what stands in Redis; `users`: with a lab that runs, each. */
+function comparer({ doubt = null as typeof known | null, foundOp = 0, users = [] as string[] } = {}) {
+  const state = { doubt, overtaken: false }
+  const clock = new ManualClock()
+  const list = vi.fn(async () => [])
+  const begin = vi.fn(async () => ({ value: 'm', identity: 'i', needed: true, foundOp, nowMs: redisMs }))
+  const end = vi.fn(async () => !state.overtaken)
+  const judgeGone = vi.fn(async (user: string) => {
+    if (user === 'ada') throw new NumberAhead('ahead')
+  })
+  const options = {
+    ...{ clock, trust, installation, namespacePrefix: 'nublado', log: silentLogger() },
+    metrics: createMetrics(new Registry()),
+    store: {
+      ...{ begin, end, users: async () => users, standing: async () => running, readDoubt: async () => state.doubt },
+      doubt: async () => {
+        state.doubt = known
+      },
+    },
+    labs: { compared: async () => false },
+    leases: { acquireCompare: async () => ({ release: async () => {} }) },
+    kube: { list },
+    monitor: { judgeGone },
+    debris: { isPodGone: async () => true },
+    ...{ intervalMs: 600_000, holdMs: 1, listMs: 1000, deleteTimeoutMs: 1, failedLabMs: 1, failpoint: () => {} },
+  } as unknown as ComparerOptions
+  const replica = new Comparer(options)
+  onTestFinished(() => replica.stop())
+  replica.start()
+  const overtake = () => {
+    state.overtaken = true
+  }
+  return { clock, state, begin, end, judgeGone, overtake }
+}
+
+describe('Comparer', () => {
+  it('takes three seconds between its compares while a doubt stands', async () => {
+    const { clock, state, begin, overtake } = comparer({ doubt: known })
+    overtake()
+    await vi.waitUntil(() => begin.mock.calls.length === 1)
+    expect(await clock.sleepBetween(2_500, 3_500)).toBe(3_000)
+    state.doubt = null
+  })
+
+  it('compares again, after a wait, when it found the doubt itself', async () => {
+    const { clock, begin } = comparer({ foundOp: Number.MAX_SAFE_INTEGER })
+    expect(await clock.sleepBetween(2_500, 3_500)).toBe(3_000)
+    expect(begin).toHaveBeenCalledTimes(1)
+    clock.advance(3_000)
+    await vi.waitUntil(() => begin.mock.calls.length === 2)
+  })
+
+  it('goes on with all others when a number of one user is ahead', async () => {
+    const { end, judgeGone } = comparer({ users: ['ada', 'grace'] })
+    await vi.waitUntil(() => judgeGone.mock.calls.length > 1 && end.mock.calls.length > 0)
+    expect(judgeGone.mock.calls.map(([user]) => user)).toEqual(['ada', 'grace'])
+  })
+})
