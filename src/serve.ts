@@ -38,7 +38,7 @@ export async function serve(settings: Settings): Promise<void> {
     const drainMs = config.times.drainSeconds * 1000
     const overdue = setTimeout(() => process.exit(1), drainMs)
     const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stop(replica) })
-    // What still runs uses all that is closed here.
+    // The operations that still run use all that is closed here.
     if (!handedOver) process.exit(1)
     // Until here a probe is told that this replica is not ready.
     await monitoring.close(monitoringGraceMs)

@@ -30,8 +30,8 @@ export const annotations = {
 } as const
 
 /**
- * What this program believes of a namespace or a pod. The policy `skylab-reserved` lets nobody write these but the
- * controller and administrators; the list stands in `k8s/base/policy.yaml` too.
+ * The labels and annotations of a namespace or a pod that this program believes. The policy `skylab-reserved` lets only
+ * the controller and administrators write these; the list stands in `k8s/base/policy.yaml` too.
  */
 export const reserved: readonly string[] = [
   labels.installation,

@@ -138,7 +138,7 @@ export class Comparer {
         againMs = Math.max(retryMs, clock.monotonicMs() - begunMs)
         return false
       })
-      // Nothing is in a hurry while a doubt stands, whoever found it; who did looks again, or it would lapse.
+      // A doubt is no hurry, whichever replica found it. Its finder compares again, or the doubt would lapse.
       if (done === 'doubted' || this.#doubt !== undefined) againMs = compareAgainMs
       if (done !== true) this.request(insisted || done === 'doubted')
       if (done !== true) await clock.sleep(againMs, this.#closed.signal).catch(() => {})

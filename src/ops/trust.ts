@@ -1,7 +1,7 @@
 /**
- * What is believed of the cluster. Anybody who may make a pod or a namespace somewhere can write labels and annotations:
- * an op counts only where installation, user and name fit, and never more than a day beyond Redis' clock; a record counts
- * only as long as no MAC says that somebody else wrote it.
+ * The rules by which objects of the cluster are believed. Anybody who may make a pod or a namespace somewhere can write
+ * labels and annotations. An op counts only where installation, user and name fit, and never more than a day beyond
+ * Redis' clock. A record counts only as long as no MAC says that somebody else wrote it.
  */
 import type { KubeObject } from '../domain.ts'
 import type { NamespaceFacts } from '../labs/facts.ts'

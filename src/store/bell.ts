@@ -57,7 +57,7 @@ export class Bell {
 
   /** Listens until `close`. What was rung before it began is reported as missed. */
   async listen(): Promise<void> {
-    // What was read of the Redis before says nothing about this one, and nobody may ever ring for it here.
+    // A reading of the former Redis says nothing about this one, and no bell may ever ring for it here.
     const off = this.#connection.onMove(() => this.#tell({ what: 'missed' }))
     await Promise.all([this.#hearForever(), this.#compareForever()])
     off()

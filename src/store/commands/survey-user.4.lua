@@ -1,4 +1,4 @@
--- Reads the numbers that are known of a user, for who looks for those that are ahead.
+-- Reads the numbers that are known of a user, for the search for those that are ahead.
 -- KEYS: record events tombstone waiting
 -- ARGV: user
 -- returns: {op of the record, highest op of the stream, op of the tombstone, score in `waiting`, UID of the namespace by the
