@@ -56,7 +56,7 @@ async function starve(fight: Fight): Promise<void> {
 
 /**
  * Rates let as much pass at once, at first, as three replicas on two processors need seconds for: that is told, and what
- * comes after is judged.
+ * comes after is judged. A part of `npm test` is over before that, so it tells times and judges all else.
  */
 function judgeTimes(fight: Fight, halves: readonly Steady[]): void {
   const [before, p99, after] = halves.map(({ ms }) => Math.round(percentile(ms, 0.99))) as [number, number, number]
@@ -64,7 +64,7 @@ function judgeTimes(fight: Fight, halves: readonly Steady[]): void {
   fight.figure('p99Ms', p99)
   fight.figure('burstP99Ms', Math.round(percentile(halves[1]!.burstMs, 0.99)))
   fight.figure('aloneP99Ms', aloneMs)
-  if (aloneMs <= busyMs && p99 > limitMs) fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
+  if (isWhole && aloneMs <= busyMs && p99 > limitMs) fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
 }
 
 /** Labs are made meanwhile, so that there are leases to lose. */
