@@ -64,7 +64,8 @@ function judgeTimes(fight: Fight, halves: readonly Steady[]): void {
   fight.figure('p99Ms', p99)
   fight.figure('burstP99Ms', Math.round(percentile(halves[1]!.burstMs, 0.99)))
   fight.figure('aloneP99Ms', aloneMs)
-  if (isWhole && aloneMs <= busyMs && p99 > limitMs) fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
+  if (isWhole && aloneMs <= busyMs && p99 > limitMs)
+    fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
 }
 
 /** Labs are made meanwhile, so that there are leases to lose. */
