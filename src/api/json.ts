@@ -67,7 +67,7 @@ function endOfString(text: string, begin: number): number {
   return text.length
 }
 
-function look(text: string, { maxJsonDepth: maxDepth, maxJsonItems }: JsonLimits): void {
+function look(text: string, { maxJsonItems }: JsonLimits): void {
   const keys: Set<string>[] = []
   // The outermost value is neither a property nor an element.
   let items = -1
@@ -77,7 +77,6 @@ function look(text: string, { maxJsonDepth: maxDepth, maxJsonItems }: JsonLimits
   }
   const enter = () => {
     count()
-    if (keys.length === maxDepth) throw tooDeep(maxDepth)
     keys.push(new Set())
   }
   const leave = () => void keys.pop()

@@ -1,5 +1,5 @@
 /**
- * What Redis' error replies mean. A reply begins with its code, also one that a command within a script has caused
+ * The meanings of Redis' error replies. A reply begins with its code, also one that a command within a script has caused
  * (since 7.0).
  *
  * - `elsewhere`: this server is no master any more, or loads data. The connection is made anew, since the address may

@@ -30,7 +30,7 @@ async function starve(fight: Fight): Promise<void> {
   const asked = () => ask<Steady>(steady, { do: 'steady', urls, users: users.map(asker), seconds })
 
   const villain = fleet.user()
-  // What is accepted under this key may be repeated for nothing.
+  // A create that was accepted under this key may be repeated for nothing.
   const key = 'known'
   await make(fight, [villain], key)
   const before = await asked()
