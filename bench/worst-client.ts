@@ -15,7 +15,7 @@ export type WorstQuestion =
       readonly urls: readonly string[]
       readonly users: readonly Asker[]
       readonly seconds: number
-      /** Whether each asks for a lab first. */
+      /** Whether each asks for a lab too, one after the other, evenly spread over that time. */
       readonly creates?: boolean
     }
   | {
@@ -30,10 +30,10 @@ export type WorstQuestion =
 /** How long each request took from the moment at which it was due, and how often each status came. */
 export interface Steady {
   readonly ms: readonly number[]
-  /** Those that were due in the first seconds, when all buckets are full; not in `ms`. */
+  /** The part of `ms` that was due in the first seconds, when all buckets are full. */
   readonly burstMs: readonly number[]
   readonly statuses: Readonly<Record<string, number>>
-  /** Of the labs that they ask for at the start. */
+  /** How often each status came to those who asked for a lab. */
   readonly created: Readonly<Record<string, number>>
 }
 
@@ -97,8 +97,9 @@ async function steady({
       const asked = send(agent, { url: urls[(n + index) % urls.length]!, path: 'user-status', token: user.token })
       all.push(
         asked.then(status => {
-          const list = dueMs - begunMs < burstSeconds * 1000 ? burstMs : ms
-          list.push(systemClock.monotonicMs() - dueMs)
+          const tookMs = systemClock.monotonicMs() - dueMs
+          ms.push(tookMs)
+          if (dueMs - begunMs < burstSeconds * 1000) burstMs.push(tookMs)
           count(status)
         }),
       )
@@ -109,6 +110,7 @@ async function steady({
   const create = async ({ name, token }: Asker, index: number) => {
     const body = JSON.stringify({ options: { image_type: 'recommended' } })
     const path = `labs/${name}/create`
+    await systemClock.sleep((index * seconds * 1000) / users.length)
     created.count(await send(agent, { url: urls[index % urls.length]!, method: 'POST', path, token, body }))
   }
   const begunMs = systemClock.monotonicMs()

@@ -93,7 +93,7 @@ interface Half {
   readonly p50: number
   readonly p99: number
   readonly max: number
-  /** Of the first three seconds, which the others leave out. */
+  /** Of the first three seconds alone. */
   readonly burst_p99: number
   readonly created: Readonly<Record<string, number>>
   readonly statuses: Readonly<Record<string, number>>
