@@ -1,27 +1,16 @@
 /** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
 import { expect, test } from 'vitest'
 import { annotations, labels } from '../../src/labs/names.ts'
-import { main } from '../../src/main.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
-import { configFile } from './harness/fleet-parts.ts'
+import { heal as healBy, poison } from './harness/heal.ts'
 import { eventually } from './harness/world.ts'
 
 const fleet = useFleet({ replicas: 1 })
-const poison = Number.MAX_SAFE_INTEGER
 /** The cluster removes one namespace after another, those of other tests too. */
 const removalMs = 30_000
 
-async function heal(...options: string[]) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await main(['heal', '--config', configFile(fleet().stateDir, 0), ...options], {
-    env: {},
-    serve: async () => {},
-    out: text => void out.push(text),
-    err: text => void err.push(text),
-  })
-  return { code, out: out.join(''), err: err.join('') }
-}
+const heal = (...options: string[]) => healBy(fleet(), ...options)
 
 async function run(user: Client): Promise<void> {
   expect((await user.create()).status).toBe(303)

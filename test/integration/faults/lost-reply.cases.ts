@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'
+import { heal, poison } from '../harness/heal.ts'
 import { eventually } from '../harness/world.ts'
 import { allCommands, commandsOfPrepulling, loseReplyTo } from './commands.ts'
 import { isWhole } from './points.ts'
@@ -14,6 +15,9 @@ type Story = (fleet: Fleet, user: Client, lost: () => Promise<void>) => Promise<
 const leaseTtlMs = 3 * wave.ttlMs
 /** A connection has as long as it takes to come back where the machine is busy: a third of the lease is the most. */
 const patient = { engine: { leaseTtlMs }, redis: { commandTimeoutMs: leaseTtlMs / 3 } }
+
+/** What a doubt left is forgotten by then, and a compare is done. */
+const recoveryMs = 30_000
 
 /** For what is sent every now and then, as long as something is in progress. */
 const aWhile = () => new Promise(resolve => setTimeout(resolve, leaseTtlMs / 2))
@@ -132,6 +136,44 @@ const stillBeat: Story = async (fleet, user, lost) => {
   await fleet.start(owner)
 }
 
+/** Redis' clock is two days behind, and a compare is needed: it leaves a doubt, until the clock is right. */
+const doubted: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const { uid } = (await fleet.world.podOf(user.username)).metadata
+  const landed = lost()
+  fleet.redis.stepClock(-2 * 86_400)
+  await fleet.world.redis.flushall()
+  fleet.admin.labs().catch(() => {})
+  await landed
+  fleet.redis.stepClock(0)
+  await expectSameLab(fleet, user, uid)
+}
+
+/** An operator removes what a poisoned counter and record left. */
+const healed: Story = async (fleet, user, lost) => {
+  await user.create()
+  await user.follow()
+  await whole(fleet)
+  const { uid } = (await fleet.world.podOf(user.username)).metadata
+  const { redis, keys } = fleet.world
+  await redis.set(keys.last, poison)
+  await redis.hset(keys.record(user.username), 'op', poison)
+  const landed = lost()
+  expect(await heal(fleet, '--apply')).toMatchObject({ code: 0, err: '' })
+  await landed
+  expect(Number(await redis.get(keys.last))).toBeLessThan(poison)
+  await expectSameLab(fleet, user, uid)
+}
+
+async function expectSameLab(fleet: Fleet, user: Client, uid: string): Promise<void> {
+  const runs = async () => (await user.userStatus()).body.status === 'running'
+  await eventually('its lab runs', runs, recoveryMs)
+  expect((await fleet.world.podOf(user.username)).metadata.uid).toBe(uid)
+  await whole(fleet)
+}
+
 /** By what each command is sent; those of compares and of clocks have a fleet of their own. */
 const ofOperations: readonly (readonly [string, Story])[] = [
   ...['accept-create', 'claim-operation', 'commit-step', 'extend-leases', 'finish-operation'].map(
@@ -141,7 +183,7 @@ const ofOperations: readonly (readonly [string, Story])[] = [
     command => [command, deletion] as const,
   ),
 ]
-const ofReading = ['look-operations', 'read-events', 'read-lab', 'read-record', 'list-running']
+const ofReading = ['read-doubt', 'look-operations', 'read-events', 'read-lab', 'read-record', 'list-running']
 const ofCompares = ['begin-compare', 'settle-lab', 'end-compare', 'renew-lease', 'return-lease', 'free-overlong']
 const others: readonly (readonly [string, Story])[] = [
   // First: a replica tells the others only what is news to it.
@@ -151,6 +193,8 @@ const others: readonly (readonly [string, Story])[] = [
   ['count-labs', scrape],
   ['release-lease', handOver],
   ...ofCompares.map(command => [command, compare] as const),
+  ['doubt-compare', doubted],
+  ...['survey-user', 'heal-user', 'heal-counter'].map(command => [command, healed] as const),
   ['free-lease', stillBeat],
 ]
 
