@@ -9,6 +9,7 @@ import { onceSent } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { PerUserLimit } from './limits.ts'
 import { Rates, type UserRate } from './rates.ts'
+import { Turns } from './turns.ts'
 
 /** Routes of users are open to the user in the path alone; those of administrators take any user. */
 type Audience = 'user' | 'admin'
@@ -19,6 +20,7 @@ export interface AdmitParts {
   readonly identity: IdentityProvider
   readonly requests: PerUserLimit
   readonly rates: Rates
+  readonly turns: Turns
   /** `api.limits.maxUsernameBytes` */
   readonly maxUsernameBytes: number
 }
@@ -29,14 +31,15 @@ type AdmissionParts = Pick<ApiParts, 'config' | 'identity' | 'clock' | 'metrics'
 export type Admission = ReturnType<typeof admission>
 
 export function admission({ config, identity, clock, metrics }: AdmissionParts) {
-  const { maxRequestsPerUser, maxUsernameBytes } = config.api.limits
+  const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = config.api.limits
   const rates = new Rates({ rates: config.api.rates, clock, metrics })
-  const parts = { identity, rates, requests: new PerUserLimit(maxRequestsPerUser, 'requests'), maxUsernameBytes }
+  const requests = new PerUserLimit(maxRequestsPerUser, 'requests')
+  const parts = { identity, rates, requests, turns: new Turns(maxTurnsPerUser), maxUsernameBytes }
   return { asUser: admit('user', parts), asAdmin: admit('admin', parts), rates }
 }
 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
-export function admit(audience: Audience, { identity, requests, rates, maxUsernameBytes }: AdmitParts) {
+export function admit(audience: Audience, { identity, requests, rates, turns, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
@@ -49,7 +52,7 @@ export function admit(audience: Audience, { identity, requests, rates, maxUserna
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
-      await next()
+      await (rates.isPrivileged(caller) ? next() : turns.take(caller.username, next))
     } finally {
       onceSent(c, leave)
     }

@@ -55,10 +55,14 @@ export class Rates {
     return all.reduce((sum, { size }) => sum + size, 0)
   }
 
+  /** Whether a caller acts for many users, as a Hub does. */
+  isPrivileged({ username, scopes }: Identity): boolean {
+    return scopes.includes('admin:jupyterlab') || this.#privilegedUsers.has(username)
+  }
+
   /** Apart from each other: a provider may vouch for a scope on some routes only. */
-  #bucketsOf({ username, scopes }: Identity): Record<UserRate, Buckets> {
-    const isPrivileged = scopes.includes('admin:jupyterlab') || this.#privilegedUsers.has(username)
-    return isPrivileged ? this.#privileged : this.#ordinary
+  #bucketsOf(caller: Identity): Record<UserRate, Buckets> {
+    return this.isPrivileged(caller) ? this.#privileged : this.#ordinary
   }
 }
 

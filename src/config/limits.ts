@@ -45,6 +45,9 @@ export const limits = z.strictObject({
     'in flight at once, of all users together, until their answers are sent; beyond them 503',
   ),
   maxRequestsPerUser: count(512).describe('the same of one user; beyond them 429. A Hub is one user'),
+  maxTurnsPerUser: count(8).describe(
+    'requests of one user that are worked on at once; further ones wait. Callers with admin:jupyterlab need not',
+  ),
   maxStreams: count(10_000).describe('event streams open at once, of all users together; beyond them 503'),
   maxStreamsPerUser: count(20).describe('event streams that a user may have open at once; beyond them 429'),
 
