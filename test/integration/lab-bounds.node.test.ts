@@ -16,6 +16,8 @@ const repository = 'team/other-home'
 const mebibyte = 2 ** 20
 /** The kubelet looks at folders every few seconds, at containers every ten, and evicts every ten. */
 const evictionLimitMs = 120_000
+/** The first pulls the image. */
+const startLimitMs = 90_000
 
 /** An image as many are: with a HOME of its own, and a folder that everybody may write to. */
 async function pushImage(registry: RealRegistry): Promise<string> {
@@ -59,7 +61,7 @@ async function setTheScene(context: TestContext): Promise<Fleet> {
 async function makeLab(fleet: Fleet) {
   const user = fleet.user()
   await user.create(defaultOptions, { env: { HOME: '/home/of-the-request' } })
-  const { outcome, errors } = await user.follow()
+  const { outcome, errors } = await user.follow({ limitMs: startLimitMs })
   expect(outcome, errors.join('\n')).toBe('complete')
   const { kubectl, kubeconfig } = testPlace()
   const exec = ['--kubeconfig', kubeconfig, 'exec', '-n', fleet.namespace(user.username), `nb-${user.username}`, '--']
@@ -84,8 +86,8 @@ const fillings: Record<string, string> = {
 
 test('a lab has its home whatever the image says, no token, and a bounded disk', async context => {
   const fleet = await setTheScene(context)
-  const [quiet, ...labs] = await Promise.all([makeLab(fleet), ...Object.values(fillings).map(() => makeLab(fleet))])
-  const { user, inside } = quiet!
+  const { user, inside } = await makeLab(fleet)
+  const labs = await Promise.all(Object.values(fillings).map(() => makeLab(fleet)))
   const home = `/home/${user.username}`
   expect((await inside('env')).split('\n')).toContain(`HOME=${home}`)
   expect(await inside('sh', '-c', 'cd && echo $PWD')).toBe(`${home}\n`)
@@ -100,4 +102,4 @@ test('a lab has its home whatever the image says, no token, and a bounded disk',
   await Promise.all(labs.map((lab, index) => lab.inside('sh', '-c', commands[index]!).catch(() => {})))
   await Promise.all(labs.map(expectEvicted))
   expect((await user.userStatus()).body.status).toBe('running')
-}, 300_000)
+}, 360_000)
