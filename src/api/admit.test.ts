@@ -91,7 +91,7 @@ it.each([
   expect(callers).toEqual([])
 })
 
-/** What Chromium sends with a request of a page's script; a script can change none of it but the Referer. */
+/** Headers that Chromium sends with a request of a page's script, which can change the Referer alone. */
 const fromPage = (origin: string, site = 'same-origin', referer = '/nb/user/eve/notebook.html') => ({
   ...{ 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
   ...{ Origin: origin, Referer: `${origin}${referer}` },

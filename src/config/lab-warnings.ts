@@ -1,4 +1,4 @@
-/** What an operator should know of the block `lab` although it is permitted. */
+/** Warnings about the block `lab`: it is permitted, and an operator should know. */
 import { homeOf, isWithin, pathFor } from '../labs/paths.ts'
 import { getsToken } from '../labs/token.ts'
 import { secretPatterns } from './lab.ts'

@@ -1,4 +1,4 @@
-/** What the block `network` may not open, and what an operator should know of what it leaves open. */
+/** Checks of the block `network`, and warnings about all that it leaves open. */
 import { credentialRanges, isRangeWithin, privateRanges } from '../addresses.ts'
 import type { Config } from './schema.ts'
 

@@ -1,4 +1,4 @@
-/** Whose numbers and names a site takes for labs. Pure. */
+/** Numbers and names of users that a site takes for labs. Pure. */
 import type { Config } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 /** Nothing that a shell, or a script that root runs over all homes, reads as anything but a name. */
 const plainName = '[A-Za-z0-9_][A-Za-z0-9._@+-]*'
 
-/** What of a user is looked at. */
+/** The part of an identity that is looked at. */
 type Applicant = Pick<Identity, 'username' | 'uid' | 'gid' | 'groups'>
 
 /**

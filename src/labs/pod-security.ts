@@ -1,4 +1,4 @@
-/** What the namespace of a lab enforces of the Pod Security Standards: no more than its pod needs. Pure. */
+/** The level of the Pod Security Standards that a lab's namespace enforces: the strictest that its pod allows. Pure. */
 import type { Config } from '../config/schema.ts'
 
 type Lab = Config['lab']

@@ -84,7 +84,7 @@ function quotasFor({ resources }: Provisioning, { identity: { quota }, choice }:
   return isCounted(quota) ? choice.quotas : undefined
 }
 
-/** Of the node's disk as much as the lab, unless it is configured otherwise. */
+/** The container may fill as much disk as the lab, unless it is configured otherwise. */
 export function provisionStorage({ resources }: Provisioning, { storage }: Pick<LabChoice, 'storage'>): Storage {
   return resources ? storageOf(resources, storage.limit) : { limit: storage.limit, request: 0 }
 }

@@ -29,7 +29,7 @@ export interface MountSources {
   readonly home: string
   /** What prepares the user first; undefined once it has succeeded. */
   readonly provisioning: Config['lab']['provisioning']
-  /** Of the size: what bounds a folder that nothing else bounds. */
+  /** The size bounds a folder that nothing else bounds. */
   readonly choice: Pick<LabChoice, 'quotas' | 'storage'>
 }
 

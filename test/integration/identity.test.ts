@@ -35,7 +35,7 @@ async function statusesOf(answers: Promise<Answer>[]): Promise<number[]> {
 test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
   const { gafaelfawr, fleet, secrets } = await startBehindIngress(context)
   const { admin } = fleet
-  const [ada, eve, ben] = [fleet.user(), fleet.user(), fleet.user()]
+  const [ada, eve, ben, dan] = [fleet.user(), fleet.user(), fleet.user(), fleet.user()]
   const groups = [
     { name: 'ada', id: 4124 },
     { name: 'observers', id: 4900 },
@@ -44,6 +44,7 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   gafaelfawr.users.set(ada.token, { username: ada.username, uid: 4123, gid: 4124, groups, quota })
   gafaelfawr.users.set(eve.token, { username: eve.username, uid: 6666, gid: 6666 })
   gafaelfawr.users.set(ben.token, { username: ben.username, uid: 7777 })
+  gafaelfawr.users.set(dan.token, { username: dan.username, uid: 8888, gid: 8888, groups: [{ name: 'disk', id: 6 }] })
 
   expect((await ada.create({ image_type: 'recommended', size: 'large' })).status).toBe(403)
   expect((await ada.create()).status).toBe(303)
@@ -75,6 +76,8 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   expect(await statusesOf([eve.request(`labs/${ada.username}/events`)])).toEqual([403])
   expect(await statusesOf([eve.request(`labs/${ada.username}/create`, creation)])).toEqual([403])
   expect(await ben.create()).toMatchObject({ status: 403, body: { detail: [{ type: 'forbidden' }] } })
+  const ofSystem = { type: 'forbidden', msg: expect.stringContaining('identity.minGid') }
+  expect(await dan.create()).toMatchObject({ status: 403, body: { detail: [ofSystem] } })
   // A notebook token has all scopes of its session: an administrator's goes into no lab.
   gafaelfawr.scopes.set(eve.token, ['exec:notebook', 'admin:jupyterlab'])
   expect(await eve.create()).toMatchObject({ status: 403, body: { detail: [{ type: 'token_too_strong' }] } })

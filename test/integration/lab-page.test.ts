@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-/** What a script of the page can write: each sends a DELETE, and gives the status. */
+/** Scripts of the page: each sends a DELETE, and gives the status. */
 const attempts: Readonly<Record<string, string>> = {
   'as it comes': `fetch(victim, { method: 'DELETE' })`,
   'without a Referer': `fetch(victim, { method: 'DELETE', referrerPolicy: 'no-referrer' })`,
