@@ -45,6 +45,7 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
     // Before any refusal: what is refused costs as much.
     rates.take(kindOf(c.req.method), caller)
+    if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
@@ -59,9 +60,11 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
   })
 }
 
+const isRead = (method: string) => method === 'GET' || method === 'HEAD'
+
 /** Of a create only that it was asked for. Its route counts it as a create, and looks for an Idempotency-Key first. */
 function kindOf(method: string): UserRate {
-  return method === 'GET' || method === 'HEAD' || method === 'POST' ? 'read' : 'change'
+  return isRead(method) || method === 'POST' ? 'read' : 'change'
 }
 
 function requireScope(caller: Identity, scope: Scope): void {

@@ -1,5 +1,6 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import { getsToken, requireNoAdministrator } from '../labs/token.ts'
 import type { Admission } from './admit.ts'
 import { readJson } from './body.ts'
 import { checkCreate } from './bounds.ts'
@@ -11,7 +12,7 @@ import { labRoutes } from './routes.ts'
 import { labStatusJson } from './status.ts'
 
 export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin, rates }: Admission): void {
-  const { config, labs } = parts
+  const { config, labs, identity } = parts
   const { prefix, limits } = config.api
   const routes = labRoutes(config)
 
@@ -31,6 +32,7 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     const caller = c.get('caller')
     const request = c.req.valid('json')
     checkCreate(limits, request)
+    if (getsToken(config)) requireNoAdministrator((await identity.scopesOf?.(caller)) ?? caller.scopes)
     const key = c.req.valid('header')['idempotency-key']
     const accepted = await labs.create(caller, request, c.get('origin'), key)
     if (accepted === 'repeated') c.get('onRepeated')?.()

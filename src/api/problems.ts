@@ -77,12 +77,26 @@ const table = {
   },
   noLabForYou: {
     status: 403,
-    when: 'the caller’s quota, UID, GID or groups allow no lab, or none of this size or image',
+    when: 'the caller’s quota, UID, GID, groups or name allow no lab, or none of this size or image',
     example: {
       msg: 'The size large is more than your quota allows: 4 CPUs of 2',
       type: 'forbidden',
       loc: body('options', 'size'),
     },
+  },
+  strongToken: {
+    status: 403,
+    when: 'labs get their user’s token, and that of the caller has the scope of administrators',
+    example: {
+      msg: 'Your token has the scope admin:jupyterlab, and this site puts tokens into labs',
+      type: 'token_too_strong',
+      loc: ['header', 'authorization'],
+    },
+  },
+  ofPage: {
+    status: 403,
+    when: 'behind Gafaelfawr, a page in a browser asks for a change',
+    example: { msg: 'the request comes from a page in a browser', type: 'forbidden', loc: ['header', 'origin'] },
   },
   noRoute: { status: 404, when: 'there is no such route', example: { msg: 'no such route', type: 'not_found' } },
   noLab: {

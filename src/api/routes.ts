@@ -88,7 +88,7 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       request: { params, headers: plainHeaders },
       responses: {
         202: { description: 'accepted: no crash loses it now', headers: answered(), links },
-        ...refusals([...forAdmins, 'noLab']),
+        ...refusals([...forAdmins, 'ofPage', 'noLab']),
       },
     }),
     events: createRoute({
@@ -126,6 +126,8 @@ export function json<T extends z.ZodType>(description: string, schema: T, exampl
 const createProblems = [
   'badJson',
   'noLabForYou',
+  'strongToken',
+  'ofPage',
   'cutBody',
   'labExists',
   'largeBody',

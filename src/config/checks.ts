@@ -1,5 +1,7 @@
 /** What one key of the configuration demands of another. */
 import { labProblems } from './lab-checks.ts'
+import { labWarnings } from './lab-warnings.ts'
+import { networkProblems, networkWarnings } from './network-checks.ts'
 import type { Config } from './schema.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
@@ -11,6 +13,7 @@ export function crossProblems(config: Config): string[] {
     ...identityProblems(config),
     ...imageProblems(config),
     ...labProblems(config),
+    ...networkProblems(config),
     ...timeProblems(config),
     ...limitProblems(config),
     ...portProblems(config),
@@ -24,6 +27,8 @@ export function configWarnings(config: Config): string[] {
     ...missing.map(name => `lab.sizes: ${name} is missing, which bots are promised`),
     ...(trustsAnyone(config) ? ['identity.gafaelfawr.trustWithoutSecret: whoever reaches the port is anybody'] : []),
     ...pullSecretWarnings(config),
+    ...labWarnings(config),
+    ...networkWarnings(config),
   ]
 }
 

@@ -28,6 +28,9 @@ async function load(identity: object) {
   return loadSettings(file, env)
 }
 
+const ofIdentity = ({ warnings }: { readonly warnings: readonly string[] }) =>
+  warnings.filter(warning => warning.startsWith('identity.'))
+
 async function problemsOf(identity: object): Promise<readonly string[]> {
   const error = await load(identity).catch(error => error)
   expect(error).toBeInstanceOf(ConfigError)
@@ -52,7 +55,7 @@ describe('gafaelfawr', () => {
       user: ['hunter2-hunter2-hunter2', 'hunter3-hunter3-hunter3'],
       admin: ['hunter4-hunter4-hunter4'],
     })
-    expect([tokens, warnings]).toEqual([[], []])
+    expect([tokens, ofIdentity({ warnings })]).toEqual([[], []])
   })
 
   it('does without a secret only where that is said, and warns', async () => {
@@ -132,6 +135,6 @@ describe('the page for operators', () => {
     const page = await readFile(new URL('../../docs/identity.md', import.meta.url), 'utf8')
     const examples = Array.from(page.matchAll(/```yaml\n(.*?)```/gs), match => parse(match[1]!).identity)
     expect(examples.map(({ provider }) => provider)).toEqual(['static', 'gafaelfawr', 'oidc'])
-    for (const identity of examples) expect((await load(identity)).warnings).toEqual([])
+    for (const identity of examples) expect(ofIdentity(await load(identity))).toEqual([])
   })
 })

@@ -194,7 +194,7 @@ it('reads the password of Redis without the newline at its end', async () => {
 
 it('warns of a size that bots are promised', async () => {
   const { warnings } = await load(`${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}}}}`)
-  expect(warnings).toHaveLength(2)
+  expect(warnings.filter(warning => warning.startsWith('lab.sizes: '))).toHaveLength(2)
 })
 
 it.each<[string, boolean, number]>([
@@ -205,7 +205,7 @@ it.each<[string, boolean, number]>([
   const secrets = `[{name: other, key: config.json}, {name: pull, key: ${key}, pull: true}]`
   const { warnings } = await load(`${minimal}lab: {secrets: ${secrets}}\nimages: {prepull: {enabled: ${enabled}}}`)
   expect(warnings.filter(warning => warning.startsWith('lab.secrets.1.key: '))).toHaveLength(count)
-  expect(warnings).toHaveLength(count)
+  expect(warnings.filter(warning => warning.startsWith('lab.secrets'))).toHaveLength(count)
 })
 
 describe('tracing', () => {

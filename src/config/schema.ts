@@ -8,9 +8,8 @@ import { identity } from './identity.ts'
 import { images } from './images.ts'
 import { lab } from './lab.ts'
 import { limits, rates } from './limits.ts'
-import { labelValue, ms, objectName, qualifiedName, seconds } from './values.ts'
-
-const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+import { network } from './network.ts'
+import { ms, objectName, seconds } from './values.ts'
 
 const api = z.strictObject({
   host: z.string().default('0.0.0.0').describe('address to listen on'),
@@ -76,24 +75,6 @@ const kubernetes = z.strictObject({
     ),
   requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
-})
-
-const podSelector = z
-  .record(qualifiedName, labelValue)
-  .refine(labels => Object.keys(labels).length > 0, { error: 'without a label it would be every pod' })
-
-const network = z.strictObject({
-  proxySelector: podSelector
-    .default({ app: 'jupyterhub', component: 'proxy' })
-    .describe('labels of the pods of the proxy: they reach labs, and labs reach them'),
-  hubSelector: podSelector
-    .default({ app: 'jupyterhub', component: 'hub' })
-    .describe('labels of the pods of the Hub: they reach labs, and labs reach them'),
-  clusterRanges: z
-    .array(cidr)
-    .default(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'])
-    .describe('CIDRs of pods and services, where labs may not connect'),
-  egressRanges: z.array(cidr).default([]).describe('CIDRs within those that labs may reach all the same'),
 })
 
 const times = z.strictObject({

@@ -29,8 +29,17 @@ export const resources = z.strictObject({
 
 /** Limits and requests of a container. */
 export const containerResources = {
-  limits: resources.describe('what it can use at most'),
-  requests: resources.optional().describe('what a node sets aside for it; default: a quarter of the limits'),
+  limits: resources
+    .extend({
+      storage: memory
+        .optional()
+        .describe('disk of the node that it can fill, with its folders that go with it; default: `lab.defaultStorage`'),
+    })
+    .describe('what it can use at most'),
+  requests: resources
+    .extend({ storage: memory.optional().describe('disk of the node; default: none') })
+    .optional()
+    .describe('what a node sets aside for it; default: a quarter of the limits, and no disk'),
 }
 
 /** The name of an object of Kubernetes. */

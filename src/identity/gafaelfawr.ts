@@ -2,6 +2,7 @@
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Identity, Scope } from '../domain.ts'
 import { Ingress, type IngressSecrets, tokenOf, userOf } from './ingress.ts'
+import { requireNoPage } from './pages.ts'
 import { type IdentityProvider, notKnown } from './provider.ts'
 import { UserInfoClient, type UserInfoParts } from './user-info.ts'
 
@@ -10,6 +11,8 @@ import { UserInfoClient, type UserInfoParts } from './user-info.ts'
  * routes of users a token delegated to the lab too, by which the name is checked once more. Routes of administrators have
  * none, so there the secret that controller and ingress share is all that vouches for the name. Each of the two ingresses has a
  * secret of its own: what came through that of users is never an administrator's, whichever route it reached.
+ *
+ * A notebook token has all scopes of the session that it was delegated by.
  */
 export function createGafaelfawrIdentity(
   config: GafaelfawrConfig,
@@ -32,5 +35,7 @@ export function createGafaelfawrIdentity(
       }
       return { ...info, token, scopes }
     },
+    requireIntent: headers => requireNoPage(headers, config.pageOrigins),
+    scopesOf: ({ token, username }) => users.scopesOf(token, username),
   }
 }

@@ -11,6 +11,18 @@ export interface IdentityProvider {
    *   used; 503 while the source of identities does not answer
    */
   identify(headers: Headers, scope: Scope): Promise<Identity>
+
+  /**
+   * Asked before each change.
+   * @throws {ApiError} 403 where cookies alone may have made it the request of this user
+   */
+  requireIntent?(headers: Headers): void
+
+  /**
+   * All scopes of a caller's token, where those of the identity are fewer. Asked before a lab gets the token.
+   * @throws {ApiError} 401, 403, 429, 503 as `identify`
+   */
+  scopesOf?(caller: Identity): Promise<readonly string[]>
 }
 
 /** More than any header that the server lets in. */

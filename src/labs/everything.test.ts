@@ -79,9 +79,16 @@ it('has no variable in a container itself, and says of each what it uses', () =>
   expect(containers.map(({ name }) => name)).toEqual(['provision', 'lab'])
   for (const container of containers) {
     expect(container).not.toHaveProperty('env')
-    expect(container.resources).toMatchObject({ limits: expect.anything(), requests: expect.anything() })
+    const resources = { cpu: expect.any(String), memory: expect.any(String), 'ephemeral-storage': expect.any(String) }
+    expect(container.resources).toEqual({ limits: resources, requests: resources })
     expect(container.terminationMessagePolicy).toBe('FallbackToLogsOnError')
   }
+})
+
+it('bounds each folder that goes with it', () => {
+  const folders = asObjects(asObject(plan.objects.at(-1)?.spec).volumes).filter(({ emptyDir }) => emptyDir)
+  expect(folders.length).toBeGreaterThan(1)
+  for (const { emptyDir } of folders) expect(emptyDir).toHaveProperty('sizeLimit')
 })
 
 it('mounts only what its pod has, each path once', () => {

@@ -78,7 +78,7 @@ export interface ExampleLab {
 export function renderEverything(lab: ExampleLab, changes: object = {}): LabPlan {
   const each = lab.volumes.map(({ name }) => ({ volume: name, path: `/volumes/${name}` }))
   return render({
-    config: { lab: { ...lab, mounts: [...lab.mounts, ...each], ...changes } },
+    config: { lab: { ...lab, token: 'bearer', mounts: [...lab.mounts, ...each], ...changes } },
     identity: {
       groups: [{ name: 'simulations', id: 7 }, { name: 'physics' }],
       quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 33 },

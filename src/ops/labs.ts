@@ -5,6 +5,7 @@ import type { CreateRequest, Identity, LabOptions, LabState, LabView, ResolvedIm
 import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
+import { requireFit } from '../labs/fit.ts'
 import { annotations, labNames } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
 import type { LabSources } from '../labs/sources.ts'
@@ -69,6 +70,7 @@ export class Labs implements LabService {
       if (before === 'other') throw mismatch()
     }
     const choice = chooseLab(config.lab, caller, request.options)
+    requireFit(config, caller)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const sources = await this.#sourcesOf(username, span)
     const plan = renderLab({ config, identity: caller, request, choice, image, sources })

@@ -1,7 +1,7 @@
 /** A lab with everything configured at once, as the API server takes it from the controller. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { withOwnership } from '../../src/labs/render.ts'
 import { renderEverything } from '../../src/labs/testing-plan.ts'
@@ -13,10 +13,18 @@ import { eventually } from './harness/world.ts'
 const admin = new AdminKube(testPlace().kubeconfig)
 const controller = new AdminKube(testPlace().controllerKubeconfig)
 const { lab } = parse(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
-const plan = renderEverything(lab, { namespacePrefix: `all-${randomBytes(4).toString('hex')}` })
+const unique = `all-${randomBytes(4).toString('hex')}`
+const plan = renderEverything(lab, { namespacePrefix: unique, runtimeClassName: unique })
+const runtimeClasses = '/apis/node.k8s.io/v1/runtimeclasses'
+
+beforeAll(async () => {
+  const runtime = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: unique }, handler: 'x' }
+  expect((await admin.request('POST', runtimeClasses, runtime)).status).toBe(201)
+})
 
 afterAll(async () => {
   await admin.delete('Namespace', plan.namespace.metadata.name)
+  await admin.request('DELETE', `${runtimeClasses}/${unique}`)
   admin.close()
   controller.close()
 })

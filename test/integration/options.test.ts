@@ -18,6 +18,7 @@ import { eventually } from './harness/world.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
 const controller = new AdminKube(testPlace().controllerKubeconfig)
+const runtimeClasses = '/apis/node.k8s.io/v1/runtimeclasses'
 const namespacePrefix = `one-${randomBytes(4).toString('hex')}`
 
 interface Case extends Omit<Changes, 'config'> {
@@ -51,8 +52,10 @@ const options: Readonly<Record<string, readonly Case[]>> = {
   'lab.servicePrefix': [{ lab: { servicePrefix: '/lab/' }, request: { env: {} } }],
   'lab.defaultSize': [{ lab: { defaultSize: 'medium' }, request: { options: { image_list } } }],
   'lab.sizes': [{ lab: { sizes: { small: resources, large: resources } } }],
+  'lab.defaultStorage': [{ lab: { defaultStorage: '1500M' } }],
   'lab.env': [{ lab: { env: { TZ: 'UTC', SITE_PASSWORD: 'hunter2' } } }],
   'lab.secretPatterns': [{ lab: { secretPatterns: ['*_URL'] } }],
+  'lab.token': [{ lab: { token: 'bearer' } }],
   'lab.secrets': [
     { lab: { secrets: [{ name: 'a', key: 'b' }] }, sources: { secrets: { b: 'YQ==' } } },
     { lab: { secrets: [{ name: 'a', key: 'b', as: 'c' }] }, sources: { secrets: { c: 'YQ==' } } },
@@ -80,6 +83,7 @@ const options: Readonly<Record<string, readonly Case[]>> = {
     mounted({ emptyDir: {} }, { path: '/home' }),
   ],
   'lab.tmp': [{ lab: { tmp: { medium: 'memory', sizeLimit: '1500M' } } }],
+  'lab.home': [{ lab: { home: { sizeLimit: '1500M' } } }],
   'lab.nss': [{ lab: { nss: { passwd: 'vera:x:77:77::/:/bin/sh\n' } } }, { lab: { nss: { group: 'vera:x:77:\n' } } }],
   'lab.provisioning': [
     provisioning(),
@@ -98,6 +102,8 @@ const options: Readonly<Record<string, readonly Case[]>> = {
     { lab: { tolerations: [{ key: 'example.org/a', value: 'b', effect: 'PreferNoSchedule' }] } },
     { lab: { tolerations: [{ key: 'a', operator: 'Equal', value: 'b', effect: 'NoExecute', tolerationSeconds: 0 }] } },
   ],
+  'lab.hostUsers': [{ lab: { hostUsers: false } }, { lab: { hostUsers: true } }],
+  'lab.runtimeClassName': [{ lab: { runtimeClassName: namespacePrefix } }],
   'lab.annotations': [{ lab: { annotations: { 'example.org/cost-centre': 'science' } } }],
   'lab.startupProbe': [{ lab: { startupProbe: 'tcp' } }, { lab: { startupProbe: 'none' } }],
   'lab.homePrefix': [{ lab: { homePrefix: '/nfs/homes' } }],
@@ -106,19 +112,40 @@ const options: Readonly<Record<string, readonly Case[]>> = {
   'lab.terminationGraceSeconds': [{ lab: { terminationGraceSeconds: 0 } }],
   'lab.application': [{ lab: { application: 'our-labs' } }],
   'network.proxySelector': [{ network: { proxySelector: { app: 'proxy' } } }],
+  'network.proxyNamespace': [{ network: { proxyNamespace: 'edge' } }],
+  'network.proxyPorts': [{ network: { proxyPorts: [8000, 8443] } }],
   'network.hubSelector': [{ network: { hubSelector: { app: 'hub' } } }],
-  'network.clusterRanges': [{ network: { clusterRanges: ['10.96.0.0/12', 'fd00::/108'] } }],
-  'network.egressRanges': [{ network: { egressRanges: ['10.100.7.0/24', 'fd01::/64'] } }],
+  'network.hubNamespace': [{ network: { hubNamespace: 'jupyterhub' } }],
+  'network.hubPorts': [{ network: { hubPorts: [8081] } }],
+  'network.dns': [
+    { network: { dns: { namespace: 'dns', selectors: [{ dns: 'default' }], port: 5353 } } },
+    { network: { dns: { addresses: [] } } },
+    { network: { dns: { addresses: ['10.96.0.10/32', 'fd00::10/128'] } } },
+  ],
+  'network.clusterRanges': [
+    { network: { clusterRanges: ['10.96.0.0/12', 'fd00::/108'] } },
+    { network: { clusterRanges: ['0.0.0.0/0', '::/0'] } },
+  ],
+  'network.egressRanges': [{ network: { egressRanges: ['10.100.7.0/24', 'fd01::/64', '100.64.0.0/10', 'fd00::/16'] } }],
   'a quota of the user': [{ identity: { quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 34 } } }],
 }
 
 let namespaceUid = ''
 beforeAll(async () => {
-  const { namespace } = render({ config: { lab: { namespacePrefix } } })
+  // One for all options, of which some need this level.
+  const { namespace } = render({ config: { lab: { namespacePrefix, podSecurity: 'privileged' } } })
+  const runtime = {
+    apiVersion: 'node.k8s.io/v1',
+    kind: 'RuntimeClass',
+    metadata: { name: namespacePrefix },
+    handler: 'x',
+  }
+  expect((await admin.request('POST', runtimeClasses, runtime)).status).toBe(201)
   namespaceUid = (await controller.create(withOwnership(namespace, 7, null))).metadata.uid!
 })
 afterAll(async () => {
   await admin.delete('Namespace', `${namespacePrefix}-rra`)
+  await admin.request('DELETE', `${runtimeClasses}/${namespacePrefix}`)
   admin.close()
   controller.close()
 })
@@ -147,8 +174,9 @@ test('no option is left out', () => {
     ...Object.keys(labSchema.shape).map(key => `lab.${key}`),
     ...Object.keys(network).map(key => `network.${key}`),
   ]
-  // All of this file goes by a prefix of its own.
-  const missing = all.filter(key => key !== 'lab.namespacePrefix' && !Object.hasOwn(options, key))
+  // All of this file goes by a prefix of its own, and in one namespace; pod-security.test.ts has the other key.
+  const elsewhere = ['lab.namespacePrefix', 'lab.podSecurity']
+  const missing = all.filter(key => !elsewhere.includes(key) && !Object.hasOwn(options, key))
   expect(missing).toEqual([])
 })
 
