@@ -10,7 +10,7 @@ import { catalogueScope } from './images/catalogue-text.ts'
 import { StoredCatalogues } from './images/catalogues.ts'
 import { createImageSource } from './images/create.ts'
 import { Digests } from './images/digests.ts'
-import { digestIn, isFresh } from './images/find.ts'
+import { isFresh, knownDigest } from './images/find.ts'
 import { PrepullWatches } from './images/prepull-watches.ts'
 import { Prepuller } from './images/prepuller.ts'
 import { pullSecretReader } from './images/pull-secret.ts'
@@ -262,7 +262,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   const digests = new Digests({
     ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
     missingMs: images.missingTagSeconds * 1000,
-    catalogued: reference => catalogues.known && digestIn(catalogues.known, reference),
+    catalogued: reference => catalogues.known && knownDigest(catalogues.known, images, reference),
     isFresh: () => catalogues.known !== null && isFresh(catalogues.known, images, clock.wallMs()),
   })
   const prepullWatches = new PrepullWatches({ ...base, ...cluster, client: cluster.kube, namespace })
