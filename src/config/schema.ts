@@ -3,14 +3,13 @@
  * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
  */
 import { z } from 'zod'
+import { audit } from './audit.ts'
 import { form } from './form.ts'
 import { identity } from './identity.ts'
 import { images } from './images.ts'
 import { lab } from './lab.ts'
 import { limits, rates } from './limits.ts'
-import { labelValue, ms, objectName, qualifiedName, seconds } from './values.ts'
-
-const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+import { cidr, labelValue, ms, objectName, qualifiedName, seconds } from './values.ts'
 
 const api = z.strictObject({
   host: z.string().default('0.0.0.0').describe('address to listen on'),
@@ -184,6 +183,7 @@ export const configSchema = z.strictObject({
   engine: engine.prefault({}).describe('How operations are shared among replicas'),
   sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
   tracing: tracing.prefault({}).describe('Where traces go, if anywhere'),
+  audit: audit.prefault({}).describe('The log of who did what to whom'),
 })
 
 /** The configuration after validation, every default filled in. */
