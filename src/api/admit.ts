@@ -40,6 +40,8 @@ export function admit(audience: Audience, { identity, requests, rates, maxUserna
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
+    const origin = c.get('audit')?.identified(caller)
+    if (origin) c.set('origin', origin)
     // Before any refusal: what is refused costs as much.
     rates.take(kindOf(c.req.method), caller)
     requireScope(caller, scopes[audience])
