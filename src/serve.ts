@@ -38,6 +38,7 @@ export async function serve(settings: Settings): Promise<void> {
     const drainMs = config.times.drainSeconds * 1000
     const overdue = setTimeout(() => process.exit(1), drainMs)
     const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stop(replica) })
+    replica.trail?.flush()
     // The operations that still run use all that is closed here.
     if (!handedOver) process.exit(1)
     // Until here a probe is told that this replica is not ready.
@@ -84,6 +85,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.refresher.start()
   replica.prepuller.start()
   replica.engine.start()
+  replica.trail?.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
   while (!(await replica.compared().catch(() => false))) {
@@ -136,8 +138,10 @@ async function stop({ comparer, monitor, engine, policy, refresher, prepuller, s
 }
 
 async function close(replica: Replica): Promise<void> {
-  const { leases, bell, watches, prepullWatches, kube, connection, tracing, imageSource } = replica
+  const { leases, bell, watches, prepullWatches, kube, connection, tracing, imageSource, trail } = replica
   await leases.close()
+  // Its last notes are removed while Redis can still be asked.
+  await trail?.stop()
   bell.close()
   await Promise.all([watches.stop(), prepullWatches.stop(), kube.close(), tracing.close(), imageSource.close()])
   connection.close()

@@ -10,7 +10,7 @@ import { catalogueScope } from './images/catalogue-text.ts'
 import { StoredCatalogues } from './images/catalogues.ts'
 import { createImageSource } from './images/create.ts'
 import { Digests } from './images/digests.ts'
-import { digestIn, isFresh } from './images/find.ts'
+import { isFresh, knownDigest } from './images/find.ts'
 import { PrepullWatches } from './images/prepull-watches.ts'
 import { Prepuller } from './images/prepuller.ts'
 import { pullSecretReader } from './images/pull-secret.ts'
@@ -21,6 +21,7 @@ import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
 import { Acceptance } from './ops/acceptance.ts'
+import { type Auditor, AuditTrail, noAudit } from './ops/audit.ts'
 import { Comparer } from './ops/compare.ts'
 import { Debris } from './ops/debris.ts'
 import { Engine } from './ops/engine.ts'
@@ -38,9 +39,12 @@ import { Connection } from './store/connection.ts'
 import { ImageStore } from './store/images.ts'
 import { Keys } from './store/keys.ts'
 import { LabStore } from './store/labs.ts'
+import { NoteStore } from './store/notes.ts'
 import { OwnerStore } from './store/owners.ts'
 import { PrepullStore } from './store/prepulls.ts'
 import { Sealer } from './store/sealing.ts'
+import { AuditLog } from './telemetry/audit.ts'
+import { StreamSink } from './telemetry/audit-sinks.ts'
 import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
@@ -65,9 +69,11 @@ export type Replica = ReturnType<typeof wire>
 
 /** @param createTracing where traces are to be sent */
 export function wire(settings: Settings, createTracing?: (options: OtelOptions) => Tracing) {
-  const base = wireBase(settings, createTracing)
-  const { config, clock } = base
-  const store = wireStore(base)
+  const roots = wireBase(settings, createTracing)
+  const { config, clock } = roots
+  const store = wireStore(roots)
+  const trail = wireAudit(roots, store)
+  const base: Base = { ...roots, audit: trail ?? noAudit }
   const cluster = wireCluster(base)
   const leases = new Leases({
     redis: store.connection.commands,
@@ -87,6 +93,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     engine,
     comparer,
     compared: () => store.labs.compared(),
+    trail,
     monitor,
     policy: new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 }),
     stopping,
@@ -97,7 +104,8 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   return { ...base, ...store, ...cluster, ...parts }
 }
 
-type Base = ReturnType<typeof wireBase>
+type Roots = ReturnType<typeof wireBase>
+type Base = Roots & { readonly audit: Auditor }
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
 type OfImages = ReturnType<typeof wireImages>
@@ -106,13 +114,21 @@ type OfImages = ReturnType<typeof wireImages>
 function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => Tracing) | undefined) {
   const { config, replica } = settings
   const clock = systemClock
-  const log = createLogger({ level: config.logLevel, replica })
+  // Both kinds of lines by one stream: they follow each other, and never stand within each other.
+  const stdout = new StreamSink('stdout', 1)
+  const log = createLogger({ level: config.logLevel, replica, destination: stdout })
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
   beginAtZero(metrics)
   const { installation, tracing: block } = config
   const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
   const sealer = new Sealer(settings.sealingKeys)
+  const { enabled, file } = config.audit
+  const sinks = [
+    ...(file === undefined ? [] : [new StreamSink('audit.file', file)]),
+    stdout,
+    new StreamSink('stderr', 2),
+  ]
   return {
     settings,
     config,
@@ -120,6 +136,7 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
     log,
     metrics,
     tracing: createTracing?.(told) ?? noTracing,
+    auditLog: enabled ? new AuditLog({ replica, installation, clock, sinks, metrics, log }) : undefined,
     sealer,
     trust: new Trust({ installation, namespacePrefix: config.lab.namespacePrefix, sealer }),
     acceptance: new Acceptance(clock),
@@ -127,7 +144,13 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
   }
 }
 
-function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
+function wireAudit({ auditLog, config, clock, log }: Roots, { connection, keys }: Store) {
+  if (!auditLog) return undefined
+  const { namespacePrefix } = config.lab
+  return new AuditTrail({ audit: auditLog, notes: new NoteStore(connection, keys), namespacePrefix, clock, log })
+}
+
+function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
   const connection = new Connection({
     config: config.redis,
     password: settings.redisPassword,
@@ -262,7 +285,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   const digests = new Digests({
     ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
     missingMs: images.missingTagSeconds * 1000,
-    catalogued: reference => catalogues.known && digestIn(catalogues.known, reference),
+    catalogued: reference => catalogues.known && knownDigest(catalogues.known, images, reference),
     isFresh: () => catalogues.known !== null && isFresh(catalogues.known, images, clock.wallMs()),
   })
   const prepullWatches = new PrepullWatches({ ...base, ...cluster, client: cluster.kube, namespace })

@@ -43,6 +43,8 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
   return createMiddleware<ApiEnv>(async function admit(c, next) {
     const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
+    const origin = c.get('audit')?.identified(caller)
+    if (origin) c.set('origin', origin)
     // Before any refusal: what is refused costs as much.
     rates.take(kindOf(c.req.method), caller)
     if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)

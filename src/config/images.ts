@@ -68,7 +68,10 @@ export const images = z.strictObject({
   numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull'),
   pins: z.array(tag).default([]).describe('tags to prepull, however old'),
   cycle: z.number().int().min(0).nullable().default(null).describe('only images of this cycle count, null for all'),
-  aliasTags: z.array(tag).default([]).describe('tags that are other names of images, not images of their own'),
+  aliasTags: z
+    .array(tag)
+    .default([])
+    .describe('tags that are other names of images: no list and no menu has them as images of their own'),
   menu: menu
     .prefault({})
     .describe(

@@ -1,5 +1,5 @@
 /** From a file and the environment to what the process starts with. */
-import { access, constants, readFile } from 'node:fs/promises'
+import { access, constants, readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
@@ -58,6 +58,7 @@ export async function loadSettings(
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
+  const auditFile = await reader.writable('audit.file', config.audit.file)
   const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
   const registryCredentials = await readCredentials(config.images, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
@@ -65,6 +66,7 @@ export async function loadSettings(
     config: {
       ...config,
       kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
+      audit: { ...config.audit, ...(auditFile !== undefined && { file: auditFile }) },
     },
     replica: env.SKYLAB_REPLICA || hostname(),
     sealingKeys,
@@ -129,6 +131,19 @@ export class FileReader {
   async present(key: string, path: string | undefined): Promise<string | undefined> {
     if (path === undefined) return undefined
     return this.#attempt(key, path, full => access(full, constants.R_OK).then(() => full))
+  }
+
+  /** The full path of a file that is appended to later; it may be missing as long as its folder is there. */
+  async writable(key: string, path: string | undefined): Promise<string | undefined> {
+    if (path === undefined) return undefined
+    const full = resolve(this.#folder, path)
+    const found = await stat(full).catch(() => undefined)
+    // A pipe that nobody reads would hold up the whole process.
+    if (found && !found.isFile()) this.#problems.push(`${key}: is not a file`)
+    await access(found ? full : dirname(full), constants.W_OK).catch(error => {
+      this.#problems.push(`${key}: the file cannot be written (${error.code})`)
+    })
+    return full
   }
 
   async #attempt(key: string, path: string, read: (full: string) => Promise<string>): Promise<string | undefined> {

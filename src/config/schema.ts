@@ -3,6 +3,7 @@
  * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
  */
 import { z } from 'zod'
+import { audit } from './audit.ts'
 import { form } from './form.ts'
 import { identity } from './identity.ts'
 import { images } from './images.ts'
@@ -165,6 +166,7 @@ export const configSchema = z.strictObject({
   engine: engine.prefault({}).describe('How operations are shared among replicas'),
   sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
   tracing: tracing.prefault({}).describe('Where traces go, if anywhere'),
+  audit: audit.prefault({}).describe('The log of who did what to whom'),
 })
 
 /** The configuration after validation, every default filled in. */

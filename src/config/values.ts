@@ -6,6 +6,8 @@ import { isLoopback } from '../loopback.ts'
 export const seconds = (value: number) => z.number().positive().default(value)
 export const ms = (value: number) => z.number().int().positive().default(value)
 
+export const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+
 /** A quantity of memory; given out in bytes. */
 export const memory = z
   .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })

@@ -8,6 +8,7 @@ import { renderPullSet } from '../images/pull-set.ts'
 import { image } from '../images/testing/cluster.ts'
 import { createSteps } from '../ops/create.ts'
 import { asObject, asObjects } from './json.ts'
+import { withOwnership } from './render.ts'
 import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
@@ -54,6 +55,18 @@ it('bears on each object what Argo CD shows it by, and so does what pulls its im
       'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
       'argocd.argoproj.io/sync-options': 'Prune=false',
     })
+  }
+})
+
+it('is found by Argo CD below its Namespace: sent with the marks, owned by nothing else', () => {
+  const { labels, annotations, ...metadata } = withOwnership(plan.namespace, 7, null).metadata
+  expect(metadata).not.toHaveProperty('ownerReferences')
+  expect(labels).toHaveProperty(['argocd.argoproj.io/instance'], 'our-labs')
+  expect(annotations).toHaveProperty(['argocd.argoproj.io/sync-options'], 'Prune=false')
+  for (const object of plan.objects) {
+    const { ownerReferences, labels } = withOwnership(object, 7, 'uid').metadata
+    expect(ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Namespace', name: 'observatory-rra', uid: 'uid' }])
+    expect(labels).toHaveProperty(['argocd.argoproj.io/instance'], 'our-labs')
   }
 })
 

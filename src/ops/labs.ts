@@ -16,6 +16,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Origin, originFields, type Span, type Tracing, within } from '../telemetry/tracing.ts'
 import type { Acceptance } from './acceptance.ts'
+import type { Auditor } from './audit.ts'
 import type { Feeds } from './feeds.ts'
 import type { EventFeed, LabService } from './service.ts'
 import type { Sources } from './sources.ts'
@@ -31,6 +32,7 @@ export interface LabsOptions {
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly acceptance: Acceptance
+  readonly audit: Auditor
   /** Something was accepted here. */
   readonly onAccepted: () => void
 }
@@ -58,15 +60,19 @@ export class Labs implements LabService {
   async #create(
     caller: Identity,
     request: CreateRequest,
-    { requestId, span }: Origin,
+    origin: Origin,
     idempotencyKey?: string,
   ): Promise<'repeated' | undefined> {
     const { config, store } = this.#options
+    const { requestId, span, onAccepted } = origin
     const { username } = caller
     const bodyHash = hashOf(request)
     if (idempotencyKey !== undefined) {
       const before = await available(() => store.repeated(username, idempotencyKey, bodyHash))
-      if (before === 'same') return 'repeated'
+      if (before === 'same') {
+        onAccepted?.(undefined, 'repeated')
+        return 'repeated'
+      }
       if (before === 'other') throw mismatch()
     }
     const choice = chooseLab(config.lab, caller, request.options)
@@ -82,6 +88,7 @@ export class Labs implements LabService {
         nonce,
         requestId,
         traceparent: span.traceparent,
+        by: origin.by?.(),
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
         sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
         view,
@@ -97,7 +104,7 @@ export class Labs implements LabService {
     if (accepted.answer === 'sealed') throw this.#lacksKey()
     if (accepted.answer === 'exists')
       throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
-    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, { requestId, span })
+    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, origin)
     return undefined
   }
 
@@ -114,14 +121,16 @@ export class Labs implements LabService {
     return this.#options.acceptance.during(() => this.#delete(username, origin))
   }
 
-  async #delete(username: string, { requestId, span }: Origin): Promise<boolean> {
+  async #delete(username: string, origin: Origin): Promise<boolean> {
     const { config, store } = this.#options
+    const { requestId, span } = origin
     const accepted = await accepting(span, 'accept-delete', () =>
       store.acceptDelete({
         user: username,
         nonce: randomUUID(),
         requestId,
         traceparent: span.traceparent,
+        by: origin.by?.(),
         timeoutMs: config.times.deleteTimeoutSeconds * 1000,
         events: [
           ['info', `lab deletion initiated for ${username}`],
@@ -131,7 +140,8 @@ export class Labs implements LabService {
       }),
     )
     if (accepted?.superseded) this.#superseded(username, accepted.superseded)
-    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op, { requestId, span })
+    if (accepted?.answer === 'joined') origin.onAccepted?.(accepted.op, 'joined')
+    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op, origin)
     return accepted !== null
   }
 
@@ -154,8 +164,9 @@ export class Labs implements LabService {
   }
 
   /** The creation ended with the acceptance of the deletion: its owner, if it has one, may only stop. */
-  #superseded(user: string, { op, acceptedAtMs, requestId, traceparent }: Superseded): void {
-    const { tracing, log } = this.#options
+  #superseded(user: string, { op, acceptedAtMs, requestId, traceparent, by }: Superseded): void {
+    const { tracing, log, audit } = this.#options
+    audit.operation(op, 'create', 'superseded', by ?? audit.by({ user, actor: { kind: 'unknown' } }))
     log.info({ user, op, kind: 'create', ...originFields(requestId, traceparent) }, 'operation superseded')
     tracing
       .operation({ user, op, kind: 'create', acceptedAtMs, traceparent })
@@ -167,7 +178,9 @@ export class Labs implements LabService {
     return unavailable('this replica lacks the key that plans are sealed with')
   }
 
-  async #accepted(kind: 'create' | 'delete', user: string, op: number, { requestId, span }: Origin): Promise<void> {
+  async #accepted(kind: 'create' | 'delete', user: string, op: number, origin: Origin): Promise<void> {
+    const { requestId, span } = origin
+    origin.onAccepted?.(op, 'accepted')
     this.#options.metrics.operationsAccepted.inc({ kind })
     this.#options.log.info({ user, op, kind, ...originFields(requestId, span.traceparent) }, 'operation accepted')
     this.#options.onAccepted()

@@ -5,6 +5,7 @@ import { unavailable } from '../errors.ts'
 import type { Census } from '../telemetry/gauges.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { noteGraceMs } from './notes.ts'
 import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
@@ -24,6 +25,8 @@ export interface Provenance {
   readonly requestId?: string | undefined
   /** W3C Trace Context */
   readonly traceparent?: string | undefined
+  /** Who asks for it, as the audit log tells it; nothing where none is written. */
+  readonly by?: string | undefined
 }
 
 export interface Creation extends Provenance {
@@ -117,7 +120,9 @@ export class LabStore {
         k.tombstone(user),
         k.nonce(nonce),
         k.sealing,
-      ].concat(idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce)),
+        idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce),
+        k.audit,
+      ],
       [
         user,
         nonce,
@@ -134,6 +139,8 @@ export class LabStore {
         creation.requestId ?? '',
         creation.traceparent ?? '',
         creation.provisions ? '1' : '',
+        creation.by ?? '',
+        noteGraceMs,
       ],
     )
     if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
@@ -163,7 +170,7 @@ export class LabStore {
     const k = this.#keys
     const [answer, op, ...superseded] = await this.#ask(
       'accept-delete',
-      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce)],
+      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce), k.audit],
       [
         user,
         deletion.timeoutMs,
@@ -173,6 +180,8 @@ export class LabStore {
         deletion.onlyIfOp ?? '',
         deletion.requestId ?? '',
         deletion.traceparent ?? '',
+        deletion.by ?? '',
+        noteGraceMs,
       ],
     )
     if (answer === 'none') return null
@@ -241,12 +250,13 @@ export class LabStore {
   }
 }
 
-function readSuperseded([op, acceptedAt, requestId, traceparent]: readonly unknown[]): Superseded {
+function readSuperseded([op, acceptedAt, requestId, traceparent, by]: readonly unknown[]): Superseded {
   const text = (value: unknown) => (value as string | null) || undefined
   return {
     op: Number(op),
     acceptedAtMs: Number(acceptedAt),
     requestId: text(requestId),
     traceparent: text(traceparent),
+    by: text(by),
   }
 }

@@ -25,6 +25,7 @@ const labels = new Set([
     'route',
     'watch',
     'reason',
+    'action',
   ],
   ...['version', 'node'],
 ])

@@ -140,6 +140,17 @@ export function createMetrics(registry: Registry) {
       help: 'Event streams ended because their reader took nothing for too long',
       registers,
     }),
+    auditEvents: new Counter({
+      name: 'skylab_audit_events_total',
+      help: 'Events of the audit log that this replica told, by action and result (accepted, refused, succeeded, failed); those that one line counts together are counted each',
+      labelNames: ['action', 'result'] as const,
+      registers,
+    }),
+    auditWriteFailures: new Counter({
+      name: 'skylab_audit_write_failures_total',
+      help: 'Lines of the audit log that could not be written where they belong; they went to the next best place',
+      registers,
+    }),
     spans: new Counter({
       name: 'skylab_trace_spans_total',
       help: 'Spans of traces by outcome: sent, failed (the receiver did not take them), dropped (more than tracing.maxQueuedSpans)',
@@ -159,6 +170,7 @@ export function beginAtZero({
   prepullFailures,
   leases,
   requestsRefused,
+  auditEvents,
   spans,
 }: Metrics): void {
   for (const kind of ['create', 'delete']) {
@@ -171,6 +183,9 @@ export function beginAtZero({
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
+  for (const action of ['lab.create', 'lab.delete']) {
+    for (const result of ['accepted', 'refused', 'succeeded', 'failed']) auditEvents.inc({ action, result }, 0)
+  }
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }
 

@@ -12,6 +12,7 @@ interface Story {
 const creations = (result: string) => `skylab_operation_duration_seconds_count{kind="create",result="${result}"}`
 const readingsFailed = 'skylab_image_catalogue_refresh_duration_seconds_count{result="failed"}'
 const failing = (replica: string) => `skylab_image_prepulls_failing{instance="${replica}"}`
+const auditFailures = 'skylab_audit_write_failures_total'
 const here = 'skylab_build_info{version="1",node="v24"}'
 const always = { [here]: '1x120' }
 
@@ -57,6 +58,8 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabImagesStale', at: 45, raised: false },
     series: { ...always, skylab_image_catalogue_age_seconds: '0+60x38 0x20' },
   },
+  { alert: 'SkylabAuditFails', at: 10, series: { ...always, [auditFailures]: '0x5 1x60' }, raised: true },
+  { alert: 'SkylabAuditFails', at: 10, series: { ...always, [auditFailures]: '0x60' }, raised: false },
   {
     ...{ alert: 'SkylabPrepullsFail', at: 40, raised: true },
     series: { ...always, [failing('a')]: '0 1x15 0x60', [failing('b')]: '0x17 1x60' },
