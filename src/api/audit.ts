@@ -121,5 +121,5 @@ function whence(c: Context<ApiEnv>, isTrusted: IsTrusted): Source {
 /** The user in a path that was found to be decodable. */
 function userIn(c: Context<ApiEnv>, pattern: string): string {
   const place = pattern.split('/').indexOf(':username')
-  return decodeURIComponent(c.req.path.split('/')[place] ?? '')
+  return decodeURIComponent(c.env?.head?.path.split('/')[place] ?? '')
 }
