@@ -1,4 +1,5 @@
 /** Names and words of the document: what generators of clients, and their readers, get of it. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { api } from './testing.ts'
 
@@ -69,6 +70,13 @@ describe('the names in the document', () => {
     const known = schemas.ErrorType!.enum!
     const told = types.map(([, type]) => type!).filter(type => known.includes(type))
     expect([...new Set(told)].sort()).toEqual([...known])
+  })
+
+  it('of types of errors all stand in the table of docs/clients.md', () => {
+    const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8')
+    const cells = page.split('\n').flatMap(line => /^\| (`[a-z_]+`.*?) \| [0-9]/.exec(line)?.[1] ?? [])
+    const listed = cells.flatMap(cell => [...cell.matchAll(/`([a-z_]+)`/g)].map(([, type]) => type))
+    expect(listed.sort()).toEqual([...schemas.ErrorType!.enum!])
   })
 
   it('say of the events what one is, and of their stream that it is text', () => {
