@@ -83,7 +83,7 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabMisconfigured', at: 15, raised: false },
     series: { ...always, [faults('misconfigured')]: '0x30', [faults('defect')]: '0x10 1x30' },
   },
-  { alert: 'SkylabReplicasMissing', at: 20, series: replicas(['1x60', '1x60', '1x5']), raised: true },
+  { alert: 'SkylabReplicasMissing', at: 30, series: replicas(['1x60', '1x60', '1x5']), raised: true },
   { alert: 'SkylabReplicasMissing', at: 20, series: replicas(['1x60', '1x60', '1x60']), raised: false },
   {
     ...{ alert: 'SkylabReplicasMissing', at: 30, raised: false },
