@@ -51,7 +51,7 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
-    checkUsername(username ?? caller.username, maxUsernameBytes)
+    checkName(username, caller, maxUsernameBytes)
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
@@ -72,6 +72,19 @@ function kindOf(method: string): UserRate {
 function requireScope(caller: Identity, scope: Scope): void {
   if (!caller.scopes.includes(scope)) {
     throw new ApiError(403, { msg: `the token lacks the scope ${scope}`, type: 'scope_missing' })
+  }
+}
+
+/** A name of which the path has no part is the token's: there is no place to point to. */
+function checkName(inPath: string | undefined, caller: Identity, maxBytes: number): void {
+  try {
+    checkUsername(inPath ?? caller.username, maxBytes)
+  } catch (error) {
+    if (inPath !== undefined || !(error instanceof ApiError)) throw error
+    throw new ApiError(
+      error.status,
+      error.detail.map(({ msg, type }) => ({ msg, type })),
+    )
   }
 }
 

@@ -35,6 +35,12 @@ const api = z.strictObject({
     .regex(/^(\/[a-z0-9._-]+)+$/)
     .default('/nublado/spawner/v1')
     .describe('path under which the routes of SQR-066 stand'),
+  createLocation: z
+    .enum(['lab', 'user-status'])
+    .default('lab')
+    .describe(
+      'where the 303 of a create leads: `lab`, the lab’s route of administrators (SQR-066), where a user gets 403; or `user-status`, which the user may read',
+    ),
   heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
   limits: limits.prefault({}),
   rates: rates.prefault({}).describe('How often one user may ask one replica'),

@@ -1,7 +1,7 @@
 /** The operations of SQR-066 on labs, as any replica accepts and reads them. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import type { CreateRequest, Identity, LabOptions, LabState, LabView, ResolvedImage } from '../domain.ts'
+import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, LabView, ResolvedImage } from '../domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
@@ -102,8 +102,7 @@ export class Labs implements LabService {
     )
     if (accepted.answer === 'mismatch') throw mismatch()
     if (accepted.answer === 'sealed') throw this.#lacksKey()
-    if (accepted.answer === 'exists')
-      throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
+    if (accepted.answer === 'exists') throw exists(username, accepted.status)
     await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, origin)
     return undefined
   }
@@ -203,6 +202,12 @@ const redisCall = { kind: 'client', attributes: { 'db.system.name': 'redis' } } 
 /** As `available`, in a span named after the script. */
 const accepting = <T>(span: Span, script: string, ask: () => Promise<T>): Promise<T> =>
   within(span, script, redisCall, () => available(ask))
+
+/** Whether to wait for it or to give up is another matter for a client, so a lab that goes has a type of its own. */
+function exists(username: string, status: LabStatus): ApiError {
+  if (status !== 'terminating') return new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
+  return new ApiError(409, { msg: `A lab for ${username} exists; it is being deleted`, type: 'lab_terminating' })
+}
 
 const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
 

@@ -1,6 +1,6 @@
 /** What any replica asks of Redis without owning anything: to accept, and to read. */
 import { createHash } from 'node:crypto'
-import type { LabEvent, LabView } from '../domain.ts'
+import type { LabEvent, LabStatus, LabView } from '../domain.ts'
 import { unavailable } from '../errors.ts'
 import type { Census } from '../telemetry/gauges.ts'
 import type { Connection } from './connection.ts'
@@ -79,6 +79,11 @@ export type EventsRead =
       readonly more?: true
     }
 
+/** Why a creation was not accepted; `exists` names what the lab is. */
+type NotAccepted =
+  | { readonly answer: 'exists'; readonly status: LabStatus }
+  | { readonly answer: 'mismatch' | 'sealed' }
+
 type Answer = [string, ...unknown[]]
 
 /** Where no op can be drawn. */
@@ -104,10 +109,10 @@ export class LabStore {
    * The one write that begins a creation. `mismatch`: the idempotency key was used with another body; `sealed`: the other
    * replicas seal with a key that is not ours, and would not open what we accept.
    */
-  async acceptCreate(creation: Creation): Promise<Accepted | { readonly answer: 'exists' | 'mismatch' | 'sealed' }> {
+  async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
     const { user, nonce, idempotency } = creation
     const k = this.#keys
-    const [answer, op] = await this.#ask(
+    const [answer, detail] = await this.#ask(
       'accept-create',
       [
         k.last,
@@ -143,8 +148,9 @@ export class LabStore {
         noteGraceMs,
       ],
     )
-    if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
-    return { answer: 'accepted', op: Number(op) }
+    if (answer === 'exists') return { answer, status: detail as LabStatus }
+    if (answer === 'mismatch' || answer === 'sealed') return { answer }
+    return { answer: 'accepted', op: Number(detail) }
   }
 
   /** Whether a create with this key was accepted before: with this body, with another, or not at all. */

@@ -43,7 +43,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   }).set({ version: sources.version, node: process.version }, 1)
   new Gauge({
     name: 'skylab_image_catalogue_age_seconds',
-    help: 'Since a replica last read the registry to the end; every replica says the same, and nothing before the first time',
+    help: 'Seconds since a replica last read the whole list of the registry; every replica says the same, and nothing before the first reading',
     registers,
     async collect() {
       const ageMs = await sources.catalogueAgeMs().catch(() => undefined)

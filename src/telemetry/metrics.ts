@@ -64,7 +64,7 @@ export function createMetrics(registry: Registry) {
     }),
     prepullFailures: new Counter({
       name: 'skylab_image_prepull_failures_total',
-      help: 'Prepulls in vain that this replica saw, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
+      help: 'Prepulls that failed, as this replica saw them, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
       labelNames: ['result'] as const,
       registers,
     }),
@@ -114,9 +114,15 @@ export function createMetrics(registry: Registry) {
 
     httpRequestDuration: new Histogram({
       name: 'skylab_http_request_duration_seconds',
-      help: 'Requests answered, until the head of the answer, by method, route and status',
+      help: 'Requests answered, until the head of the answer, by method (other: not known, or not of the route), route and status',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: callBuckets,
+      registers,
+    }),
+    httpFaults: new Counter({
+      name: 'skylab_http_faults_total',
+      help: 'Requests answered with a 5xx other than 503, by reason (defect: nobody foresaw it; misconfigured: a Secret or ConfigMap that every lab gets is not right)',
+      labelNames: ['reason'] as const,
       registers,
     }),
     requestsRefused: new Counter({
@@ -169,6 +175,7 @@ export function beginAtZero({
   distrustedObjects,
   prepullFailures,
   leases,
+  httpFaults,
   requestsRefused,
   auditEvents,
   spans,
@@ -181,6 +188,7 @@ export function beginAtZero({
   for (const reason of ['ahead', 'mac']) distrustedObjects.set({ reason }, 0)
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
+  for (const reason of ['defect', 'misconfigured'] as const) httpFaults.inc({ reason }, 0)
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const action of ['lab.create', 'lab.delete']) {

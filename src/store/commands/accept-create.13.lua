@@ -7,7 +7,7 @@
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
 --   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
 --   provisions: '1' where the pod has the init container, else ''
--- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
+-- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
 --   {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
@@ -29,7 +29,7 @@ if hash ~= '' then
 end
 local standing = redis.call('HMGET', record, 'status', 'op')
 if standing[1] and standing[1] ~= 'failed' then
-  return { 'exists' }
+  return { 'exists', standing[1] }
 end
 if not may_open(sealing, sealing_ids) then
   return { 'sealed' }
