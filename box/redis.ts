@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { aclLine, commandsOfHeal } from '../src/store/rights.ts'
 import { findProgram } from './command.ts'
 import { freePort } from './ports.ts'
 import { type ProcessSpec, stopProcess } from './process.ts'
@@ -16,12 +17,19 @@ export interface RedisOptions {
   /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
   wrongClock?: boolean
   port?: number
+  /** Of the keys that the program's user may touch: a prefix, or a pattern of prefixes. Default `skylab`. */
+  keyPrefix?: string | undefined
   signal?: AbortSignal | undefined
 }
 
 /** A Redis of a run's own. Without `aof` it is empty when it starts again. */
 export interface Redis extends ServerControl {
+  /** As Redis' default user, who may do everything: for tests, which look and break. */
   readonly url: string
+  /** As the user of the program, who may do what `src/store/rights.ts` lists. */
+  readonly programUrl: string
+  /** As a user who may also do what `skylab heal` does. */
+  readonly healerUrl: string
   readonly port: number
   /** Steps its wall clock to so many seconds off the real time. */
   stepClock(offSeconds: number): void
@@ -48,13 +56,27 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
   const readiness = { answers: () => answersPing(port), limitMs: startLimitMs, signal }
   await startServer(spec, readiness)
   return {
-    url: `redis://127.0.0.1:${port}`,
+    ...urlsAt(`127.0.0.1:${port}`),
     port,
     ...controlServer(spec, readiness),
     stepClock,
     stop: () => stopProcess(stateDir, name, 5000),
   }
 }
+
+/** One server as each of its users reaches it; passwords are names. */
+export const urlsAt = (address: string): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
+  url: `redis://${address}`,
+  programUrl: `redis://program:program@${address}`,
+  healerUrl: `redis://healer:healer@${address}`,
+})
+
+/** The program's user, and one who may also heal, as redis-server's command line has them. */
+export const userArguments = (keyPrefix = 'skylab'): string[] =>
+  [
+    aclLine({ name: 'program', password: '>program', keyPrefix }),
+    aclLine({ name: 'healer', password: '>healer', keyPrefix, more: commandsOfHeal }),
+  ].flatMap(line => ['--user', ...line.split(' ').slice(1)])
 
 const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
 
@@ -80,7 +102,8 @@ export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'clus
 export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
-function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongClock }: RedisOptions): ProcessSpec {
+function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
+  const { stateDir, aof, cluster, wrongClock, keyPrefix } = options
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
@@ -96,7 +119,7 @@ function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongCl
   return {
     name,
     command,
-    args: toArguments(settings),
+    args: [...toArguments(settings), ...userArguments(keyPrefix)],
     stateDir,
     ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }),
   }

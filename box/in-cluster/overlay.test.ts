@@ -41,10 +41,12 @@ test('it lies over the overlay demo, with the images of this run by digest', asy
 test('its secrets are new ones, which nobody else can read', async () => {
   const { redisPassword } = await writeOverlay(plan)
   expect(text('password')).toBe(redisPassword)
-  expect(text('requirepass.conf')).toBe(`requirepass ${redisPassword}\n`)
+  expect(text('users.acl')).toMatch(
+    new RegExp(`^user default off\nuser skylab reset on >${redisPassword} ~\\{skylab\\}:\\* `),
+  )
   expect(Buffer.from(text('sealing.key'), 'base64')).toHaveLength(32)
   expect(text('tokens.yaml')).toContain(plan.users.ada!.token)
-  for (const name of ['password', 'requirepass.conf', 'sealing.key', 'tokens.yaml']) {
+  for (const name of ['password', 'users.acl', 'sealing.key', 'tokens.yaml']) {
     expect(statSync(join(plan.folder, name)).mode & 0o777).toBe(0o600)
   }
 })

@@ -4,6 +4,7 @@ import { copyFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises
 import { join, relative } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { k8sFolder } from '../kustomize.ts'
+import { redisUsers } from '../redis-users.ts'
 import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack-config.ts'
 import type { ImageReferences } from './images.ts'
 import type { PodRegistry } from './registry.ts'
@@ -27,6 +28,9 @@ export interface Overlay {
   readonly redisPassword: string
 }
 
+/** Who looks, at the end, whether a lab has left keys. */
+const lookerLine = (password: string) => `user looker on >${password} ~* +@all`
+
 /** Writes a kustomization over the overlay; its secrets are new ones. */
 export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const { folder, images, registry, users } = plan
@@ -35,7 +39,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const secrets: Record<string, string> = {
     'sealing.key': makeSealingKey(),
     password: redisPassword,
-    'requirepass.conf': `requirepass ${redisPassword}\n`,
+    'users.acl': `${redisUsers(redisPassword)}${lookerLine(redisPassword)}\n`,
     'tokens.yaml': formatUsers(users),
   }
   for (const [name, text] of Object.entries(secrets)) await writeFile(join(folder, name), text, { mode: 0o600 })
@@ -53,7 +57,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
     ],
     secretGenerator: [
       { name: 'skylab-sealing', namespace, files: ['sealing.key'] },
-      { name: 'skylab-redis', namespace, files: ['password', 'requirepass.conf'] },
+      { name: 'skylab-redis', namespace, files: ['password', 'users.acl'] },
       { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
     ],
     patches: [{ target: { kind: 'Deployment', name: 'skylab' }, patch: JSON.stringify(trustRegistry) }],

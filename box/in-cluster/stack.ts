@@ -82,7 +82,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await apply()
   })
   const url = `http://${await addressOf(kubectl, 'skylab')}:8080`
-  const redisUrl = `redis://:${redisPassword}@${await addressOf(kubectl, 'skylab-redis')}:6379`
+  const redisUrl = `redis://looker:${redisPassword}@${await addressOf(kubectl, 'skylab-redis')}:6379`
   const sendLabsTo = async (nodes: 'real' | 'kwok') => {
     await placeLabs(plan, nodes)
     await apply()

@@ -2,8 +2,10 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
 import { configReference, type Example } from './reference.ts'
 
@@ -23,7 +25,7 @@ describe('docs/configuration.md', () => {
   it('cannot be made while a key has no example', () => {
     const fewer = examples.filter(({ name }) => name !== 'redis.yaml')
     expect(() => configReference(fewer)).toThrow(
-      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile/,
+      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile, redis\.usernameFile/,
     )
   })
 })
@@ -38,6 +40,8 @@ describe('the example', () => {
     const files = {
       'tokens.yaml': 'tokens: []\n',
       'redis-password': 'not-a-secret\n',
+      'redis-username': 'skylab\n',
+      'redis-ca.pem': getCACertificates('bundled')[0]!,
       'kubeconfig.yaml': '{}\n',
       'ingress-user-secret': 'not-a-secret-but-long-enough\n',
       'ingress-admin-secret': 'nor-is-this-but-long-enough\n',
@@ -47,6 +51,9 @@ describe('the example', () => {
       'registry-credentials.json': '{"auths": {}}\n',
       'otlp-headers.yaml': 'Authorization: Bearer not-a-secret\n',
     }
+    const authority = new TestAuthority(place, 'clients')
+    const { cert, key: privateKey } = authority.issue('api')
+    Object.assign(files, { 'api.crt': cert, 'api.key': privateKey, 'clients-ca.pem': authority.ca })
     for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)
   })
   afterAll(() => rm(place, { recursive: true }))

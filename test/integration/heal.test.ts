@@ -1,5 +1,8 @@
 /** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
-import { expect, test } from 'vitest'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { annotations, labels } from '../../src/labs/names.ts'
 import { main } from '../../src/main.ts'
 import type { Client } from './harness/client.ts'
@@ -8,13 +11,21 @@ import { configFile } from './harness/fleet-parts.ts'
 import { eventually } from './harness/world.ts'
 
 const fleet = useFleet({ replicas: 1 })
+const healing = () => join(fleet().stateDir, 'heal.yaml')
 const poison = Number.MAX_SAFE_INTEGER
 /** The cluster removes one namespace after another, those of other tests too. */
 const removalMs = 30_000
 
+/** As the replica's, with a user of Redis who may also look for keys. */
+function writeConfig(): void {
+  const config = parse(readFileSync(configFile(fleet().stateDir, 0), 'utf8'), { version: '1.1' })
+  const redis = { ...config.redis, url: fleet().redis.healerUrl }
+  writeFileSync(healing(), stringify({ ...config, redis }, { version: '1.1' }), { mode: 0o600 })
+}
+
 async function heal(...options: string[]) {
   const [out, err]: [string[], string[]] = [[], []]
-  const code = await main(['heal', '--config', configFile(fleet().stateDir, 0), ...options], {
+  const code = await main(['heal', '--config', healing(), ...options], {
     env: {},
     serve: async () => {},
     out: text => void out.push(text),
@@ -22,6 +33,8 @@ async function heal(...options: string[]) {
   })
   return { code, out: out.join(''), err: err.join('') }
 }
+
+beforeAll(writeConfig)
 
 async function run(user: Client): Promise<void> {
   expect((await user.create()).status).toBe(303)

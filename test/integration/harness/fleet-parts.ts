@@ -118,9 +118,9 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   mkdirSync(stateDir, { recursive: true })
   const armoury = new Armoury(join(stateDir, 'failpoints'))
   const program = await programWithout([process.env[controlVariable], options.control].join(','))
-  const redis = await startTestRedis({ stateDir, ...options.redis })
+  const redis = await startTestRedis({ stateDir, keyPrefix: options.config?.redis?.keyPrefix, ...options.redis })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
-  const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
+  const servers = { redisUrl: redis.programUrl, kubeconfig: place.controllerKubeconfig }
   const config = configFor(name, options, servers)
   const ways: Ways[] = []
   const { inherits } = options
