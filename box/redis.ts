@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { aclLine, commandsOfHeal } from '../src/store/rights.ts'
 import { findProgram } from './command.ts'
 import { freePort } from './ports.ts'
@@ -19,7 +20,16 @@ export interface RedisOptions {
   port?: number
   /** Of the keys that the program's user may touch: a prefix, or a pattern of prefixes. Default `skylab`. */
   keyPrefix?: string | undefined
+  /** Whether it serves TLS, and nothing in the clear. */
+  tls?: RedisTls | undefined
   signal?: AbortSignal | undefined
+}
+
+/** Paths of PEM. */
+export interface RedisTls {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly caFile: string
 }
 
 /** A Redis of a run's own. Without `aof` it is empty when it starts again. */
@@ -53,10 +63,14 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
     renameSync(`${file}.part`, file)
   }
   if (options.wrongClock) stepClock(0)
-  const readiness = { answers: () => answersPing(port), limitMs: startLimitMs, signal }
+  const readiness = {
+    answers: () => answersPing(port, '127.0.0.1', options.tls !== undefined),
+    limitMs: startLimitMs,
+    signal,
+  }
   await startServer(spec, readiness)
   return {
-    ...urlsAt(`127.0.0.1:${port}`),
+    ...urlsAt(`127.0.0.1:${port}`, options.tls && 'rediss'),
     port,
     ...controlServer(spec, readiness),
     stepClock,
@@ -65,10 +79,10 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
 }
 
 /** One server as each of its users reaches it; passwords are names. */
-export const urlsAt = (address: string): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
-  url: `redis://${address}`,
-  programUrl: `redis://program:program@${address}`,
-  healerUrl: `redis://healer:healer@${address}`,
+export const urlsAt = (address: string, scheme = 'redis'): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
+  url: `${scheme}://${address}`,
+  programUrl: `${scheme}://program:program@${address}`,
+  healerUrl: `${scheme}://healer:healer@${address}`,
 })
 
 /** The program's user, and one who may also heal, as redis-server's command line has them. */
@@ -103,7 +117,7 @@ export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
 function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
-  const { stateDir, aof, cluster, wrongClock, keyPrefix } = options
+  const { stateDir, aof, cluster, wrongClock, keyPrefix, tls } = options
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
@@ -111,7 +125,7 @@ function redisSpec(name: string, port: number, options: RedisOptions): ProcessSp
   const settings = {
     ...redisSettings({ aof, cluster }),
     bind: '127.0.0.1',
-    port: String(port),
+    ...(tls ? tlsSettings(port, tls) : { port: String(port) }),
     dir: folder,
     // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
     'set-proc-title': 'no',
@@ -125,12 +139,22 @@ function redisSpec(name: string, port: number, options: RedisOptions): ProcessSp
   }
 }
 
+const tlsSettings = (port: number, { certFile, keyFile, caFile }: RedisTls) => ({
+  port: '0',
+  'tls-port': String(port),
+  'tls-cert-file': certFile,
+  'tls-key-file': keyFile,
+  'tls-ca-cert-file': caFile,
+  'tls-auth-clients': 'no',
+  'tls-replication': 'yes',
+})
+
 /** Whether it answers a PING; while it loads its file it does not. */
-export function answersPing(port: number, host = '127.0.0.1'): Promise<boolean> {
+export function answersPing(port: number, host = '127.0.0.1', byTls = false): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect({ host, port })
+    const socket = byTls ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port })
     socket.setTimeout(1000, () => socket.destroy())
-    socket.once('connect', () => socket.write('PING\r\n'))
+    socket.once(byTls ? 'secureConnect' : 'connect', () => socket.write('PING\r\n'))
     socket.once('data', (answer: Buffer) => {
       resolve(answer.toString().startsWith('+PONG'))
       socket.destroy()

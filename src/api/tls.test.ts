@@ -30,7 +30,7 @@ beforeAll(() => {
   served = authority.issue('server', { alternatives: ['IP:127.0.0.1'] })
   client = authority.issue('client')
   stranger = new TestAuthority(folder, 'others').issue('stranger')
-})
+}, 60_000)
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const cleanUps: (() => unknown)[] = []

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { TestAuthority } from '../tls/testing/authority.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Issued, TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
 import { ConfigError } from './problems.ts'
 
@@ -11,6 +11,15 @@ const sealingKey = randomBytes(32).toString('base64')
 const tokens = 'tokens: [{token: ada-token, username: ada, scopes: [exec:notebook]}]\n'
 const minimal = 'identity: {static: {file: tokens.yaml}}\n'
 let folder: string
+let certificates: string
+let authority: TestAuthority
+let issued: Issued
+beforeAll(async () => {
+  certificates = await mkdtemp(join(tmpdir(), 'skylab-config-'))
+  authority = new TestAuthority(certificates)
+  issued = authority.issue('api')
+}, 60_000)
+afterAll(() => rm(certificates, { recursive: true }))
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skylab-config-'))
@@ -197,7 +206,7 @@ it('reads the password of Redis without the newline at its end', async () => {
 
 describe('the files of the block redis', () => {
   it('hold the name of the user too, and the authorities of the server', async () => {
-    const authority = new TestAuthority(folder)
+    await cp(certificates, folder, { recursive: true })
     await writeFile(join(folder, 'username'), 'skylab\n')
     const block = 'redis: {url: "rediss://redis:6379", usernameFile: username, caFile: ca.crt}'
     expect((await load(minimal + block)).redisLogin).toEqual({ username: 'skylab', authorities: authority.ca })
@@ -214,9 +223,9 @@ describe('the files of the block redis', () => {
 
 describe('the files of api.tls', () => {
   it('are read, and named by their full paths for those who read them again', async () => {
-    const { cert, key } = new TestAuthority(folder).issue('api')
+    await cp(certificates, folder, { recursive: true })
     const { apiTls } = await load(`${minimal}api: {tls: {certFile: api.crt, keyFile: api.key, clientCaFile: ca.crt}}`)
-    expect(apiTls?.first).toMatchObject({ cert, key })
+    expect(apiTls?.first).toMatchObject({ cert: issued.cert, key: issued.key })
     expect(apiTls?.files).toEqual({
       certFile: join(folder, 'api.crt'),
       keyFile: join(folder, 'api.key'),

@@ -55,7 +55,7 @@ describe('the example', () => {
     const { cert, key: privateKey } = authority.issue('api')
     Object.assign(files, { 'api.crt': cert, 'api.key': privateKey, 'clients-ca.pem': authority.ca })
     for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)
-  })
+  }, 60_000)
   afterAll(() => rm(place, { recursive: true }))
 
   it.each(examples)('$name loads without a warning', async ({ name, text }) => {

@@ -26,7 +26,7 @@ beforeAll(() => {
   issue('other', 'ingress-admin.skylab', 'DNS:other.skylab')
   issue('wildcard', 'any', 'DNS:*.skylab')
   issue('both', 'any', 'DNS:ingress-user.skylab', 'DNS:ingress-admin.skylab')
-})
+}, 60_000)
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const none: IngressSecrets = { user: [], admin: [] }

@@ -19,7 +19,7 @@ beforeAll(() => {
   first = authority.issue('first', { days: 10 })
   second = authority.issue('second', { days: 20 })
   expired = authority.issue('expired', { days: 1 })
-})
+}, 60_000)
 afterAll(() => rmSync(made, { recursive: true }))
 
 let folder: string
