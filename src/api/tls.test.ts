@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingMessage, request as plainRequest } from 'node:http'
-import { request } from 'node:https'
+import { Agent, request } from 'node:https'
 import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,9 +42,10 @@ interface Options {
   readonly limits?: object
   readonly feed?: ScriptedFeed
   readonly clients?: 'known' | 'required'
+  readonly identity?: object
 }
 
-async function start({ limits = {}, feed, clients }: Options = {}) {
+async function start({ limits = {}, feed, clients, identity = {} }: Options = {}) {
   const files = { ...served, ...(clients && { clientCaFile: authority.caFile }) }
   const { certFile, keyFile } = files
   const paths = { certFile, keyFile, ...(clients && { clientCaFile: authority.caFile }) }
@@ -52,7 +53,7 @@ async function start({ limits = {}, feed, clients }: Options = {}) {
   const log = { info() {}, warn() {}, error() {} }
   const certificates = new Certificates({ files: paths, first: await readPair(paths), clock, log })
   const labs = scriptedLabs(feed ? { events: async () => feed } : {})
-  const parts = apiParts({ clock, labs }, { host: '127.0.0.1', port: 0, limits })
+  const parts = apiParts({ clock, labs }, { host: '127.0.0.1', port: 0, limits }, { identity })
   const tls = { certificates, requireClientCertificate: clients === 'required' }
   const server = await startApiServer({ ...parts, tls })
   cleanUps.push(async () => {
@@ -138,6 +139,23 @@ test('a client is refused without a certificate, or with a stranger’s, where o
   expect((await ask(server, 'openapi.json', known)).statusCode).toBe(200)
   await expect(ask(server, 'openapi.json')).rejects.toThrow()
   await expect(ask(server, 'openapi.json', { cert: stranger.cert, key: stranger.key })).rejects.toThrow()
+})
+
+test('a connection of a client that is known by its certificate has one answer, where certificates say which ingress it is', async () => {
+  const names = { userCertificateNames: ['user'], adminCertificateNames: ['admin'] }
+  for (const [identity, shown, expected] of [
+    [{ gafaelfawr: { baseUrl: 'https://x', ...names }, provider: 'gafaelfawr' }, client, 'close'],
+    [{ gafaelfawr: { baseUrl: 'https://x', ...names }, provider: 'gafaelfawr' }, stranger, 'keep-alive'],
+    [{}, client, 'keep-alive'],
+  ] as const) {
+    const server = await start({ clients: 'known', identity })
+    const { cert, key } = shown
+    const agent = new Agent({ keepAlive: true, ca: authority.ca })
+    cleanUps.push(() => agent.destroy())
+    const response = await ask(server, 'openapi.json', { cert, key, agent })
+    response.resume()
+    expect(response.headers.connection).toBe(expected)
+  }
 })
 
 test('no session is resumed where clients have certificates', async () => {

@@ -72,7 +72,7 @@ describe('a certificate that is followed', () => {
     place(first, 3)
     await until(() => told.length === 2)
     expect(certificates.current.cert).toBe(first.cert)
-  })
+  }, 30_000)
 
   test.each([
     [
@@ -87,22 +87,26 @@ describe('a certificate that is followed', () => {
       'keyFile: the file has no private key in PEM without a passphrase',
     ],
     ['a certificate that has expired', () => expired, 'certFile: it has expired'],
-  ])('stays in use, and that is told once, when the files hold %s', async (_, broken, problem) => {
-    const { certificates, told, log } = await follow()
-    place(broken(), 2)
-    await until(() => certificates.unusable)
-    expect(certificates.current.cert).toBe(first.cert)
-    expect(log.error.mock.calls).toEqual([[{ problem }, expect.stringContaining('the former one stays in use')]])
-    const registry = servedMetrics({ certificates: () => ({ api: certificates }) })
-    const gauges = await registry.metrics()
-    expect(gauges).toContain('skylab_tls_certificate_files_unusable{server="api"} 1')
-    expect(gauges).toContain(
-      `skylab_tls_certificate_expires_timestamp_seconds{server="api"} ${certificates.current.expiresMs / 1000}`,
-    )
-    place(second, 3)
-    await until(() => told.length === 1)
-    expect([certificates.unusable, certificates.current.cert]).toEqual([false, second.cert])
-  })
+  ])(
+    'stays in use, and that is told once, when the files hold %s',
+    async (_, broken, problem) => {
+      const { certificates, told, log } = await follow()
+      place(broken(), 2)
+      await until(() => certificates.unusable)
+      expect(certificates.current.cert).toBe(first.cert)
+      expect(log.error.mock.calls).toEqual([[{ problem }, expect.stringContaining('the former one stays in use')]])
+      const registry = servedMetrics({ certificates: () => ({ api: certificates }) })
+      const gauges = await registry.metrics()
+      expect(gauges).toContain('skylab_tls_certificate_files_unusable{server="api"} 1')
+      expect(gauges).toContain(
+        `skylab_tls_certificate_expires_timestamp_seconds{server="api"} ${certificates.current.expiresMs / 1000}`,
+      )
+      place(second, 3)
+      await until(() => told.length === 1)
+      expect([certificates.unusable, certificates.current.cert]).toEqual([false, second.cert])
+    },
+    30_000,
+  )
 })
 
 describe('the files of a certificate', () => {
