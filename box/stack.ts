@@ -80,7 +80,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (cluster.provider === 'yours')
     progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to your cluster, and stays there.')
   const users = { ...makeUsers(options.users), ...options.accounts }
-  const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
+  const plan = { redisUrl: redis.programUrl, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
   const replicas = await startReplicas(program, configFile, options)
   try {

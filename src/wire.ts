@@ -1,6 +1,7 @@
 /** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
 import { Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
+import type { TlsParts } from './api/http-server.ts'
 import { systemClock } from './clock.ts'
 import type { Settings } from './config/load.ts'
 import { failpoint } from './failpoint.ts'
@@ -50,6 +51,7 @@ import { createLogger } from './telemetry/log.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
 import type { OtelOptions } from './telemetry/otel.ts'
 import { noTracing, type Tracing } from './telemetry/tracing.ts'
+import { Certificates } from './tls/certificates.ts'
 
 const { version } = packageJson
 
@@ -87,7 +89,8 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
   const ofImages = wireImages(base, store, cluster, leases)
-  wireGauges(base, store, cluster, engine, ofImages)
+  const ofTls = wireTls(base)
+  wireGauges(base, store, cluster, engine, ofImages, ofTls)
   const parts = {
     leases,
     engine,
@@ -99,6 +102,7 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     stopping,
     labs: wireLabs(base, store, cluster, ofImages, engine),
     identity: wireIdentity(base),
+    tls: ofTls,
     ...ofImages,
   }
   return { ...base, ...store, ...cluster, ...parts }
@@ -153,7 +157,7 @@ function wireAudit({ auditLog, config, clock, log }: Roots, { connection, keys }
 function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
   const connection = new Connection({
     config: config.redis,
-    password: settings.redisPassword,
+    login: settings.redisLogin,
     clock,
     onError: message => log.debug({ reason: message }, 'a connection to Redis failed'),
     onTrouble: words => log.error({ reason: words }, 'Redis cannot be used as it is'),
@@ -250,7 +254,22 @@ function wireIdentity({ settings, clock, log, metrics }: Base) {
   return createIdentity(settings, { clock, log, onRequest })
 }
 
-function wireGauges(base: Base, store: Store, cluster: Cluster, engine: Engine, ofImages: OfImages): void {
+/** Undefined where the API is in the clear. */
+function wireTls({ settings, config, clock, log }: Base): TlsParts | undefined {
+  const { apiTls } = settings
+  if (apiTls === undefined) return undefined
+  const { requireClientCertificate = false } = config.api.tls ?? {}
+  return { certificates: new Certificates({ ...apiTls, clock, log }), requireClientCertificate }
+}
+
+function wireGauges(
+  base: Base,
+  store: Store,
+  cluster: Cluster,
+  engine: Engine,
+  ofImages: OfImages,
+  tls: TlsParts | undefined,
+): void {
   const { metrics, room } = base
   const { catalogues, prepullWatches } = ofImages
   createGauges(metrics.registry, {
@@ -260,6 +279,7 @@ function wireGauges(base: Base, store: Store, cluster: Cluster, engine: Engine, 
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...prepullWatches.lastWordAgeMs() }),
     kubernetesLoad: () => cluster.kube.load(),
+    certificates: () => (tls ? { api: tls.certificates } : {}),
     engine: () => ({ owned: engine.size, places: room.places, free: room.free }),
   })
 }

@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
 import { within } from '../telemetry/tracing.ts'
+import { clientCertificateOf } from '../tls/server.ts'
 import { onceSent } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { PerUserLimit } from './limits.ts'
@@ -41,7 +42,8 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
 export function admit(audience: Audience, { identity, requests, rates, turns, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
-    const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
+    const ask = () =>
+      identity.identify(c.req.raw.headers, scopes[audience], () => clientCertificateOf(c.env?.incoming?.socket))
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
     const origin = c.get('audit')?.identified(caller)
     if (origin) c.set('origin', origin)

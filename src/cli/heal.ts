@@ -42,7 +42,7 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   const { config } = settings
   const common = { clock: systemClock, log: silentLogger(), version: packageJson.version, replica: 'heal' }
   const connection = new Connection({
-    ...{ config: config.redis, password: settings.redisPassword, clock: systemClock },
+    ...{ config: config.redis, login: settings.redisLogin, clock: systemClock },
     onError: () => {},
   })
   const kube = new KubeClient({ ...common, kubernetes: config.kubernetes })

@@ -127,6 +127,42 @@ describe('oidc', () => {
   })
 })
 
+describe('certificates of ingresses', () => {
+  const names = { userCertificateNames: ['user.skylab'], adminCertificateNames: ['admin.skylab'] }
+
+  it.each([
+    ['identity.gafaelfawr.userSecretFiles', { adminCertificateNames: ['admin.skylab'] }, 2],
+    ['identity.gafaelfawr.userCertificateNames', names, 2],
+    ['identity.gafaelfawr.adminCertificateNames.0', { ...both, adminCertificateNames: ['Not.A.Name'] }, 1],
+    ['identity.gafaelfawr.trustWithoutSecret', { ...names, trustWithoutSecret: true }, 1],
+  ])('are a problem of %s', async (key, block, count) => {
+    const problems = await problemsOf(gafaelfawr(block))
+    expect(problems).toHaveLength(count)
+    expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
+  })
+
+  it('are a problem where both ingresses have the same name', async () => {
+    const same = { ...names, adminCertificateNames: ['other.skylab', 'user.skylab'] }
+    const problems = await problemsOf(gafaelfawr(same))
+    expect(problems.at(-1)).toMatch(
+      /^identity\.gafaelfawr\.adminCertificateNames\.1: is a name of the ingress of users too/,
+    )
+  })
+})
+
+describe('tokens of any type', () => {
+  it.each([
+    [{}, true],
+    [{ tokenType: 'JWT' }, true],
+    [{ tokenType: 'at+jwt' }, false],
+    [{ tokenType: 'application/at+JWT' }, false],
+    [{ authorizedParties: ['hub'] }, false],
+  ])('are warned of with %j: %s', async (block, isWarned) => {
+    const { warnings } = await load(oidc(block))
+    expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^identity\.oidc\.tokenType: is not at\+jwt/)] : [])
+  })
+})
+
 describe('the page for operators', () => {
   it('has an example for each provider, which loads', async () => {
     await writeFile(join(folder, 'tokens.yaml'), 'tokens: []')

@@ -1,6 +1,6 @@
 /** The block `identity`: where it is known who is asking. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
-import { address } from './values.ts'
+import { address, hostName } from './values.ts'
 
 const timeoutSeconds = z
   .number()
@@ -26,6 +26,16 @@ const gafaelfawr = z.strictObject({
     .array(z.string())
     .default([])
     .describe('the same for the ingress of administrators, whose requests open no route of users; other secrets'),
+  userCertificateNames: z
+    .array(hostName)
+    .default([])
+    .describe(
+      'instead of secrets: names in the client certificate of the ingress of users, for which an authority of api.tls.clientCaFile vouches. A request over such a connection opens no route of administrators',
+    ),
+  adminCertificateNames: z
+    .array(hostName)
+    .default([])
+    .describe('the same for the ingress of administrators, whose requests open no route of users; other names'),
   trustWithoutSecret: z
     .boolean()
     .default(false)
@@ -91,6 +101,12 @@ const oidc = z.strictObject({
   audience: z.string().min(1).describe('what must stand in aud'),
   algorithms: z.array(algorithm).min(1).default(['RS256']).describe('signatures that are taken, no other ones'),
   tokenType: z.string().min(1).optional().describe('what must stand in typ, such as at+jwt; default: anything'),
+  authorizedParties: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      'clients whose tokens are taken: azp and client_id, as far as they are there, must be among these; default: any',
+    ),
   clockSkewSeconds: z.number().min(0).max(300).default(30).describe('by which exp and nbf may be missed'),
   keysCacheSeconds: z
     .number()

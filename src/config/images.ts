@@ -97,6 +97,16 @@ export const images = z.strictObject({
     .boolean()
     .default(false)
     .describe('whether the registry is spoken to without TLS; one on a loopback address always is'),
+  tokenHosts: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/, { error: 'not a host in small letters' }),
+    )
+    .optional()
+    .describe(
+      'hosts beside the registry that may be asked for a token, and so be shown its password; default: any host by https:// that the registry names, with plainHttp none',
+    ),
   caFile: z.string().optional().describe('PEM: authorities beside the usual ones that vouch for the registry'),
   credentialsFile: z
     .string()

@@ -2,8 +2,10 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
 import { configReference, type Example } from './reference.ts'
 import { parseYaml } from './yaml.ts'
@@ -24,7 +26,7 @@ describe('docs/configuration.md', () => {
   it('cannot be made while a key has no example', () => {
     const fewer = examples.filter(({ name }) => name !== 'redis.yaml')
     expect(() => configReference(fewer)).toThrow(
-      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile/,
+      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile, redis\.usernameFile/,
     )
   })
 })
@@ -39,6 +41,8 @@ describe('the example', () => {
     const files = {
       'tokens.yaml': 'tokens: []\n',
       'redis-password': 'not-a-secret\n',
+      'redis-username': 'skylab\n',
+      'redis-ca.pem': getCACertificates('bundled')[0]!,
       'kubeconfig.yaml': '{}\n',
       'ingress-user-secret': 'not-a-secret-but-long-enough\n',
       'ingress-admin-secret': 'nor-is-this-but-long-enough\n',
@@ -48,8 +52,11 @@ describe('the example', () => {
       'registry-credentials.json': '{"auths": {}}\n',
       'otlp-headers.yaml': 'Authorization: Bearer not-a-secret\n',
     }
+    const authority = new TestAuthority(place, 'clients')
+    const { cert, key: privateKey } = authority.issue('api')
+    Object.assign(files, { 'api.crt': cert, 'api.key': privateKey, 'clients-ca.pem': authority.ca })
     for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)
-  })
+  }, 60_000)
   afterAll(() => rm(place, { recursive: true }))
 
   it.each(examples)('$name loads without a warning', async ({ name, text }) => {

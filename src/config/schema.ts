@@ -41,6 +41,23 @@ const api = z.strictObject({
     .describe(
       'where the 303 of a create leads: `lab`, the lab’s route of administrators (SQR-066), where a user gets 403; or `user-status`, which the user may read',
     ),
+  tls: z
+    .strictObject({
+      certFile: z.string().describe('PEM: the certificate of the API, then those between it and its authority'),
+      keyFile: z.string().describe('PEM: its private key. Both files are read again when they change'),
+      clientCaFile: z
+        .string()
+        .optional()
+        .describe(
+          'PEM: authorities that vouch for clients; a client that shows no certificate of theirs is only not known',
+        ),
+      requireClientCertificate: z
+        .boolean()
+        .default(false)
+        .describe('refuse connections without a certificate for which clientCaFile vouches'),
+    })
+    .optional()
+    .describe('HTTPS on `port`; default: HTTP. `monitoringPort` has HTTP in any case'),
   heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
   limits: limits.prefault({}),
   rates: rates.prefault({}).describe('How often one user may ask one replica'),
@@ -58,6 +75,16 @@ const redis = z.strictObject({
     .string()
     .optional()
     .describe('a file that holds the password and nothing else; default: none is sent'),
+  usernameFile: z
+    .string()
+    .optional()
+    .describe(
+      'a file that holds the name of Redis’ user; default: the name in the address, or else Redis’ default user',
+    ),
+  caFile: z
+    .string()
+    .optional()
+    .describe('PEM: the authorities that vouch for Redis, in place of the usual ones; takes rediss://'),
   keyPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]+$/)

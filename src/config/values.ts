@@ -67,6 +67,13 @@ export const labelValue = z
   .string()
   .regex(/^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/, { error: 'not a value of a label' })
 
+/** A name of a host, as certificates have it. */
+export const hostName = z
+  .string()
+  .regex(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/, {
+    error: 'not the name of a host in small letters',
+  })
+
 /** An absolute path without detours. */
 export const absolutePath = z
   .string()

@@ -11,6 +11,7 @@ it('can be made twice in one process', async () => {
 
 /** Of short lists. A label that is not here may take as many values as there are users. */
 const labels = new Set([
+  'server',
   ...[
     'kind',
     'result',

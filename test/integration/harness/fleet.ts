@@ -14,11 +14,12 @@ import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import type { Expectations, Terms } from './check/evidence.ts'
 import { Client } from './client.ts'
-import { configFile, type FleetOptions, type FleetParts, prepare, termsOf } from './fleet-parts.ts'
+import { configFile, type FleetOptions, type FleetParts, isByTls, prepare, termsOf } from './fleet-parts.ts'
 import { type Gauges, measure, type ProcessState, stateOf } from './gauges.ts'
 import { testPlace } from './place.ts'
 import type { TestProgram } from './program.ts'
 import { Recorder } from './recorder.ts'
+import { testTls } from './tls.ts'
 import type { UserRecord } from './users.ts'
 import type { Ways } from './ways.ts'
 import { World } from './world.ts'
@@ -112,7 +113,7 @@ export class Fleet {
 
   /** Address of one replica, whether it runs or not. */
   url(index: number): string {
-    return `http://127.0.0.1:${this.#ports[index]?.port}`
+    return `${isByTls(this.#options) ? 'https' : 'http'}://127.0.0.1:${this.#ports[index]?.port}`
   }
 
   /** Addresses of all replicas. */
@@ -145,6 +146,7 @@ export class Fleet {
       stateDir: this.stateDir,
       program: testPlace().haproxy,
       replicas: this.#ports,
+      caFile: isByTls(this.#options) ? testTls().authority.caFile : undefined,
     })
     return (await this.#balancer).url
   }
