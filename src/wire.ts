@@ -82,15 +82,22 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   store.owners.onComparing = () => comparer.request(false)
   const ofImages = wireImages(base, store, cluster, leases)
   wireGauges(base, store, cluster, engine, ofImages)
+  const policy = new PolicyWatch({
+    ...base,
+    ...cluster,
+    namespace: base.settings.namespace,
+    required: config.kubernetes.requirePolicy,
+    intervalMs: config.times.policyIntervalSeconds * 1000,
+  })
   const parts = {
     leases,
     engine,
     comparer,
     compared: () => store.labs.compared(),
     monitor,
-    policy: new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 }),
+    policy,
     stopping,
-    labs: wireLabs(base, store, cluster, ofImages, engine),
+    labs: wireLabs(base, store, cluster, ofImages, engine, policy),
     identity: wireIdentity(base),
     ...ofImages,
   }
@@ -210,13 +217,21 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
   })
 }
 
-function wireLabs(base: Base, store: Store, { sources }: Cluster, { images }: OfImages, engine: Engine): Labs {
+function wireLabs(
+  base: Base,
+  store: Store,
+  { sources }: Cluster,
+  { images }: OfImages,
+  engine: Engine,
+  policy: PolicyWatch,
+): Labs {
   return new Labs({
     ...base,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, base.clock),
     images,
     sources,
+    policy,
     onAccepted: () => engine.poke(),
   })
 }

@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { copyFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { rightsText } from '../../src/cli/rights.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { renderRights } from '../../src/labs/rights.ts'
 import { k8sFolder } from '../kustomize.ts'
 import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack-config.ts'
 import type { ImageReferences } from './images.ts'
@@ -56,7 +59,10 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
       { name: 'skylab-redis', namespace, files: ['password', 'requirepass.conf'] },
       { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
     ],
-    patches: [{ target: { kind: 'Deployment', name: 'skylab' }, patch: JSON.stringify(trustRegistry) }],
+    patches: [
+      { target: { kind: 'Deployment', name: 'skylab' }, patch: JSON.stringify(trustRegistry) },
+      { path: 'rights.yaml' },
+    ],
   }
   await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization))
   return { folder, redisPassword }
@@ -71,6 +77,7 @@ export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 
     lab: { ...config.lab, ...(nodes === 'kwok' ? kwokPlacement : {}) },
   }
   await writeFile(join(folder, 'skylab.yaml'), stringify(changed, { version: '1.1' }))
+  await writeFile(join(folder, 'rights.yaml'), rightsText(renderRights(configSchema.parse(changed), namespace)))
 }
 
 /** As kustomize wants it: by what name the manifests call an image, and what it shall be. */

@@ -16,6 +16,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type Origin, originFields, type Span, type Tracing, within } from '../telemetry/tracing.ts'
 import type { Acceptance } from './acceptance.ts'
 import type { Feeds } from './feeds.ts'
+import type { PolicyWatch } from './policy.ts'
 import type { EventFeed, LabService } from './service.ts'
 import type { Sources } from './sources.ts'
 
@@ -26,6 +27,7 @@ export interface LabsOptions {
   readonly sealer: Sealer
   readonly images: { resolve(options: LabOptions, caller: Identity): Promise<ResolvedImage> }
   readonly sources: Pick<Sources, 'read'>
+  readonly policy: Pick<PolicyWatch, 'require'>
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
@@ -68,6 +70,7 @@ export class Labs implements LabService {
       if (before === 'same') return 'repeated'
       if (before === 'other') throw mismatch()
     }
+    this.#options.policy.require()
     const choice = chooseLab(config.lab, caller, request.options)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const sources = await this.#sourcesOf(username, span)

@@ -1,10 +1,11 @@
 /** A lab with everything configured at once, as the API server takes it from the controller. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { withOwnership } from '../../src/labs/render.ts'
 import { renderEverything } from '../../src/labs/testing-plan.ts'
+import { grantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { asTaken, createStrictly } from './harness/strict.ts'
@@ -13,10 +14,16 @@ import { eventually } from './harness/world.ts'
 const admin = new AdminKube(testPlace().kubeconfig)
 const controller = new AdminKube(testPlace().controllerKubeconfig)
 const { lab } = parse(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
-const plan = renderEverything(lab, { namespacePrefix: `all-${randomBytes(4).toString('hex')}` })
+const installation = `all-${randomBytes(4).toString('hex')}`
+const plan = renderEverything(lab, { namespacePrefix: installation }, installation)
+const mounts = lab.volumes.map(({ name }: { name: string }) => ({ volume: name, path: `/volumes/${name}` }))
+const config = { installation, lab: { ...lab, mounts: [...lab.mounts, ...mounts], namespacePrefix: installation } }
+
+beforeAll(() => grantInstallation(admin, config))
 
 afterAll(async () => {
   await admin.delete('Namespace', plan.namespace.metadata.name)
+  await revokeInstallation(admin, config)
   admin.close()
   controller.close()
 })

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ConfigInput } from '../../box/stack-config.ts'
 import { lab as labSchema } from '../../src/config/lab.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { KubeObject } from '../../src/domain.ts'
@@ -11,6 +12,7 @@ import { renderPullSet } from '../../src/images/pull-set.ts'
 import { image } from '../../src/images/testing/cluster.ts'
 import { withOwnership } from '../../src/labs/render.ts'
 import { type Changes, render } from '../../src/labs/testing-plan.ts'
+import { grantInstallation, regrantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { asTaken, tryStrictly } from './harness/strict.ts'
@@ -27,11 +29,16 @@ interface Case extends Omit<Changes, 'config'> {
 
 /** All objects of a lab, and what pulls its image. */
 function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
-  const config = configSchema.parse({ installation: namespacePrefix, lab: { namespacePrefix, ...lab } })
+  const config = configSchema.parse(configOf({ lab }))
   const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
-  const { objects } = render({ ...changes, config: { network, lab: { namespacePrefix, ...lab } } })
+  const { objects } = render({ ...changes, config: { network, ...configOf({ lab }) } })
   return [...objects, renderPullSet({ config, ...onto })]
 }
+
+const configOf = ({ lab }: { readonly lab?: Case['lab'] | undefined }): ConfigInput => ({
+  installation: namespacePrefix,
+  lab: { namespacePrefix, ...lab },
+})
 
 /** A volume at a place where nothing else is. */
 const mounted = (volume: object, mount: object = {}) => ({
@@ -114,11 +121,13 @@ const options: Readonly<Record<string, readonly Case[]>> = {
 
 let namespaceUid = ''
 beforeAll(async () => {
-  const { namespace } = render({ config: { lab: { namespacePrefix } } })
+  await grantInstallation(admin, configOf({}))
+  const { namespace } = render({ config: configOf({}) })
   namespaceUid = (await controller.create(withOwnership(namespace, 7, null))).metadata.uid!
 })
 afterAll(async () => {
   await admin.delete('Namespace', `${namespacePrefix}-rra`)
+  await revokeInstallation(admin, configOf({}))
   admin.close()
   controller.close()
 })
@@ -160,6 +169,7 @@ test.each(Object.entries(options))('%s changes objects, and they are taken as th
   for (const each of cases) {
     const changed = objectsOf(each).filter(object => !isPlain.has(JSON.stringify(object)))
     expect(changed, JSON.stringify(each)).not.toEqual([])
+    await regrantInstallation(admin, configOf(each))
     await Promise.all(changed.map(expectTaken))
   }
 })

@@ -157,11 +157,18 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     ...made,
     redis: { keyPrefix: 'skylab', ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...furniture?.lab, ...made.lab },
-    kubernetes: { ...(furniture && { namespace: furniture.namespace }), ...made.kubernetes },
+    // What a control takes away may be the policy.
+    kubernetes: {
+      requirePolicy: !isControlled(),
+      ...(furniture && { namespace: furniture.namespace }),
+      ...made.kubernetes,
+    },
     // All fleets share the nodes: who tests prepulling asks for it.
     images: { prepull: { enabled: false }, ...made.images },
   }
 }
+
+const isControlled = () => Boolean(process.env[controlVariable])
 
 function generously(api: ConfigInput['api']): ConfigInput['api'] {
   return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }
