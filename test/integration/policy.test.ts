@@ -7,6 +7,7 @@ import type { KubeObject } from '../../src/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/labs/names.ts'
 import { withOwnership } from '../../src/labs/render.ts'
+import { configure } from './harness/configure.ts'
 import { startFleet } from './harness/fleet.ts'
 import { grantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
@@ -232,4 +233,37 @@ test('a replica whom the policy does not concern says so, works on, and has chan
   const user = fleet.user()
   expect((await user.create()).status).toBe(303)
   expect((await user.follow()).outcome).toBe('complete')
+})
+
+test('a replica whom the policy does not concern is not ready by default, makes nothing, and says why', async context => {
+  const { kubeconfig } = testPlace()
+  const fleet = await startFleet(context, { replicas: 1, ready: false, config: { kubernetes: { kubeconfig } } })
+  const words = 'the admission policy is not at work: apply k8s/base/policy.yaml'
+  await eventually('the reason', async () => {
+    const answer = await fetch(`${fleet.monitoringUrl(0)}/readyz`)
+    return answer.status === 503 && (await answer.text()).includes(words)
+  })
+  const user = fleet.user()
+  const answer = await eventually('a refusal in words', async () => {
+    const answer = await user.create()
+    return answer.body.detail?.[0]?.msg.includes(words) && answer
+  })
+  expect([answer.status, answer.body.detail[0]!.type]).toEqual([503, 'unavailable'])
+  expect(answer.headers.get('retry-after')).toBe('2')
+  expect(await fleet.world.namespaceOf(user.username)).toBeNull()
+})
+
+test('a replica whose labs would be refused is not ready, and names the rights that are missing', async context => {
+  const lab = { tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' as const }] }
+  const fleet = await startFleet(context, { replicas: 1, config: { lab } })
+  await fleet.kill(0)
+  const hostPath = { path: '/opt/never-granted' }
+  configure(fleet, 0, config => ({
+    ...config,
+    lab: { ...config.lab, volumes: [{ name: 'v', hostPath }], mounts: [{ volume: 'v', path: '/v' }] },
+  }))
+  await fleet.start(0, { ready: false })
+  await eventually('the reason', async () =>
+    (await (await fetch(`${fleet.monitoringUrl(0)}/readyz`)).text()).includes('use hostpaths /opt/never-granted'),
+  )
 })
