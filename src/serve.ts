@@ -94,6 +94,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.comparer.start()
   replica.policy.start()
   replica.refresher.start()
+  await mayMake(replica, waiting, signal)
   replica.prepuller.start()
   replica.engine.start()
   replica.trail?.start()
@@ -140,6 +141,15 @@ async function mayOpen({ owners, clock, log }: Replica, waiting: Set<string>, si
     await clock.sleep(lookMs, signal)
   }
   waiting.delete(othersKey)
+}
+
+/** Waits while the policies that are required are not at work. Later a creation is refused, and all else goes on. */
+async function mayMake({ policy, clock }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  for (let refusal = policy.refusal; refusal !== undefined; refusal = policy.refusal) {
+    waiting.add(refusal)
+    await clock.sleep(lookMs, signal)
+    waiting.delete(refusal)
+  }
 }
 
 /** @throws {NeedsSomeone} the Redis that is there will never do */

@@ -91,6 +91,13 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const ofImages = wireImages(base, store, cluster, leases)
   const ofTls = wireTls(base)
   wireGauges(base, store, cluster, engine, ofImages, ofTls)
+  const policy = new PolicyWatch({
+    ...base,
+    ...cluster,
+    namespace: base.settings.namespace,
+    required: config.kubernetes.requirePolicy,
+    intervalMs: config.times.policyIntervalSeconds * 1000,
+  })
   const parts = {
     leases,
     engine,
@@ -98,9 +105,9 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     compared: () => store.labs.compared(),
     trail,
     monitor,
-    policy: new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 }),
+    policy,
     stopping,
-    labs: wireLabs(base, store, cluster, ofImages, engine),
+    labs: wireLabs(base, store, cluster, ofImages, engine, policy),
     identity: wireIdentity(base),
     tls: ofTls,
     ...ofImages,
@@ -237,13 +244,21 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
   })
 }
 
-function wireLabs(base: Base, store: Store, { sources }: Cluster, { images }: OfImages, engine: Engine): Labs {
+function wireLabs(
+  base: Base,
+  store: Store,
+  { sources }: Cluster,
+  { images }: OfImages,
+  engine: Engine,
+  policy: PolicyWatch,
+): Labs {
   return new Labs({
     ...base,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, base.clock),
     images,
     sources,
+    policy,
     onAccepted: () => engine.poke(),
   })
 }

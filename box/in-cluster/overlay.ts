@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { copyFile, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { rightsText } from '../../src/cli/rights.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { renderRights } from '../../src/labs/rights.ts'
 import { TestAuthority } from '../../src/tls/testing/authority.ts'
 import { controllerServiceIps } from '../credentials.ts'
 import { k8sFolder } from '../kustomize.ts'
@@ -80,6 +83,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
         target: { kind: 'Service', name },
         patch: JSON.stringify([add('/spec/clusterIP', address)]),
       })),
+      { path: 'rights.yaml' },
     ],
   }
   await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization))
@@ -115,6 +119,7 @@ export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 
     lab: { ...config.lab, ...(nodes === 'kwok' ? kwokPlacement : {}) },
   }
   await writeFile(join(folder, 'skylab.yaml'), stringify(changed, { version: '1.1' }))
+  await writeFile(join(folder, 'rights.yaml'), rightsText(renderRights(configSchema.parse(changed), namespace)))
 }
 
 /** As kustomize wants it: by what name the manifests call an image, and what it shall be. */

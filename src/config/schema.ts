@@ -107,6 +107,12 @@ const kubernetes = z.strictObject({
     .describe(
       'the controller’s own, where configured secrets are read and prepulling runs; default: its pod’s, or skylab',
     ),
+  requirePolicy: z
+    .boolean()
+    .default(true)
+    .describe(
+      'whether nothing is made unless the policies of k8s/base/policy.yaml are at work and let labs of this configuration pass: without them the controller’s token is worth the whole cluster',
+    ),
   requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
 })

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 type Lab = Config['lab']
 
 /** From the strictest. */
-const levels = ['restricted', 'baseline', 'privileged'] as const
+export const levels = ['restricted', 'baseline', 'privileged'] as const
 export type PodSecurityLevel = (typeof levels)[number]
 
 const prefix = 'pod-security.kubernetes.io'

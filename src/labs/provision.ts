@@ -23,7 +23,7 @@ export interface ProvisionSources {
  * Rights that a container of root's keeps to make folders for others: to own them, to reach into them, to set their modes
  * and, where an NFS server takes root's rights away, to become their user. All of it on what is mounted alone.
  */
-const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
+export const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
 
 /** What the container is always told; the last three are what those made for others of this specification read. */
 export const givenVariables = [

@@ -18,6 +18,7 @@ import { type Origin, originFields, type Span, type Tracing, within } from '../t
 import type { Acceptance } from './acceptance.ts'
 import type { Auditor } from './audit.ts'
 import type { Feeds } from './feeds.ts'
+import type { PolicyWatch } from './policy.ts'
 import type { EventFeed, LabService } from './service.ts'
 import type { Sources } from './sources.ts'
 
@@ -28,6 +29,7 @@ export interface LabsOptions {
   readonly sealer: Sealer
   readonly images: { resolve(options: LabOptions, caller: Identity): Promise<ResolvedImage> }
   readonly sources: Pick<Sources, 'read'>
+  readonly policy: Pick<PolicyWatch, 'require'>
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
@@ -75,6 +77,7 @@ export class Labs implements LabService {
       }
       if (before === 'other') throw mismatch()
     }
+    this.#options.policy.require()
     const choice = chooseLab(config.lab, caller, request.options)
     requireFit(config, caller)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))

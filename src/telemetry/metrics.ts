@@ -87,7 +87,7 @@ export function createMetrics(registry: Registry) {
     }),
     admissionPolicyActive: new Gauge({
       name: 'skylab_admission_policy_active',
-      help: 'Whether the API server refused the last write that the policy of k8s/base/policy.yaml must refuse (1), or not (0)',
+      help: 'Whether the API server refused, at the last look, all that the policies of k8s/base/policy.yaml must refuse (1), or not (0)',
       registers,
     }),
     kubernetesRequestDuration: new Histogram({

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ConfigInput } from '../../box/stack-config.ts'
 import { lab as labSchema } from '../../src/config/lab.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { KubeObject } from '../../src/domain.ts'
@@ -11,6 +12,7 @@ import { renderPullSet } from '../../src/images/pull-set.ts'
 import { image } from '../../src/images/testing/cluster.ts'
 import { withOwnership } from '../../src/labs/render.ts'
 import { type Changes, render } from '../../src/labs/testing-plan.ts'
+import { grantInstallation, regrantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { asTaken, tryStrictly } from './harness/strict.ts'
@@ -28,11 +30,16 @@ interface Case extends Omit<Changes, 'config'> {
 
 /** All objects of a lab, and what pulls its image. */
 function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
-  const config = configSchema.parse({ installation: namespacePrefix, lab: { namespacePrefix, ...lab } })
+  const config = configSchema.parse(configOf({ lab }))
   const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
-  const { objects } = render({ ...changes, config: { network, lab: { namespacePrefix, ...lab } } })
+  const { objects } = render({ ...changes, config: { network, ...configOf({ lab }) } })
   return [...objects, renderPullSet({ config, ...onto })]
 }
+
+const configOf = ({ lab }: { readonly lab?: Case['lab'] | undefined }): ConfigInput => ({
+  installation: namespacePrefix,
+  lab: { namespacePrefix, ...lab },
+})
 
 /** A volume at a place where nothing else is. */
 const mounted = (volume: object, mount: object = {}) => ({
@@ -133,7 +140,8 @@ const options: Readonly<Record<string, readonly Case[]>> = {
 let namespaceUid = ''
 beforeAll(async () => {
   // One for all options, of which some need this level.
-  const { namespace } = render({ config: { lab: { namespacePrefix, podSecurity: 'privileged' } } })
+  await grantInstallation(admin, configOf({ lab: { podSecurity: 'privileged' } }))
+  const { namespace } = render({ config: configOf({ lab: { podSecurity: 'privileged' } }) })
   const runtime = {
     apiVersion: 'node.k8s.io/v1',
     kind: 'RuntimeClass',
@@ -146,6 +154,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await admin.delete('Namespace', `${namespacePrefix}-rra`)
   await admin.request('DELETE', `${runtimeClasses}/${namespacePrefix}`)
+  await revokeInstallation(admin, configOf({}))
   admin.close()
   controller.close()
 })
@@ -188,6 +197,7 @@ test.each(Object.entries(options))('%s changes objects, and they are taken as th
   for (const each of cases) {
     const changed = objectsOf(each).filter(object => !isPlain.has(JSON.stringify(object)))
     expect(changed, JSON.stringify(each)).not.toEqual([])
+    await regrantInstallation(admin, configOf(each))
     await Promise.all(changed.map(expectTaken))
   }
 })

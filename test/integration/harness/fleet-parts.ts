@@ -163,7 +163,12 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     ...made,
     redis: { keyPrefix: 'skylab', ...(isByTls(options) && { caFile: testTls().authority.caFile }), ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...furniture?.lab, ...made.lab },
-    kubernetes: { ...(furniture && { namespace: furniture.namespace }), ...made.kubernetes },
+    // What a control takes away may be the policy.
+    kubernetes: {
+      requirePolicy: !isControlled(),
+      ...(furniture && { namespace: furniture.namespace }),
+      ...made.kubernetes,
+    },
     // All fleets share the nodes: who tests prepulling asks for it.
     images: { prepull: { enabled: false }, ...made.images },
   }
@@ -177,6 +182,8 @@ function withTls(options: FleetOptions, api: ConfigInput['api']): ConfigInput['a
   const { certFile, keyFile } = testTls().server
   return { ...api, tls: { certFile, keyFile, ...api?.tls } }
 }
+
+const isControlled = () => Boolean(process.env[controlVariable])
 
 function generously(api: ConfigInput['api']): ConfigInput['api'] {
   return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }
