@@ -12,10 +12,11 @@ FROM ${BASE} AS build
 WORKDIR /build
 COPY .npmrc package.json package-lock.json ./
 # Node, the bundler and what it bundles, each by the checksum that the lockfile has. No package runs a script. `npm ci`
-# looks at tools for developers too, of which the lockfile has those for Linux alone, so they are not asked for.
+# looks at tools for developers too, of which the lockfile has those for Linux alone, so they are not asked for. The program has package.json as it was.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm pkg delete devDependencies \
-    && npm ci --ignore-scripts --no-progress --loglevel=error
+    cp package.json /tmp && npm pkg delete devDependencies \
+    && npm ci --ignore-scripts --no-progress --loglevel=error \
+    && mv /tmp/package.json .
 # The very Node that the tests run on, whatever the base has; its libraries; and a user to be.
 COPY box/image/etc /image/etc
 RUN mkdir -p /image/usr/local/bin \
