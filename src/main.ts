@@ -9,7 +9,9 @@ import { loadSettings, type Settings } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
-       skylab check --config FILE             say what is wrong with a configuration
+       skylab check --config FILE [--manifests FILE]
+                                              say what is wrong with a configuration, and which images in manifests
+                                              have no digest
        skylab images --config FILE [--json]   show what the registry has, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
                                               show the objects of a lab: YAML, from JSON of who asks and of what
@@ -66,13 +68,16 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
     return undefined
   }
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
-  for (const warning of settings.warnings) err(`warning: ${warning}\n`)
+  const { manifests } = command
+  const unpinned = manifests ? await (await import('./cli/manifests.ts')).manifestWarnings(manifests) : []
+  for (const warning of [...settings.warnings, ...unpinned]) err(`warning: ${warning}\n`)
   out('ok\n')
   return codes.ok
 }
 
 type FileCommand =
-  | { readonly kind: 'serve' | 'check'; readonly config: string }
+  | { readonly kind: 'serve'; readonly config: string }
+  | { readonly kind: 'check'; readonly config: string; readonly manifests?: string | undefined }
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
   | { readonly kind: 'rights'; readonly config: string; readonly namespace?: string | undefined }
   | {
@@ -93,6 +98,7 @@ type Command = { readonly kind: 'help' } | { readonly kind: 'version' } | FileCo
 
 const options = {
   config: { type: 'string' },
+  manifests: { type: 'string' },
   json: { type: 'boolean' },
   user: { type: 'string' },
   lab: { type: 'string' },
@@ -107,7 +113,7 @@ const options = {
 /** Which options a command takes. */
 const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
-  check: ['config'],
+  check: ['config', 'manifests'],
   images: ['config', 'json'],
   rights: ['config', 'namespace'],
   heal: ['config', 'apply', 'with-labs', 'json'],
@@ -125,14 +131,14 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
     const { config, json = false, user, lab, secrets = false, apply = false } = values
-    const { 'with-labs': withLabs = false } = values
+    const { 'with-labs': withLabs = false, manifests } = values
     if (!isKind(kind) || more.length > 0 || !config) return undefined
     if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
     if (kind === 'images') return { kind, config, json }
     if (kind === 'rights') return { kind, config, namespace: values.namespace }
     if (kind === 'heal') return { kind, config, apply, withLabs, json }
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
-    return { kind, config }
+    return kind === 'check' ? { kind, config, manifests } : { kind, config }
   } catch {
     return undefined
   }
