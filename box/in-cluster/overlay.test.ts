@@ -91,7 +91,8 @@ test('its certificates bear the names and addresses of their Services, by one au
     expect(certificate.checkPrivateKey(createPrivateKey(readFileSync(keyFile)))).toBe(true)
     expect(certificate.checkHost(`${service}.skylab.svc.cluster.local`)).toBeDefined()
     const of = patches.filter(
-      ({ target }: { target: { kind: string; name: string } }) => target.kind === 'Service' && target.name === service,
+      ({ target }: { target?: { kind: string; name: string } }) =>
+        target?.kind === 'Service' && target.name === service,
     )
     expect(certificate.checkIP(JSON.parse(of[0].patch)[0].value)).toBeDefined()
   }

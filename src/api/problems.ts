@@ -36,12 +36,12 @@ const admitted = [
   'unavailable',
 ] as const satisfies ProblemName[]
 
-/** What those routes answer that ask who is there (`admit.ts`): with a user in their path, or without. */
+/** The problems of routes that need a token (`admit.ts`), with a user in their path or without. */
 export const forAdmins = [...admitted, 'noAdminScope', 'badOwnName'] as const satisfies ProblemName[]
 export const forAdminsOfUser = [...admitted, 'noAdminScope', 'badName'] as const satisfies ProblemName[]
 export const forCaller = [...admitted, 'noUserScope', 'badOwnName'] as const satisfies ProblemName[]
 export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as const satisfies ProblemName[]
-/** What those answer that ask nobody. */
+/** The problems of routes that need no token. */
 export const forAll = [...underPrefix, 'tooOftenByAll'] as const satisfies ProblemName[]
 
 /** A response of the document: as the framework wants it. */

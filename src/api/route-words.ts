@@ -1,4 +1,4 @@
-/** What the document says of the routes of labs beside their form: descriptions and examples. */
+/** Descriptions and examples of the routes of labs, for the document. */
 import type { z } from '@hono/zod-openapi'
 import type { LabEvent } from '../domain.ts'
 import type { ApiParts } from './env.ts'

@@ -158,7 +158,7 @@ describe('tokens of any type', () => {
     [{ tokenType: 'application/at+JWT' }, false],
     [{ authorizedParties: ['hub'] }, false],
   ])('are warned of with %j: %s', async (block, isWarned) => {
-    const { warnings } = await load(oidc(block))
+    const warnings = ofIdentity(await load(oidc(block)))
     expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^identity\.oidc\.tokenType: is not at\+jwt/)] : [])
   })
 })

@@ -206,7 +206,7 @@ const redisCall = { kind: 'client', attributes: { 'db.system.name': 'redis' } } 
 const accepting = <T>(span: Span, script: string, ask: () => Promise<T>): Promise<T> =>
   within(span, script, redisCall, () => available(ask))
 
-/** Whether to wait for it or to give up is another matter for a client, so a lab that goes has a type of its own. */
+/** A client can wait for the end of a deletion, and not for the end of a lab that runs: each has its own type. */
 function exists(username: string, status: LabStatus): ApiError {
   if (status !== 'terminating') return new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
   return new ApiError(409, { msg: `A lab for ${username} exists; it is being deleted`, type: 'lab_terminating' })

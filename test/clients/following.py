@@ -1,4 +1,4 @@
-"""What Python's clients make of a create, as they are and told otherwise: one line of JSON for each."""
+"""Sends creates with Python's clients, by their defaults and by options: one line of JSON for each answer."""
 
 import json
 import os

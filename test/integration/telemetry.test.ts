@@ -135,7 +135,7 @@ test('promtool finds nothing to complain of in what a replica serves, whatever f
 
 const rule = fileURLToPath(new URL('../../k8s/monitoring/prometheus-rule.yaml', import.meta.url))
 
-/** The command that the head of the file has for who has no operator. */
+/** By the command in the head of the file, for a Prometheus without the operator. */
 async function plainRules(): Promise<string> {
   const [, program] = /^# +sed '(.+)' \S+ > rules\.yaml$/m.exec(await readFile(rule, 'utf8'))!
   return run('sed', [program!, rule])
