@@ -33,7 +33,8 @@ const fleet = useFleet(async () => {
   const authorization = `Bearer ${await provider.serviceToken()}`
   const { identity, network } = readExample('skylab.yaml')
   const oidc = { ...identity.oidc, issuer: provider.url }
-  const config = { identity: { ...identity, oidc }, network }
+  // By the token in the lab it is seen which one the Hub sent.
+  const config = { identity: { ...identity, oidc }, network, lab: { token: 'bearer' as const } }
   return { replicas: 2, users: 0, config, credentials: () => ({ authorization }) }
 })
 
