@@ -30,8 +30,9 @@ export type WorstQuestion =
 /** How long each request took from the moment at which it was due, and how often each status came. */
 export interface Steady {
   readonly ms: readonly number[]
-  /** The part of `ms` that was due in the first seconds, when all buckets are full. */
+  /** The part of `ms` that was due in the first seconds, when all buckets are full, and the part that was due later. */
   readonly burstMs: readonly number[]
+  readonly laterMs: readonly number[]
   readonly statuses: Readonly<Record<string, number>>
   /** How often each status came to those who asked for a lab. */
   readonly created: Readonly<Record<string, number>>
@@ -85,7 +86,7 @@ async function steady({
   creates = false,
 }: Extract<WorstQuestion, { do: 'steady' }>): Promise<Steady> {
   const agent = new Agent({ keepAlive: true })
-  const [ms, burstMs]: [number[], number[]] = [[], []]
+  const [ms, burstMs, laterMs]: [number[], number[], number[]] = [[], [], []]
   const { counts, count } = counter()
   const each = async (user: Asker, index: number) => {
     const all: Promise<void>[] = []
@@ -99,7 +100,8 @@ async function steady({
         asked.then(status => {
           const tookMs = systemClock.monotonicMs() - dueMs
           ms.push(tookMs)
-          if (dueMs - begunMs < burstSeconds * 1000) burstMs.push(tookMs)
+          const part = dueMs - begunMs < burstSeconds * 1000 ? burstMs : laterMs
+          part.push(tookMs)
           count(status)
         }),
       )
@@ -116,7 +118,7 @@ async function steady({
   const begunMs = systemClock.monotonicMs()
   await Promise.all([...(creates ? users.map(create) : []), ...users.map(each)])
   agent.destroy()
-  return { ms, burstMs, statuses: counts, created: created.counts }
+  return { ms, burstMs, laterMs, statuses: counts, created: created.counts }
 }
 
 /** Bodies of the largest size, of what costs most to look at. */
