@@ -216,7 +216,8 @@ describe('a renewal that fails', () => {
     expect(await answerToLab('barbara')).toBe(200)
     expect(hub.log()).toContain('The token of barbara was not renewed')
 
-    await page.goto(`${hub.url}/hub/home`)
+    // The page's own script comes after it: before that a click does nothing.
+    await page.goto(`${hub.url}/hub/home`, { waitUntil: 'networkidle' })
     await page.getByRole('button', { name: 'Stop My Server' }).click()
     await page.getByRole('button', { name: 'Start My Server' }).waitFor()
     await page.goto(`${hub.url}/hub/home`)
