@@ -40,8 +40,8 @@ export class Turn {
     const need = kind === 'wait' ? 0 : suspect ? this.#room.places : 1
     if (need !== this.#places) {
       this.end()
-      if (need > 0) await (suspect ? this.#enterAlone(signal) : this.#room.enter(need, signal))
-      this.#places = need
+      if (suspect && need > 0) await this.#enterAlone(signal)
+      else if (need > 0) await this.#enter(need, signal)
     }
     if (kind === 'act') await this.#mark(true)
   }
@@ -60,6 +60,12 @@ export class Turn {
     this.#places = 0
   }
 
+  async #enter(need: number, signal: AbortSignal): Promise<void> {
+    await this.#room.enter(need, signal)
+    // At once: what fails after this must find them, to give them back.
+    this.#places = need
+  }
+
   /**
    * An act that waits for its turn has not begun, and cannot have killed anyone: whoever dies meanwhile, by another's act,
    * is no attempt of this one.
@@ -67,7 +73,7 @@ export class Turn {
   async #enterAlone(signal: AbortSignal): Promise<void> {
     if (this.#room.free < this.#room.places) await this.#mark(false)
     try {
-      await this.#room.enter(this.#room.places, signal)
+      await this.#enter(this.#room.places, signal)
     } finally {
       // Also for who hands it over: its claim was counted, and letting go takes that back.
       await this.#mark(true)

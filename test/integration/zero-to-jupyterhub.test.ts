@@ -165,7 +165,7 @@ test('who logs in at the provider is given the form, the lab that they choose, a
   expect(claimsIn(token)).toMatchObject({ aud: 'skylab', sub: 'ada', scope: 'exec:notebook' })
   expect(claimsIn(own)).toMatchObject({ aud: 'skylab', scope: 'admin:jupyterlab' })
 
-  await page.goto(`${hub.url}/hub/home`)
+  await page.goto(`${hub.url}/hub/home`, { waitUntil: 'networkidle' })
   await page.getByRole('button', { name: 'Stop My Server' }).click()
   await page.getByRole('button', { name: 'Start My Server' }).waitFor()
   expect((await fleet().admin.status('ada')).status).toBe(404)
