@@ -125,7 +125,8 @@ async function withReplica<T>(
     // One user asks for the form again and again.
     api: { ...config.api, rates: { readsPerSecond: 5000 } },
     lab: { ...config.lab, namespacePrefix: kind },
-    redis: { ...config.redis, keyPrefix: kind },
+    // The program's user may touch the keys of the stack's own prefix alone.
+    redis: { ...config.redis, url: stack.redis.url, keyPrefix: kind },
   }
   writeFileSync(configFile, stringify(changed, { version: '1.1' }), { mode: 0o600 })
   const replica = await Replica.start({ name, program: stack.program, stateDir, configFile })

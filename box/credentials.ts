@@ -8,6 +8,8 @@ import type { Tools } from './setup.ts'
 export const firstServiceIp = '10.96.0.1'
 /** The address at which pods ask for names, where somebody answers there. */
 export const dnsServiceIp = '10.96.0.10'
+/** Of the controller's Services in the cluster, known beforehand, so that certificates can bear them. */
+export const controllerServiceIps = { skylab: '10.96.0.20', 'skylab-redis': '10.96.0.21' } as const
 export const nodeName = 'node-1'
 
 /** Who talks to the API server by a token of its own, and the group that gives the rights. */

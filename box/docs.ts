@@ -8,6 +8,7 @@ import { metricsReference } from '../src/telemetry/reference.ts'
 import { takePicture } from './docs-picture.ts'
 import { takeFormPicture } from './form-picture.ts'
 import { runCommand, UsageError } from './program.ts'
+import { redisUsers } from './redis-users.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
@@ -20,7 +21,9 @@ interface Options {
   readonly picture: boolean
 }
 
+/** By path below `docs/`. */
 const makers: Readonly<Record<string, () => Promise<string>>> = {
+  '../k8s/components/redis/users.acl': async () => redisUsers(),
   'configuration.md': async () => configReference(await examples()),
   'metrics.md': async () => metricsReference(),
 }
@@ -43,7 +46,7 @@ function parse(args: readonly string[]): Options {
 async function run({ picture }: Options, signal: AbortSignal): Promise<number> {
   for (const [name, make] of Object.entries(makers)) {
     await writeFile(join(docs, name), await make())
-    process.stderr.write(`docs/${name} is written\n`)
+    process.stderr.write(`${join('docs', name)} is written\n`)
   }
   if (picture) {
     await takePicture(join(docs, 'api.png'), signal)

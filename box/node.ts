@@ -52,6 +52,8 @@ function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts, nam
       'nodefs.inodesFree': '1%',
       'imagefs.available': '1%',
     },
+    // By default a minute: so long a lab may fill its folders unseen.
+    volumeStatsAggPeriod: '5s',
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
     // Hint chains of iptables, which nobody needs and somebody would have to remove.

@@ -1,4 +1,5 @@
 import { systemClock } from '../src/clock.ts'
+import { configSchema } from '../src/config/schema.ts'
 import { KubeClient } from '../src/kube/client.ts'
 import { askForPolicy } from '../src/ops/policy.ts'
 import { silentLogger } from '../src/telemetry/log.ts'
@@ -16,8 +17,9 @@ export async function untilPolicy(
   const kubernetes = { kubeconfig, requestTimeoutSeconds: 5, maxInFlight: 1 }
   const common = { clock: systemClock, log: silentLogger(), version: 'set-up', replica: 'set-up' }
   const kube = new KubeClient({ ...common, kubernetes })
+  const config = configSchema.parse({})
   const isSo = async () =>
-    ((await askForPolicy({ kube, installation: 'skylab', signal })) === null) === (state === 'at work')
+    (await askForPolicy({ kube, config, namespace: 'skylab', signal })).active === (state === 'at work')
   try {
     await waitUntil(isSo, { what: `the admission policy ${state}`, limitMs: 30_000, ...(signal && { signal }) })
   } finally {

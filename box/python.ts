@@ -7,10 +7,16 @@ import { withLock } from './lock.ts'
 import { cacheFolder } from './paths.ts'
 import type { Progress } from './progress.ts'
 
+/**
+ * Options of `pip install`: only what the list names, only files whose checksums it has, and no package that would
+ * have to be built, since what builds it is in no list.
+ */
+export const lockedInstall = ['--no-deps', '--require-hashes', '--only-binary=:all:']
+
 export interface PythonEnvironment {
   /** Of its folder in the cache. */
   readonly name: string
-  /** Path of the list of packages, all with their versions. */
+  /** Path of the list of packages, all with their versions and the checksums of their files (`npm run lock`). */
   readonly requirements: string
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
@@ -27,7 +33,7 @@ export async function pythonEnvironment({ name, requirements, progress, signal }
       // Scripts of an environment bear its path, so it cannot be made elsewhere and moved.
       rmSync(folder, { recursive: true, force: true })
       await run('python3', ['-m', 'venv', folder], { signal })
-      const pip = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--requirement', requirements]
+      const pip = ['-m', 'pip', 'install', '--quiet', ...lockedInstall, '--requirement', requirements]
       await run(join(folder, 'bin', 'python'), pip, { signal })
       writeFileSync(whole, '')
     })

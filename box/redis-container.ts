@@ -1,7 +1,16 @@
 import { GenericContainer, Wait } from 'testcontainers'
 import { controlContainer, hostOf, logConsumer } from './containers.ts'
 import { freePort } from './ports.ts'
-import { answersPing, type Redis, type RedisOptions, redisSettings, startLimitMs, toArguments } from './redis.ts'
+import {
+  answersPing,
+  type Redis,
+  type RedisOptions,
+  redisSettings,
+  startLimitMs,
+  toArguments,
+  urlsAt,
+  userArguments,
+} from './redis.ts'
 
 export interface RedisContainerOptions extends RedisOptions {
   /** Must have `redis-server` in its path, and a working directory that it may write to. */
@@ -23,7 +32,7 @@ export async function startRedisContainer(options: RedisContainerOptions): Promi
     'protected-mode': 'no',
   }
   const container = await new GenericContainer(image)
-    .withCommand(['redis-server', ...toArguments(settings)])
+    .withCommand(['redis-server', ...toArguments(settings), ...userArguments(options.keyPrefix)])
     .withExposedPorts({ container: innerPort, host: port })
     .withLogConsumer(logConsumer(stateDir, name))
     .withWaitStrategy(Wait.forLogMessage('Ready to accept connections'))
@@ -32,7 +41,7 @@ export async function startRedisContainer(options: RedisContainerOptions): Promi
   const host = hostOf(container)
   const answers = () => answersPing(port, host)
   const control = await controlContainer({ container, stateDir, name, answers, limitMs: startLimitMs, signal })
-  return { url: `redis://${host}:${port}`, port, ...control, stepClock }
+  return { ...urlsAt(`${host}:${port}`), port, ...control, stepClock }
 }
 
 function stepClock(): never {

@@ -1,6 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { aclLine, commandsOfHeal } from '../src/store/rights.ts'
 import { findProgram } from './command.ts'
 import { freePort } from './ports.ts'
 import { type ProcessSpec, stopProcess } from './process.ts'
@@ -16,12 +18,28 @@ export interface RedisOptions {
   /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
   wrongClock?: boolean
   port?: number
+  /** Of the keys that the program's user may touch: a prefix, or a pattern of prefixes. Default `skylab`. */
+  keyPrefix?: string | undefined
+  /** Whether it serves TLS, and nothing in the clear. */
+  tls?: RedisTls | undefined
   signal?: AbortSignal | undefined
+}
+
+/** Paths of PEM. */
+export interface RedisTls {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly caFile: string
 }
 
 /** A Redis of a run's own. Without `aof` it is empty when it starts again. */
 export interface Redis extends ServerControl {
+  /** As Redis' default user, who may do everything: for tests, which look and break. */
   readonly url: string
+  /** As the user of the program, who may do what `src/store/rights.ts` lists. */
+  readonly programUrl: string
+  /** As a user who may also do what `skylab heal` does. */
+  readonly healerUrl: string
   readonly port: number
   /** Steps its wall clock to so many seconds off the real time. */
   stepClock(offSeconds: number): void
@@ -45,16 +63,34 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
     renameSync(`${file}.part`, file)
   }
   if (options.wrongClock) stepClock(0)
-  const readiness = { answers: () => answersPing(port), limitMs: startLimitMs, signal }
+  const readiness = {
+    answers: () => answersPing(port, '127.0.0.1', options.tls !== undefined),
+    limitMs: startLimitMs,
+    signal,
+  }
   await startServer(spec, readiness)
   return {
-    url: `redis://127.0.0.1:${port}`,
+    ...urlsAt(`127.0.0.1:${port}`, options.tls && 'rediss'),
     port,
     ...controlServer(spec, readiness),
     stepClock,
     stop: () => stopProcess(stateDir, name, 5000),
   }
 }
+
+/** One server as each of its users reaches it; passwords are names. */
+export const urlsAt = (address: string, scheme = 'redis'): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
+  url: `${scheme}://${address}`,
+  programUrl: `${scheme}://program:program@${address}`,
+  healerUrl: `${scheme}://healer:healer@${address}`,
+})
+
+/** The program's user, and one who may also heal, as redis-server's command line has them. */
+export const userArguments = (keyPrefix = 'skylab'): string[] =>
+  [
+    aclLine({ name: 'program', password: '>program', keyPrefix }),
+    aclLine({ name: 'healer', password: '>healer', keyPrefix, more: commandsOfHeal }),
+  ].flatMap(line => ['--user', ...line.split(' ').slice(1)])
 
 const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
 
@@ -80,7 +116,8 @@ export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'clus
 export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
-function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongClock }: RedisOptions): ProcessSpec {
+function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
+  const { stateDir, aof, cluster, wrongClock, keyPrefix, tls } = options
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
@@ -88,7 +125,7 @@ function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongCl
   const settings = {
     ...redisSettings({ aof, cluster }),
     bind: '127.0.0.1',
-    port: String(port),
+    ...(tls ? tlsSettings(port, tls) : { port: String(port) }),
     dir: folder,
     // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
     'set-proc-title': 'no',
@@ -96,18 +133,28 @@ function redisSpec(name: string, port: number, { stateDir, aof, cluster, wrongCl
   return {
     name,
     command,
-    args: toArguments(settings),
+    args: [...toArguments(settings), ...userArguments(keyPrefix)],
     stateDir,
     ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }),
   }
 }
 
+const tlsSettings = (port: number, { certFile, keyFile, caFile }: RedisTls) => ({
+  port: '0',
+  'tls-port': String(port),
+  'tls-cert-file': certFile,
+  'tls-key-file': keyFile,
+  'tls-ca-cert-file': caFile,
+  'tls-auth-clients': 'no',
+  'tls-replication': 'yes',
+})
+
 /** Whether it answers a PING; while it loads its file it does not. */
-export function answersPing(port: number, host = '127.0.0.1'): Promise<boolean> {
+export function answersPing(port: number, host = '127.0.0.1', byTls = false): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect({ host, port })
+    const socket = byTls ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port })
     socket.setTimeout(1000, () => socket.destroy())
-    socket.once('connect', () => socket.write('PING\r\n'))
+    socket.once(byTls ? 'secureConnect' : 'connect', () => socket.write('PING\r\n'))
     socket.once('data', (answer: Buffer) => {
       resolve(answer.toString().startsWith('+PONG'))
       socket.destroy()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
+import { labRole } from '../src/labs/rights.ts'
 
 const account = 'system:serviceaccount:skylab:skylab'
 const rbac = new URL('../k8s/base/rbac.yaml', import.meta.url)
@@ -70,6 +71,8 @@ export interface Granted {
   readonly everywhere: readonly string[]
   /** In one namespace alone, by its name. */
   readonly within: Readonly<Record<string, readonly string[]>>
+  /** In the namespaces of labs where the controller has bound itself to read. */
+  readonly inLabs: readonly string[]
 }
 
 interface Role {
@@ -90,17 +93,21 @@ export async function readGranted(): Promise<Granted> {
   const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
   const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
+  const [ofLabs = [], ofCluster = []] = [true, false].map(wanted =>
+    ofKind('ClusterRole').filter(({ metadata }) => (metadata.name === labRole) === wanted),
+  )
   const byNamespace = Map.groupBy(ofKind('Role'), ({ metadata }) => metadata.namespace ?? '')
   return {
-    everywhere: rightsIn(ofKind('ClusterRole')),
+    everywhere: rightsIn(ofCluster),
+    inLabs: rightsIn(ofLabs),
     within: Object.fromEntries([...byNamespace].map(([namespace, roles]) => [namespace, rightsIn(roles)])),
   }
 }
 
 /** All of them, wherever they hold. */
 export async function grantedRights(): Promise<string[]> {
-  const { everywhere, within } = await readGranted()
-  return [...everywhere, ...Object.values(within).flat()]
+  const { everywhere, within, inLabs } = await readGranted()
+  return [...everywhere, ...Object.values(within).flat(), ...inLabs]
 }
 
 export interface RightsReport {
@@ -111,9 +118,9 @@ export interface RightsReport {
 
 /**
  * A right on what no API has is used by an admission policy, which no audit log tells; `policy.test.ts` shows that without it
- * nothing could be made.
+ * nothing could be made. That to bind is asked for when a RoleBinding is made.
  */
-const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/')
+const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/') || right.endsWith(' bind')
 
 /** One line to a right: how often each of the runs has used it. */
 export function reportRights(granted: readonly string[], usages: Readonly<Record<string, Usage>>): RightsReport {

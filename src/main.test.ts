@@ -41,6 +41,36 @@ describe('skylab check', () => {
   })
 })
 
+describe('skylab check --manifests', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const check = async (text: string) => {
+    await writeFile(join(folder, 'manifests.yaml'), text)
+    return run('check', '--config', join(folder, 'good.yaml'), '--manifests', join(folder, 'manifests.yaml'))
+  }
+  const pod = (image: string) =>
+    `{initContainers: [{name: first, image: 'r.org/a@${digest}'}], containers: [{name: c, image: '${image}'}]}`
+  const deployment = (image: string) =>
+    `kind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: ${pod(image)}}}\n`
+
+  it('warns of each image without a digest, in every document', async () => {
+    const { code, err } = await check(`${deployment('r.org/b:1')}---\n${deployment(`r.org/c:1@${digest}`)}---\n`)
+    const ofImages = err.split('\n').filter(line => line.includes('digest'))
+    expect([code, ofImages]).toEqual([0, ['warning: Deployment d, container c: r.org/b:1 has no digest']])
+  })
+
+  it('names the line of what is no YAML, and does not quote it', async () => {
+    const { code, err } = await check('kind: Secret\n---\nstringData: {key: "hunter2\n')
+    expect(code).toBe(2)
+    expect(err).toMatch(/manifests\.yaml:\n {2}line \d+, column \d+: is not YAML/)
+    expect(err).not.toContain('hunter2')
+  })
+
+  it('says so when the file cannot be read', async () => {
+    const { code, err } = await run('check', '--config', join(folder, 'good.yaml'), '--manifests', join(folder, 'none'))
+    expect([code, err]).toEqual([2, `${join(folder, 'none')}:\n  cannot be read (ENOENT)\n`])
+  })
+})
+
 describe('skylab serve', () => {
   it('serves with the settings', async () => {
     const { code, served } = await run('serve', '--config', join(folder, 'good.yaml'))
@@ -60,6 +90,7 @@ it.each([
   [['check', 'x', '--config', 'x']],
   [['check', '--colour']],
   [['check', '--config', 'x', '--json']],
+  [['serve', '--config', 'x', '--manifests', 'x']],
   [['images', '--config', 'x', '--secrets']],
   [['images', '--config', 'x', '--apply']],
   [['heal']],

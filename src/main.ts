@@ -9,17 +9,21 @@ import { loadSettings, type Settings } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
-       skylab check --config FILE             say what is wrong with a configuration
+       skylab check --config FILE [--manifests FILE]
+                                              say what is wrong with a configuration, and which images in manifests
+                                              have no digest
        skylab images --config FILE [--json]   show what the registry has, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
                                               show the objects of a lab: YAML, from JSON of who asks and of what
+       skylab rights --config FILE [--namespace NAME]
+                                              show what an operator grants to this installation, for an overlay: YAML
        skylab heal --config FILE [--apply [--with-labs]] [--json]
                                               show what a poisoned operation counter left behind; --apply removes it,
                                               running labs only with --with-labs
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
-images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
+rights asks nobody. images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
 heal asks Redis and the Kubernetes API, and changes nothing without --apply.
 Exit codes: 0 all is well, 1 it cannot be had, 2 the command or a file is not right.
 `
@@ -57,20 +61,25 @@ export async function main(args: readonly string[], invocation: Invocation): Pro
 async function run(command: FileCommand, { env, serve, out, err }: Invocation): Promise<number | undefined> {
   if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
+  if (command.kind === 'rights') return (await import('./cli/rights.ts')).showRights(command, { out, err })
   const settings = await loadSettings(command.config, env)
   if (command.kind === 'serve') {
     await serve(settings)
     return undefined
   }
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
-  for (const warning of settings.warnings) err(`warning: ${warning}\n`)
+  const { manifests } = command
+  const unpinned = manifests ? await (await import('./cli/manifests.ts')).manifestWarnings(manifests) : []
+  for (const warning of [...settings.warnings, ...unpinned]) err(`warning: ${warning}\n`)
   out('ok\n')
   return codes.ok
 }
 
 type FileCommand =
-  | { readonly kind: 'serve' | 'check'; readonly config: string }
+  | { readonly kind: 'serve'; readonly config: string }
+  | { readonly kind: 'check'; readonly config: string; readonly manifests?: string | undefined }
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
+  | { readonly kind: 'rights'; readonly config: string; readonly namespace?: string | undefined }
   | {
       readonly kind: 'heal'
       readonly config: string
@@ -89,10 +98,12 @@ type Command = { readonly kind: 'help' } | { readonly kind: 'version' } | FileCo
 
 const options = {
   config: { type: 'string' },
+  manifests: { type: 'string' },
   json: { type: 'boolean' },
   user: { type: 'string' },
   lab: { type: 'string' },
   secrets: { type: 'boolean' },
+  namespace: { type: 'string' },
   apply: { type: 'boolean' },
   'with-labs': { type: 'boolean' },
   help: { type: 'boolean' },
@@ -102,8 +113,9 @@ const options = {
 /** Which options a command takes. */
 const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
-  check: ['config'],
+  check: ['config', 'manifests'],
   images: ['config', 'json'],
+  rights: ['config', 'namespace'],
   heal: ['config', 'apply', 'with-labs', 'json'],
   render: ['config', 'user', 'lab', 'secrets'],
 }
@@ -119,13 +131,14 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
     const { config, json = false, user, lab, secrets = false, apply = false } = values
-    const { 'with-labs': withLabs = false } = values
+    const { 'with-labs': withLabs = false, manifests } = values
     if (!isKind(kind) || more.length > 0 || !config) return undefined
     if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
     if (kind === 'images') return { kind, config, json }
+    if (kind === 'rights') return { kind, config, namespace: values.namespace }
     if (kind === 'heal') return { kind, config, apply, withLabs, json }
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
-    return { kind, config }
+    return kind === 'check' ? { kind, config, manifests } : { kind, config }
   } catch {
     return undefined
   }

@@ -3,7 +3,8 @@ import { startMonitoringServer } from './api/monitoring.ts'
 import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { drain } from './drain.ts'
-import { NeedsSomeone } from './errors.ts'
+import { NeedsSomeone, RetryLater } from './errors.ts'
+import { missingRights } from './store/rights.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** Since the process began. */
@@ -13,6 +14,9 @@ const lookMs = 200
 /** Within what a drain keeps for what is closed last. */
 const monitoringGraceMs = 500
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
+const rightTo = 'the right of its user of Redis to call'
+/** How often it is asked whether a right that was missing is there. */
+const rightsMs = 1000
 const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
@@ -24,9 +28,15 @@ export async function serve(settings: Settings): Promise<void> {
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
   const readiness = { waitingFor: () => waitingFor(waiting, replica) }
+  replica.tls?.certificates.start()
   const monitoring = await startMonitoringServer({ ...replica, readiness })
   const server = await startApiServer(replica)
-  const ports = { host: server.host, port: server.port, monitoringPort: monitoring.port }
+  const ports = {
+    host: server.host,
+    port: server.port,
+    tls: replica.tls !== undefined,
+    monitoringPort: monitoring.port,
+  }
   log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
@@ -38,6 +48,7 @@ export async function serve(settings: Settings): Promise<void> {
     const drainMs = config.times.drainSeconds * 1000
     const overdue = setTimeout(() => process.exit(1), drainMs)
     const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stop(replica) })
+    replica.trail?.flush()
     // The operations that still run use all that is closed here.
     if (!handedOver) process.exit(1)
     // Until here a probe is told that this replica is not ready.
@@ -67,6 +78,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
       mayStart(connection)
       await clock.sleep(lookMs, signal)
     }
+    await mayCall(replica, waiting, signal)
     waiting.delete('Redis')
     log.info('connected to Redis')
   }
@@ -82,8 +94,10 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   replica.comparer.start()
   replica.policy.start()
   replica.refresher.start()
+  await mayMake(replica, waiting, signal)
   replica.prepuller.start()
   replica.engine.start()
+  replica.trail?.start()
   // Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready
   // at once, and nobody would be left to say when to come again.
   while (!(await replica.compared().catch(() => false))) {
@@ -93,6 +107,28 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
+}
+
+/** Waits while Redis does not permit its user all commands: an operation would stop amid its steps. */
+async function mayCall({ connection, keys, clock, log }: Replica, waiting: Set<string>, signal: AbortSignal) {
+  let told: string | undefined
+  for (;;) {
+    mayStart(connection)
+    const missing = await missingRights(connection, keys).catch(error => {
+      if (error instanceof RetryLater) return null
+      throw error
+    })
+    if (missing?.length === 0) break
+    const what = missing && `${rightTo} ${missing.map(name => name.toUpperCase()).join(', ')}`
+    if (what !== told) {
+      if (told) waiting.delete(told)
+      if (what) waiting.add(what)
+      if (what) log.error({ missing }, 'the user of Redis may not call all commands that are needed')
+      told = what ?? undefined
+    }
+    await clock.sleep(rightsMs, signal)
+  }
+  if (told) waiting.delete(told)
 }
 
 /** Waits while the others seal with a key that this replica lacks: it would accept what they cannot open. */
@@ -105,6 +141,15 @@ async function mayOpen({ owners, clock, log }: Replica, waiting: Set<string>, si
     await clock.sleep(lookMs, signal)
   }
   waiting.delete(othersKey)
+}
+
+/** Waits while the policies that are required are not at work. Later a creation is refused, and all else goes on. */
+async function mayMake({ policy, clock }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  for (let refusal = policy.refusal; refusal !== undefined; refusal = policy.refusal) {
+    waiting.add(refusal)
+    await clock.sleep(lookMs, signal)
+    waiting.delete(refusal)
+  }
 }
 
 /** @throws {NeedsSomeone} the Redis that is there will never do */
@@ -136,9 +181,18 @@ async function stop({ comparer, monitor, engine, policy, refresher, prepuller, s
 }
 
 async function close(replica: Replica): Promise<void> {
-  const { leases, bell, watches, prepullWatches, kube, connection, tracing, imageSource } = replica
+  const { leases, bell, watches, prepullWatches, kube, connection, tracing, imageSource, trail } = replica
   await leases.close()
+  // Its last notes are removed while Redis can still be asked.
+  await trail?.stop()
   bell.close()
-  await Promise.all([watches.stop(), prepullWatches.stop(), kube.close(), tracing.close(), imageSource.close()])
+  await Promise.all([
+    replica.tls?.certificates.close(),
+    watches.stop(),
+    prepullWatches.stop(),
+    kube.close(),
+    tracing.close(),
+    imageSource.close(),
+  ])
   connection.close()
 }

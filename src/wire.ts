@@ -1,6 +1,7 @@
 /** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
 import { Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
+import type { TlsParts } from './api/http-server.ts'
 import { systemClock } from './clock.ts'
 import type { Settings } from './config/load.ts'
 import { failpoint } from './failpoint.ts'
@@ -10,7 +11,7 @@ import { catalogueScope } from './images/catalogue-text.ts'
 import { StoredCatalogues } from './images/catalogues.ts'
 import { createImageSource } from './images/create.ts'
 import { Digests } from './images/digests.ts'
-import { digestIn, isFresh } from './images/find.ts'
+import { isFresh, knownDigest } from './images/find.ts'
 import { PrepullWatches } from './images/prepull-watches.ts'
 import { Prepuller } from './images/prepuller.ts'
 import { pullSecretReader } from './images/pull-secret.ts'
@@ -21,6 +22,7 @@ import { KubeClient } from './kube/client.ts'
 import { Watches } from './kube/watches.ts'
 import { Leases } from './leases/leases.ts'
 import { Acceptance } from './ops/acceptance.ts'
+import { type Auditor, AuditTrail, noAudit } from './ops/audit.ts'
 import { Comparer } from './ops/compare.ts'
 import { Debris } from './ops/debris.ts'
 import { Engine } from './ops/engine.ts'
@@ -38,14 +40,18 @@ import { Connection } from './store/connection.ts'
 import { ImageStore } from './store/images.ts'
 import { Keys } from './store/keys.ts'
 import { LabStore } from './store/labs.ts'
+import { NoteStore } from './store/notes.ts'
 import { OwnerStore } from './store/owners.ts'
 import { PrepullStore } from './store/prepulls.ts'
 import { Sealer } from './store/sealing.ts'
+import { AuditLog } from './telemetry/audit.ts'
+import { StreamSink } from './telemetry/audit-sinks.ts'
 import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
 import type { OtelOptions } from './telemetry/otel.ts'
 import { noTracing, type Tracing } from './telemetry/tracing.ts'
+import { Certificates } from './tls/certificates.ts'
 
 const { version } = packageJson
 
@@ -65,9 +71,11 @@ export type Replica = ReturnType<typeof wire>
 
 /** @param createTracing where traces are to be sent */
 export function wire(settings: Settings, createTracing?: (options: OtelOptions) => Tracing) {
-  const base = wireBase(settings, createTracing)
-  const { config, clock } = base
-  const store = wireStore(base)
+  const roots = wireBase(settings, createTracing)
+  const { config, clock } = roots
+  const store = wireStore(roots)
+  const trail = wireAudit(roots, store)
+  const base: Base = { ...roots, audit: trail ?? noAudit }
   const cluster = wireCluster(base)
   const leases = new Leases({
     redis: store.connection.commands,
@@ -81,23 +89,34 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   store.labs.onComparing = () => comparer.request(false)
   store.owners.onComparing = () => comparer.request(false)
   const ofImages = wireImages(base, store, cluster, leases)
-  wireGauges(base, store, cluster, engine, ofImages)
+  const ofTls = wireTls(base)
+  wireGauges(base, store, cluster, engine, ofImages, ofTls)
+  const policy = new PolicyWatch({
+    ...base,
+    ...cluster,
+    namespace: base.settings.namespace,
+    required: config.kubernetes.requirePolicy,
+    intervalMs: config.times.policyIntervalSeconds * 1000,
+  })
   const parts = {
     leases,
     engine,
     comparer,
     compared: () => store.labs.compared(),
+    trail,
     monitor,
-    policy: new PolicyWatch({ ...base, ...cluster, intervalMs: config.times.policyIntervalSeconds * 1000 }),
+    policy,
     stopping,
-    labs: wireLabs(base, store, cluster, ofImages, engine),
+    labs: wireLabs(base, store, cluster, ofImages, engine, policy),
     identity: wireIdentity(base),
+    tls: ofTls,
     ...ofImages,
   }
   return { ...base, ...store, ...cluster, ...parts }
 }
 
-type Base = ReturnType<typeof wireBase>
+type Roots = ReturnType<typeof wireBase>
+type Base = Roots & { readonly audit: Auditor }
 type Store = ReturnType<typeof wireStore>
 type Cluster = ReturnType<typeof wireCluster>
 type OfImages = ReturnType<typeof wireImages>
@@ -106,13 +125,21 @@ type OfImages = ReturnType<typeof wireImages>
 function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => Tracing) | undefined) {
   const { config, replica } = settings
   const clock = systemClock
-  const log = createLogger({ level: config.logLevel, replica })
+  // Both kinds of lines by one stream: they follow each other, and never stand within each other.
+  const stdout = new StreamSink('stdout', 1)
+  const log = createLogger({ level: config.logLevel, replica, destination: stdout })
   const metrics = createMetrics(new Registry())
   collectProcessMetrics(metrics.registry)
   beginAtZero(metrics)
   const { installation, tracing: block } = config
   const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
   const sealer = new Sealer(settings.sealingKeys)
+  const { enabled, file } = config.audit
+  const sinks = [
+    ...(file === undefined ? [] : [new StreamSink('audit.file', file)]),
+    stdout,
+    new StreamSink('stderr', 2),
+  ]
   return {
     settings,
     config,
@@ -120,6 +147,7 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
     log,
     metrics,
     tracing: createTracing?.(told) ?? noTracing,
+    auditLog: enabled ? new AuditLog({ replica, installation, clock, sinks, metrics, log }) : undefined,
     sealer,
     trust: new Trust({ installation, namespacePrefix: config.lab.namespacePrefix, sealer }),
     acceptance: new Acceptance(clock),
@@ -127,10 +155,16 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
   }
 }
 
-function wireStore({ settings, config, clock, log, metrics, sealer }: Base) {
+function wireAudit({ auditLog, config, clock, log }: Roots, { connection, keys }: Store) {
+  if (!auditLog) return undefined
+  const { namespacePrefix } = config.lab
+  return new AuditTrail({ audit: auditLog, notes: new NoteStore(connection, keys), namespacePrefix, clock, log })
+}
+
+function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
   const connection = new Connection({
     config: config.redis,
-    password: settings.redisPassword,
+    login: settings.redisLogin,
     clock,
     onError: message => log.debug({ reason: message }, 'a connection to Redis failed'),
     onTrouble: words => log.error({ reason: words }, 'Redis cannot be used as it is'),
@@ -210,13 +244,21 @@ function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, 
   })
 }
 
-function wireLabs(base: Base, store: Store, { sources }: Cluster, { images }: OfImages, engine: Engine): Labs {
+function wireLabs(
+  base: Base,
+  store: Store,
+  { sources }: Cluster,
+  { images }: OfImages,
+  engine: Engine,
+  policy: PolicyWatch,
+): Labs {
   return new Labs({
     ...base,
     store: store.labs,
     feeds: new Feeds(store.labs, store.bell, base.clock),
     images,
     sources,
+    policy,
     onAccepted: () => engine.poke(),
   })
 }
@@ -227,7 +269,22 @@ function wireIdentity({ settings, clock, log, metrics }: Base) {
   return createIdentity(settings, { clock, log, onRequest })
 }
 
-function wireGauges(base: Base, store: Store, cluster: Cluster, engine: Engine, ofImages: OfImages): void {
+/** Undefined where the API is in the clear. */
+function wireTls({ settings, config, clock, log }: Base): TlsParts | undefined {
+  const { apiTls } = settings
+  if (apiTls === undefined) return undefined
+  const { requireClientCertificate = false } = config.api.tls ?? {}
+  return { certificates: new Certificates({ ...apiTls, clock, log }), requireClientCertificate }
+}
+
+function wireGauges(
+  base: Base,
+  store: Store,
+  cluster: Cluster,
+  engine: Engine,
+  ofImages: OfImages,
+  tls: TlsParts | undefined,
+): void {
   const { metrics, room } = base
   const { catalogues, prepullWatches } = ofImages
   createGauges(metrics.registry, {
@@ -237,6 +294,7 @@ function wireGauges(base: Base, store: Store, cluster: Cluster, engine: Engine, 
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...prepullWatches.lastWordAgeMs() }),
     kubernetesLoad: () => cluster.kube.load(),
+    certificates: () => (tls ? { api: tls.certificates } : {}),
     engine: () => ({ owned: engine.size, places: room.places, free: room.free }),
   })
 }
@@ -262,7 +320,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   const digests = new Digests({
     ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
     missingMs: images.missingTagSeconds * 1000,
-    catalogued: reference => catalogues.known && digestIn(catalogues.known, reference),
+    catalogued: reference => catalogues.known && knownDigest(catalogues.known, images, reference),
     isFresh: () => catalogues.known !== null && isFresh(catalogues.known, images, clock.wallMs()),
   })
   const prepullWatches = new PrepullWatches({ ...base, ...cluster, client: cluster.kube, namespace })

@@ -1,6 +1,6 @@
 /** The controller's own image, by the Dockerfile at the root of the checkout. The builder is Debian's buildah. */
 import { existsSync } from 'node:fs'
-import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
@@ -9,6 +9,7 @@ import type { Progress } from '../progress.ts'
 import { baseImage } from './base.ts'
 import { cachedImage } from './cached.ts'
 import { blobPath, type Descriptor } from './layout.ts'
+import { billPath, proveImage, unpackImage } from './proof.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const baseName = 'localhost/base'
@@ -17,6 +18,8 @@ const certificates = '/etc/ssl/certs/ca-certificates.crt'
 export interface ControllerImage {
   /** Folder of the OCI layout. */
   readonly layout: string
+  /** Path of its bill of materials, CycloneDX in JSON; the image has the same. */
+  readonly sbom: string
   /** What is sent over the wire, and what lies on a node's disk. */
   readonly compressedBytes: number
   readonly bytes: number
@@ -24,22 +27,49 @@ export interface ControllerImage {
   readonly buildSeconds: number | null
 }
 
-/** The image of this checkout's source; built when it is not in the cache. */
+const billOf = (layout: string) => `${layout}.cdx.json`
+
+/** The image of this checkout's source; built, and proved, when it is not in the cache. */
 export async function controllerImage(progress: Progress, signal?: AbortSignal): Promise<ControllerImage> {
   const base = await baseImage(progress, signal)
   let buildSeconds: number | null = null
   const build = async (out: string, work: string) => {
     const begunMs = systemClock.monotonicMs()
-    await progress.part('controller image', () => buildController({ base, out, work, signal }))
+    const part = await progress.part('controller image', () => buildController({ base, work, signal }))
     buildSeconds = Math.round((systemClock.monotonicMs() - begunMs) / 100) / 10
+    await progress.part('controller image: where each file is from', () => prove({ part, out, work, signal }))
+    await run('mv', [part, out])
   }
   const layout = await cachedImage({ name: 'skylab', recipe: [base, ...(await sources())], build }, progress, signal)
-  return { layout, ...(await sizeOf(layout)), buildSeconds }
+  return { layout, sbom: billOf(layout), ...(await sizeOf(layout)), buildSeconds }
+}
+
+interface Built {
+  /** The new layout. */
+  readonly part: string
+  /** Where it will be. */
+  readonly out: string
+  readonly work: string
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Puts the bill of materials beside the image. Throws where a file of the image is not accounted for. */
+async function prove({ part, out, work, signal }: Built): Promise<void> {
+  const rootfs = join(work, 'unpacked')
+  const again = join(work, 'again')
+  await mkdir(again)
+  await unpackImage(part, rootfs, signal)
+  const { problems } = await proveImage({ rootfs, work: again, signal })
+  if (problems.length > 0) throw new Error(`The image is not what it should be made of:\n  ${problems.join('\n  ')}`)
+  await copyFile(join(rootfs, billPath), billOf(out))
 }
 
 /** Paths and contents of what .dockerignore lets in. */
 async function sources(): Promise<(string | Buffer)[]> {
-  const all = await readdir(join(checkout, 'src'), { recursive: true, withFileTypes: true })
+  const folders = ['src', 'box/image'].map(name =>
+    readdir(join(checkout, name), { recursive: true, withFileTypes: true }),
+  )
+  const all = (await Promise.all(folders)).flat()
   const files = all.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
   const root = ['Dockerfile', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json', 'box/bundle.ts']
   const paths = [...root.map(name => join(checkout, name)), ...files.sort()]
@@ -49,13 +79,12 @@ async function sources(): Promise<(string | Buffer)[]> {
 
 interface Build {
   readonly base: string
-  readonly out: string
   readonly work: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** In a store of its own, which goes with the work folder. */
-async function buildController({ base, out, work, signal }: Build): Promise<void> {
+/** In a store of its own, which goes with the work folder. Resolves with the folder of the layout there. */
+async function buildController({ base, work, signal }: Build): Promise<string> {
   const store = ['--root', join(work, 'store'), '--runroot', join(work, 'run'), '--storage-driver', 'vfs']
   const env = { ...process.env, TMPDIR: work }
   const buildah = (...args: string[]) => run('buildah', [...store, ...args], { cwd: work, env, signal })
@@ -72,7 +101,7 @@ async function buildController({ base, out, work, signal }: Build): Promise<void
   )
   const part = join(work, 'layout')
   await buildah('push', '--quiet', 'skylab', `oci:${part}:skylab`)
-  await run('mv', [part, out])
+  return part
 }
 
 /** Which registry this machine's npm asks, and whom it trusts; what is secret in it stays in the builder. */

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
+import { lockedInstall } from '../python.ts'
 import { runConfined } from './confined.ts'
 
 export const SUITE = 'bookworm'
@@ -63,7 +64,9 @@ export async function bootstrap({ rootfs, mirror, packages, signal }: DebianTree
   // Nothing is lost with a half-made tree, and on a slow disk syncing each file takes most of the time.
   await writeFile(join(settings, 'build'), 'force-unsafe-io\n')
   const include = `--include=${packages.join(',')}`
-  await runConfined('debootstrap', ['--variant=minbase', include, SUITE, rootfs, mirror], { signal })
+  // Without this it goes on where Debian's keys are missing, and checks no signature.
+  const options = ['--force-check-gpg', '--variant=minbase', include]
+  await runConfined('debootstrap', [...options, SUITE, rootfs, mirror], { signal })
   await rm(join(settings, 'build'))
 }
 
@@ -84,7 +87,7 @@ export async function installPython({ rootfs, signal, requirements }: Tree & { r
   const inside = (...command: string[]) => runConfined('chroot', [rootfs, ...command], { signal, env })
   await inside('python3', '-m', 'venv', VENV)
   const quiet = ['--no-cache-dir', '--disable-pip-version-check', '--no-input']
-  await inside(`${VENV}/bin/pip`, 'install', ...quiet, '-r', '/tmp/requirements.txt')
+  await inside(`${VENV}/bin/pip`, 'install', ...quiet, ...lockedInstall, '-r', '/tmp/requirements.txt')
   // A layer sets all times to 0. What was compiled from a file of another time counts as stale, and would be compiled
   // again whenever a lab starts, which takes longer than all else of it.
   const lasting = ['-m', 'compileall', '-q', '-f', '-j', '0', '--invalidation-mode', 'unchecked-hash']

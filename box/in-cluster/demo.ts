@@ -78,7 +78,7 @@ async function show(
   const pods = await placedPods(kubectl)
   const start = await startTimes(kubectl)
   const inside = await progress.part('a pod asks the Service by its name', () =>
-    askFromInside(kubectl, images.controller),
+    askFromInside(kubectl, images.controller, stack.authority),
   )
   const spawned = options.lab ? await spawn(context) : null
   const { layout, ...figures } = image
@@ -141,13 +141,13 @@ function guide({ url, kubeconfig, users, lab, inside }: InClusterReport, { stack
   const as = (name: string) => `-H 'Authorization: Bearer ${users[name]?.token}'`
   return `
 The lab of ada     ${lab ? formatLab(lab) : 'none was asked for'}
-The API            ${api} (from pods: http://${inside.name}:8080)
+The API            ${api} (from pods: https://${inside.name}:8080)
 Kubernetes         export KUBECONFIG=${kubeconfig}
 Redis              ${stack.redisUrl}
 
 Look:
-  curl -s ${as('ada')} ${api}/user-status
-  curl -s ${as('admin')} ${api}/labs
+  curl -sk ${as('ada')} ${api}/user-status
+  curl -sk ${as('admin')} ${api}/labs
   kubectl --kubeconfig ${kubeconfig} get pods -A -o wide
   kubectl --kubeconfig ${kubeconfig} logs -n skylab deployment/skylab
 Replace all replicas:

@@ -17,13 +17,15 @@ export interface InsideAnswer {
 /** Run by the controller's own image, which has nothing but Node. */
 const program = `
 import { lookup } from 'node:dns/promises'
+import { setDefaultCACertificates } from 'node:tls'
+setDefaultCACertificates([process.env.AUTHORITY])
 const { address } = await lookup('${service}')
-const ask = async path => (await fetch('http://${service}:8080' + path)).status
+const ask = async path => (await fetch('https://${service}:8080' + path)).status
 console.log(JSON.stringify({ address, ready: await ask('/readyz'), api: await ask('/nublado/spawner/v1/labs') }))
 `
 
 /** Runs a pod that resolves the Service's name and asks it; fails when it cannot. */
-export async function askFromInside(kubectl: Kubectl, image: string): Promise<InsideAnswer> {
+export async function askFromInside(kubectl: Kubectl, image: string, authority: string): Promise<InsideAnswer> {
   const name = 'skylab-asker'
   const args = ['--input-type=module', '--eval', program]
   const pod = {
@@ -33,7 +35,9 @@ export async function askFromInside(kubectl: Kubectl, image: string): Promise<In
     spec: {
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
-      containers: [{ name, image, command: ['/usr/local/bin/node', ...args] }],
+      containers: [
+        { name, image, command: ['/usr/local/bin/node', ...args], env: [{ name: 'AUTHORITY', value: authority }] },
+      ],
     },
   }
   const asker = ['pod', name, '-n', 'default']

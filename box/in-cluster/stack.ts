@@ -1,6 +1,7 @@
 /** The controller as an operator installs it: the overlay `demo` on a cluster with a real node, its Redis and names too. */
 import { chown, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from '../cluster.ts'
 import { dnsServiceIp, nodeName } from '../credentials.ts'
 import { type ControllerImage, controllerImage } from '../image/controller.ts'
@@ -13,7 +14,7 @@ import { type Need, setup, type Tools } from '../setup.ts'
 import { type DemoUsers, makeUsers } from '../stack-config.ts'
 import { provideImage } from '../stack-image.ts'
 import { type ImageReferences, pushImages } from './images.ts'
-import { type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
+import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
 import { startPodRegistry } from './registry.ts'
 
 /** Of the pods of Redis (component redis). */
@@ -55,6 +56,8 @@ export interface InCluster {
   readonly url: string
   /** With the password. */
   readonly redisUrl: string
+  /** PEM of the authority that vouches for both. */
+  readonly authority: string
   readonly users: DemoUsers
   readonly images: ImageReferences
   /** Changes the configuration, which rolls the replicas; resolves when the new ones are ready. */
@@ -72,6 +75,9 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
   const plan = await progress.part('images into the registry', () => planOverlay(options, cluster, users))
   await progress.part('names', () => startNames(kubectl, plan.images.coredns))
   const { folder, redisPassword } = await writeOverlay(plan)
+  const { authority } = plan.certificates
+  // Of all that this process asks from now on.
+  setDefaultCACertificates([...getCACertificates('default'), authority])
   const apply = async () => {
     await cluster.apply(await kustomize(tools.program('kubectl'), folder, signal))
     await rolledOut(kubectl, 'statefulset/skylab-redis')
@@ -81,19 +87,20 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await provideVolume(cluster, stateDir)
     await apply()
   })
-  const url = `http://${await addressOf(kubectl, 'skylab')}:8080`
-  const redisUrl = `redis://:${redisPassword}@${await addressOf(kubectl, 'skylab-redis')}:6379`
+  const url = `https://${await addressOf(kubectl, 'skylab')}:8080`
+  const redisUrl = `rediss://looker:${redisPassword}@${await addressOf(kubectl, 'skylab-redis')}:6379`
   const sendLabsTo = async (nodes: 'real' | 'kwok') => {
     await placeLabs(plan, nodes)
     await apply()
   }
-  return { cluster, kubectl, url, redisUrl, users, images: plan.images, sendLabsTo }
+  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, sendLabsTo }
 }
 
 async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {
   const { stateDir, prepared, progress, signal } = options
   const { tools, image } = prepared
-  const [registry, images, labs] = await Promise.all([
+  const [certificates, registry, images, labs] = await Promise.all([
+    makeCertificates(join(stateDir, 'certificates')),
     startPodRegistry(cluster.stateDir, tools, signal),
     pushImages({
       registry: cluster.registry!,
@@ -105,7 +112,7 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
     provideImage({ cluster, labsOnKwok: false, stateDir, progress, signal }),
   ])
   const { docker, recommendedTag } = labs
-  return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users }
+  return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users, certificates }
 }
 
 async function startNames(kubectl: Kubectl, image: string): Promise<void> {

@@ -103,6 +103,28 @@ def test_nothing_is_said_of_defaults(caplog: pytest.LogCaptureFixture) -> None:
     assert "no effect" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"controller_url": "http://skylab.skylab:8080/api"}, ["controller_url is http:// to skylab.skylab"]),
+        ({"controller_url": "http://10.0.0.1/api"}, ["controller_url is http:// to 10.0.0.1"]),
+        ({"controller_url": "https://skylab.skylab/api", "verify_tls": False}, ["verify_tls is False"]),
+        ({"controller_url": "http://127.0.0.1:1"}, []),
+        ({"controller_url": "http://localhost:1", "verify_tls": False}, []),
+        ({"controller_url": "http://[::1]:1"}, []),
+        ({"controller_url": "https://skylab.skylab/api"}, []),
+    ],
+)
+def test_tokens_that_may_be_read_on_their_way_are_warned_of_once(
+    options: dict[str, Any], words: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("ada", "grace"):
+        new_spawner("http://127.0.0.1:1", name, **options)._controller()
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == len(words)
+    assert all(part in line for line, part in zip(told, words, strict=True))
+
+
 @pytest.fixture
 async def with_tls(tmp_path: Path) -> AsyncIterator[tuple[FakeController, str]]:
     """A controller with a certificate of an authority that nobody knows, and that authority's file."""

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { configSchema } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
@@ -18,9 +18,9 @@ beforeEach(async () => {
 })
 afterEach(() => server.stop())
 
-function behindGafaelfawr() {
-  const block = { baseUrl: server.url, cacheSeconds: 0, timeoutSeconds: 10 }
-  const config = configSchema.parse({ identity: { gafaelfawr: block } }).identity.gafaelfawr!
+function behindGafaelfawr(more: object = {}) {
+  const gafaelfawr = { baseUrl: server.url, cacheSeconds: 0, timeoutSeconds: 10, ...more }
+  const config = configSchema.parse({ identity: { provider: 'gafaelfawr', gafaelfawr } })
   const callers: Identity[] = []
   const script = {
     create: async (caller: Identity) => void callers.push(caller),
@@ -29,7 +29,12 @@ function behindGafaelfawr() {
     running: async () => ['rra'],
   }
   const call = api(script, {
-    identity: createGafaelfawrIdentity(config, { user: [secret], admin: [adminSecret] }, testParts()),
+    config,
+    identity: createGafaelfawrIdentity(
+      config.identity.gafaelfawr!,
+      { user: [secret], admin: [adminSecret] },
+      testParts(),
+    ),
   })
   return { call, callers }
 }
@@ -68,7 +73,8 @@ it('routes of users ask who the user is', async () => {
     { username: 'rra', token: 'token-of-rra', scopes: ['exec:notebook'], uid: 4123, groups: [] },
   ])
   expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
-  expect(server.asked).toHaveLength(2)
+  // The creation asks for the scopes of the token, too.
+  expect(server.asked).toHaveLength(3)
 })
 
 it.each([
@@ -83,6 +89,78 @@ it.each([
   expect(response.status).toBe(status)
   await detailOf(response)
   expect(callers).toEqual([])
+})
+
+/** Headers that Chromium sends with a request of a page's script, which can change the Referer alone. */
+const fromPage = (origin: string, site = 'same-origin', referer = '/nb/user/eve/notebook.html') => ({
+  ...{ 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
+  ...{ Origin: origin, Referer: `${origin}${referer}` },
+})
+const { Origin: _origin, ...withoutOrigin } = fromPage('https://data.example.org')
+
+describe('a change that a page asks for', () => {
+  const lab = 'https://data.example.org'
+
+  it.each<[string, Record<string, string>]>([
+    ['a lab under the same host', fromPage(lab)],
+    ['a lab that says another Referer', fromPage(lab, 'same-origin', '/nublado/spawner/v1/docs/')],
+    ['a page of a host beside it', fromPage('https://lab.example.org', 'same-site')],
+    ['any page', fromPage('https://evil.example', 'cross-site')],
+    ['a page without origin', fromPage('null', 'cross-site')],
+    ['a page that tells its Referer alone', { Referer: `${lab}/nb/user/eve/` }],
+    ['a page that tells its site alone', { 'Sec-Fetch-Site': 'same-origin' }],
+    ['a form', { ...withoutOrigin, 'Sec-Fetch-Mode': 'navigate' }],
+  ])('is refused behind Gafaelfawr: %s', async (_, headers) => {
+    const { call, callers } = behindGafaelfawr()
+    const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret, ...headers }
+    const removed = await call('DELETE', 'labs/rra', undefined, { headers: byAdmins })
+    expect([removed.status, (await detailOf(removed)).msg]).toEqual([403, expect.stringMatching(/pageOrigins/)])
+    const byUsers = { ...ingress('rra', 'token-of-rra'), ...headers }
+    expect((await call('POST', 'labs/rra/create', undefined, create(byUsers))).status).toBe(403)
+    expect(callers).toEqual([])
+    expect((await call('GET', 'user-status', undefined, { headers: byUsers })).status).toBe(200)
+  })
+
+  it('is made of an origin that the configuration names, and of programs', async () => {
+    const origin = 'https://admin.example.org'
+    const { call } = behindGafaelfawr({ pageOrigins: [origin] })
+    const remove = async (headers: Record<string, string>) => {
+      const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret, ...headers }
+      return (await call('DELETE', 'labs/rra', undefined, { headers: byAdmins })).status
+    }
+    expect(await remove(fromPage(origin, 'same-site'))).toBe(202)
+    expect(await remove(fromPage(lab))).toBe(403)
+    expect(await remove({ Origin: lab, Referer: `${origin}/` })).toBe(403)
+    // As Node's own fetch sends it.
+    expect(await remove({ 'Sec-Fetch-Mode': 'cors' })).toBe(202)
+    expect(await remove({ 'Sec-Fetch-Site': 'none' })).toBe(202)
+  })
+
+  it('is made where a token says who asks, which no page has', async () => {
+    const call = api({ delete: async () => true })
+    expect((await call('DELETE', 'labs/rra', 'hub', { headers: fromPage(lab) })).status).toBe(202)
+  })
+})
+
+describe('a lab that gets its user’s token', () => {
+  it('is refused where the delegated token has the scope of administrators', async () => {
+    const { call, callers } = behindGafaelfawr()
+    const ask = () => call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+    expect((await ask()).status).toBe(303)
+    server.scopes.set('token-of-rra', ['exec:notebook', 'admin:jupyterlab'])
+    const refused = await ask()
+    expect([refused.status, (await detailOf(refused)).type]).toEqual([403, 'token_too_strong'])
+    expect(callers).toHaveLength(1)
+  })
+
+  it('is not made while Gafaelfawr does not tell the scopes', async () => {
+    const { call, callers } = behindGafaelfawr()
+    expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
+    server.tokenFault = faults.error
+    const response = await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+    expect(response.status).toBe(503)
+    expect(callers).toEqual([])
+  })
 })
 
 it('while Gafaelfawr is down users are put off', async () => {

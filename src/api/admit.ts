@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
 import { within } from '../telemetry/tracing.ts'
+import { clientCertificateOf } from '../tls/server.ts'
 import { onceSent } from './bound-requests.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { PerUserLimit } from './limits.ts'
@@ -41,14 +42,18 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
 export function admit(audience: Audience, { identity, requests, rates, turns, maxUsernameBytes }: AdmitParts) {
   return createMiddleware<ApiEnv>(async function admit(c, next) {
-    const ask = () => identity.identify(c.req.raw.headers, scopes[audience])
+    const ask = () =>
+      identity.identify(c.req.raw.headers, scopes[audience], () => clientCertificateOf(c.env?.incoming?.socket))
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
+    const origin = c.get('audit')?.identified(caller)
+    if (origin) c.set('origin', origin)
     // Before any refusal: what is refused costs as much.
     rates.take(kindOf(c.req.method), caller)
+    if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)
     requireScope(caller, scopes[audience])
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
-    checkUsername(username ?? caller.username, maxUsernameBytes)
+    checkName(username, caller, maxUsernameBytes)
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
@@ -59,14 +64,29 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
   })
 }
 
+const isRead = (method: string) => method === 'GET' || method === 'HEAD'
+
 /** Of a create only that it was asked for. Its route counts it as a create, and looks for an Idempotency-Key first. */
 function kindOf(method: string): UserRate {
-  return method === 'GET' || method === 'HEAD' || method === 'POST' ? 'read' : 'change'
+  return isRead(method) || method === 'POST' ? 'read' : 'change'
 }
 
 function requireScope(caller: Identity, scope: Scope): void {
   if (!caller.scopes.includes(scope)) {
     throw new ApiError(403, { msg: `the token lacks the scope ${scope}`, type: 'scope_missing' })
+  }
+}
+
+/** A name of which the path has no part is the token's: there is no place to point to. */
+function checkName(inPath: string | undefined, caller: Identity, maxBytes: number): void {
+  try {
+    checkUsername(inPath ?? caller.username, maxBytes)
+  } catch (error) {
+    if (inPath !== undefined || !(error instanceof ApiError)) throw error
+    throw new ApiError(
+      error.status,
+      error.detail.map(({ msg, type }) => ({ msg, type })),
+    )
   }
 }
 

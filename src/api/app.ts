@@ -1,6 +1,7 @@
 /** The API as a value: tests call it without a port, `server.ts` gives it one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { admission } from './admit.ts'
+import { auditChanges } from './audit.ts'
 import { boundRequests } from './bound-requests.ts'
 import { addDocumentRoute } from './document.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
@@ -20,6 +21,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.onError(onError)
   app.notFound(notFound)
   app.use(requestLog(parts))
+  app.use(auditChanges(parts))
   app.use(refuseBadHead)
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   const who = admission(parts)

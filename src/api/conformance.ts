@@ -6,6 +6,7 @@ interface DocumentedHeader {
 }
 
 interface DocumentedResponse {
+  readonly $ref?: string
   readonly headers?: Readonly<Record<string, DocumentedHeader>>
   readonly content?: Readonly<Record<string, { readonly examples?: Readonly<Record<string, { value: unknown }>> }>>
 }
@@ -18,9 +19,9 @@ interface Operation {
 interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
-    readonly responses: Readonly<Record<string, DocumentedResponse>>
     readonly schemas: Readonly<Record<string, object>>
   }
+  readonly 'x-without-operation': Readonly<Record<string, DocumentedResponse>>
 }
 
 /** One request, and what came back. */
@@ -63,7 +64,7 @@ export class Conformance {
     if (problems.length > 0) throw new Error(`${told(exchange)}: ${problems.join('; ')}`)
   }
 
-  /** Whether something is as a schema of the document says, by its place, such as `/components/schemas/Error`. */
+  /** Whether something is as a schema of the document says, by its place, such as `/components/schemas/ErrorBody`. */
   problemsOf(pointer: string, value: unknown): string[] {
     const validate = this.#validator(pointer)
     if (validate(value)) return []
@@ -73,24 +74,31 @@ export class Conformance {
   #placeOf(exchange: Exchange): Place {
     const pathname = new URL(exchange.path, 'http://any').pathname
     const template = this.#templates.find(([, form]) => form.test(pathname))?.[0]
-    if (template === undefined) return this.#generalPlace(exchange, 'NoSuchRoute', 404)
+    if (template === undefined) return this.#generalPlace(exchange, 404)
     const operations = this.#document.paths[template]!
     const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase()
     const operation = operations[method]
     if (operation === undefined) {
       expectAllowed(exchange, Object.keys(operations))
-      return this.#generalPlace(exchange, 'MethodNotAllowed', 405)
+      return this.#generalPlace(exchange, 405)
     }
     const response = operation.responses[exchange.status]
     if (response === undefined)
       throw new Error(`${told(exchange)}, which the document does not know (src/api/problems.ts)`)
+    if (response.$ref !== undefined) return this.#sharedPlace(response.$ref)
     const steps = ['paths', template, method, 'responses', String(exchange.status)]
     return { pointer: steps.map(step => `/${escaped(step)}`).join(''), response }
   }
 
-  #generalPlace(exchange: Exchange, name: string, status: number): Place {
+  /** A response that routes share. */
+  #sharedPlace(ref: string): Place {
+    const pointer = ref.replace('#', '')
+    return { pointer, response: schemaAt(this.#document, pointer) }
+  }
+
+  #generalPlace(exchange: Exchange, status: number): Place {
     if (exchange.status !== status) throw new Error(`${told(exchange)}, where the document says ${status}`)
-    return { pointer: `/components/responses/${name}`, response: this.#document.components.responses[name]! }
+    return { pointer: `/x-without-operation/${status}`, response: this.#document['x-without-operation'][status]! }
   }
 
   *#headerProblems({ headers }: Exchange, { pointer, response }: Place): Iterable<string> {

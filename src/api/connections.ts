@@ -9,18 +9,27 @@ import { busy, clientErrorAnswer, hangUp, refuse, tooManyUnanswered } from './re
  * Lets a server take `max` connections at once; each one more is told 503 and closed. The server's own bound would close
  * it without a word, and a balancer could not tell that from a replica that broke.
  */
-export function boundConnections(server: Server, max: number): void {
-  const [serve] = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
+export function boundConnections(server: Server, max: number, event = 'connection'): void {
+  const listeners = server.listeners(event) as ((this: Server, socket: Socket) => void)[]
   let open = 0
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
+  server.removeAllListeners(event)
+  server.on(event, (socket: Socket) => {
     if (open >= max) return hangUp(socket, busy)
     open += 1
     socket.once('close', () => {
       open -= 1
     })
-    serve!.call(server, socket)
+    for (const serve of listeners) serve.call(server, socket)
   })
+}
+
+/** Part of the bound by which there may be more connections that are not secure yet, or are just told that they are too many. */
+const unsecureShare = 1 / 16
+
+/** The same by TLS. In the clear nothing could be told: beyond the bound and a part of it connections end without a word. */
+export function boundSecureConnections(server: Server, max: number): void {
+  boundConnections(server, max, 'secureConnection')
+  server.maxConnections = max + Math.ceil(max * unsecureShare)
 }
 
 /** Of each connection the answers that are owed, in the order in which they will be sent. */

@@ -176,6 +176,39 @@ describe('POST labs/<username>/create', () => {
     expect((await call('POST', 'labs/rra/create', 'rra', { body: '{"options":{}}', headers })).status).toBe(303)
   })
 
+  it.each([
+    ['lab', `${prefix}/labs/rra`],
+    ['user-status', `${prefix}/user-status`],
+  ])('leads to %s by 303, or by 201 to clients that ask for no more', async (createLocation, location) => {
+    const call = api({ create: async () => undefined }, {}, { createLocation })
+    const ask = (prefer?: string) => {
+      const init = jsonBody({ options: {} })
+      const headers = { ...init.headers, ...(prefer !== undefined && { Prefer: prefer }) }
+      return call('POST', 'labs/rra/create', 'rra', { ...init, headers })
+    }
+    const told = async (response: Response) => [
+      response.status,
+      response.headers.get('location'),
+      response.headers.get('preference-applied'),
+      await response.text(),
+    ]
+    expect(await told(await ask())).toEqual([303, location, null, ''])
+    expect(await told(await ask('return=minimal'))).toEqual([201, location, 'return=minimal', ''])
+    for (const other of ['return=representation', 'respond-async', 'return=minimal, "', 'x'.repeat(5000)]) {
+      expect(await told(await ask(other))).toEqual([303, location, null, ''])
+    }
+  })
+
+  it('answers a repeat in the form that the repeat asks for', async () => {
+    const call = api({ create: async () => 'repeated' }, {}, { rates: { readsPerSecond: 1000 } })
+    const init = jsonBody({ options: {} })
+    const ask = async (more: object) => {
+      const headers = { ...init.headers, 'Idempotency-Key': 'one', ...more }
+      return (await call('POST', 'labs/rra/create', 'rra', { ...init, headers })).status
+    }
+    expect([await ask({}), await ask({ Prefer: 'return=minimal' }), await ask({})]).toEqual([303, 201, 303])
+  })
+
   it('hands on the idempotency key, and refuses one without end', async () => {
     const { call, seen } = recorder()
     const init = jsonBody({ options: {} })

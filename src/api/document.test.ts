@@ -30,16 +30,29 @@ interface Operation {
     readonly schema?: { pattern?: string }
   }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
-  readonly responses: Readonly<Record<string, Documented>>
+  readonly responses: Readonly<Record<string, Documented | { readonly $ref: string }>>
 }
 
 const response = await api()('GET', 'openapi.json')
-const document = (await response.json()) as { paths: Record<string, Record<string, Operation>> }
+const document = (await response.json()) as {
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: {
+    readonly responses: Readonly<Record<string, Documented>>
+  }
+}
+const { components } = document
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, path, method, operation })),
 )
 const conformance = conformanceOf()
 const steps = (...names: string[]) => names.map(name => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+/** A response, and where it stands. */
+const responseAt = ({ path, method, operation }: (typeof operations)[number], status: string) => {
+  const response = operation.responses[status]!
+  if (!('$ref' in response)) return { response, pointer: steps('paths', path, method, 'responses', status) }
+  const name = response.$ref.replace('#/components/responses/', '')
+  return { response: components.responses[name]!, pointer: steps('components', 'responses', name) }
+}
 const examplesOf = ({ example, examples = {} }: Media) => [
   ...(example === undefined ? [] : [example]),
   ...Object.values(examples).map(({ value }) => value),
@@ -90,14 +103,16 @@ describe('the document', () => {
   })
 })
 
-describe.each(operations)('$name', ({ path, method, operation }) => {
+describe.each(operations)('$name', each => {
+  const { path, operation } = each
   it('is told in full', () => {
     expect(operation).toMatchObject({
       operationId: expect.stringMatching(/^[a-z][A-Za-z]+$/),
       tags: [expect.any(String)],
+      description: expect.stringMatching(/./),
     })
     expect(operation.summary).not.toBe('')
-    for (const parameter of operation.parameters ?? []) expect(parameter.description ?? parameter.in).toBeTruthy()
+    for (const parameter of operation.parameters ?? []) expect(parameter.description, parameter.name).toBeTruthy()
     expect(Object.keys(operation.responses)).not.toContain('default')
     expect(Object.keys(operation.responses)).toEqual(
       expect.arrayContaining(['400', '408', '414', '417', '429', '431', '500', '503']),
@@ -106,16 +121,17 @@ describe.each(operations)('$name', ({ path, method, operation }) => {
 
   it('says who may ask, and what the others get', () => {
     const open = /\/(openapi\.json|docs(\/.*)?)$/.test(path)
-    expect(operation.security === undefined).toBe(open)
+    expect(operation.security).toEqual(open ? [] : [expect.any(Object)])
     for (const status of ['401', '403']) expect(Object.keys(operation.responses).includes(status)).toBe(!open)
   })
 
   it('has the id of the request and an example in each answer, and examples are as the schema says', () => {
-    for (const [status, { headers, content = {} }] of Object.entries(operation.responses)) {
-      expect(Object.keys(headers ?? {})).toContain('X-Request-ID')
-      for (const [type, media] of Object.entries(content)) {
+    for (const status of Object.keys(operation.responses)) {
+      const { response, pointer } = responseAt(each, status)
+      expect(Object.keys(response.headers ?? {})).toContain('X-Request-ID')
+      for (const [type, media] of Object.entries(response.content ?? {})) {
         expect(examplesOf(media).length).toBeGreaterThan(0)
-        const schema = steps('paths', path, method, 'responses', status, 'content', type, 'schema')
+        const schema = pointer + steps('content', type, 'schema')
         expect(examplesOf(media).flatMap(example => conformance.problemsOf(schema, example))).toEqual([])
       }
     }
@@ -133,6 +149,18 @@ describe('what the document takes', () => {
       expect(conformance.problemsOf(createBody, body)).toEqual([])
       expect((await api()('POST', 'labs/rra/create', 'rra', jsonBody(body))).status).toBe(303)
     }
+  })
+
+  it('has the tag and the size that are configured in its examples', async () => {
+    const config = {
+      lab: { defaultSize: 'tiny', sizes: { tiny: { limits: { cpu: 1, memory: '1Gi' } } } },
+      images: { recommendedTag: 'the-recommended' },
+    }
+    const response = await requestTo(createApi(apiParts({}, {}, config)), `${prefix}/openapi.json`)
+    const { post } = ((await response.json()) as typeof document).paths[`${prefix}/labs/{username}/create`]!
+    const [plain, form] = examplesOf(post!.requestBody!.content['application/json']!) as { options: object }[]
+    expect(plain!.options).toMatchObject({ size: 'tiny' })
+    expect(form!.options).toMatchObject({ size: ['tiny'], image_tag: ['the-recommended'] })
   })
 
   const odd = fc.constantFrom<unknown>(null, 7, '', 'x', 'a\0b', 'TRUE', true, [], ['x'], [true], ['a', 'b'], {})
@@ -173,29 +201,45 @@ describe('what the document takes', () => {
   it('is, of names of users, what labs can be made for', () => {
     const index = create.parameters!.findIndex(parameter => parameter.name === 'username')
     const schema = steps('paths', `${prefix}/labs/{username}/create`, 'post', 'parameters', String(index), 'schema')
-    const part = fc.constantFrom('a', '.', ':', '/', '\n', '\x7f', '\x85', '\u2028', 'é', ' ', '-', '😀')
+    const part = fc.constantFrom('a', '.', ':', '/', '\n', '\x7f', '\x85', '\u200b', 'é', ' ', '-', '😀')
     const names = fc.oneof(
       fc.array(part).map(parts => parts.join('')),
       fc.string({ unit: 'grapheme' }),
-      fc.constantFrom('.', '..'),
+      fc.constantFrom('.', '..', '...', '..a', '.a', 'a.', 'a..', '\n..'),
     )
     fc.assert(
       fc.property(names, username => {
+        // A document can name these in no way that all languages read.
+        fc.pre(!/[\u2028\u2029]|[^\0-\uffff]/u.test(username) || !/[\p{Cf}\u2028\u2029]/u.test(username))
         expect(conformance.problemsOf(schema, username).length === 0).toBe(isName(username))
       }),
     )
     expect(conformance.problemsOf(schema, 'x'.repeat(256))).not.toEqual([])
   })
 
-  it('knows of names each character that is not seen', () => {
-    const form = new RegExp(
-      document.paths[`${prefix}/labs/{username}/create`]!.post!.parameters![0]!.schema!.pattern!,
-      'u',
+  const pattern = create.parameters!.find(({ name }) => name === 'username')!.schema!.pattern!
+
+  it.each(['', 'u', 'v'])(
+    'knows of names each character that is not seen, up to U+FFFF, with the flags "%s"',
+    flags => {
+      const form = new RegExp(pattern, flags)
+      const bad = /[\p{Cc}\p{Cf}:/.]/u
+      for (let code = 0; code < 0x10000; code += code === 0xd7ff ? 0x801 : 1) {
+        const character = String.fromCodePoint(code)
+        if (form.test(character) === bad.test(character)) expect.fail(`U+${code.toString(16)}`)
+      }
+      expect(form.test('a\u{1f600}')).toBe(true)
+    },
+  )
+
+  it('has patterns that engines without look-around can read', () => {
+    const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, text]) =>
+      JSON.parse(text!),
     )
-    const bad = /[\p{Cc}\p{Cf}\u2028\u2029:/.]/u
-    for (let code = 0; code < 0x110000; code += code === 0xd7ff ? 0x801 : 1) {
-      const character = String.fromCodePoint(code)
-      if (form.test(character) === bad.test(character)) expect.fail(`U+${code.toString(16)}`)
+    expect(patterns.length).toBeGreaterThan(8)
+    for (const each of patterns) {
+      expect(() => new RegExp(each)).not.toThrow()
+      expect(each).not.toMatch(/\(\?|[^\0-\x7f]|\\u202[89]/)
     }
   })
 })

@@ -5,17 +5,20 @@ import type { Config } from '../config/schema.ts'
 import type { Identity } from '../domain.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import type { ImageService } from '../images/types.ts'
+import type { Auditor } from '../ops/audit.ts'
 import type { LabService } from '../ops/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../telemetry/tracing.ts'
+import type { AuditDraft } from './audit.ts'
 import type { Head } from './head.ts'
 
 export interface ApiParts {
-  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form'>
+  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form' | 'audit'>
   readonly labs: LabService
   readonly images: ImageService
   readonly identity: IdentityProvider
+  readonly audit: Auditor
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly clock: Clock
@@ -33,6 +36,8 @@ export interface ApiEnv {
     origin: Origin
     /** Set once the caller is known. */
     caller: Identity
+    /** Set where the request is to change something. */
+    audit?: AuditDraft
     /** Set where a create was counted: to be called when it repeats an earlier one. */
     onRepeated?: () => void
   }

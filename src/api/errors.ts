@@ -41,6 +41,11 @@ export function toApiError(error: unknown): ApiError | undefined {
   return undefined
 }
 
+/** Whether an administrator has to put something right, and no defect is behind the answer. */
+export function isMisconfigured(error: unknown): boolean {
+  return error instanceof ApiError && error.detail.some(({ type }) => type === 'misconfigured')
+}
+
 /** Hono's hook for everything thrown while a request is served. */
 export function onError(error: Error, c: Context<ApiEnv>): Response {
   const known = toApiError(error)
@@ -57,6 +62,11 @@ export function notFound(): Response {
 /** 404: the user has no lab, or none whose events are kept. */
 export function noLab(msg: string): ApiError {
   return new ApiError(404, { msg, type: 'unknown_user', loc: ['path', 'username'] })
+}
+
+/** The same where no part of the path names the user. */
+export function noOwnLab(msg: string): ApiError {
+  return new ApiError(404, { msg, type: 'unknown_user' })
 }
 
 /** The handler of a path for all methods but those that it has. */

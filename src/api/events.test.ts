@@ -16,7 +16,7 @@ describe('GET labs/<username>/events', () => {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     })
-    expect(await response.text()).toBe(`retry: 1000\n\n${events.map(formatEvent).join('')}`)
+    expect(await response.text()).toBe(`retry: 1000\n${events.map(formatEvent).join('')}`)
   })
 
   it('goes on after Last-Event-ID', async () => {
@@ -114,7 +114,7 @@ describe('GET labs/<username>/events', () => {
     drain.abort()
     expect((await reader.read()).done).toBe(true)
     expect(feeds[0]!.signal?.aborted).toBe(true)
-    expect(await (await call('GET', path, 'rra')).text()).toBe('retry: 1000\n\n')
+    expect(await (await call('GET', path, 'rra')).text()).toBe('retry: 1000\n')
     expect(feeds[1]!.signal).toBeUndefined()
   })
 })

@@ -17,7 +17,7 @@ export function formRoute({ api, lab, identity }: ApiParts['config']) {
     path: `${prefix}/lab-form/{username}`,
     operationId: 'getLabForm',
     tags: ['labs'],
-    summary: 'The form by which the caller chooses a lab',
+    summary: 'The form in which the caller chooses a lab',
     description,
     security: requires(identity, 'exec:notebook'),
     request: { params: userPath({ sizes: Object.keys(lab.sizes), limits }), headers: plainHeaders },
@@ -32,5 +32,5 @@ export function formRoute({ api, lab, identity }: ApiParts['config']) {
   })
 }
 
-const description = `It offers what a create would take from this user: images and sizes that their groups and their quota allow. A
-user who may have no lab gets a fragment that says why. While the list of images cannot be had, the recommended one alone is offered.`
+const description = `The form offers the images and sizes that the groups and the quota of the caller permit. A user who may not have a lab
+gets a fragment that says why. While the list of images is not available, the form offers the recommended image alone.`

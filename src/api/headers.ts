@@ -13,7 +13,7 @@ export type Headers = Readonly<Record<string, Header>>
 /** @param required false where the server may answer before the request has got its id */
 export function requestIdHeader(required = true): Header {
   return {
-    description: 'the id by which logs name the request: the one sent, or one of ours',
+    description: 'the id by which logs name the request: the one that was sent, or a new one',
     required,
     schema: { type: 'string', pattern: '^[A-Za-z0-9_.:=+\\/\\-]{1,128}$' },
     example: '0b0f6f0e-3a52-4f0c-8f2b-8f7d1b8f6f55',
@@ -35,23 +35,33 @@ export const allowHeader: Header = {
 }
 
 export const authenticateHeader: Header = {
-  description: 'how to say who is asking',
+  description: 'which kind of token is expected',
   required: true,
   schema: { type: 'string', pattern: '^Bearer' },
   example: 'Bearer',
 }
 
-export const locationHeader: Header = {
-  description: 'path of the lab; it need not be followed',
+export function locationHeader(example: string): Header {
+  return {
+    description: 'path of the lab; a client need not follow it, and should not',
+    required: true,
+    schema: { type: 'string', pattern: '^\\/' },
+    example,
+  }
+}
+
+/** RFC 7240 */
+export const appliedHeader: Header = {
+  description: 'the preference that was applied',
   required: true,
-  schema: { type: 'string', pattern: '^\\/' },
-  example: '/nublado/spawner/v1/labs/ada',
+  schema: { type: 'string', enum: ['return=minimal'] },
+  example: 'return=minimal',
 }
 
 /** Of event streams: nobody on the way keeps them or holds them back. */
 export const streamHeaders: Headers = {
   'Cache-Control': {
-    description: 'nobody keeps the stream',
+    description: 'caches do not keep the stream',
     required: true,
     schema: { type: 'string', enum: ['no-cache'] },
     example: 'no-cache',

@@ -1,11 +1,13 @@
 /** A server of HTTP with all bounds of connections and times, on which an app answers. */
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import type { Clock } from '../clock.ts'
 import type { Limits } from '../config/limits.ts'
+import type { Certificates } from '../tls/certificates.ts'
+import { createTlsServer } from '../tls/server.ts'
 import { closeWhenIdle } from './closing.ts'
-import { boundConnections, boundPipeline, onClientError } from './connections.ts'
+import { boundConnections, boundPipeline, boundSecureConnections, onClientError } from './connections.ts'
 import type { ApiEnv } from './env.ts'
 import { errorResponse } from './errors.ts'
 import { type Head, settleHead } from './head.ts'
@@ -43,10 +45,21 @@ export interface BoundServer {
   close(graceMs: number): Promise<void>
 }
 
-/** A server with the bounds of `api.limits`, which answers by `fetch`. */
-export function boundServer(limits: Limits, clock: Clock, fetch: Fetch): BoundServer {
-  const server = serverFor(limits, fetch)
-  const stopListening = closeWhenIdle(server)
+/** How a server shows who it is, and asks clients who they are. */
+export interface TlsParts {
+  readonly certificates: Certificates
+  readonly requireClientCertificate: boolean
+}
+
+/** A server with the bounds of `api.limits`, which answers by `fetch`; without `tls` in the clear. */
+export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, tls?: TlsParts): BoundServer {
+  const { server, breakHandshakes } = serverFor(limits, fetch, tls)
+  const stop = closeWhenIdle(server)
+  const stopListening = () => {
+    const closed = stop()
+    breakHandshakes()
+    return closed
+  }
   return {
     server,
     listen: (host, port) => listen(server, host, port),
@@ -54,28 +67,30 @@ export function boundServer(limits: Limits, clock: Clock, fetch: Fetch): BoundSe
   }
 }
 
-function serverFor(limits: Limits, fetch: Fetch): Server {
+function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
   const headersTimeout = limits.headersTimeoutSeconds * 1000
-  const server = createServer(
-    {
-      keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
-      headersTimeout,
-      // Answers, and so event streams, take what they take.
-      requestTimeout: limits.requestTimeoutSeconds * 1000,
-      connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
-      maxHeaderSize: limits.maxHeaderBytes,
-      // Node's own refusal has no body; that of the app has.
-      requireHostHeader: false,
-    },
-    boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests),
-  )
+  const options: ServerOptions = {
+    keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
+    headersTimeout,
+    // Answers, and so event streams, take what they take.
+    requestTimeout: limits.requestTimeoutSeconds * 1000,
+    connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
+    maxHeaderSize: limits.maxHeaderBytes,
+    // Node's own refusal has no body; that of the app has.
+    requireHostHeader: false,
+  }
+  const listener = boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests)
+  const { server, breakHandshakes } = tls
+    ? createTlsServer({ ...tls, http: options, handshakeTimeoutMs: headersTimeout }, listener)
+    : { server: createServer(options, listener), breakHandshakes: () => {} }
   // Whoever reads no answer, or sends nothing more and waits for none.
   server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
-  boundConnections(server, limits.maxConnections)
+  if (tls) boundSecureConnections(server, limits.maxConnections)
+  else boundConnections(server, limits.maxConnections)
   server.on('clientError', onClientError)
   server.on('checkExpectation', onExpectation)
   server.on('connect', (_, socket) => hangUp(socket, noTunnel))
-  return server
+  return { server, breakHandshakes }
 }
 
 /** Takes no connection any more, and lets requests in flight return; after the grace connections that remain are broken. */

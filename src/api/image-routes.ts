@@ -23,24 +23,27 @@ export function imageRoutes({ api, identity }: Pick<ApiParts['config'], 'api' | 
       operationId: 'listImages',
       summary: 'The images that labs can be made of',
       description: imagesWords,
-      responses: { 200: json('those of each type, and all', imageList, imagesExample), ...refusals(forAdmins) },
+      responses: {
+        200: json('the image of each type, and all images', imageList, imagesExample),
+        ...refusals(forAdmins),
+      },
     }),
     prepulls: createRoute({
       ...common,
       path: `${api.prefix}/prepulls`,
       operationId: 'getPrepulls',
-      summary: 'Which images are on which nodes',
+      summary: 'The images on the nodes',
       description: prepullsWords,
       responses: { 200: json('images and nodes', prepullStatus, prepullsExample), ...refusals(forAdmins) },
     }),
   }
 }
 
-const imagesWords = `As one of the replicas last read the registry. The names of the types are those that \`image_type\` takes; one
+const imagesWords = `The images of the registry, as a replica last read them. The names of the types are those that \`image_type\` accepts; a type
 that no image has is left out.`
 
-const prepullsWords = `Images that should be on all nodes that labs may run on, before anybody asks for them. A pull that failed stays in
-\`pending\`, with its \`error\`, until it is tried again.`
+const prepullsWords = `The images that should be on all nodes that labs can run on, before anybody asks for them. A pull that failed stays in
+\`pending\` with its \`error\` until it is tried again.`
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
 const weekly = {

@@ -1,17 +1,19 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import { getsToken, requireNoAdministrator } from '../labs/token.ts'
 import type { Admission } from './admit.ts'
 import { readJson } from './body.ts'
 import { checkCreate } from './bounds.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
-import { methodNotAllowed, noLab } from './errors.ts'
+import { methodNotAllowed, noLab, noOwnLab } from './errors.ts'
 import { EventRoute } from './events.ts'
+import { prefersMinimal } from './prefer.ts'
 import { limitCreates } from './rates.ts'
-import { labRoutes } from './routes.ts'
+import { labLocation, labRoutes } from './routes.ts'
 import { labStatusJson } from './status.ts'
 
 export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin, rates }: Admission): void {
-  const { config, labs } = parts
+  const { config, labs, identity } = parts
   const { prefix, limits } = config.api
   const routes = labRoutes(config)
 
@@ -22,7 +24,7 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
   })
 
   app.openapi({ ...routes.ownStatus, middleware: [asUser] as const }, async c => {
-    return c.json(await statusOf(c.get('caller').username), 200)
+    return c.json(await statusOf(c.get('caller').username, noOwnLab), 200)
   })
 
   const byRate = limitCreates({ rates, labs, limits })
@@ -31,10 +33,13 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     const caller = c.get('caller')
     const request = c.req.valid('json')
     checkCreate(limits, request)
+    if (getsToken(config)) requireNoAdministrator((await identity.scopesOf?.(caller)) ?? caller.scopes)
     const key = c.req.valid('header')['idempotency-key']
     const accepted = await labs.create(caller, request, c.get('origin'), key)
     if (accepted === 'repeated') c.get('onRepeated')?.()
-    return c.body(null, 303, { Location: `${prefix}/labs/${encodeURIComponent(caller.username)}` })
+    const headers = { Location: labLocation(config.api, caller.username) }
+    if (!prefersMinimal(c.req.valid('header').prefer)) return c.body(null, 303, headers)
+    return c.body(null, 201, { ...headers, 'Preference-Applied': 'return=minimal' })
   })
 
   app.openapi({ ...routes.remove, middleware: [asAdmin] as const }, async c => {
@@ -53,9 +58,9 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
   app.all(`${prefix}/labs/:username/events`, methodNotAllowed(['GET', 'HEAD']))
   app.all(`${prefix}/user-status`, methodNotAllowed(['GET', 'HEAD']))
 
-  async function statusOf(username: string) {
+  async function statusOf(username: string, missing = noLab) {
     const state = await labs.status(username)
-    if (state === null) throw noLab('this user has no lab')
+    if (state === null) throw missing('this user has no lab')
     return labStatusJson(state)
   }
 }

@@ -6,7 +6,7 @@ import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, notFound } from './errors.ts'
 import { fixedHeaders } from './headers.ts'
-import { refusals, underPrefix } from './problems.ts'
+import { forAll, refusals } from './problems.ts'
 import type { DocumentRate } from './rates.ts'
 import { answered } from './routes.ts'
 
@@ -76,13 +76,15 @@ function pageRoute(path: string) {
     operationId: 'getPage',
     tags,
     summary: 'The document as a page',
+    description: 'For browsers. It needs no token, and loads nothing from other hosts.',
+    security: [],
     responses: {
       200: {
         description: 'a page that asks nothing of any other host',
         headers: answered(fixedHeaders(pageHeaders)),
         content: { 'text/html': { schema: z.string(), example: '<!doctype html>…' } },
       },
-      ...refusals([...underPrefix, 'tooOften']),
+      ...refusals(forAll),
     },
   })
 }
@@ -94,8 +96,14 @@ function fileRoute(path: string) {
     path: `${path}/{file}`,
     operationId: 'getPageFile',
     tags,
-    summary: 'What the page loads',
-    request: { params: z.object({ file: z.string().openapi({ enum: Object.keys(files), example: 'page.js' }) }) },
+    summary: 'A file of the page',
+    description: 'The scripts and styles that the page loads.',
+    security: [],
+    request: {
+      params: z.object({
+        file: z.string().openapi({ description: 'name of the file', enum: Object.keys(files), example: 'page.js' }),
+      }),
+    },
     responses: {
       200: {
         description: 'the file',
@@ -105,7 +113,7 @@ function fileRoute(path: string) {
           'text/javascript': { schema: z.string(), example },
         },
       },
-      ...refusals([...underPrefix, 'tooOften', 'noRoute']),
+      ...refusals([...forAll, 'noSuchRoute']),
     },
   })
 }

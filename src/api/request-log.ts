@@ -4,6 +4,7 @@ import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { noTracing, originFields } from '../telemetry/tracing.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
+import { isMisconfigured } from './errors.ts'
 
 const requestIdForm = /^[\w.:=+/-]{1,128}$/
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -42,7 +43,12 @@ export function requestLog(
     // What no route has is one route: its paths are whatever anyone sends.
     const route = pattern.endsWith('*') ? 'unknown' : pattern
     const user = c.get('caller')?.username
-    metrics.httpRequestDuration.observe({ method, route, status: String(status) }, ms / 1000)
+    // A method that a route lacks is whatever anyone sends, without a token: one series for each route.
+    const counted = status === 405 ? 'other' : method
+    metrics.httpRequestDuration.observe({ method: counted, route, status: String(status) }, ms / 1000)
+    if (status >= 500 && status !== 503) {
+      metrics.httpFaults.inc({ reason: isMisconfigured(c.error) ? 'misconfigured' : 'defect' })
+    }
     requestLogger[logLevel]({ method, route, status, ms: Math.round(ms), user }, 'request')
     span.end({
       name: `${method} ${route}`,

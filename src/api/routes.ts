@@ -1,26 +1,17 @@
 /** The declarations of the routes of SQR-066, "Lab controller REST API", without what they do. */
-import { createRoute, type z } from '@hono/zod-openapi'
-import type { LabEvent } from '../domain.ts'
+import { createRoute, z } from '@hono/zod-openapi'
 import type { ApiParts } from './env.ts'
-import { type Header, type Headers, locationHeader, requestIdHeader, streamHeaders } from './headers.ts'
-import { forAdmins, forUsers, refusals } from './problems.ts'
-import {
-  createBody,
-  createHeaders,
-  eventsHeaders,
-  labEvent,
-  labStatus,
-  plainHeaders,
-  userList,
-  userPath,
-} from './schemas.ts'
+import { appliedHeader, type Header, type Headers, locationHeader, requestIdHeader, streamHeaders } from './headers.ts'
+import { forAdmins, forAdminsOfUser, forCaller, forUsers, refusals } from './problems.ts'
+import { createExamples, createWords, eventsWords, exampleStream, labExample, removeWords } from './route-words.ts'
+import { createBody, createHeaders, eventsHeaders, labStatus, plainHeaders, userList, userPath } from './schemas.ts'
 import { requires } from './security.ts'
-import { formatEvent, preamble } from './sse.ts'
 
 const tags = ['labs']
 
-export function labRoutes({ api, lab, identity }: ApiParts['config']) {
+export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
   const { prefix, limits } = api
+  const location = locationHeader(labLocation(api, 'ada'))
   const bounds = { sizes: Object.keys(lab.sizes), limits }
   const params = userPath(bounds)
   const ofUsers = requires(identity, 'exec:notebook')
@@ -32,6 +23,7 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       operationId: 'listLabs',
       tags,
       summary: 'The users whose lab is running',
+      description: 'A lab that is pending, terminating or failed is not listed.',
       security: ofAdmins,
       request: { headers: plainHeaders },
       responses: { 200: json('their names, sorted', userList, ['ada', 'grace']), ...refusals(forAdmins) },
@@ -42,9 +34,10 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       operationId: 'getLab',
       tags,
       summary: 'The lab of a user',
+      description: 'The status of the lab, what was asked for, and the events of its current operation.',
       security: ofAdmins,
       request: { params, headers: plainHeaders },
-      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forAdmins, 'noLab']) },
+      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forAdminsOfUser, 'noLab']) },
     }),
     ownStatus: createRoute({
       method: 'get',
@@ -52,9 +45,10 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       operationId: 'getOwnLab',
       tags,
       summary: 'The lab of the caller',
+      description: 'The same as `getLab`, of the user whose token is sent.',
       security: ofUsers,
       request: { headers: plainHeaders },
-      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forAdmins, 'noLab']) },
+      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forCaller, 'noOwnLab']) },
     }),
     create: createRoute({
       method: 'post',
@@ -69,11 +63,21 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
         headers: createHeaders(bounds),
         body: {
           required: true,
-          content: { 'application/json': { schema: createBody(bounds), examples: createExamples } },
+          content: { 'application/json': { schema: createBody(bounds), examples: createExamples({ lab, images }) } },
         },
       },
       responses: {
-        303: { description: 'accepted: no crash loses it now', headers: answered({ Location: locationHeader }), links },
+        201: {
+          description: 'accepted, for clients that send `Prefer: return=minimal`: no crash loses it now',
+          headers: answered({ Location: location, 'Preference-Applied': appliedHeader }),
+          links,
+        },
+        303: {
+          description:
+            'accepted: no crash loses it now. **Clients need not follow it and should not**: `Location` can lead to a route that the caller may not use',
+          headers: answered({ Location: location }),
+          links,
+        },
         ...refusals([...forUsers, ...createProblems]),
       },
     }),
@@ -88,7 +92,7 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       request: { params, headers: plainHeaders },
       responses: {
         202: { description: 'accepted: no crash loses it now', headers: answered(), links },
-        ...refusals([...forAdmins, 'noLab']),
+        ...refusals([...forAdminsOfUser, 'ofPage', 'noLab']),
       },
     }),
     events: createRoute({
@@ -102,15 +106,27 @@ export function labRoutes({ api, lab, identity }: ApiParts['config']) {
       request: { params, headers: eventsHeaders },
       responses: {
         200: {
-          description: 'server-sent events, until the operation has ended: each is one of these',
+          description: 'server-sent events, until the operation has ended; `x-event` is the form of one of them',
           headers: answered(streamHeaders),
-          content: { 'text/event-stream': { schema: labEvent, example: events[0]! as unknown } },
+          content: {
+            'text/event-stream': {
+              // Text: what generators make of an object here cannot read a stream. OpenAPI 3.1 has no word for its events.
+              schema: z.string(),
+              example: exampleStream,
+              'x-event': { $ref: '#/components/schemas/Event' },
+            },
+          },
         },
-        204: { description: 'nothing will follow the event that was named', headers: answered() },
-        ...refusals([...forUsers, 'noLab', 'badEventId']),
+        204: { description: 'no event will follow the one that was named', headers: answered() },
+        ...refusals([...forUsers, 'noEvents', 'badEventId', 'tooManyStreams', 'crowdedStreams']),
       },
     }),
   }
+}
+
+/** Where a create redirects to: what administrators may read (SQR-066), or what its own user may. */
+export function labLocation({ prefix, createLocation }: ApiParts['config']['api'], username: string): string {
+  return createLocation === 'lab' ? `${prefix}/labs/${encodeURIComponent(username)}` : `${prefix}/user-status`
 }
 
 /** What all answers of the app bear, and what one has beside it. */
@@ -126,8 +142,11 @@ export function json<T extends z.ZodType>(description: string, schema: T, exampl
 const createProblems = [
   'badJson',
   'noLabForYou',
+  'strongToken',
+  'ofPage',
   'cutBody',
   'labExists',
+  'labTerminating',
   'largeBody',
   'notJson',
   'badField',
@@ -138,6 +157,8 @@ const createProblems = [
   'deepBody',
   'muchBody',
   'misconfigured',
+  'tooManyBodies',
+  'crowdedBodies',
 ] as const
 
 /** Where to look after an operation was accepted. */
@@ -149,62 +170,4 @@ const links = {
 
 function link(operationId: string, description: string) {
   return { operationId, description, parameters: { username: '$request.path.username' } }
-}
-
-const createWords = `The answer comes when the creation is queued; its events tell how it goes on. A lab that has failed is removed first.
-Another user’s lab cannot be created, by an administrator neither.`
-
-const removeWords = `A creation in progress is superseded, and a deletion in progress joined. Its events tell how it goes on;
-when it has ended well there is no lab any more, and its events can be read for ten minutes more.`
-
-const op = 1767225600000000
-const events: LabEvent[] = [
-  { event: 'info', data: 'lab creation initiated for ada', id: `${op}-1` },
-  { event: 'progress', data: '1', id: `${op}-2` },
-  { event: 'complete', data: 'Operation complete for ada', id: `${op}-3` },
-]
-
-const eventsWords = `Server-sent events: \`id\` is \`<operation>-<number>\`, without gaps; \`event\` is one of
-- \`info\`: a message, or a stage that is done
-- \`progress\`: a whole percentage, which never falls
-- \`error\`: what went wrong or may go wrong, in words; the operation goes on
-- \`complete\`: it has ended well
-- \`failed\`: it has ended; the last \`error\` before says why
-
-After \`complete\` or \`failed\` the stream is closed. Without \`Last-Event-ID\` it begins at the start of the current
-operation; with it, it goes on after that event, at any replica, and in that operation although another may have begun. A
-stream that ended before its operation (\`retry\` says how soon to come back) is taken up in this way. A comment
-line is sent every 15 s of silence. A user may have 20 open streams by default, and a reader that takes nothing is cut.
-
-\`\`\`
-${preamble}${events.map(formatEvent).join('').trimEnd()}
-\`\`\``
-
-const gibibyte = 2 ** 30
-const labExample: z.output<typeof labStatus> = {
-  username: 'ada',
-  status: 'running',
-  pod: 'present',
-  internal_url: 'http://nb-ada.nublado-ada:8888/',
-  options: { image_type: 'recommended', size: 'small' },
-  env: { TZ: 'UTC', JUPYTERHUB_API_TOKEN: '***' },
-  uid: 4000000,
-  gid: 4000000,
-  groups: [{ name: 'ada', id: 4000000 }],
-  quotas: { limits: { cpu: 1, memory: 4 * gibibyte }, requests: { cpu: 0.25, memory: gibibyte } },
-  events,
-}
-
-const createExamples = {
-  plain: {
-    summary: 'plain values',
-    value: { options: { image_type: 'recommended', size: 'small' }, env: { TZ: 'UTC' } },
-  },
-  form: {
-    summary: 'as JupyterHub’s form gives them',
-    value: {
-      options: { image_tag: ['w_2026_01'], size: ['small'], enable_debug: ['true'], _xsrf: ['2|abc'] },
-      env: { JUPYTERHUB_API_URL: 'http://hub.nublado:8081/nb/hub/api' },
-    },
-  },
 }

@@ -11,10 +11,10 @@ type Ways = Record<string, string[]>[]
 
 const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description }) as const
 
-const scopes = 'Routes of users ask for the scope exec:notebook, those of administrators for admin:jupyterlab.'
+const scopes = 'Routes of users need the scope exec:notebook, those of administrators admin:jupyterlab.'
 
 const schemes = {
-  static: { bearer: { type: 'http', scheme: 'bearer', description: `A token that the operator gave out. ${scopes}` } },
+  static: { bearer: { type: 'http', scheme: 'bearer', description: `A token from the operator. ${scopes}` } },
   oidc: {
     bearer: {
       type: 'http',

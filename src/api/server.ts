@@ -1,7 +1,9 @@
 /** Gives the API a port. */
+
+import { clientCertificateOf } from '../tls/server.ts'
 import { createApi } from './app.ts'
 import type { ApiParts } from './env.ts'
-import { boundServer } from './http-server.ts'
+import { boundServer, type TlsParts } from './http-server.ts'
 
 export interface ApiServer {
   readonly host: string
@@ -16,14 +18,21 @@ export interface ApiServer {
   close(graceMs: number): Promise<void>
 }
 
+export interface ServerParts extends Omit<ApiParts, 'draining'> {
+  /** Without it the port is in the clear. */
+  readonly tls?: TlsParts | undefined
+}
+
 /** Listens on `config.api.host` and `.port`. Rejects when the port cannot be had. */
-export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise<ApiServer> {
+export async function startApiServer(parts: ServerParts): Promise<ApiServer> {
   const draining = new AbortController()
   const app = createApi({ ...parts, draining: draining.signal })
-  const bound = boundServer(parts.config.api.limits, parts.clock, (request, env) => app.fetch(request, env))
+  const bound = boundServer(parts.config.api.limits, parts.clock, (request, env) => app.fetch(request, env), parts.tls)
+  const onceOnly = knowsCertificates(parts.config)
   // Before the app's own listener, which may send the head at once.
-  bound.server.prependListener('request', (_, outgoing) => {
-    if (draining.signal.aborted) outgoing.setHeader('Connection', 'close')
+  bound.server.prependListener('request', ({ socket }, outgoing) => {
+    const isKnown = onceOnly && clientCertificateOf(socket) !== undefined
+    if (draining.signal.aborted || isKnown) outgoing.setHeader('Connection', 'close')
   })
   const { host } = parts.config.api
   return {
@@ -35,4 +44,13 @@ export async function startApiServer(parts: Omit<ApiParts, 'draining'>): Promise
       await bound.close(graceMs)
     },
   }
+}
+
+/**
+ * Whether certificates say through which ingress a request came. A connection then has one request: nginx keeps those that
+ * it has opened for all of its locations together, so the next one could come through another ingress.
+ */
+function knowsCertificates({ identity: { provider, gafaelfawr } }: ApiParts['config']): boolean {
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return false
+  return gafaelfawr.userCertificateNames.length + gafaelfawr.adminCertificateNames.length > 0
 }

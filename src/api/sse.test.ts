@@ -53,7 +53,7 @@ function pumpOf(feed: EventFeed, sever?: () => void) {
 describe('a stream of events', () => {
   it('tells how soon to come back, brings batches in order, and ends with its operation', async () => {
     const { read, ended } = pumpOf(new ScriptedFeed().push(info(1), info(2)).push(info(3)).end())
-    expect(await read()).toBe('retry: 1000\n\n')
+    expect(await read()).toBe('retry: 1000\n')
     expect(await read()).toBe(formatEvent(info(1)) + formatEvent(info(2)))
     expect(await read()).toBe(formatEvent(info(3)))
     expect(await read()).toBe('done')
@@ -171,7 +171,7 @@ describe('a stream of events', () => {
       },
     }
     const { read, ended } = pumpOf(broken)
-    expect([await read(), await read(), await read()]).toEqual(['retry: 1000\n\n', formatEvent(info(1)), 'done'])
+    expect([await read(), await read(), await read()]).toEqual(['retry: 1000\n', formatEvent(info(1)), 'done'])
     expect(await ended).toMatchObject({ end: 'failed', error: { message: 'Redis went away' } })
   })
 

@@ -4,8 +4,12 @@ import type { LabEvent } from '../domain.ts'
 import type { EventFeed } from '../ops/service.ts'
 import { ByteChannel } from './channel.ts'
 
-/** How soon a client comes back, here or to another replica, when its stream ended before the operation. */
-export const preamble = 'retry: 1000\n\n'
+/**
+ * How soon a client comes back, here or to another replica, when its stream ended before the operation. Without a blank
+ * line: some readers make an event of every block, even of one without data. It belongs to the first event's block.
+ */
+export const preamble = 'retry: 1000\n'
+/** With a blank line: readers that take whole blocks, as JupyterHub's spawner does, would not see that the server lives. */
 const heartbeat = ':\n\n'
 
 /** One event as text; data of several lines become several `data` fields, which a reader joins again. */

@@ -7,6 +7,7 @@ import type { Identity, LabEvent, LabState } from '../domain.ts'
 import { unavailable } from '../errors.ts'
 import { createStaticIdentity } from '../identity/static.ts'
 import type { ImageService } from '../images/types.ts'
+import { noAudit } from '../ops/audit.ts'
 import type { EventFeed, LabService } from '../ops/service.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -186,6 +187,7 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
     ),
     metrics: createMetrics(new Registry()),
     tracing: noTracing,
+    audit: noAudit,
     clock: new ManualClock(),
     log,
     ...change,

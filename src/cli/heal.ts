@@ -1,18 +1,22 @@
 /** `skylab heal`: shows, and removes, what a counter that ran ahead of the clock left behind. */
+import { Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/load.ts'
 import { RetryLater } from '../errors.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../labs/names.ts'
-import { applyTo, type Diagnosis, diagnose, type Finding, leftOf, type Stranger } from '../ops/heal.ts'
+import { applyTo, type Diagnosis, diagnose, type Finding, type Healers, leftOf, type Stranger } from '../ops/heal.ts'
 import { readListing } from '../ops/listing.ts'
 import { Trust } from '../ops/trust.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'
 import { Sealer } from '../store/sealing.ts'
+import { AuditLog } from '../telemetry/audit.ts'
+import { StreamSink, sinkOf } from '../telemetry/audit-sinks.ts'
 import { silentLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
 import { codes, type Output } from './output.ts'
 
 export interface HealOptions {
@@ -26,6 +30,7 @@ export interface HealOptions {
 interface Parts {
   readonly kube: Pick<KubeClient, 'list' | 'delete' | 'clockMs'>
   readonly store: HealStore
+  readonly onHealed: NonNullable<Healers['onHealed']>
   readonly wallMs: () => number
 }
 
@@ -37,7 +42,7 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   const { config } = settings
   const common = { clock: systemClock, log: silentLogger(), version: packageJson.version, replica: 'heal' }
   const connection = new Connection({
-    ...{ config: config.redis, password: settings.redisPassword, clock: systemClock },
+    ...{ config: config.redis, login: settings.redisLogin, clock: systemClock },
     onError: () => {},
   })
   const kube = new KubeClient({ ...common, kubernetes: config.kubernetes })
@@ -45,7 +50,8 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   try {
     await connected(connection)
     const store = new HealStore(connection, new Keys(config.redis.keyPrefix))
-    return await healBy(settings, options, output, { kube, store, wallMs: () => systemClock.wallMs() })
+    const onHealed = auditTo(settings, output)
+    return await healBy(settings, options, output, { kube, store, onHealed, wallMs: () => systemClock.wallMs() })
   } catch (error) {
     if (!(error instanceof KubeError || error instanceof RetryLater)) throw error
     output.err(`nothing more was changed: ${error.message}\n`)
@@ -53,6 +59,30 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   } finally {
     connection.close()
     await kube.close()
+  }
+}
+
+/** Standard output belongs to the table, so the audit log's lines go to its file, or else to standard error. */
+function auditTo({ config, replica }: Settings, { err }: Output): NonNullable<Healers['onHealed']> {
+  const { enabled, file } = config.audit
+  if (!enabled) return () => {}
+  const audit = new AuditLog({
+    ...{ replica, installation: config.installation, clock: systemClock, log: silentLogger() },
+    sinks: [...(file === undefined ? [] : [new StreamSink('audit.file', file)]), sinkOf('stderr', err)],
+    metrics: createMetrics(new Registry()),
+  })
+  const actor = { kind: 'operator' } as const
+  return (healed, result) => {
+    const { kind } = healed
+    if (kind === 'counter') {
+      audit.write({ action: 'heal.counter', result, actor, object: { kind: 'counter', op: healed.op } })
+    } else {
+      const { kind: _, ...object } = healed
+      audit.write({
+        ...{ action: kind === 'namespace' ? 'lab.delete' : 'heal.record', result, actor },
+        object: { kind: 'lab', ...object },
+      })
+    }
   }
 }
 

@@ -55,11 +55,12 @@ describe('skylab render', () => {
   })
 
   it('masks what is secret, unless it is asked for', async () => {
-    const { out } = await render()
+    const blocks = { lab: { token: 'bearer' } }
+    const { out } = await render({ blocks })
     expect(out).not.toMatch(/gt-hunter2|secret-of-env/)
     const secrets = objectsIn(out).filter(({ kind }) => kind === 'Secret')
     expect(secrets).toMatchObject([{ stringData: { token: '***' } }, { stringData: { A_TOKEN: '***' } }])
-    const open = await render({}, '--secrets')
+    const open = await render({ blocks }, '--secrets')
     expect(open.out).toMatch(/token: gt-hunter2/)
     expect(open.out).toMatch(/A_TOKEN: secret-of-env/)
   })
@@ -88,9 +89,21 @@ describe('skylab render', () => {
     expect(masked).toContain('<the files of the ConfigMap lab-tools>')
   })
 
+  it('tells what a create would be refused for: an id of the system, and a token of an administrator’s', async () => {
+    const refusal = async (user: object) => {
+      const { code, err } = await render({ user: { ...ada, ...user }, blocks: { lab: { token: 'bearer' } } })
+      return [code, err]
+    }
+    expect(await refusal({ gid: 100 })).toEqual([1, expect.stringMatching(/403:\n.*GID 100.*identity\.minGid/s)])
+    expect(await refusal({ scopes: ['admin:jupyterlab'] })).toEqual([
+      1,
+      expect.stringMatching(/403:\n.*admin:jupyterlab/s),
+    ])
+  })
+
   it('needs no token', async () => {
     const { token: _, ...user } = ada
-    const { code, out } = await render({ user }, '--secrets')
+    const { code, out } = await render({ user, blocks: { lab: { token: 'bearer' } } }, '--secrets')
     expect(code).toBe(0)
     expect(out).toContain('<the token of the user>')
   })

@@ -11,6 +11,7 @@ import { ApiError } from '../errors.ts'
 import { createImageSource } from '../images/create.ts'
 import { standaloneImages } from '../images/standalone.ts'
 import { chooseLab } from '../labs/choose.ts'
+import { requireFit } from '../labs/fit.ts'
 import { renderLab } from '../labs/render.ts'
 import { codes, type Output, warningsTo } from './output.ts'
 import { sourcesInWords } from './sources.ts'
@@ -62,6 +63,7 @@ async function planOf(
 ): Promise<LabPlan> {
   const { images, authorities, credentials } = await loadRegistrySettings(file)
   const choice = chooseLab(config.lab, identity, request.options)
+  requireFit(config, identity)
   const source = createImageSource({ images, clock: systemClock, authorities, credentials: async () => credentials })
   try {
     const service = standaloneImages({ images, source, clock: systemClock, log: warningsTo(output) })

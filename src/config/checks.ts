@@ -1,5 +1,8 @@
 /** What one key of the configuration demands of another. */
+import type { GafaelfawrConfig } from './identity.ts'
 import { labProblems } from './lab-checks.ts'
+import { labWarnings } from './lab-warnings.ts'
+import { networkProblems, networkWarnings } from './network-checks.ts'
 import type { Config } from './schema.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
@@ -11,7 +14,10 @@ export function crossProblems(config: Config): string[] {
     ...identityProblems(config),
     ...imageProblems(config),
     ...labProblems(config),
+    ...networkProblems(config),
     ...timeProblems(config),
+    ...redisProblems(config),
+    ...tlsProblems(config),
     ...limitProblems(config),
     ...portProblems(config),
   ]
@@ -23,7 +29,10 @@ export function configWarnings(config: Config): string[] {
   return [
     ...missing.map(name => `lab.sizes: ${name} is missing, which bots are promised`),
     ...(trustsAnyone(config) ? ['identity.gafaelfawr.trustWithoutSecret: whoever reaches the port is anybody'] : []),
+    ...tokenWarnings(config),
     ...pullSecretWarnings(config),
+    ...labWarnings(config),
+    ...networkWarnings(config),
   ]
 }
 
@@ -37,28 +46,63 @@ function pullSecretWarnings({ lab, images }: Config): string[] {
   )
 }
 
+/** ID tokens and logout tokens are JWTs of the same issuer; one with the same audience would do as a bearer token. */
+function tokenWarnings({ identity: { provider, oidc } }: Config): string[] {
+  if (provider !== 'oidc' || oidc === undefined) return []
+  const isTyped = /^(application\/)?at\+jwt$/i.test(oidc.tokenType ?? '')
+  if (isTyped || oidc.authorizedParties.length > 0) return []
+  return [
+    'identity.oidc.tokenType: is not at+jwt, so any token of the issuer with this audience is taken; name authorizedParties where access tokens have no such type',
+  ]
+}
+
 function trustsAnyone({ identity }: Config): boolean {
   return identity.provider === 'gafaelfawr' && identity.gafaelfawr?.trustWithoutSecret === true
 }
 
-function identityProblems({ identity }: Config): string[] {
+function identityProblems({ identity, api }: Config): string[] {
   const { provider, gafaelfawr } = identity
   if (provider === 'static' && identity.static === undefined) {
     return ['identity.static.file: is required by the provider static']
   }
   if (identity[provider] === undefined) return [`identity.${provider}: is required by the provider ${provider}`]
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
-  const keys = ['userSecretFiles', 'adminSecretFiles'] as const
-  const without = keys.filter(key => gafaelfawr[key].length === 0)
+  return ingressProblems(gafaelfawr, api)
+}
+
+/** Where each ingress may be known by. */
+const proofs = [
+  ['userSecretFiles', 'userCertificateNames'],
+  ['adminSecretFiles', 'adminCertificateNames'],
+] as const
+
+function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api']): string[] {
+  const block = 'identity.gafaelfawr'
   if (gafaelfawr.trustWithoutSecret) {
-    const given = keys.filter(key => !without.includes(key)).map(key => `identity.gafaelfawr.${key}`)
-    return given.length === 0 ? [] : [`identity.gafaelfawr.trustWithoutSecret: contradicts ${given.join(' and ')}`]
+    const given = proofs.flat().filter(key => gafaelfawr[key].length > 0)
+    const names = given.map(key => `${block}.${key}`).join(' and ')
+    return given.length === 0 ? [] : [`${block}.trustWithoutSecret: contradicts ${names}`]
   }
   // Routes of administrators come without a token, so nothing else would tell the ingress from anyone in the cluster.
-  return without.map(
-    key =>
-      `identity.gafaelfawr.${key}: no secret shared with this ingress (trustWithoutSecret: true does without secrets)`,
-  )
+  const unknown = proofs.filter(([files, names]) => gafaelfawr[files].length + gafaelfawr[names].length === 0)
+  const { userCertificateNames, adminCertificateNames } = gafaelfawr
+  const certified = proofs.map(([, names]) => names).filter(names => gafaelfawr[names].length > 0)
+  return [
+    ...unknown.map(
+      ([files]) =>
+        `${block}.${files}: no secret shared with this ingress (trustWithoutSecret: true does without secrets)`,
+    ),
+    ...certified
+      .filter(() => tls?.clientCaFile === undefined)
+      .map(names => `${block}.${names}: takes api.tls.clientCaFile, whose authorities vouch for certificates`),
+    ...adminCertificateNames.flatMap((name, index) =>
+      userCertificateNames.includes(name)
+        ? [
+            `${block}.adminCertificateNames.${index}: is a name of the ingress of users too; each needs names of its own`,
+          ]
+        : [],
+    ),
+  ]
 }
 
 /** What keys of the block `images` demand of each other. */
@@ -74,6 +118,24 @@ function timeProblems({ engine, redis }: Config): string[] {
     problems.push('redis.commandTimeoutMs: is more than a third of engine.leaseTtlMs')
   }
   return problems
+}
+
+function redisProblems({ redis }: Config): string[] {
+  const url = URL.parse(redis.url)
+  const problems: string[] = []
+  if (redis.caFile !== undefined && url?.protocol !== 'rediss:') {
+    problems.push('redis.caFile: has no effect unless redis.url is a rediss:// address')
+  }
+  if (redis.usernameFile !== undefined && url?.username) {
+    problems.push('redis.usernameFile: contradicts the name in redis.url')
+  }
+  return problems
+}
+
+function tlsProblems({ api: { tls } }: Config): string[] {
+  return tls?.requireClientCertificate && tls.clientCaFile === undefined
+    ? ['api.tls.requireClientCertificate: takes api.tls.clientCaFile']
+    : []
 }
 
 function portProblems({ api: { port, monitoringPort } }: Config): string[] {

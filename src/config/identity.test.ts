@@ -28,6 +28,9 @@ async function load(identity: object) {
   return loadSettings(file, env)
 }
 
+const ofIdentity = ({ warnings }: { readonly warnings: readonly string[] }) =>
+  warnings.filter(warning => warning.startsWith('identity.'))
+
 async function problemsOf(identity: object): Promise<readonly string[]> {
   const error = await load(identity).catch(error => error)
   expect(error).toBeInstanceOf(ConfigError)
@@ -52,7 +55,7 @@ describe('gafaelfawr', () => {
       user: ['hunter2-hunter2-hunter2', 'hunter3-hunter3-hunter3'],
       admin: ['hunter4-hunter4-hunter4'],
     })
-    expect([tokens, warnings]).toEqual([[], []])
+    expect([tokens, ofIdentity({ warnings })]).toEqual([[], []])
   })
 
   it('does without a secret only where that is said, and warns', async () => {
@@ -124,6 +127,42 @@ describe('oidc', () => {
   })
 })
 
+describe('certificates of ingresses', () => {
+  const names = { userCertificateNames: ['user.skylab'], adminCertificateNames: ['admin.skylab'] }
+
+  it.each([
+    ['identity.gafaelfawr.userSecretFiles', { adminCertificateNames: ['admin.skylab'] }, 2],
+    ['identity.gafaelfawr.userCertificateNames', names, 2],
+    ['identity.gafaelfawr.adminCertificateNames.0', { ...both, adminCertificateNames: ['Not.A.Name'] }, 1],
+    ['identity.gafaelfawr.trustWithoutSecret', { ...names, trustWithoutSecret: true }, 1],
+  ])('are a problem of %s', async (key, block, count) => {
+    const problems = await problemsOf(gafaelfawr(block))
+    expect(problems).toHaveLength(count)
+    expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
+  })
+
+  it('are a problem where both ingresses have the same name', async () => {
+    const same = { ...names, adminCertificateNames: ['other.skylab', 'user.skylab'] }
+    const problems = await problemsOf(gafaelfawr(same))
+    expect(problems.at(-1)).toMatch(
+      /^identity\.gafaelfawr\.adminCertificateNames\.1: is a name of the ingress of users too/,
+    )
+  })
+})
+
+describe('tokens of any type', () => {
+  it.each([
+    [{}, true],
+    [{ tokenType: 'JWT' }, true],
+    [{ tokenType: 'at+jwt' }, false],
+    [{ tokenType: 'application/at+JWT' }, false],
+    [{ authorizedParties: ['hub'] }, false],
+  ])('are warned of with %j: %s', async (block, isWarned) => {
+    const warnings = ofIdentity(await load(oidc(block)))
+    expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^identity\.oidc\.tokenType: is not at\+jwt/)] : [])
+  })
+})
+
 describe('the page for operators', () => {
   it('has an example for each provider, which loads', async () => {
     await writeFile(join(folder, 'tokens.yaml'), 'tokens: []')
@@ -132,6 +171,6 @@ describe('the page for operators', () => {
     const page = await readFile(new URL('../../docs/identity.md', import.meta.url), 'utf8')
     const examples = Array.from(page.matchAll(/```yaml\n(.*?)```/gs), match => parse(match[1]!).identity)
     expect(examples.map(({ provider }) => provider)).toEqual(['static', 'gafaelfawr', 'oidc'])
-    for (const identity of examples) expect((await load(identity)).warnings).toEqual([])
+    for (const identity of examples) expect(ofIdentity(await load(identity))).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 /** The block `identity`: where it is known who is asking. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
-import { address } from './values.ts'
+import { address, hostName } from './values.ts'
 
 const timeoutSeconds = z
   .number()
@@ -8,6 +8,12 @@ const timeoutSeconds = z
   .max(30)
   .default(5)
   .describe('of one question to the source, with the wait for its turn')
+
+/** As browsers write it. */
+const origin = z
+  .string()
+  .refine(text => URL.parse(text)?.origin === text, { error: 'not an origin, such as https://admin.example.org' })
+
 const gafaelfawr = z.strictObject({
   baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
   userSecretFiles: z
@@ -20,10 +26,26 @@ const gafaelfawr = z.strictObject({
     .array(z.string())
     .default([])
     .describe('the same for the ingress of administrators, whose requests open no route of users; other secrets'),
+  userCertificateNames: z
+    .array(hostName)
+    .default([])
+    .describe(
+      'instead of secrets: names in the client certificate of the ingress of users, for which an authority of api.tls.clientCaFile vouches. A request over such a connection opens no route of administrators',
+    ),
+  adminCertificateNames: z
+    .array(hostName)
+    .default([])
+    .describe('the same for the ingress of administrators, whose requests open no route of users; other names'),
   trustWithoutSecret: z
     .boolean()
     .default(false)
     .describe('take the headers of whoever reaches the port; only where a NetworkPolicy is known to hold'),
+  pageOrigins: z
+    .array(origin)
+    .default([])
+    .describe(
+      'origins, such as https://admin.example.org, whose pages may create and delete labs from a browser; never one that labs share',
+    ),
   cacheSeconds: z.number().min(0).max(60).default(5).describe('how long an answer about a token is believed'),
   maxCached: z.number().int().positive().default(2000).describe('answers kept at once; the oldest goes first'),
   timeoutSeconds,
@@ -41,6 +63,20 @@ const gafaelfawr = z.strictObject({
     .default(32)
     .describe('requests of one user that may wait for an answer or share one; beyond them 429'),
 })
+
+/** The largest number that Kubernetes takes for a user or group. */
+const maxId = 2 ** 31 - 1
+
+const pattern = z.string().refine(isPattern, { error: 'not a regular expression' })
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text, 'u')
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Signatures by which nobody who has only the public key can make a token. */
 const rsa = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
@@ -65,6 +101,12 @@ const oidc = z.strictObject({
   audience: z.string().min(1).describe('what must stand in aud'),
   algorithms: z.array(algorithm).min(1).default(['RS256']).describe('signatures that are taken, no other ones'),
   tokenType: z.string().min(1).optional().describe('what must stand in typ, such as at+jwt; default: anything'),
+  authorizedParties: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      'clients whose tokens are taken: azp and client_id, as far as they are there, must be among these; default: any',
+    ),
   clockSkewSeconds: z.number().min(0).max(300).default(30).describe('by which exp and nbf may be missed'),
   keysCacheSeconds: z
     .number()
@@ -97,6 +139,26 @@ export const identity = z.strictObject({
     .enum(['static', 'gafaelfawr', 'oidc'])
     .default('static')
     .describe('where identities come from; the block of that name is required'),
+  minUid: z
+    .number()
+    .int()
+    .min(1)
+    .max(maxId)
+    .default(1000)
+    .describe('the least UID with which somebody may have a lab; below are those of the system'),
+  minGid: z
+    .number()
+    .int()
+    .min(0)
+    .max(maxId)
+    .default(1000)
+    .describe('the least GID of a group, primary or not, with which somebody may have a lab'),
+  usernamePattern: pattern
+    .optional()
+    .describe(
+      'regular expression that the whole name of a user must match to have a lab; default: with `lab.provisioning.runAsRoot` ' +
+        'letters and digits of ASCII and `._@+-`, the first no mark but `_`; else any name',
+    ),
   static: z
     .strictObject({ file: z.string().describe('YAML: tokens with user, scopes, UID, GID, groups and quota') })
     .optional()

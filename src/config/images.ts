@@ -68,7 +68,10 @@ export const images = z.strictObject({
   numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull'),
   pins: z.array(tag).default([]).describe('tags to prepull, however old'),
   cycle: z.number().int().min(0).nullable().default(null).describe('only images of this cycle count, null for all'),
-  aliasTags: z.array(tag).default([]).describe('tags that are other names of images, not images of their own'),
+  aliasTags: z
+    .array(tag)
+    .default([])
+    .describe('tags that are other names of images: no list and no menu has them as images of their own'),
   menu: menu
     .prefault({})
     .describe(
@@ -94,6 +97,16 @@ export const images = z.strictObject({
     .boolean()
     .default(false)
     .describe('whether the registry is spoken to without TLS; one on a loopback address always is'),
+  tokenHosts: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/, { error: 'not a host in small letters' }),
+    )
+    .optional()
+    .describe(
+      'hosts beside the registry that may be asked for a token, and so be shown its password; default: any host by https:// that the registry names, with plainHttp none',
+    ),
   caFile: z.string().optional().describe('PEM: authorities beside the usual ones that vouch for the registry'),
   credentialsFile: z
     .string()

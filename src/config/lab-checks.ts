@@ -1,8 +1,9 @@
 /** What keys of the block `lab` demand of each other: sizes, volumes and mounts, secrets, provisioning, tolerations. */
 import { ownVolumePrefix, reservedVolumeNames } from '../labs/names.ts'
 import { isWithin, userMark, withoutEnd } from '../labs/paths.ts'
+import { isStricter, neededLevel } from '../labs/pod-security.ts'
 import { givenVariables } from '../labs/provision.ts'
-import type { ContainerSize } from '../labs/quota.ts'
+import { type ContainerSize, storageOf } from '../labs/quota.ts'
 import type { Config } from './schema.ts'
 
 type Lab = Config['lab']
@@ -28,6 +29,7 @@ export function labProblems({ lab }: Config): string[] {
     ...nssProblems(lab),
     ...provisioningProblems(lab),
     ...lab.tolerations.flatMap(tolerationProblems),
+    ...podSecurityProblems(lab),
   ]
 }
 
@@ -126,28 +128,38 @@ function nssProblems({ nss }: Lab): string[] {
   })
 }
 
-function provisioningProblems({ provisioning }: Lab): string[] {
+function provisioningProblems({ provisioning, defaultStorage }: Lab): string[] {
   if (!provisioning) return []
   const { privileged, runAsRoot, env, resources } = provisioning
   const key = 'lab.provisioning'
   return [
     ...(privileged && !runAsRoot ? [`${key}.privileged: is nothing without ${key}.runAsRoot`] : []),
     ...givenVariables.filter(name => Object.hasOwn(env, name)).map(name => `${key}.env.${name}: is given to it anyway`),
-    ...(resources ? requestProblems(`${key}.resources`, resources) : []),
+    ...(resources ? requestProblems(`${key}.resources`, resources, defaultStorage) : []),
   ]
 }
 
-function sizeProblems({ sizes, defaultSize }: Lab): string[] {
+function sizeProblems({ sizes, defaultSize, defaultStorage }: Lab): string[] {
   return [
     ...(Object.hasOwn(sizes, defaultSize) ? [] : ['lab.defaultSize: is none of lab.sizes']),
-    ...Object.entries(sizes).flatMap(([name, size]) => requestProblems(`lab.sizes.${name}`, size)),
+    ...Object.entries(sizes).flatMap(([name, size]) => requestProblems(`lab.sizes.${name}`, size, defaultStorage)),
   ]
 }
 
-function requestProblems(key: string, { limits, requests }: ContainerSize): string[] {
-  return (['cpu', 'memory'] as const)
-    .filter(kind => requests && requests[kind] > limits[kind])
-    .map(kind => `${key}.requests.${kind}: is more than limits.${kind}`)
+function requestProblems(key: string, size: ContainerSize, defaultStorage: number): string[] {
+  const { limits, requests } = size
+  const storage = storageOf(size, defaultStorage)
+  const excessive = (['cpu', 'memory'] as const).filter(kind => requests && requests[kind] > limits[kind])
+  return [...excessive, ...(storage.request > storage.limit ? ['storage'] : [])].map(
+    kind => `${key}.requests.${kind}: is more than limits.${kind}`,
+  )
+}
+
+/** No lab would be made. */
+function podSecurityProblems(lab: Lab): string[] {
+  const needed = neededLevel(lab, lab.provisioning)
+  if (lab.podSecurity === undefined || !isStricter(lab.podSecurity, needed)) return []
+  return [`lab.podSecurity: what is configured needs ${needed}`]
 }
 
 /** As Kubernetes has them: it would refuse every lab. */

@@ -1,15 +1,24 @@
 /** The block `lab`: how labs are made, and with what. */
 import { z } from 'zod'
-import {
-  absolutePath,
-  containerResources,
-  dataKey,
-  labelValue,
-  memory,
-  objectName,
-  qualifiedName,
-  relativePath,
-} from './values.ts'
+import { absolutePath, containerResources, dataKey, labelValue, memory, objectName, qualifiedName } from './values.ts'
+import { mount, sizeLimit, volume } from './volumes.ts'
+
+/** Names that secrets have. A value that is shown cannot be taken back; one that is not is only a nuisance. */
+export const secretPatterns: readonly string[] = [
+  '*TOKEN*',
+  '*SECRET*',
+  '*PASS*',
+  '*_PWD',
+  '*KEY*',
+  '*CRED*',
+  '*PAT',
+  '*COOKIE*',
+  '*AUTH*',
+  '*JWT*',
+  '*DSN*',
+  '*CONNECTION_STRING*',
+  '*WEBHOOK*',
+]
 
 const size = z.strictObject({
   ...containerResources,
@@ -29,63 +38,6 @@ const toleration = z.strictObject({
   tolerationSeconds: z.number().int().optional().describe('how long NoExecute is put up with; default: for ever'),
 })
 
-const volumeName = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$/, { error: 'not a name of a volume' })
-
-const volume = z.strictObject({
-  name: volumeName.describe('by which mounts know it'),
-  nfs: z
-    .strictObject({
-      server: z.string().min(1).describe('its host'),
-      path: absolutePath.describe('what it exports'),
-      readOnly: z.boolean().default(false).describe('whether nothing can be written'),
-    })
-    .optional()
-    .describe('an export of an NFS server'),
-  hostPath: z
-    .strictObject({
-      path: absolutePath.describe('on the node'),
-      type: z
-        .enum(['', 'DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket'])
-        .default('')
-        .describe('what must be there, as Kubernetes has it'),
-    })
-    .optional()
-    .describe('a path of the node'),
-  persistentVolumeClaim: z
-    .strictObject({
-      storageClassName: z.string().optional().describe('default: the cluster’s own'),
-      accessModes: z
-        .array(z.enum(['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod']))
-        .min(1)
-        .describe('as Kubernetes has them'),
-      size: memory.describe('a Kubernetes quantity, such as 10Gi, or bytes'),
-      volumeName: objectName.optional().describe('the one PersistentVolume that it must be; default: any'),
-    })
-    .optional()
-    .describe('a claim that is made in the namespace of each lab, and goes with it'),
-  emptyDir: z
-    .strictObject({
-      medium: z.enum(['disk', 'memory']).default('disk').describe('where it is; memory counts as the lab’s'),
-      sizeLimit: memory.optional().describe('a Kubernetes quantity, such as 1Gi, or bytes; default: none'),
-    })
-    .optional()
-    .describe('a folder that is empty at first and goes with the lab'),
-  configMap: z
-    .strictObject({ name: objectName.describe('of a ConfigMap in the controller’s own namespace') })
-    .optional()
-    .describe('files that are copied from a ConfigMap when the lab is asked for'),
-  files: z.record(dataKey, z.string()).optional().describe('files by name, with their text'),
-})
-
-const mount = z.strictObject({
-  volume: volumeName.describe('name of one of `lab.volumes`'),
-  path: absolutePath.describe(
-    'where it stands in the container; below `lab.homePrefix`, `{username}` is the user’s name',
-  ),
-  subPath: relativePath.optional().describe('what of the volume; `{username}` is the user’s name. Default: all of it'),
-  readOnly: z.boolean().default(false).describe('whether nothing can be written'),
-})
-
 const secret = z.strictObject({
   name: objectName.describe('of a Secret in the controller’s own namespace'),
   key: dataKey.describe('which of its keys is copied'),
@@ -103,7 +55,7 @@ const provisioning = z.strictObject({
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
-    .describe('variables beside those that it is always given (provisioning.md)'),
+    .describe('variables beside those that it is always given (provisioning.md); HOME of here goes before the user’s'),
   runAsRoot: z
     .boolean()
     .default(false)
@@ -158,18 +110,29 @@ export const lab = z.strictObject({
       large: { limits: { cpu: 4, memory: '16Gi' } },
     })
     .describe('what labs may use, by name; bots are promised small, medium and large'),
+  defaultStorage: memory
+    .prefault('20Gi')
+    .describe('what of the node’s disk a lab can fill whose size does not say so: with its home, /tmp and all else'),
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
     .describe('variables of every lab; they override what the controller and the request set'),
   secretPatterns: z
     .array(z.string())
-    .default(['*TOKEN*', '*SECRET*', '*PASSWORD*', '*_KEY'])
+    .default([...secretPatterns])
     .describe('names of variables whose values are secret, any case, * for anything'),
-  secrets: z.array(secret).default([]).describe('secrets that every lab gets, beside the user’s token'),
+  token: z
+    .enum(['none', 'bearer'])
+    .optional()
+    .describe(
+      'what a lab gets of its user’s token, as the file `token`: nothing, or the token; default: `bearer` with the provider gafaelfawr, else `none` (identity.md)',
+    ),
+  secrets: z.array(secret).default([]).describe('secrets that every lab gets, beside its `token`'),
   secretsPath: absolutePath
     .default('/etc/skylab/secrets')
-    .describe('folder in the lab where the secrets stand as files, the notebook token in the file `token`'),
+    .describe(
+      'folder in the lab where the secrets stand as files, with the user’s token in the file `token` where `token` says so',
+    ),
   volumes: z
     .array(volume)
     .default([])
@@ -181,10 +144,11 @@ export const lab = z.strictObject({
   tmp: z
     .strictObject({
       medium: z.enum(['disk', 'memory']).default('disk').describe('where it is; memory counts as the lab’s'),
-      sizeLimit: memory.optional().describe('a Kubernetes quantity, such as 1Gi, or bytes; default: none'),
+      sizeLimit,
     })
     .prefault({})
     .describe('the folder /tmp'),
+  home: z.strictObject({ sizeLimit }).prefault({}).describe('the home of a user, where none of `mounts` holds it'),
   nss: nss.prefault({}).describe('what /etc/passwd and /etc/group begin with'),
   provisioning: provisioning
     .optional()
@@ -200,6 +164,21 @@ export const lab = z.strictObject({
     .array(toleration)
     .default([])
     .describe('taints of nodes that labs put up with, as Kubernetes has them'),
+  hostUsers: z
+    .boolean()
+    .optional()
+    .describe(
+      'false gives each lab a user namespace of its own (Kubernetes 1.33 or newer); default: as the cluster has it (security.md)',
+    ),
+  runtimeClassName: objectName
+    .optional()
+    .describe('the RuntimeClass of labs, such as that of gVisor; default: the node’s own'),
+  podSecurity: z
+    .enum(['restricted', 'baseline', 'privileged'])
+    .optional()
+    .describe(
+      'what the namespaces of labs enforce of the Pod Security Standards; default: the strictest that what is configured permits',
+    ),
   annotations: z.record(qualifiedName, z.string()).default({}).describe('annotations of the lab’s pod, beside our own'),
   startupProbe: z
     .enum(['http', 'tcp', 'none'])

@@ -1,10 +1,12 @@
 /** From a file and the environment to what the process starts with. */
-import { access, constants, readFile } from 'node:fs/promises'
+import { X509Certificate } from 'node:crypto'
+import { access, constants, readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
+import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { configWarnings, crossProblems } from './checks.ts'
 import { ConfigError, schemaProblems } from './problems.ts'
 import { type Config, configSchema } from './schema.ts'
@@ -19,7 +21,9 @@ export interface Settings {
   readonly replica: string
   /** 32 bytes each. The first seals, all open. */
   readonly sealingKeys: readonly Buffer[]
-  readonly redisPassword?: string
+  readonly redisLogin: RedisLogin
+  /** Of `api.tls`: the files by their full paths, and what they hold now. */
+  readonly apiTls?: ApiTls
   /** Of `tracing.headersFile`. */
   readonly tracingHeaders: Readonly<Record<string, string>>
   /** What the file of the `static` identity provider holds. */
@@ -34,6 +38,19 @@ export interface Settings {
   readonly namespace: string
   /** What an operator should be told although it is permitted. */
   readonly warnings: readonly string[]
+}
+
+/** What the files say that the block `redis` names. */
+export interface RedisLogin {
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  /** PEM of the authorities that vouch for the server, in place of the usual ones. */
+  readonly authorities?: string | undefined
+}
+
+export interface ApiTls {
+  readonly files: TlsFiles
+  readonly first: Pair
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -53,11 +70,13 @@ export async function loadSettings(
   const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
   const sealingKeys = await readSealingKeys(config, env, reader, problems)
-  const redisPassword = await reader.secret('redis.passwordFile', config.redis.passwordFile)
+  const redisLogin = await readRedisLogin(config, reader, problems)
+  const apiTls = await readApiTls(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
+  const auditFile = await reader.writable('audit.file', config.audit.file)
   const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
   const registryCredentials = await readCredentials(config.images, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
@@ -65,10 +84,12 @@ export async function loadSettings(
     config: {
       ...config,
       kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
+      audit: { ...config.audit, ...(auditFile !== undefined && { file: auditFile }) },
     },
     replica: env.SKYLAB_REPLICA || hostname(),
     sealingKeys,
-    ...(redisPassword !== undefined && { redisPassword }),
+    redisLogin,
+    ...(apiTls !== undefined && { apiTls }),
     tracingHeaders,
     tokens,
     ingressSecrets,
@@ -125,10 +146,27 @@ export class FileReader {
     return text
   }
 
+  path(path: string): string {
+    return resolve(this.#folder, path)
+  }
+
   /** The full path of a file that is read later, by others. */
   async present(key: string, path: string | undefined): Promise<string | undefined> {
     if (path === undefined) return undefined
     return this.#attempt(key, path, full => access(full, constants.R_OK).then(() => full))
+  }
+
+  /** The full path of a file that is appended to later; it may be missing as long as its folder is there. */
+  async writable(key: string, path: string | undefined): Promise<string | undefined> {
+    if (path === undefined) return undefined
+    const full = resolve(this.#folder, path)
+    const found = await stat(full).catch(() => undefined)
+    // A pipe that nobody reads would hold up the whole process.
+    if (found && !found.isFile()) this.#problems.push(`${key}: is not a file`)
+    await access(found ? full : dirname(full), constants.W_OK).catch(error => {
+      this.#problems.push(`${key}: the file cannot be written (${error.code})`)
+    })
+    return full
   }
 
   async #attempt(key: string, path: string, read: (full: string) => Promise<string>): Promise<string | undefined> {
@@ -179,6 +217,44 @@ async function readSealingKeys(config: Config, env: Environment, reader: FileRea
     problems.push('sealing.keyFiles: no sealing key, here or in SKYLAB_SEALING_KEY')
   }
   return keys
+}
+
+async function readRedisLogin({ redis }: Config, reader: FileReader, problems: string[]): Promise<RedisLogin> {
+  return {
+    username: await reader.secret('redis.usernameFile', redis.usernameFile),
+    password: await reader.secret('redis.passwordFile', redis.passwordFile),
+    authorities: await readAuthorities('redis.caFile', redis.caFile, reader, problems),
+  }
+}
+
+async function readApiTls({ api }: Config, reader: FileReader, problems: string[]): Promise<ApiTls | undefined> {
+  if (api.tls === undefined) return undefined
+  const { certFile, keyFile, clientCaFile } = api.tls
+  const full = (path: string) => reader.path(path)
+  const files = {
+    certFile: full(certFile),
+    keyFile: full(keyFile),
+    ...(clientCaFile !== undefined && { clientCaFile: full(clientCaFile) }),
+  }
+  try {
+    return { files, first: await readPair(files) }
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error
+    problems.push(`api.tls.${error.key}: ${error.message}`)
+    return undefined
+  }
+}
+
+/** PEM of certificates, the first of which at least can be read. */
+async function readAuthorities(key: string, path: string | undefined, reader: FileReader, problems: string[]) {
+  const text = await reader.text(key, path)
+  if (text === undefined) return undefined
+  try {
+    void new X509Certificate(text)
+  } catch {
+    problems.push(`${key}: the file has no certificate in PEM`)
+  }
+  return text
 }
 
 /** What may stand in a header, by RFC 9110. */

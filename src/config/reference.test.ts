@@ -2,10 +2,13 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
 import { configReference, type Example } from './reference.ts'
+import { parseYaml } from './yaml.ts'
 
 const folder = fileURLToPath(new URL('../../docs/examples/', import.meta.url))
 const names = (await readdir(folder)).filter(name => name.endsWith('.yaml')).sort()
@@ -23,7 +26,7 @@ describe('docs/configuration.md', () => {
   it('cannot be made while a key has no example', () => {
     const fewer = examples.filter(({ name }) => name !== 'redis.yaml')
     expect(() => configReference(fewer)).toThrow(
-      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile/,
+      /without an example in docs\/examples.*: redis\.url, redis\.passwordFile, redis\.usernameFile/,
     )
   })
 })
@@ -38,6 +41,8 @@ describe('the example', () => {
     const files = {
       'tokens.yaml': 'tokens: []\n',
       'redis-password': 'not-a-secret\n',
+      'redis-username': 'skylab\n',
+      'redis-ca.pem': getCACertificates('bundled')[0]!,
       'kubeconfig.yaml': '{}\n',
       'ingress-user-secret': 'not-a-secret-but-long-enough\n',
       'ingress-admin-secret': 'nor-is-this-but-long-enough\n',
@@ -47,8 +52,11 @@ describe('the example', () => {
       'registry-credentials.json': '{"auths": {}}\n',
       'otlp-headers.yaml': 'Authorization: Bearer not-a-secret\n',
     }
+    const authority = new TestAuthority(place, 'clients')
+    const { cert, key: privateKey } = authority.issue('api')
+    Object.assign(files, { 'api.crt': cert, 'api.key': privateKey, 'clients-ca.pem': authority.ca })
     for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text)
-  })
+  }, 60_000)
   afterAll(() => rm(place, { recursive: true }))
 
   it.each(examples)('$name loads without a warning', async ({ name, text }) => {
@@ -56,6 +64,10 @@ describe('the example', () => {
     // A block alone says nothing of who may ask, which has no default.
     if (!/^identity:/m.test(text)) await writeFile(file, `${text}identity: {static: {file: tokens.yaml}}\n`)
     const { warnings } = await loadSettings(file, { SKYLAB_SEALING_KEY: Buffer.alloc(32).toString('base64') })
-    expect(warnings).toEqual([])
+    // Of a block that the example does not have, and of a folder of the node, which each key of the page must show.
+    const yaml = parseYaml(text)
+    const blocks = 'value' in yaml ? Object.keys(yaml.value as object) : []
+    const own = warnings.filter(warning => blocks.includes(warning.split(/[.:]/)[0]!))
+    expect(own).toEqual(name === 'lab.yaml' ? [expect.stringMatching(/^lab\.volumes\.1\.hostPath: /)] : [])
   })
 })

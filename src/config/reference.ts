@@ -160,7 +160,7 @@ const units: readonly (readonly [ending: RegExp, unit: string])[] = [
   [/Bytes(InFlight)?$/, 'bytes'],
   [/Length$/, 'characters'],
   [/^cpu$/, 'CPUs'],
-  [/^memory$/, 'bytes, or as it says'],
+  [/^(memory|storage|defaultStorage|sizeLimit|size)$/, 'bytes, or as it says'],
 ]
 
 /** Units stand in the names of keys. */

@@ -3,14 +3,14 @@
  * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
  */
 import { z } from 'zod'
+import { audit } from './audit.ts'
 import { form } from './form.ts'
 import { identity } from './identity.ts'
 import { images } from './images.ts'
 import { lab } from './lab.ts'
 import { limits, rates } from './limits.ts'
-import { labelValue, ms, objectName, qualifiedName, seconds } from './values.ts'
-
-const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+import { network } from './network.ts'
+import { ms, objectName, seconds } from './values.ts'
 
 const api = z.strictObject({
   host: z.string().default('0.0.0.0').describe('address to listen on'),
@@ -35,6 +35,29 @@ const api = z.strictObject({
     .regex(/^(\/[a-z0-9._-]+)+$/)
     .default('/nublado/spawner/v1')
     .describe('path under which the routes of SQR-066 stand'),
+  createLocation: z
+    .enum(['lab', 'user-status'])
+    .default('lab')
+    .describe(
+      'where the 303 of a create leads: `lab`, the lab’s route of administrators (SQR-066), where a user gets 403; or `user-status`, which the user may read',
+    ),
+  tls: z
+    .strictObject({
+      certFile: z.string().describe('PEM: the certificate of the API, then those between it and its authority'),
+      keyFile: z.string().describe('PEM: its private key. Both files are read again when they change'),
+      clientCaFile: z
+        .string()
+        .optional()
+        .describe(
+          'PEM: authorities that vouch for clients; a client that shows no certificate of theirs is only not known',
+        ),
+      requireClientCertificate: z
+        .boolean()
+        .default(false)
+        .describe('refuse connections without a certificate for which clientCaFile vouches'),
+    })
+    .optional()
+    .describe('HTTPS on `port`; default: HTTP. `monitoringPort` has HTTP in any case'),
   heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
   limits: limits.prefault({}),
   rates: rates.prefault({}).describe('How often one user may ask one replica'),
@@ -52,6 +75,16 @@ const redis = z.strictObject({
     .string()
     .optional()
     .describe('a file that holds the password and nothing else; default: none is sent'),
+  usernameFile: z
+    .string()
+    .optional()
+    .describe(
+      'a file that holds the name of Redis’ user; default: the name in the address, or else Redis’ default user',
+    ),
+  caFile: z
+    .string()
+    .optional()
+    .describe('PEM: the authorities that vouch for Redis, in place of the usual ones; takes rediss://'),
   keyPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]+$/)
@@ -74,26 +107,14 @@ const kubernetes = z.strictObject({
     .describe(
       'the controller’s own, where configured secrets are read and prepulling runs; default: its pod’s, or skylab',
     ),
+  requirePolicy: z
+    .boolean()
+    .default(true)
+    .describe(
+      'whether nothing is made unless the policies of k8s/base/policy.yaml are at work and let labs of this configuration pass: without them the controller’s token is worth the whole cluster',
+    ),
   requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
-})
-
-const podSelector = z
-  .record(qualifiedName, labelValue)
-  .refine(labels => Object.keys(labels).length > 0, { error: 'without a label it would be every pod' })
-
-const network = z.strictObject({
-  proxySelector: podSelector
-    .default({ app: 'jupyterhub', component: 'proxy' })
-    .describe('labels of the pods of the proxy: they reach labs, and labs reach them'),
-  hubSelector: podSelector
-    .default({ app: 'jupyterhub', component: 'hub' })
-    .describe('labels of the pods of the Hub: they reach labs, and labs reach them'),
-  clusterRanges: z
-    .array(cidr)
-    .default(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'])
-    .describe('CIDRs of pods and services, where labs may not connect'),
-  egressRanges: z.array(cidr).default([]).describe('CIDRs within those that labs may reach all the same'),
 })
 
 const times = z.strictObject({
@@ -184,6 +205,7 @@ export const configSchema = z.strictObject({
   engine: engine.prefault({}).describe('How operations are shared among replicas'),
   sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
   tracing: tracing.prefault({}).describe('Where traces go, if anywhere'),
+  audit: audit.prefault({}).describe('The log of who did what to whom'),
 })
 
 /** The configuration after validation, every default filled in. */

@@ -6,6 +6,8 @@ import { isLoopback } from '../loopback.ts'
 export const seconds = (value: number) => z.number().positive().default(value)
 export const ms = (value: number) => z.number().int().positive().default(value)
 
+export const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+
 /** A quantity of memory; given out in bytes. */
 export const memory = z
   .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })
@@ -29,8 +31,17 @@ export const resources = z.strictObject({
 
 /** Limits and requests of a container. */
 export const containerResources = {
-  limits: resources.describe('what it can use at most'),
-  requests: resources.optional().describe('what a node sets aside for it; default: a quarter of the limits'),
+  limits: resources
+    .extend({
+      storage: memory
+        .optional()
+        .describe('disk of the node that it can fill, with its folders that go with it; default: `lab.defaultStorage`'),
+    })
+    .describe('what it can use at most'),
+  requests: resources
+    .extend({ storage: memory.optional().describe('disk of the node; default: none') })
+    .optional()
+    .describe('what a node sets aside for it; default: a quarter of the limits, and no disk'),
 }
 
 /** The name of an object of Kubernetes. */
@@ -55,6 +66,13 @@ export const qualifiedName = z
 export const labelValue = z
   .string()
   .regex(/^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/, { error: 'not a value of a label' })
+
+/** A name of a host, as certificates have it. */
+export const hostName = z
+  .string()
+  .regex(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/, {
+    error: 'not the name of a host in small letters',
+  })
 
 /** An absolute path without detours. */
 export const absolutePath = z

@@ -1,20 +1,36 @@
 /** YAML as deployments write it: a YAML 1.1 reader's `yes`, `on` and `0644`, with duplicate keys refused. */
-import { LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { type Document, LineCounter, parseAllDocuments, parseDocument, type YAMLError } from 'yaml'
+
+type Parsed<T> = T | { problems: string[] }
+
+const settings = { version: '1.1', uniqueKeys: true, prettyErrors: false } as const
 
 /**
  * Reads one YAML 1.1 document.
  * @returns the value, or the problems, each with its line; no problem quotes what stands in the file
  */
-export function parseYaml(text: string): { value: unknown } | { problems: string[] } {
-  const lines = new LineCounter()
-  const document = parseDocument(text, { version: '1.1', uniqueKeys: true, prettyErrors: false, lineCounter: lines })
-  const problems = [...document.errors, ...document.warnings].map(error => {
-    const { line, col } = lines.linePos(error.pos[0])
-    return `line ${line}, column ${col}: ${words(error, text)}`
-  })
+export function parseYaml(text: string): Parsed<{ value: unknown }> {
+  const lineCounter = new LineCounter()
+  const read = valuesOf([parseDocument(text, { ...settings, lineCounter })], text, lineCounter)
+  return 'problems' in read ? read : { value: read.values[0] }
+}
+
+/** Reads all documents of a text, as `parseYaml` does one. */
+export function parseAllYaml(text: string): Parsed<{ values: unknown[] }> {
+  const lineCounter = new LineCounter()
+  return valuesOf([...parseAllDocuments(text, { ...settings, lineCounter })], text, lineCounter)
+}
+
+function valuesOf(documents: readonly Document[], text: string, lines: LineCounter): Parsed<{ values: unknown[] }> {
+  const problems = documents
+    .flatMap(({ errors, warnings }) => [...errors, ...warnings])
+    .map(error => {
+      const { line, col } = lines.linePos(error.pos[0])
+      return `line ${line}, column ${col}: ${words(error, text)}`
+    })
   if (problems.length > 0) return { problems }
   try {
-    return { value: document.toJS() }
+    return { values: documents.map(document => document.toJS()) }
   } catch {
     // Too many aliases, or one that names no anchor.
     return { problems: ['an alias of YAML that cannot be resolved'] }

@@ -64,6 +64,7 @@ describe('a refusal', () => {
     ['a quota without labs', { quota: { spawn: false } }, /quota does not allow labs/],
     ['a quota that no size fits', { quota: { spawn: true, cpu: 0.1 } }, /none of the sizes/],
     ['root', { uid: 0 }, /UID is 0/],
+    ['somebody with a group of the system', { groups: [{ name: 'disk', id: 6 }] }, /GID 6 is below 1000/],
     ['a GID that is none', { gid: -1 }, /GID/],
   ])('is told for %s', (_, caller, reason) => {
     expect(offer(caller)).toEqual({ refused: expect.stringMatching(reason) })

@@ -7,9 +7,10 @@ import { displayNameOf } from '../images/catalogue.ts'
 import { permittedTags } from '../images/restrictions.ts'
 import type { Catalogue, CatalogueImage } from '../images/types.ts'
 import { chooseLab, type OfferedSize, sizesFor } from '../labs/choose.ts'
+import { requireFit } from '../labs/fit.ts'
 import type { LabOffer, Refusal } from './render.ts'
 
-type Settings = Pick<Config, 'lab' | 'images'>
+type Settings = Pick<Config, 'identity' | 'lab' | 'images'>
 type Images = Pick<Catalogue, 'types' | 'prepull' | 'menu'>
 
 /** What is known of images at this moment. */
@@ -28,7 +29,7 @@ export function offerTo(
 ): LabOffer | Refusal {
   const { lab, images } = settings
   const sizes = sizesFor(lab, caller)
-  const refused = refusalOf(lab, caller, sizes)
+  const refused = refusalOf(settings, caller, sizes)
   if (refused !== undefined) return { refused }
   const { types, prepull, menu } = catalogue ?? recommendedAlone(images)
   const permitted = permittedTags(images.restrictions, caller.groups)
@@ -46,9 +47,11 @@ export function offerTo(
 }
 
 /** In the words of `create`, which would refuse any size too. */
-function refusalOf(lab: Settings['lab'], caller: Identity, sizes: readonly OfferedSize[]): string | undefined {
+function refusalOf(settings: Settings, caller: Identity, sizes: readonly OfferedSize[]): string | undefined {
+  const { lab } = settings
   try {
     chooseLab(lab, caller, { size: sizes[0]?.name ?? lab.defaultSize })
+    requireFit(settings, caller)
     return undefined
   } catch (error) {
     if (!(error instanceof ApiError)) throw error

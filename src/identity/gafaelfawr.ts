@@ -1,27 +1,31 @@
 /** Identities from Gafaelfawr: its ingress says who asks, its API what is known of them (SQR-066, "Lab controller REST API"). */
 import type { GafaelfawrConfig } from '../config/identity.ts'
-import type { Identity, Scope } from '../domain.ts'
+import type { Identity } from '../domain.ts'
 import { Ingress, type IngressSecrets, tokenOf, userOf } from './ingress.ts'
+import { requireNoPage } from './pages.ts'
 import { type IdentityProvider, notKnown } from './provider.ts'
 import { UserInfoClient, type UserInfoParts } from './user-info.ts'
 
 /**
  * The provider `gafaelfawr`. The ingress has checked the token and the scope of the route, and sends the user's name; on
  * routes of users a token delegated to the lab too, by which the name is checked once more. Routes of administrators have
- * none, so there the secret that controller and ingress share is all that vouches for the name. Each of the two ingresses has a
- * secret of its own: what came through that of users is never an administrator's, whichever route it reached.
+ * none, so there the certificate of the ingress, or the secret that controller and ingress share, is all that vouches for the
+ * name. Each of the two ingresses has its own: what came through that of users is never an administrator's, whichever route it reached.
+ *
+ * A notebook token has all scopes of the session that it was delegated by.
  */
 export function createGafaelfawrIdentity(
   config: GafaelfawrConfig,
   secrets: IngressSecrets,
   parts: UserInfoParts,
 ): IdentityProvider {
-  const ingress = new Ingress(config.trustWithoutSecret ? 'anyone' : secrets)
+  const { trustWithoutSecret, userCertificateNames: user, adminCertificateNames: admin } = config
+  const ingress = new Ingress(trustWithoutSecret ? 'anyone' : { secrets, names: { user, admin } })
   const users = new UserInfoClient(config, parts)
 
   return {
-    async identify(headers: Headers, scope: Scope): Promise<Identity> {
-      ingress.requireIngress(headers, scope)
+    async identify(headers, scope, certificateOf): Promise<Identity> {
+      ingress.requireIngress(headers, scope, certificateOf)
       const username = userOf(headers)
       const scopes = [scope]
       if (scope === 'admin:jupyterlab') return { username, token: '', scopes, groups: [] }
@@ -32,5 +36,7 @@ export function createGafaelfawrIdentity(
       }
       return { ...info, token, scopes }
     },
+    requireIntent: headers => requireNoPage(headers, config.pageOrigins),
+    scopesOf: ({ token, username }) => users.scopesOf(token, username),
   }
 }

@@ -2,7 +2,7 @@
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Scope } from '../domain.ts'
 import { ApiError } from '../errors.ts'
-import { notKnown } from './provider.ts'
+import { type CertificateOf, notKnown } from './provider.ts'
 
 export const secretHeader = 'x-skylab-ingress-secret'
 const userHeader = 'x-auth-request-user'
@@ -17,10 +17,20 @@ export function isIngressSecret(text: string): boolean {
   return secretForm.test(text)
 }
 
-/** What each ingress may send to be known. None is in both lists. */
-export interface IngressSecrets {
+/** One list for each ingress. Nothing is in both. */
+export interface ByIngress {
   readonly user: readonly string[]
   readonly admin: readonly string[]
+}
+
+/** What each ingress may send to be known. */
+export type IngressSecrets = ByIngress
+
+/** How ingresses are known: by what they send, or by the certificates that they show. */
+export interface IngressProofs {
+  readonly secrets: IngressSecrets
+  /** Names in certificates. */
+  readonly names: ByIngress
 }
 
 /** A secret's hash, and the one scope that the ingress which has it vouches for. */
@@ -29,37 +39,69 @@ interface Known {
   readonly hash: Buffer
 }
 
+/** A name in a certificate, and the one scope that the ingress which shows it vouches for. */
+interface KnownName {
+  readonly scope: Scope
+  readonly name: string
+}
+
 export class Ingress {
   readonly #key = createSecretKey(randomBytes(32))
-  readonly #known: readonly Known[] | 'anyone'
+  readonly #known: readonly Known[]
+  readonly #names: readonly KnownName[]
+  readonly #trustsAnyone: boolean
 
-  /** @param secrets of which a request must bear one; 'anyone' takes the headers of whoever reaches the port */
-  constructor(secrets: IngressSecrets | 'anyone') {
-    const known = (scope: Scope) => (secret: string) => ({ scope, hash: this.#hash(secret) })
-    this.#known =
-      secrets === 'anyone'
-        ? secrets
-        : [...secrets.user.map(known('exec:notebook')), ...secrets.admin.map(known('admin:jupyterlab'))]
+  /** @param proofs of which a request must bear one; 'anyone' takes the headers of whatever reaches the port */
+  constructor(proofs: IngressProofs | 'anyone') {
+    const { secrets, names } = proofs === 'anyone' ? { secrets: nothing, names: nothing } : proofs
+    this.#trustsAnyone = proofs === 'anyone'
+    this.#known = withScopes(secrets).map(({ scope, value }) => ({ scope, hash: this.#hash(value) }))
+    this.#names = withScopes(names).map(({ scope, value }) => ({ scope, name: value }))
   }
 
   /**
    * @param scope which the route demands
    * @throws {ApiError} 401 unless an ingress sent this request; 403 if that one does not vouch for the scope
    */
-  requireIngress(headers: Headers, scope: Scope): void {
-    if (this.#known === 'anyone') return
+  requireIngress(headers: Headers, scope: Scope, certificateOf?: CertificateOf): void {
+    if (this.#trustsAnyone) return
+    const byCertificate = this.#scopesByCertificate(certificateOf)
+    // An ingress that is known by its certificate may hand on what a client sent: that vouches for nothing more.
+    const vouched = byCertificate.length > 0 ? byCertificate : this.#scopesBySecret(headers)
+    if (vouched.length === 0) throw notKnown('the request did not come through the ingress', secretHeader)
+    if (vouched.every(each => each === scope)) return
+    const msg = `the ingress that sent this request does not vouch for the scope ${scope}`
+    const loc = byCertificate.length > 0 ? {} : { loc: ['header', secretHeader] }
+    throw new ApiError(403, { msg, type: 'scope_missing', ...loc })
+  }
+
+  /** Of a certificate that bears names of both ingresses both, which no route takes. */
+  #scopesByCertificate(certificateOf: CertificateOf | undefined): readonly Scope[] {
+    const certificate = this.#names.length > 0 ? certificateOf?.() : undefined
+    if (certificate === undefined) return []
+    // The subject counts only where the certificate has no alternative names.
+    const options = { subject: 'default', wildcards: false } as const
+    return this.#names.filter(({ name }) => certificate.checkHost(name, options) !== undefined).map(each => each.scope)
+  }
+
+  #scopesBySecret(headers: Headers): readonly Scope[] {
     const presented = this.#hash(headers.get(secretHeader) ?? '')
     // All are compared, whichever fits: hashes under a key of this process, in a time that tells nothing.
-    const vouched = this.#known.filter(({ hash }) => timingSafeEqual(hash, presented)).map(each => each.scope)
-    if (vouched.length === 0) throw notKnown('the request did not come through the ingress', secretHeader)
-    if (vouched.includes(scope)) return
-    const msg = `the ingress that sent this request does not vouch for the scope ${scope}`
-    throw new ApiError(403, { msg, type: 'scope_missing', loc: ['header', secretHeader] })
+    return this.#known.filter(({ hash }) => timingSafeEqual(hash, presented)).map(each => each.scope)
   }
 
   #hash(secret: string): Buffer {
     return createHmac('sha256', this.#key).update(secret).digest()
   }
+}
+
+const nothing: ByIngress = { user: [], admin: [] }
+
+function withScopes({ user, admin }: ByIngress): { readonly scope: Scope; readonly value: string }[] {
+  return [
+    ...user.map(value => ({ scope: 'exec:notebook' as const, value })),
+    ...admin.map(value => ({ scope: 'admin:jupyterlab' as const, value })),
+  ]
 }
 
 /** @throws {ApiError} 401 unless the request names one user */

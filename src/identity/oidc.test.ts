@@ -92,6 +92,24 @@ describe('a token of the issuer', () => {
   })
 })
 
+describe('a token of a named client', () => {
+  const parties = { authorizedParties: ['portal', 'hub'] }
+
+  it.each([
+    ['azp', { azp: 'portal' }, true],
+    ['client_id', { client_id: 'hub' }, true],
+    ['both', { azp: 'portal', client_id: 'portal' }, true],
+    ['another azp', { azp: 'stranger', client_id: 'hub' }, false],
+    ['another client_id', { azp: 'hub', client_id: 'stranger' }, false],
+    ['a list', { azp: ['portal'] }, false],
+    ['no client', { azp: undefined, client_id: undefined }, false],
+  ])('is taken by its client where it names %s', async (_, claims, isTaken) => {
+    const identified = oidcIdentity(issuer, parties).identify(await forge(issuer, { claims }))
+    if (isTaken) expect(await identified).toMatchObject({ username: 'ada' })
+    else expect(await refusalOf(identified)).toMatchObject({ status: 401 })
+  })
+})
+
 describe('a token that is none', () => {
   const withClaims = (claims: object) => () => forge(issuer, { claims })
   const withHeader = (header: object) => () => forge(issuer, { header })

@@ -23,7 +23,8 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
   async function verify(token: string): Promise<JWTPayload> {
     try {
       const currentDate = new Date(clock.wallMs())
-      return (await jwtVerify(token, keys.keyOf, { ...expected, currentDate })).payload
+      const { payload } = await jwtVerify(token, keys.keyOf, { ...expected, currentDate })
+      if (isOfParty(payload, config.authorizedParties)) return payload
     } catch (error) {
       if (error instanceof ApiError) throw error
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
@@ -34,6 +35,8 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
       log.warn({ err: error }, 'a key of the issuer cannot be used')
       throw unusableKeys()
     }
+    log.debug('a token was refused: its client is none of identity.oidc.authorizedParties')
+    throw unauthorized()
   }
 
   return {
@@ -43,4 +46,11 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
       return { ...identityFromClaims(await verify(token), config), token }
     },
   }
+}
+
+/** OpenID names the client in azp, RFC 9068 in client_id. A token that names none is nobody's. */
+function isOfParty({ azp, client_id }: JWTPayload, parties: readonly string[]): boolean {
+  if (parties.length === 0) return true
+  const named = [azp, client_id].filter(name => name !== undefined)
+  return named.length > 0 && named.every(name => parties.includes(name as string))
 }

@@ -1,4 +1,4 @@
-/** What Gafaelfawr knows of the user of a token: `GET {base}/auth/api/v1/user-info`. */
+/** What Gafaelfawr knows of a token and its user: `GET {base}/auth/api/v1/user-info`, and `token-info` beside it. */
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
@@ -35,6 +35,8 @@ const userInfo = z
     }),
   )
 
+const tokenInfo = z.object({ scopes: z.array(z.string()) })
+
 interface Cached {
   readonly info: UserInfo
   readonly untilMs: number
@@ -42,6 +44,7 @@ interface Cached {
 
 export class UserInfoClient {
   readonly #url: string
+  readonly #tokenUrl: string
   readonly #cacheMs: number
   readonly #maxCached: number
   readonly #maxWaitingPerUser: number
@@ -55,7 +58,9 @@ export class UserInfoClient {
   readonly #waiting = new Map<string, number>()
 
   constructor(config: GafaelfawrConfig, { clock, log, onRequest }: UserInfoParts) {
-    this.#url = `${config.baseUrl.replace(/\/+$/, '')}/auth/api/v1/user-info`
+    const api = `${config.baseUrl.replace(/\/+$/, '')}/auth/api/v1`
+    this.#url = `${api}/user-info`
+    this.#tokenUrl = `${api}/token-info`
     this.#cacheMs = config.cacheSeconds * 1000
     this.#maxCached = config.maxCached
     this.#maxWaitingPerUser = config.maxWaitingPerUser
@@ -84,6 +89,19 @@ export class UserInfoClient {
     const leave = this.#enter(username)
     try {
       return await (this.#asking.get(hash) ?? this.#ask(hash, token))
+    } finally {
+      leave()
+    }
+  }
+
+  /**
+   * The scopes that a token has now. Only labs that are made ask for it, so nothing is kept.
+   * @throws {ApiError} as `infoOf`
+   */
+  async scopesOf(token: string, username: string): Promise<readonly string[]> {
+    const leave = this.#enter(username)
+    try {
+      return (await this.#source.get(this.#tokenUrl, tokenInfo, token)).scopes
     } finally {
       leave()
     }

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../clock.ts'
+import { Authorizer } from './authorizer.ts'
+import type { RegistryHttp } from './http.ts'
 import { type FakeRegistry, TokenService } from './testing/registry.ts'
 import { faults, json, LocalServer, type Respond, status } from './testing/server.ts'
 import {
@@ -50,6 +53,45 @@ describe('a token', () => {
     expect(service.lines).toEqual(['GET /auth?a=b&service=registry&scope=repository%3Asome%2Flab%3Apull'])
     expect(service.shown).toEqual([basic('ada', 'secret-of-ada')])
     expect(server.shown).toEqual([undefined, `Bearer ${[...tokens.tokens][0]}`])
+  })
+
+  it.each([
+    ['named', (host: string) => [host], true],
+    ['none', () => [], false],
+    ['another', (host: string) => [host.replace(/\d+$/, '1')], false],
+  ])('is asked for at another host as images.tokenHosts says: %s', async (_, hostsOf, isAsked) => {
+    const tokens = serviceOf(['ada', 'secret-of-ada'])
+    const service = await otherHost(tokens)
+    const images = { tokenHosts: hostsOf(service.host) }
+    const { registry, source } = await pair({ tokens, images, credentials: credentialsOfAda })
+    Object.assign(registry, { asks: 'bearer', realm: `${service.url}/auth` })
+    if (isAsked) await source.listTags()
+    else expect(await messageOf(source.listTags())).toMatch(/sends to .* for a token, which is not trusted/)
+    expect(service.asked).toHaveLength(isAsked ? 1 : 0)
+  })
+
+  it.each([
+    ['http://registry.example:5000', undefined, false],
+    ['http://registry.example:5000', ['auth.example'], true],
+    ['https://registry.example', undefined, true],
+    ['https://registry.example', ['auth.other'], false],
+  ])('of a registry at %s is asked for at auth.example, with hosts %j: %s', async (origin, tokenHosts, isAsked) => {
+    const sent: string[] = []
+    const answer = { url: new URL(origin), status: 200, header: () => '', body: Buffer.from('{"token": "t"}') }
+    const send = async ({ url }: { url: URL }) => {
+      sent.push(url.host)
+      return answer
+    }
+    const http = { send } as unknown as RegistryHttp
+    const registry = new URL(origin).host
+    const authorizer = new Authorizer({
+      ...{ registry, repository: 'some/lab', origin: new URL(origin), http, clock: systemClock, tokenHosts },
+      credentials: async () => dockerConfig(registry, passwordOf('ada', 'secret-of-ada')),
+    })
+    const header = authorizer.renewed('Bearer realm="https://auth.example/token"', undefined)
+    if (isAsked) expect(await header).toBe('Bearer t')
+    else expect(await messageOf(header)).toContain('which is not trusted')
+    expect(sent).toEqual(isAsked ? ['auth.example'] : [])
   })
 
   it('is got by an identity token, which the registry does not see', async () => {

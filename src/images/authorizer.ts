@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { unlessAborted } from '../kube/deadline.ts'
+import { isLoopback } from '../loopback.ts'
 import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { type Credential, credentialFor } from './docker-config.ts'
 import { type Challenge, parseChallenges } from './headers.ts'
@@ -16,6 +17,8 @@ export interface AuthorizerOptions {
   readonly repository: string
   /** Where the registry is spoken to. */
   readonly origin: URL
+  /** `images.tokenHosts` */
+  readonly tokenHosts?: readonly string[] | undefined
   readonly http: RegistryHttp
   readonly clock: Clock
   /** The text of a Docker config.json. */
@@ -152,10 +155,10 @@ export class Authorizer {
 
   /** Whom to ask for a token, and for which. */
   #realm({ parameters }: Challenge): URL {
-    const { registry, repository, origin } = this.#options
+    const { registry, repository } = this.#options
     const realm = parameters.get('realm') ?? ''
     const url = URL.canParse(realm) ? new URL(realm) : undefined
-    if (!url || !mayLeadTo(origin, url)) {
+    if (!url || !this.#mayShow(url)) {
       const where = url ? url.origin : 'nowhere'
       throw new RegistryError(`${registry} sends to ${where} for a token, which is not trusted`)
     }
@@ -163,6 +166,15 @@ export class Authorizer {
     if (service) url.searchParams.set('service', service)
     url.searchParams.set('scope', parameters.get('scope') ?? `repository:${repository}:pull`)
     return url
+  }
+
+  /** Whether another host may be shown the password: in the clear anybody on the way may have named it. */
+  #mayShow(url: URL): boolean {
+    const { origin, tokenHosts } = this.#options
+    if (url.origin === origin.origin) return true
+    if (!mayLeadTo(origin, url)) return false
+    if (tokenHosts !== undefined) return tokenHosts.includes(url.host)
+    return origin.protocol === 'https:' || isLoopback(origin.host)
   }
 
   async #ask(url: URL): Promise<{ readonly value: string; readonly seconds: number }> {

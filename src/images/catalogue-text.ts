@@ -18,6 +18,7 @@ export function catalogueScope(images: Config['images']): string {
     refreshIntervalSeconds: _interval,
     maxTags: _max,
     plainHttp: _plain,
+    tokenHosts: _tokenHosts,
     caFile: _ca,
     credentialsFile: _credentials,
     restrictions: _restrictions,

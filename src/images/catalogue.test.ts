@@ -239,7 +239,7 @@ describe('buildCatalogue', () => {
     expect(types['latest-weekly']?.tag).toBe('w_2021_1')
   })
 
-  it('offers an alias where the menu has not the image that it stands for', () => {
+  it('lists no alias tag, whatever it stands for, and the recommended one where its image is not offered', () => {
     const digests: Record<string, string> = {
       w_2026_29: 'a',
       w_2026_30: 'b',
@@ -250,8 +250,39 @@ describe('buildCatalogue', () => {
     const listed = Object.entries(digests).map(([tag, digest]) => ({ tag, digest }))
     const images = imagesOf({ aliasTags: ['latest', 'stable'], menu: { weekly: { number: 1 } } })
     const { menu, all } = buildCatalogue(images, [...listed, { tag: 'mine' }], nowMs)
-    expect(tagsOf(menu)).toEqual(['stable', 'recommended', 'w_2026_30', 'mine'])
-    expect(tagsOf(all)).toEqual(['stable', 'w_2026_30', 'w_2026_29', 'mine'])
+    expect(tagsOf(menu)).toEqual(['recommended', 'w_2026_30', 'mine'])
+    expect(tagsOf(all)).toEqual(['w_2026_30', 'w_2026_29', 'mine'])
+    expect(all[0]!.aliases).toEqual(['latest'])
+  })
+
+  it.each([
+    ['whose digest was not asked for', named('latest_daily', 'w_2026_30')],
+    ['of an image that no other tag names', [{ tag: 'latest_daily', digest: 'a' }, ...named('w_2026_30')]],
+    [
+      'of an image that the menu does not offer',
+      [
+        { tag: 'latest_daily', digest: 'a' },
+        { tag: 'w_2026_29', digest: 'a' },
+      ],
+    ],
+    [
+      'beside another alias of the same image',
+      [
+        { tag: 'latest_daily', digest: 'a' },
+        { tag: 'latest_weekly', digest: 'a' },
+      ],
+    ],
+  ])('lists no alias tag %s', (_, listed) => {
+    const images = imagesOf({ aliasTags: ['latest_daily', 'latest_weekly'], menu: { weekly: { number: 0 } } })
+    const { menu, all, types, prepull } = buildCatalogue(images, listed, nowMs)
+    for (const { tag } of [...menu, ...all, ...prepull, ...Object.values(types)]) expect(tag).not.toMatch(/^latest/)
+  })
+
+  it('recommends an alias tag where it is the recommended one', () => {
+    const images = imagesOf({ recommendedTag: 'latest', aliasTags: ['latest'] })
+    const { types, all } = buildCatalogue(images, named('latest', 'w_2026_30'), nowMs)
+    expect(types.recommended?.tag).toBe('latest')
+    expect(tagsOf(all)).toEqual(['w_2026_30'])
   })
 
   it('judges ages by the moment that it is given', () => {
@@ -278,7 +309,10 @@ describe('buildCatalogue', () => {
         expect(buildCatalogue(images, other.map(asListed), nowMs)).toEqual(catalogue)
         const prepulled = catalogue.prepull.map(({ digest, tag }) => digest ?? tag)
         expect(new Set(prepulled).size).toBe(prepulled.length)
-        expect(new Set(catalogue.all.flatMap(({ tag, aliases }) => [tag, ...aliases]))).toEqual(new Set(tags))
+        const told = new Set(catalogue.all.flatMap(({ tag, aliases }) => [tag, ...aliases]))
+        const isAlias = (tag: string) => images.aliasTags.includes(tag)
+        expect(tags.filter(tag => !isAlias(tag) && !told.has(tag))).toEqual([])
+        expect(catalogue.all.filter(({ tag }) => isAlias(tag))).toEqual([])
         expect(catalogue.all).toEqual(expect.arrayContaining([...catalogue.menu]))
         expect(catalogue.types.recommended?.tag).toBe(tags[0])
       }),

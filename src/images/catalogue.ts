@@ -2,7 +2,14 @@
 import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
 import type { TaggedImage } from './collection.ts'
-import { distinct, latestOf, resolveImages, withoutArchitectures, withoutResolvedAliases } from './collection.ts'
+import {
+  distinct,
+  latestOf,
+  resolveImages,
+  withoutArchitectures,
+  withoutResolvedAliases,
+  withoutTags,
+} from './collection.ts'
 import { offered } from './menu.ts'
 import type { ListedTag } from './source.ts'
 import { readTag } from './tags.ts'
@@ -32,13 +39,14 @@ export function buildCatalogue(images: Images, listed: readonly ListedTag[], now
   const known = knownImages(images, listed)
   const types = typesOf(images, known)
   const toImage = converter(images)
+  const shown = (tagged: readonly TaggedImage[]) =>
+    withoutResolvedAliases(withoutTags(tagged, images.aliasTags)).map(toImage)
   const typed = Object.entries(types).map(([type, image]) => [type, toImage(image)] as const)
-  const menu = offered(withoutArchitectures(known), images.menu, nowMs)
   return {
     types: Object.fromEntries(typed),
     prepull: prepullOf(images, known, types.recommended).map(toImage),
-    menu: withoutResolvedAliases(menu).map(toImage),
-    all: withoutResolvedAliases(known).map(toImage),
+    menu: shown(offered(withoutArchitectures(known), images.menu, nowMs)),
+    all: shown(known),
     readAtMs: nowMs,
   }
 }

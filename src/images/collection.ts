@@ -65,6 +65,12 @@ export function withoutArchitectures<T extends ImageTag>(images: readonly T[]): 
   return images.filter(({ architecture }) => architecture === null)
 }
 
+/** Without some tags: those of `aliasTags` name images, and are none, whether or not it is known which they name. */
+export function withoutTags<T extends ImageTag>(images: readonly T[], tags: readonly string[]): T[] {
+  const unwanted = new Set(tags)
+  return images.filter(({ tag }) => !unwanted.has(tag))
+}
+
 /** Without aliases of images that are among them: those need no second place. */
 export function withoutResolvedAliases(images: readonly TaggedImage[]): TaggedImage[] {
   const tags = new Set(images.map(({ tag }) => tag))

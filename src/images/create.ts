@@ -25,7 +25,7 @@ export function createImageSource(parts: ImageSourceParts): ImageSource {
   const { images, clock, authorities, credentials = async () => undefined } = parts
   const timeoutMs = images.timeoutSeconds * 1000
   const http = new RegistryHttp({ clock, timeoutMs, authorities })
-  const { registry, gar, plainHttp, maxTags } = images
+  const { registry, gar, plainHttp, tokenHosts, maxTags } = images
   if (gar) {
     const tokens = new GoogleTokens({ projectId: gar.projectId, credentials, http, clock, timeoutMs })
     return new ArtifactRegistry({ gar, maxTags, tokens, http })
@@ -34,6 +34,7 @@ export function createImageSource(parts: ImageSourceParts): ImageSource {
     registry,
     repository: repositoryOf(images),
     plainHttp,
+    tokenHosts,
     maxTags,
     credentials,
     http,

@@ -18,6 +18,8 @@ export interface DockerOptions {
   /** Whether it is spoken to without TLS; one on a loopback address always is. */
   readonly plainHttp: boolean
   readonly maxTags: number
+  /** `images.tokenHosts` */
+  readonly tokenHosts?: readonly string[] | undefined
   /** The text of a Docker config.json. */
   readonly credentials: ReadCredentials
   readonly http: RegistryHttp

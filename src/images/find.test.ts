@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { digestIn, imageByTag, isFresh, tagsOfDigest } from './find.ts'
+import { digestIn, imageByTag, isFresh, knownDigest, tagsOfDigest } from './find.ts'
 import { catalogueOf, digestA, digestB, imageOf } from './testing/catalogue.ts'
 
 const recommended = imageOf('recommended', { digest: digestA, aliases: ['w_2'] })
@@ -23,6 +23,12 @@ it('tells what a tag or a digest names, and what the catalogue lacks', () => {
   const asked = ['w_2', 'latest', digestA, 'd_1', 'd_2', digestB]
   const told = [digestA, digestA, digestA, null, undefined, undefined]
   expect(asked.map(reference => digestIn(catalogue, reference))).toEqual(told)
+})
+
+it('knows a configured alias that no list has, and no other stranger', () => {
+  const images = { aliasTags: ['stable', 'latest'] }
+  const asked = ['stable', 'latest', 'd_1', 'd_2']
+  expect(asked.map(reference => knownDigest(catalogue, images, reference))).toEqual([null, digestA, null, undefined])
 })
 
 it('a catalogue is fresh until a second reading is due', () => {

@@ -25,6 +25,16 @@ export function digestIn(catalogue: Catalogue, reference: string): string | null
   return tagsOfDigest(catalogue, reference).length > 0 ? reference : imageByTag(catalogue, reference)?.digest
 }
 
+/** As `digestIn`; a tag of `aliasTags` is no stranger, though no list may have it. */
+export function knownDigest(
+  catalogue: Catalogue,
+  { aliasTags }: Pick<Config['images'], 'aliasTags'>,
+  reference: string,
+): string | null | undefined {
+  const digest = digestIn(catalogue, reference)
+  return digest === undefined && aliasTags.includes(reference) ? null : digest
+}
+
 /** Whether the registry was read lately: not longer ago than it takes to miss one reading. */
 export function isFresh(
   { readAtMs }: Catalogue,

@@ -75,7 +75,10 @@ describe('the DaemonSet', () => {
           image: `${repository}:w_2026_01@${digestOf('a')}`,
           imagePullPolicy: 'IfNotPresent',
           command: ['/bin/sh', '-c', 'exec sleep 1000000'],
-          resources: { limits: { cpu: '100m', memory: '32Mi' }, requests: { cpu: '1m', memory: '1Mi' } },
+          resources: {
+            limits: { cpu: '100m', memory: '32Mi', 'ephemeral-storage': '16Mi' },
+            requests: { cpu: '1m', memory: '1Mi', 'ephemeral-storage': '0' },
+          },
           securityContext: {
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,

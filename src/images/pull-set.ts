@@ -132,7 +132,10 @@ function podSpec({ config: { lab }, image, nodes }: PullSetInput): object {
         imagePullPolicy: 'IfNotPresent',
         // What every image that labs are made of has. Whether it runs is of no matter: the image is there by then.
         command: ['/bin/sh', '-c', 'exec sleep 1000000'],
-        resources: { limits: { cpu: '100m', memory: '32Mi' }, requests: { cpu: '1m', memory: '1Mi' } },
+        resources: {
+          limits: { cpu: '100m', memory: '32Mi', 'ephemeral-storage': '16Mi' },
+          requests: { cpu: '1m', memory: '1Mi', 'ephemeral-storage': '0' },
+        },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

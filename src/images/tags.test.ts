@@ -48,9 +48,43 @@ describe('parseTag', () => {
     ['r1234567890_0_0', 'a number too large to be told from its neighbours'],
     ['exp_', 'no experiment'],
     ['w_2021_22-', 'an architecture without name'],
+    ['w_2021_22-AMD64', 'a suffix in capitals'],
+    ['w_2021_22-Arm64', 'a suffix with a capital'],
+    ['w_2021_22_c0020.001_rsp19_random-AMD64', 'a suffix in capitals behind all parts'],
+    ['r21_0_1_rc1-ARM64', 'a suffix in capitals behind a candidate'],
+    ['exp_w_2021_22-AMD64', 'a suffix in capitals behind an experiment'],
+    ['recommended_c0027-AMD64', 'a suffix in capitals behind a cycle'],
     ['w_2021_22_random\n', 'a line break'],
   ])('takes %j for unknown: %s', tag => {
     expect(parseTag(tag)).toMatchObject({ type: 'Unknown', displayName: tag, base: tag, version: null, dateMs: null })
+  })
+
+  it('takes capitals before the suffix for what they are', () => {
+    expect(parseTag('w_2021_22_DM-1234-amd64')).toMatchObject({ type: 'Weekly', architecture: 'amd64' })
+    expect(parseTag('w_2021_22_DM-amd64').displayName).toBe('Weekly 2021_22 [DM] [amd64]')
+  })
+
+  it.each([
+    ['w_2021_22_c20.1', 'Weekly 2021_22 (SAL Cycle 20, Build 1)'],
+    ['w_2021_22_c0020.001', 'Weekly 2021_22 (SAL Cycle 0020, Build 001)'],
+    ['w_2021_22_c000020.00001_rsp0019', 'Weekly 2021_22 (SAL Cycle 000020, Build 00001) (RSP Build 0019)'],
+    ['d_2021_05_27_rsp007-arm64', 'Daily 2021_05_27 (RSP Build 007) [arm64]'],
+    ['exp_random_c7.02', 'Experimental random (SAL Cycle 7, Build 02)'],
+    ['recommended_c27', 'recommended (SAL Cycle 27)'],
+  ])('displays the numbers of %s with its digits', (tag, displayName) => {
+    expect(parseTag(tag).displayName).toBe(displayName)
+  })
+
+  it('displays every number with the digits of the tag, and reads its value', () => {
+    const digits = fc.stringMatching(/^\d{1,9}$/)
+    fc.assert(
+      fc.property(digits, digits, digits, (cycle, cycleBuild, build) => {
+        expect(parseTag(`w_2021_22_c${cycle}.${cycleBuild}_rsp${build}`)).toMatchObject({
+          displayName: `Weekly 2021_22 (SAL Cycle ${cycle}, Build ${cycleBuild}) (RSP Build ${build})`,
+          ...{ cycle: Number(cycle), cycleBuild: Number(cycleBuild), build: Number(build) },
+        })
+      }),
+    )
   })
 
   it('takes a number too large to be told from its neighbours for something extra', () => {
@@ -209,6 +243,16 @@ describe('aliases', () => {
     const aliases = new Set(['w_2021_22'])
     expect(readTag('w_2021_22', aliases)).toMatchObject({ type: 'Alias', displayName: 'W 2021 22', dateMs: null })
     expect(readTag('w_2021_21', aliases).type).toBe('Weekly')
+  })
+
+  it.each([
+    ['w_2026_30_c26.1', 'Recommended (Weekly 2026_30, SAL Cycle 26, Build 1)'],
+    [
+      'exp_w_2026_30_c0026.01_rsp07',
+      'Recommended (Experimental Weekly 2026_30, SAL Cycle 0026, Build 01, RSP Build 07)',
+    ],
+  ])('name %s with its digits', (target, displayName) => {
+    expect(resolveAlias(parseAlias('recommended'), parseTag(target)).displayName).toBe(displayName)
   })
 
   it('have a name whatever they are and stand for', () => {

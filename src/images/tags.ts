@@ -2,7 +2,8 @@
  * Tags of images by the convention of SQR-059: what they say, what people call them, in which order they stand. Pure.
  *
  * A tag that follows the convention is `<head>[_c<cycle>.<build>][_rsp<build>][_<extra>][-<architecture>]`; before it,
- * `exp_` marks an experiment. Whatever follows none is of the type Unknown, and never an error.
+ * `exp_` marks an experiment. Whatever follows none is of the type Unknown, and never an error. Names of architectures
+ * have no capitals: a tag with another suffix follows no convention.
  */
 import type { Version } from './version.ts'
 import { compareVersions, formatVersion } from './version.ts'
@@ -97,11 +98,14 @@ export function readTag(tag: string, aliasTags: ReadonlySet<string>): ImageTag {
 export function parseTag(text: string): ImageTag {
   const tag = text === '' ? 'latest' : text
   const { body, architecture } = splitArchitecture(tag)
+  return imageTag(tag, hasForeignSuffix(tag) ? asItIs(tag) : readBody(body), architecture)
+}
+
+function readBody(body: string): Reading {
   const [, marks = '', rest = body] = /^((?:exp_)+)(.+)$/s.exec(body) ?? []
   const read = readConvention(rest) ?? readName(rest)
-  if (marks === '') return imageTag(tag, read, architecture)
-  const title = 'Experimental '.repeat(marks.length / 4) + read.title
-  return imageTag(tag, { ...read, type: 'Experimental', title }, architecture)
+  if (marks === '') return read
+  return { ...read, type: 'Experimental', title: 'Experimental '.repeat(marks.length / 4) + read.title }
 }
 
 /** Reads a tag that is known to be another name of some image. */
@@ -117,7 +121,9 @@ export function parseAlias(tag: string): ImageTag {
  */
 export function resolveAlias<T extends ImageTag>(alias: T, target: ImageTag): T {
   const architecture = alias.architecture ?? target.architecture
-  const meant = [target.title, ...buildNames(target)].join(', ')
+  // The numbers of a tag do not say how many digits it has.
+  const { groups } = readBody(splitArchitecture(target.tag).body)
+  const meant = [target.title, ...buildNames(groups)].join(', ')
   const further = brackets(target.extra, target.architecture === architecture ? null : target.architecture)
   const title = titleCase(alias.base ?? alias.tag)
   return {
@@ -160,8 +166,12 @@ function readConvention(text: string): Reading | null {
 /** A name of no convention, which may end with a cycle. */
 function readName(text: string): Reading {
   const groups: Groups = /^(?<base>.+)_c(?<cycle>\d{1,9})(?:\.(?<cycleBuild>\d{1,9}))?$/s.exec(text)?.groups ?? {}
-  const base = groups.base ?? text
-  return { type: 'Unknown', title: base, base, version: null, semantic: false, dateMs: null, groups }
+  return { ...asItIs(groups.base ?? text), groups }
+}
+
+/** A text in which nothing is looked for. */
+function asItIs(text: string): Reading {
+  return { type: 'Unknown', title: text, base: text, version: null, semantic: false, dateMs: null, groups: {} }
 }
 
 function imageTag(tag: string, read: Reading, architecture: string | null): ImageTag {
@@ -172,7 +182,7 @@ function imageTag(tag: string, read: Reading, architecture: string | null): Imag
     build: numberOf(groups.build),
   }
   const extra = groups.extra ?? null
-  const builtFrom = buildNames(builds).map(name => ` (${name})`)
+  const builtFrom = buildNames(groups).map(name => ` (${name})`)
   const displayName = `${title}${builtFrom.join('')}${brackets(extra, architecture)}`
   return { tag, type, displayName, title, version, semantic, dateMs, base, ...builds, architecture, extra }
 }
@@ -183,8 +193,14 @@ function numberOf(digits: string | undefined): number | null {
 
 function splitArchitecture(tag: string): { body: string; architecture: string | null } {
   const dash = tag.lastIndexOf('-')
-  if (dash < 0 || dash === tag.length - 1) return { body: tag, architecture: null }
+  if (dash < 0 || dash === tag.length - 1 || hasForeignSuffix(tag)) return { body: tag, architecture: null }
   return { body: tag.slice(0, dash), architecture: tag.slice(dash + 1) }
+}
+
+/** Whether what stands where an architecture would has capitals. */
+function hasForeignSuffix(tag: string): boolean {
+  const dash = tag.lastIndexOf('-')
+  return dash >= 0 && /[A-Z]/.test(tag.slice(dash))
 }
 
 function releaseHead(title: string, { major, minor, patch = '0', prerelease }: Groups): Head {
@@ -212,14 +228,12 @@ function midnightOf(date: string): number | null {
   return midnight.getUTCDate() === Number(date.slice(-2)) ? midnight.getTime() : null
 }
 
-function buildNames({ cycle, cycleBuild, build }: Pick<ImageTag, 'cycle' | 'cycleBuild' | 'build'>): string[] {
-  const names: string[] = []
-  if (cycle !== null) {
-    const ofCycle = cycleBuild === null ? '' : `, Build ${String(cycleBuild).padStart(3, '0')}`
-    names.push(`SAL Cycle ${String(cycle).padStart(4, '0')}${ofCycle}`)
-  }
-  if (build !== null) names.push(`RSP Build ${build}`)
-  return names
+/** With exactly the digits of the tag. */
+function buildNames({ cycle, cycleBuild, build }: Groups): string[] {
+  return [
+    ...(cycle === undefined ? [] : [`SAL Cycle ${cycle}${cycleBuild === undefined ? '' : `, Build ${cycleBuild}`}`]),
+    ...(build === undefined ? [] : [`RSP Build ${build}`]),
+  ]
 }
 
 function brackets(...texts: (string | null)[]): string {

@@ -64,6 +64,7 @@ const pageSize = 500
 
 export class KubeClient {
   readonly #requester: Requester
+  #account: string | undefined
 
   constructor(options: KubeClientOptions) {
     this.#requester = new Requester(options)
@@ -210,6 +211,14 @@ export class KubeClient {
     return this.#requester.stream(collectionPath(apiVersion, kind, namespace), { query, signal, verb: 'watch' })
   }
 
+  /** As whom the API server knows this client: the name of a user, or of a ServiceAccount. Asked once. Throws as `create`. */
+  async account(options: CallOptions = {}): Promise<string> {
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
+    const path = collectionPath(review.apiVersion, review.kind)
+    this.#account ??= ((await this.request('POST', path, review, options)) as SelfReview).status.userInfo.username
+    return this.#account
+  }
+
   /** The API server's clock, in milliseconds, exact to a second; NaN where its answers tell none. Throws as `list`. */
   async clockMs(agent?: string): Promise<number> {
     let answeredMs = Number.NaN
@@ -248,6 +257,10 @@ export class KubeClient {
   close(): Promise<void> {
     return this.#requester.close()
   }
+}
+
+interface SelfReview {
+  readonly status: { readonly userInfo: { readonly username: string } }
 }
 
 interface ListBody {

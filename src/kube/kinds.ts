@@ -26,6 +26,9 @@ const kinds: Readonly<Record<string, KindPlace>> = {
   'v1/Event': { plural: 'events', namespaced: true },
   'apps/v1/DaemonSet': { plural: 'daemonsets', namespaced: true },
   'networking.k8s.io/v1/NetworkPolicy': { plural: 'networkpolicies', namespaced: true },
+  'rbac.authorization.k8s.io/v1/RoleBinding': { plural: 'rolebindings', namespaced: true },
+  'authentication.k8s.io/v1/SelfSubjectReview': { plural: 'selfsubjectreviews', namespaced: false },
+  'authorization.k8s.io/v1/SelfSubjectRulesReview': { plural: 'selfsubjectrulesreviews', namespaced: false },
   'authorization.k8s.io/v1/SelfSubjectAccessReview': { plural: 'selfsubjectaccessreviews', namespaced: false },
 }
 

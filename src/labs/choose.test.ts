@@ -10,7 +10,7 @@ const { lab } = configSchema.parse({
     sizes: {
       small: { limits: { cpu: 1, memory: '4Gi' } },
       tiny: { limits: { cpu: 0.001, memory: 1 } },
-      own: { limits: { cpu: 2, memory: '8Gi' }, requests: { cpu: 1.5, memory: '1Gi' } },
+      own: { limits: { cpu: 2, memory: '8Gi', storage: '5Gi' }, requests: { cpu: 1.5, memory: '1Gi', storage: '1Gi' } },
     },
   },
 })
@@ -32,6 +32,7 @@ describe('sizes', () => {
       gid: 100,
       size: 'small',
       quotas: { limits: { cpu: 1, memory: 4 * gib }, requests: { cpu: 0.25, memory: gib } },
+      storage: { limit: 20 * gib, request: 0 },
     })
   })
 
@@ -39,6 +40,7 @@ describe('sizes', () => {
     expect(chooseLab(lab, ada, { size: 'own' })).toMatchObject({
       size: 'own',
       quotas: { limits: { cpu: 2, memory: 8 * gib }, requests: { cpu: 1.5, memory: gib } },
+      storage: { limit: 5 * gib, request: gib },
     })
   })
 
@@ -174,7 +176,7 @@ describe('sizesFor', () => {
         const identity = { ...ada, groups, quota: { spawn: true, cpu } }
         const takes = (size: string) => {
           try {
-            return chooseLab({ sizes, defaultSize: 'small' }, identity, { size }).size === size
+            return chooseLab({ sizes, defaultSize: 'small', defaultStorage: gib }, identity, { size }).size === size
           } catch {
             return false
           }

@@ -4,7 +4,7 @@ import type { Group, Identity, LabOptions, Quotas } from '../domain.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { ApiError, invalid } from '../errors.ts'
 import { formatBytes } from '../kube/quantity.ts'
-import { quotasOf } from './quota.ts'
+import { quotasOf, type Storage, storageOf } from './quota.ts'
 
 /** Who a lab runs as, and with what. */
 export interface LabChoice {
@@ -13,6 +13,7 @@ export interface LabChoice {
   /** Name of the size. */
   readonly size: string
   readonly quotas: Quotas
+  readonly storage: Storage
 }
 
 /** A size, as the form offers it. */
@@ -20,7 +21,7 @@ export interface OfferedSize extends Quotas {
   readonly name: string
 }
 
-type LabSettings = Pick<Config['lab'], 'sizes' | 'defaultSize'>
+type LabSettings = Pick<Config['lab'], 'sizes' | 'defaultSize' | 'defaultStorage'>
 type Size = Config['lab']['sizes'][string]
 /** What of a user decides on sizes. */
 type SizeAsker = Pick<Identity, 'groups' | 'quota'>
@@ -44,7 +45,7 @@ export function chooseLab(lab: LabSettings, identity: Identity, options: LabOpti
     const which = options.size === undefined ? `The default size ${size}` : `The size ${size}`
     throw forbidden(`${which} ${problem}`, 'body', 'options', 'size')
   }
-  return { ...ids, size, quotas: quotasOf(found) }
+  return { ...ids, size, quotas: quotasOf(found), storage: storageOf(found, lab.defaultStorage) }
 }
 
 /** The sizes that this user may have, in the order of the configuration: those that `chooseLab` takes. */

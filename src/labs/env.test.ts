@@ -14,6 +14,7 @@ function sources(changes: Partial<EnvSources> = {}): EnvSources {
     options: {},
     quotas: { limits: { cpu: 1, memory: 4294967296 }, requests: { cpu: 0.25, memory: 1073741824 } },
     image: { reference: 'r', tag: 'w_2022_37', digest, description: 'Weekly 2022_37' },
+    home: '/home/ada',
     ...changes,
   }
 }
@@ -27,6 +28,7 @@ describe('layers', () => {
       plain: {
         CPU_GUARANTEE: '0.25',
         CPU_LIMIT: '1',
+        HOME: '/home/ada',
         IMAGE_DESCRIPTION: 'Weekly 2022_37',
         IMAGE_DIGEST: digest,
         JUPYTERHUB_SERVICE_PREFIX: '/',
@@ -57,6 +59,10 @@ describe('layers', () => {
     expect(plain).toMatchObject({ MEM_LIMIT: '2', CPU_LIMIT: '1', OWN: 'kept' })
   })
 
+  it('has the home as HOME whatever request and configuration say', () => {
+    expect(withEnv({ HOME: '/root' }, { HOME: '/srv' }).plain).toMatchObject({ HOME: '/home/ada' })
+  })
+
   it('keeps a name that objects have already', () => {
     const env = JSON.parse('{"__proto__": "kept", "constructor": "kept"}')
     expect(Object.entries(withEnv(env).plain)).toEqual(
@@ -76,15 +82,41 @@ describe('secrets', () => {
         my_secret_x: 'b',
         DbPassword: 'c',
         API_KEY: 'd',
-        KEYBOARD: 'us',
-        A_KEY_ID: 'e',
+        TZ: 'UTC',
+        A_KE: 'e',
       },
       { JUPYTERHUB_API_TOKEN: 'configured' },
     )
     expect(secret).toEqual({ API_KEY: 'd', DbPassword: 'c', JUPYTERHUB_API_TOKEN: 'configured', my_secret_x: 'b' })
-    expect(plain).toMatchObject({ KEYBOARD: 'us', A_KEY_ID: 'e' })
+    expect(plain).toMatchObject({ TZ: 'UTC', A_KE: 'e' })
     expect(plain).not.toHaveProperty('JUPYTERHUB_API_TOKEN')
   })
+
+  it.each([
+    'DB_PASS',
+    'PGPASSFILE',
+    'MYSQL_PWD',
+    'OPENAI_APIKEY',
+    'AWS_ACCESS_KEY_ID',
+    'AWS_CREDENTIALS',
+    'GITHUB_PAT',
+    'SENTRY_DSN',
+    'SESSION_COOKIE',
+    'BASIC_AUTH',
+    'A_JWT',
+    'AZURE_STORAGE_CONNECTION_STRING',
+    'SLACK_WEBHOOK_URL',
+  ])('have a name such as %s', name => {
+    const { plain, secret } = withEnv({ [name]: 'hunter2' })
+    expect(secret).toHaveProperty(name, 'hunter2')
+    expect(plain).not.toHaveProperty(name)
+    expect(maskedEnv({ [name]: 'hunter2' }, lab.secretPatterns)).toEqual({ [name]: '***' })
+  })
+
+  it.each(['PATH', 'PWD', 'TZ', 'LANG', 'CPU_LIMIT', 'JUPYTERHUB_API_URL', 'JUPYTERHUB_USER', 'IMAGE_DESCRIPTION'])(
+    'are none with a name such as %s',
+    name => expect(maskedEnv({ [name]: 'x' }, lab.secretPatterns)).toEqual({ [name]: 'x' }),
+  )
 
   it.each([
     ['postgresql://ada:pw@db.example.org/x', true],

@@ -14,6 +14,8 @@ export interface EnvSources {
   readonly options: LabOptions
   readonly quotas: Quotas
   readonly image: ResolvedImage
+  /** Absolute path. */
+  readonly home: string
 }
 
 /** The environment as a lab gets it. */
@@ -40,13 +42,13 @@ const urlWithUser = /:\/\/[^\s/?#]*@/
 
 /**
  * The environment of a lab. The controller's settings override the request's, the configuration's override both
- * (SQR-066, "Environment").
+ * (SQR-066, "Environment"). Only HOME is the same for all: an image may say another, and so may a request.
  * @throws {ApiError} 422 when the service prefix is no path
  */
 export function labEnv(sources: EnvSources): LabEnv {
   const given = { [prefixVariable]: sources.lab.servicePrefix, ...sources.env, ...sources.lab.env }
   const servicePrefix = checkPrefix(given[prefixVariable])
-  const env: Env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env }
+  const env: Env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env, HOME: sources.home }
   const names = Object.keys(env).sort()
   const isSecret = secretTest(sources.lab.secretPatterns)
   const part = (wanted: boolean) =>

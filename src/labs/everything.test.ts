@@ -8,6 +8,7 @@ import { renderPullSet } from '../images/pull-set.ts'
 import { image } from '../images/testing/cluster.ts'
 import { createSteps } from '../ops/create.ts'
 import { asObject, asObjects } from './json.ts'
+import { withOwnership } from './render.ts'
 import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
@@ -57,6 +58,18 @@ it('bears on each object what Argo CD shows it by, and so does what pulls its im
   }
 })
 
+it('is found by Argo CD below its Namespace: sent with the marks, owned by nothing else', () => {
+  const { labels, annotations, ...metadata } = withOwnership(plan.namespace, 7, null).metadata
+  expect(metadata).not.toHaveProperty('ownerReferences')
+  expect(labels).toHaveProperty(['argocd.argoproj.io/instance'], 'our-labs')
+  expect(annotations).toHaveProperty(['argocd.argoproj.io/sync-options'], 'Prune=false')
+  for (const object of plan.objects) {
+    const { ownerReferences, labels } = withOwnership(object, 7, 'uid').metadata
+    expect(ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Namespace', name: 'observatory-rra', uid: 'uid' }])
+    expect(labels).toHaveProperty(['argocd.argoproj.io/instance'], 'our-labs')
+  }
+})
+
 it('says on each object whose it is', () => {
   for (const { metadata } of all(plan)) {
     expect(metadata.labels).toMatchObject({ 'skylab/installation': 'skylab' })
@@ -79,9 +92,16 @@ it('has no variable in a container itself, and says of each what it uses', () =>
   expect(containers.map(({ name }) => name)).toEqual(['provision', 'lab'])
   for (const container of containers) {
     expect(container).not.toHaveProperty('env')
-    expect(container.resources).toMatchObject({ limits: expect.anything(), requests: expect.anything() })
+    const resources = { cpu: expect.any(String), memory: expect.any(String), 'ephemeral-storage': expect.any(String) }
+    expect(container.resources).toEqual({ limits: resources, requests: resources })
     expect(container.terminationMessagePolicy).toBe('FallbackToLogsOnError')
   }
+})
+
+it('bounds each folder that goes with it', () => {
+  const folders = asObjects(asObject(plan.objects.at(-1)?.spec).volumes).filter(({ emptyDir }) => emptyDir)
+  expect(folders.length).toBeGreaterThan(1)
+  for (const { emptyDir } of folders) expect(emptyDir).toHaveProperty('sizeLimit')
 })
 
 it('mounts only what its pod has, each path once', () => {

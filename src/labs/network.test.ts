@@ -1,44 +1,137 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { credentialRanges, isRangeWithin } from '../addresses.ts'
+import { networkProblems } from '../config/network-checks.ts'
 import { configSchema } from '../config/schema.ts'
+import { asObject, asObjects } from './json.ts'
 import { networkPolicySpec } from './network.ts'
 
-const { network } = configSchema.parse({
-  network: {
-    proxySelector: { role: 'proxy' },
-    hubSelector: { role: 'hub' },
-    clusterRanges: ['10.0.0.0/8', 'fd00::/8', '192.168.0.0/16'],
-    egressRanges: ['10.1.2.0/24', 'fd00:1::/64'],
-  },
+const specOf = (network: object) => networkPolicySpec(configSchema.parse({ network }).network, { a: 'b' })
+
+const configured = {
+  proxySelector: { role: 'proxy' },
+  hubSelector: { role: 'hub' },
+  clusterRanges: ['10.0.0.0/8', 'fd00::/8', '192.168.0.0/16'],
+  egressRanges: ['10.1.2.0/24', 'fd00:1::/64'],
+}
+
+const inNamespace = (namespace: string | undefined, podLabels: object) => ({
+  namespaceSelector: namespace ? { matchLabels: { 'kubernetes.io/metadata.name': namespace } } : {},
+  podSelector: { matchLabels: podLabels },
 })
+const tcp = (...ports: number[]) => ports.map(port => ({ protocol: 'TCP', port }))
+const names = (port = 53) => [
+  { protocol: 'UDP', port },
+  { protocol: 'TCP', port },
+]
 
-const proxy = { namespaceSelector: {}, podSelector: { matchLabels: { role: 'proxy' } } }
-const hub = { namespaceSelector: {}, podSelector: { matchLabels: { role: 'hub' } } }
+/** The blocks to which a lab gets at any port. */
+function openBlocks(network: object) {
+  const rules = asObjects(asObject(specOf(network)).egress).filter(({ ports }) => ports === undefined)
+  return rules
+    .flatMap(({ to }) => asObjects(to))
+    .flatMap(({ ipBlock }) => (ipBlock ? [ipBlock as { cidr: string; except?: string[] }] : []))
+}
 
-it('lets in proxy and hub alone, to the lab’s port', () => {
-  expect(networkPolicySpec(network, { a: 'b' })).toMatchObject({
-    podSelector: { matchLabels: { a: 'b' } },
-    policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: [proxy, hub], ports: [{ protocol: 'TCP', port: 8888 }] }],
+const reaches = (network: object, range: string) =>
+  openBlocks(network).some(
+    ({ cidr, except = [] }) => isRangeWithin(range, cidr) && !except.some(each => isRangeWithin(range, each)),
+  )
+
+describe('a lab’s NetworkPolicy', () => {
+  it('lets in proxy and hub alone, to the lab’s port', () => {
+    expect(specOf(configured)).toMatchObject({
+      podSelector: { matchLabels: { a: 'b' } },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          from: [inNamespace(undefined, { role: 'proxy' }), inNamespace(undefined, { role: 'hub' })],
+          ports: tcp(8888),
+        },
+      ],
+    })
+  })
+
+  it('lets out to the cluster’s DNS, to what is outside the cluster, to proxy and hub, and to what is configured', () => {
+    const four = credentialRanges.filter(range => !range.includes(':'))
+    const six = credentialRanges.filter(range => range.includes(':'))
+    expect(specOf(configured)).toHaveProperty('egress', [
+      {
+        to: [
+          inNamespace('kube-system', { 'k8s-app': 'kube-dns' }),
+          inNamespace('kube-system', { 'k8s-app': 'node-local-dns' }),
+        ],
+        ports: names(),
+      },
+      { to: [{ ipBlock: { cidr: '169.254.20.10/32' } }], ports: names() },
+      {
+        to: [
+          { ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.0/8', '192.168.0.0/16', ...four] } },
+          { ipBlock: { cidr: '::/0', except: ['fd00::/8', ...six] } },
+          { ipBlock: { cidr: '10.1.2.0/24' } },
+          { ipBlock: { cidr: 'fd00:1::/64' } },
+        ],
+      },
+      { to: [inNamespace(undefined, { role: 'proxy' })] },
+      { to: [inNamespace(undefined, { role: 'hub' })] },
+    ])
+  })
+
+  it('names proxy and hub by namespace and port where these are configured', () => {
+    const network = { proxyNamespace: 'edge', proxyPorts: [8000, 8443], hubNamespace: 'jhub', hubPorts: [8081] }
+    const proxy = inNamespace('edge', { app: 'jupyterhub', component: 'proxy' })
+    const hub = inNamespace('jhub', { app: 'jupyterhub', component: 'hub' })
+    const spec = asObject(specOf(network))
+    expect(spec.ingress).toEqual([{ from: [proxy, hub], ports: tcp(8888) }])
+    expect(asObjects(spec.egress).slice(-2)).toEqual([
+      { to: [proxy], ports: tcp(8000, 8443) },
+      { to: [hub], ports: tcp(8081) },
+    ])
+  })
+
+  it('asks for names only where the configuration says', () => {
+    const dns = { namespace: 'openshift-dns', selectors: [{ dns: 'default' }], port: 5353, addresses: [] }
+    const spec = asObject(specOf({ dns }))
+    expect(asObjects(spec.egress)[0]).toEqual({
+      to: [inNamespace('openshift-dns', { dns: 'default' })],
+      ports: names(5353),
+    })
+    expect(JSON.stringify(spec)).not.toContain('"port":53}')
+    // No rule has ports alone, which would be all addresses.
+    for (const rule of asObjects(spec.egress)) expect(asObjects(rule.to).length).toBeGreaterThan(0)
+  })
+
+  it('has no block of addresses where all are the cluster’s', () => {
+    const rules = asObjects(asObject(specOf({ clusterRanges: ['0.0.0.0/0', '::/0'] })).egress)
+    expect(rules.filter(({ ports }) => ports === undefined)).toHaveLength(2)
+    expect(openBlocks({ clusterRanges: ['0.0.0.0/0', '::/0'] })).toEqual([])
   })
 })
 
-it('lets out to names, to what is outside the cluster, and to what is configured', () => {
-  expect(networkPolicySpec(network, {})).toHaveProperty('egress', [
-    {
-      ports: [
-        { protocol: 'UDP', port: 53 },
-        { protocol: 'TCP', port: 53 },
-      ],
-    },
-    {
-      to: [
-        { ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.0/8', '192.168.0.0/16', '169.254.0.0/16'] } },
-        { ipBlock: { cidr: '::/0', except: ['fd00::/8', 'fe80::/10'] } },
-        proxy,
-        hub,
-        { ipBlock: { cidr: '10.1.2.0/24' } },
-        { ipBlock: { cidr: 'fd00:1::/64' } },
-      ],
-    },
-  ])
+describe('what serves credentials of a cloud', () => {
+  const served = [
+    ...['169.254.169.254/32', '169.254.170.2/32', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32'],
+    ...['fe80::a9fe:a9fe/128', 'fd00:ec2::254/128', 'fd00:ec2::23/128', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128'],
+    ...['fd00:42::42/128', '64:ff9b::a9fe:a9fe/128'],
+  ]
+
+  it.each(served)('is not reached, whatever is configured: %s', range => {
+    expect(reaches({}, range)).toBe(false)
+    expect(reaches({ clusterRanges: [] }, range)).toBe(false)
+    const opened = ['0.0.0.0/0', '100.64.0.0/10', '168.63.129.0/24', '::/0', 'fc00::/7', 'fe00::/7', range]
+    expect(reaches({ clusterRanges: [], egressRanges: opened }, range)).toBe(false)
+  })
+
+  it.each(served)('is refused as an egress range: %s', range => {
+    expect(networkProblems(configSchema.parse({ network: { egressRanges: [range] } }))).toEqual([
+      expect.stringMatching(/^network\.egressRanges\.0: serves credentials of a cloud/),
+    ])
+  })
+
+  it('is left out of an egress range around it, of which the rest is reached', () => {
+    const network = { egressRanges: ['100.64.0.0/10'] }
+    expect(networkProblems(configSchema.parse({ network }))).toEqual([])
+    expect(openBlocks(network)).toContainEqual({ cidr: '100.64.0.0/10', except: ['100.100.100.200/32'] })
+    expect(reaches(network, '100.64.1.1/32')).toBe(true)
+    expect(reaches({}, '100.64.1.1/32')).toBe(false)
+  })
 })

@@ -1,39 +1,66 @@
 /** Who may connect to a lab, and where it may connect to (SQR-066, "Network policy"). Pure. */
+import { credentialRanges, isIpv6, isRangeWithin } from '../addresses.ts'
 import type { Config } from '../config/schema.ts'
 import { labPort } from './env.ts'
 
 type Network = Config['network']
-
-/** Never reached from labs: a cloud's metadata, with the credentials of the node, answers there. */
-const linkLocal4 = '169.254.0.0/16'
-const linkLocal6 = 'fe80::/10'
+type Labels = Readonly<Record<string, string>>
 
 /**
- * The `spec` of a lab's NetworkPolicy: in from proxy and hub alone; out to names, to what is no part of the cluster, to
- * proxy, hub and the configured ranges.
+ * The `spec` of a lab's NetworkPolicy: in from proxy and hub alone; out to the cluster's DNS, to what is no part of the
+ * cluster, to proxy, hub and the configured ranges. What serves credentials of a cloud is in none of these.
  */
-export function networkPolicySpec(network: Network, podLabels: Readonly<Record<string, string>>): object {
-  const own = [peer(network.proxySelector), peer(network.hubSelector)]
+export function networkPolicySpec(network: Network, podLabels: Labels): object {
+  const proxy = peer(network.proxySelector, network.proxyNamespace)
+  const hub = peer(network.hubSelector, network.hubNamespace)
+  const ranges = [...outside(network.clusterRanges), ...network.egressRanges.flatMap(within)]
   return {
     podSelector: { matchLabels: podLabels },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: own, ports: [{ protocol: 'TCP', port: labPort }] }],
+    ingress: [{ from: [proxy, hub], ports: [{ protocol: 'TCP', port: labPort }] }],
     egress: [
-      { ports: ['UDP', 'TCP'].map(protocol => ({ protocol, port: 53 })) },
-      { to: [...outside(network.clusterRanges), ...own, ...network.egressRanges.map(cidr => ({ ipBlock: { cidr } }))] },
+      ...names(network.dns),
+      // Without an entry it would be everything.
+      ...(ranges.length > 0 ? [{ to: ranges }] : []),
+      { to: [proxy], ...portsOf(network.proxyPorts) },
+      { to: [hub], ...portsOf(network.hubPorts) },
     ],
   }
 }
 
-/** Proxy and hub need not stand in our own namespace. */
-function peer(matchLabels: Readonly<Record<string, string>>): object {
-  return { namespaceSelector: {}, podSelector: { matchLabels } }
+/** Without a namespace, pods of any. */
+function peer(matchLabels: Labels, namespace: string | undefined): object {
+  const namespaceLabels = namespace === undefined ? {} : { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
+  return { namespaceSelector: namespaceLabels, podSelector: { matchLabels } }
 }
 
-function outside(clusterRanges: readonly string[]): object[] {
-  const [six, four] = [true, false].map(wanted => clusterRanges.filter(range => range.includes(':') === wanted))
+function portsOf(ports: readonly number[] | undefined): object {
+  return ports === undefined ? {} : { ports: ports.map(port => ({ protocol: 'TCP', port })) }
+}
+
+function names({ namespace, selectors, port, addresses }: Network['dns']): object[] {
+  const both = (number: number) => ['UDP', 'TCP'].map(protocol => ({ protocol, port: number }))
   return [
-    { ipBlock: { cidr: '0.0.0.0/0', except: [...four!, linkLocal4] } },
-    { ipBlock: { cidr: '::/0', except: [...six!, linkLocal6] } },
+    { to: selectors.map(labels => peer(labels, namespace)), ports: both(port) },
+    ...(addresses.length > 0 ? [{ to: addresses.map(cidr => ({ ipBlock: { cidr } })), ports: both(53) }] : []),
   ]
+}
+
+/** All addresses but those of the cluster. */
+function outside(clusterRanges: readonly string[]): object[] {
+  return ['0.0.0.0/0', '::/0'].flatMap(all => {
+    const ranges = clusterRanges.filter(range => isIpv6(range) === isIpv6(all))
+    // Kubernetes takes no exception that is the whole.
+    return ranges.some(range => isRangeWithin(all, range)) ? [] : block(all, ranges)
+  })
+}
+
+/** What `skylab check` refuses is left out here too. */
+function within(cidr: string): object[] {
+  return credentialRanges.some(range => isRangeWithin(cidr, range)) ? [] : block(cidr)
+}
+
+function block(cidr: string, ranges: readonly string[] = []): object[] {
+  const except = [...ranges, ...credentialRanges.filter(range => isRangeWithin(range, cidr))]
+  return [{ ipBlock: { cidr, ...(except.length > 0 && { except }) } }]
 }

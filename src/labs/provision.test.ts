@@ -16,6 +16,7 @@ describe('provisioning', () => {
       image,
       imagePullPolicy: 'IfNotPresent',
       envFrom: [{ configMapRef: { name: 'nb-rra-provision' } }],
+      resources: { limits: { 'ephemeral-storage': '20Gi' }, requests: { 'ephemeral-storage': '0' } },
       securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
       terminationMessagePolicy: 'FallbackToLogsOnError',
       volumeMounts: [{ name: 'skylab-home', mountPath: '/home/rra' }],
@@ -42,6 +43,7 @@ describe('its variables', () => {
   it('tell for whom it works', () => {
     expect(variables({ env: { QUOTA: '20G' } })).toEqual({
       QUOTA: '20G',
+      HOME: '/home/rra',
       SKYLAB_USER: 'rra',
       SKYLAB_UID: '4266950',
       SKYLAB_GID: '4266950',
@@ -51,6 +53,10 @@ describe('its variables', () => {
       NUBLADO_GID: '4266950',
       NUBLADO_HOME: '/home/rra',
     })
+  })
+
+  it('have the HOME that is configured, if one is', () => {
+    expect(variables({ env: { HOME: '/root' } })).toMatchObject({ HOME: '/root', SKYLAB_HOME: '/home/rra' })
   })
 
   it('name each group once, and none without a GID', () => {
@@ -83,32 +89,34 @@ describe('its rights', () => {
 })
 
 describe('its resources', () => {
+  const mostDisk = { 'ephemeral-storage': '20Gi' }
+  const noDisk = { 'ephemeral-storage': '0' }
   const limits = { cpu: 2, memory: '1Gi' }
   const quota = { spawn: true, cpu: 1, memoryBytes: 4 * gib }
   const small = { request: { options: { size: 'small' } } }
 
   it('are what is configured', () => {
     expect(container({ resources: { limits, requests: { cpu: 0.1, memory: '64Mi' } } })?.resources).toEqual({
-      limits: { cpu: '2', memory: '1Gi' },
-      requests: { cpu: '100m', memory: '64Mi' },
+      limits: { cpu: '2', memory: '1Gi', ...mostDisk },
+      requests: { cpu: '100m', memory: '64Mi', ...noDisk },
     })
     expect(container({ resources: { limits } })?.resources).toEqual({
-      limits: { cpu: '2', memory: '1Gi' },
-      requests: { cpu: '500m', memory: '256Mi' },
+      limits: { cpu: '2', memory: '1Gi', ...mostDisk },
+      requests: { cpu: '500m', memory: '256Mi', ...noDisk },
     })
   })
 
   it('are the lab’s where the user has a quota, since the cluster demands some', () => {
     expect(container({}, { ...small, identity: { quota } })?.resources).toEqual({
-      limits: { cpu: '1', memory: '4Gi' },
-      requests: { cpu: '250m', memory: '1Gi' },
+      limits: { cpu: '1', memory: '4Gi', ...mostDisk },
+      requests: { cpu: '250m', memory: '1Gi', ...noDisk },
     })
   })
 
   it('are no more than the quota, or no pod would come', () => {
     expect(container({ resources: { limits } }, { ...small, identity: { quota } })?.resources).toEqual({
-      limits: { cpu: '1', memory: '1Gi' },
-      requests: { cpu: '500m', memory: '256Mi' },
+      limits: { cpu: '1', memory: '1Gi', ...mostDisk },
+      requests: { cpu: '500m', memory: '256Mi', ...noDisk },
     })
   })
 })

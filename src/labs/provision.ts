@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import type { Identity, Quotas } from '../domain.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabNames } from './names.ts'
-import { containerResources, isCounted, quotasOf, withinQuota } from './quota.ts'
+import { containerResources, isCounted, quotasOf, type Storage, storageOf, withinQuota } from './quota.ts'
 import type { VolumeMount } from './volumes.ts'
 
 export type Provisioning = NonNullable<Config['lab']['provisioning']>
@@ -23,7 +23,7 @@ export interface ProvisionSources {
  * Rights that a container of root's keeps to make folders for others: to own them, to reach into them, to set their modes
  * and, where an NFS server takes root's rights away, to become their user. All of it on what is mounted alone.
  */
-const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
+export const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
 
 /** What the container is always told; the last three are what those made for others of this specification read. */
 export const givenVariables = [
@@ -37,7 +37,7 @@ export const givenVariables = [
   'NUBLADO_HOME',
 ] as const
 
-/** The variables of the container: those that are configured, and those that are always given. */
+/** The variables of the container: those that are configured, and those that are always given. HOME may be configured. */
 export function provisionEnv(configured: Provisioning['env'], sources: ProvisionSources): Record<string, string> {
   const { identity, choice, home } = sources
   const uid = String(choice.uid)
@@ -53,7 +53,7 @@ export function provisionEnv(configured: Provisioning['env'], sources: Provision
     NUBLADO_GID: gid,
     NUBLADO_HOME: home,
   }
-  return { ...configured, ...given }
+  return { HOME: home, ...configured, ...given }
 }
 
 /** The init container. It has no working folder of ours: one that is missing would be made, by root. */
@@ -64,7 +64,6 @@ export function provisionContainer(
   sources: ProvisionSources,
 ): object {
   const { image, imagePullPolicy, command, args } = provisioning
-  const quotas = quotasFor(provisioning, sources)
   return {
     name: provisionContainerName,
     image,
@@ -72,7 +71,7 @@ export function provisionContainer(
     ...(command && { command }),
     ...(args && { args }),
     envFrom: [{ configMapRef: { name: names.provision } }],
-    ...(quotas && { resources: containerResources(quotas) }),
+    resources: containerResources(quotasFor(provisioning, sources), provisionStorage(provisioning, sources.choice)),
     securityContext: securityOf(provisioning),
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: mounts,
@@ -83,6 +82,11 @@ export function provisionContainer(
 function quotasFor({ resources }: Provisioning, { identity: { quota }, choice }: ProvisionSources): Quotas | undefined {
   if (resources) return withinQuota(quotasOf(resources), quota)
   return isCounted(quota) ? choice.quotas : undefined
+}
+
+/** The container may fill as much disk as the lab, unless it is configured otherwise. */
+export function provisionStorage({ resources }: Provisioning, { storage }: Pick<LabChoice, 'storage'>): Storage {
+  return resources ? storageOf(resources, storage.limit) : { limit: storage.limit, request: 0 }
 }
 
 /** The pod's own, which is the user's, unless it is configured otherwise. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { quotasOf, withinQuota } from './quota.ts'
+import { containerResources, quotasOf, storageOf, withinQuota } from './quota.ts'
 import { all, objectOf, render, renderWith } from './testing-plan.ts'
 
 const gib = 2 ** 30
 const small = { options: { size: 'small' } }
+const disk = (most: string) => ({ 'limits.ephemeral-storage': most, 'requests.ephemeral-storage': most })
 
 describe('the ResourceQuota', () => {
   const spec = (quota: object) =>
@@ -11,13 +12,32 @@ describe('the ResourceQuota', () => {
 
   it('is what the user may use', () => {
     expect(spec({ cpu: 1.5, memoryBytes: 6 * gib })).toEqual({
-      hard: { 'limits.cpu': '1500m', 'limits.memory': '6Gi', 'requests.cpu': '1500m', 'requests.memory': '6Gi' },
+      hard: {
+        'limits.cpu': '1500m',
+        'limits.memory': '6Gi',
+        'requests.cpu': '1500m',
+        'requests.memory': '6Gi',
+        ...disk('20Gi'),
+      },
     })
   })
 
   it('is silent on what has no limit', () => {
-    expect(spec({ cpu: 2 })).toEqual({ hard: { 'limits.cpu': '2', 'requests.cpu': '2' } })
-    expect(spec({ memoryBytes: 6 * gib })).toEqual({ hard: { 'limits.memory': '6Gi', 'requests.memory': '6Gi' } })
+    expect(spec({ cpu: 2 })).toEqual({ hard: { 'limits.cpu': '2', 'requests.cpu': '2', ...disk('20Gi') } })
+    expect(spec({ memoryBytes: 6 * gib })).toEqual({
+      hard: { 'limits.memory': '6Gi', 'requests.memory': '6Gi', ...disk('20Gi') },
+    })
+  })
+
+  it('counts the disk of the lab, or of what prepares it where that is more', () => {
+    const limits = { cpu: 1, memory: '1Gi' }
+    const hard = (storage: string) => {
+      const provisioning = { image: 'prepare', resources: { limits: { ...limits, storage } } }
+      const changes = { identity: { quota: { spawn: true, cpu: 9 } }, request: small }
+      return objectOf(renderWith({ defaultStorage: '5Gi', provisioning }, changes), 'ResourceQuota')?.spec
+    }
+    expect(hard('1Gi')).toMatchObject({ hard: disk('5Gi') })
+    expect(hard('7Gi')).toMatchObject({ hard: disk('7Gi') })
   })
 
   it('is not there where nothing is limited', () => {
@@ -38,6 +58,15 @@ describe('resources of a container', () => {
   it('request a quarter where nothing else is configured', () => {
     expect(quotasOf({ limits: { cpu: 2, memory: 4 * gib } }).requests).toEqual({ cpu: 0.5, memory: gib })
     expect(quotasOf({ limits: { cpu: 0.001, memory: 1 } }).requests).toEqual({ cpu: 0.001, memory: 1 })
+  })
+
+  it('bound the disk, and set none of it aside where nothing else is configured', () => {
+    const size = { limits: { cpu: 2, memory: 4 * gib } }
+    expect(storageOf(size, 20 * gib)).toEqual({ limit: 20 * gib, request: 0 })
+    expect(containerResources(quotasOf(size), storageOf(size, 20 * gib))).toEqual({
+      limits: { cpu: '2', memory: '4Gi', 'ephemeral-storage': '20Gi' },
+      requests: { cpu: '500m', memory: '1Gi', 'ephemeral-storage': '0' },
+    })
   })
 
   it('are no more than the quota, and else as configured', () => {

@@ -2,16 +2,36 @@
 import type { NotebookQuota, Quotas, Resources } from '../domain.ts'
 import { formatBytes, formatCpu } from '../kube/quantity.ts'
 
+/** Resources, and bytes of the node's disk. */
+interface Amounts extends Resources {
+  readonly storage?: number | undefined
+}
+
 /** What a container may use: limits, and what a node sets aside for it. */
 export interface ContainerSize {
-  readonly limits: Resources
-  /** Default: a quarter of the limits. */
-  readonly requests?: Resources | undefined
+  readonly limits: Amounts
+  /** Default: a quarter of the limits, and no disk. */
+  readonly requests?: Amounts | undefined
+}
+
+/** Bytes of the node's disk: what a container can fill, and what a node sets aside for it. */
+export interface Storage {
+  readonly limit: number
+  readonly request: number
 }
 
 /** Limits and requests of what is configured. */
 export function quotasOf({ limits, requests }: ContainerSize): Quotas {
-  return { limits, requests: requests ?? quarterOf(limits) }
+  return { limits: resourcesOf(limits), requests: requests ? resourcesOf(requests) : quarterOf(limits) }
+}
+
+/** Nothing is set aside by default: labs that fitted on a node still do, and the limit bounds them all the same. */
+export function storageOf({ limits, requests }: ContainerSize, byDefault: number): Storage {
+  return { limit: limits.storage ?? byDefault, request: requests?.storage ?? 0 }
+}
+
+function resourcesOf({ cpu, memory }: Amounts): Resources {
+  return { cpu, memory }
 }
 
 /** Kubernetes has no finer share than a thousandth of a CPU, and no part of a byte. */
@@ -24,8 +44,11 @@ export function isCounted(quota: NotebookQuota | undefined): boolean {
   return quota?.cpu !== undefined || quota?.memoryBytes !== undefined
 }
 
-/** The `spec` of the ResourceQuota: all pods of the user's namespace together have no more than one lab may have. */
-export function resourceQuotaSpec({ cpu, memoryBytes }: NotebookQuota): object {
+/**
+ * The `spec` of the ResourceQuota: all pods of the user's namespace together have no more than one lab may have.
+ * @param storage bytes of disk
+ */
+export function resourceQuotaSpec({ cpu, memoryBytes }: NotebookQuota, storage: number): object {
   return {
     hard: {
       ...(cpu !== undefined && { 'limits.cpu': formatCpu(cpu), 'requests.cpu': formatCpu(cpu) }),
@@ -33,6 +56,8 @@ export function resourceQuotaSpec({ cpu, memoryBytes }: NotebookQuota): object {
         'limits.memory': formatBytes(memoryBytes),
         'requests.memory': formatBytes(memoryBytes),
       }),
+      'limits.ephemeral-storage': formatBytes(storage),
+      'requests.ephemeral-storage': formatBytes(storage),
     },
   }
 }
@@ -48,11 +73,19 @@ function leastOf(a: Resources, b: Resources): Resources {
   return { cpu: Math.min(a.cpu, b.cpu), memory: Math.min(a.memory, b.memory) }
 }
 
-/** The `resources` of a container. */
-export function containerResources({ limits, requests }: Quotas): object {
-  return { limits: quantities(limits), requests: quantities(requests) }
+/**
+ * The `resources` of a container. A request of disk is always said: Kubernetes would take the limit for it.
+ * @param quotas undefined where only the disk is bounded
+ */
+export function containerResources(quotas: Quotas | undefined, storage: Storage): object {
+  return { limits: quantities(quotas?.limits, storage.limit), requests: quantities(quotas?.requests, storage.request) }
 }
 
-function quantities({ cpu, memory }: Resources): object {
-  return { cpu: formatCpu(cpu), memory: formatBytes(memory) }
+function quantities(resources: Resources | undefined, storage: number): object {
+  const { cpu, memory } = resources ?? {}
+  return {
+    ...(cpu !== undefined && { cpu: formatCpu(cpu) }),
+    ...(memory !== undefined && { memory: formatBytes(memory) }),
+    'ephemeral-storage': formatBytes(storage),
+  }
 }

@@ -54,7 +54,10 @@ describe('renderLab', () => {
   })
 
   it('has secrets in Secrets and nowhere else', () => {
-    const plan = render({ request: { env: { ...specRequest.env, DB: 'postgres://ada:db-password@db/x' } } })
+    const plan = render({
+      config: { lab: { token: 'bearer' } },
+      request: { env: { ...specRequest.env, DB: 'postgres://ada:db-password@db/x' } },
+    })
     const open = JSON.stringify(all(plan).filter(object => object.kind !== 'Secret'))
     for (const secret of ['notebook-token', 'hub-token', 'db-password']) {
       expect(open).not.toContain(secret)
@@ -130,6 +133,12 @@ describe('the pod', () => {
     for (const key of ['nodeSelector', 'tolerations', 'affinity']) expect(podSpecIn(render())).not.toHaveProperty(key)
   })
 
+  it('has a user namespace and a RuntimeClass only where they are configured', () => {
+    for (const key of ['hostUsers', 'runtimeClassName']) expect(podSpecIn(render())).not.toHaveProperty(key)
+    const lab = { hostUsers: false, runtimeClassName: 'gvisor' }
+    expect(podSpecIn(renderWith(lab))).toMatchObject(lab)
+  })
+
   it('runs what it is configured to run, and is given time to end', () => {
     const lab = { command: ['jupyter', 'lab'], imagePullPolicy: 'Always', terminationGraceSeconds: 7 }
     expect(podSpecIn(renderWith(lab))).toMatchObject({
@@ -196,7 +205,10 @@ describe('secrets', () => {
   const sources = { secrets: { 'butler.yaml': 'YQ==', 'aws.ini': 'Yg==', other: 'Yw==' }, pullSecret: 'e30=' }
 
   it('are files beside the token, and nothing but those that are configured', () => {
-    const { immutable, type, stringData, data } = objectOf(renderWith({ secrets: configured }, { sources }), 'Secret')!
+    const { immutable, type, stringData, data } = objectOf(
+      renderWith({ token: 'bearer', secrets: configured }, { sources }),
+      'Secret',
+    )!
     expect({ immutable, type, stringData, data }).toEqual({
       immutable: true,
       type: 'Opaque',

@@ -11,15 +11,17 @@ import { nssBase, nssFiles } from './nss.ts'
 import { immutable, marks, objectMaker, podLabels, type Render } from './objects.ts'
 import { homeOf } from './paths.ts'
 import { podSpec } from './pod.ts'
-import { provisionEnv } from './provision.ts'
+import { podSecurityLabels } from './pod-security.ts'
+import { provisionEnv, provisionStorage } from './provision.ts'
 import { isCounted, resourceQuotaSpec } from './quota.ts'
 import { type LabSources, sourceOf } from './sources.ts'
+import { getsToken, requireNoAdministrator } from './token.ts'
 import { labAddress, viewText } from './view.ts'
 import { type MountSources, volumeClaims, volumeConfigMaps } from './volumes.ts'
 
 /** What a lab is rendered from. */
 export interface LabInput {
-  readonly config: Pick<Config, 'installation' | 'lab' | 'network' | 'times'>
+  readonly config: Pick<Config, 'installation' | 'identity' | 'lab' | 'network' | 'times'>
   readonly identity: Identity
   readonly request: CreateRequest
   /** From `chooseLab`. */
@@ -42,7 +44,7 @@ const tokenKey = 'token'
 /**
  * All objects of a lab in the order of their creation, without op and owner, and the view that is kept with them.
  * @throws {ApiError} 422 for a service prefix that is no path and for an env too large to keep; 403 for a user or group
- *   name that `/etc/passwd`, `/etc/group` or a path cannot hold
+ *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token where labs get one
  */
 export function renderLab(input: LabInput): LabPlan {
   const { config, identity, image } = input
@@ -51,7 +53,7 @@ export function renderLab(input: LabInput): LabPlan {
   const view = viewOf(input, names, making.env)
   return {
     username: identity.username,
-    namespace: namespaceOf(input, names, view),
+    namespace: namespaceOf(making, view),
     objects: [
       ...configMaps(making),
       ...secrets(making),
@@ -72,12 +74,13 @@ function makingOf(input: LabInput): Making {
   const { lab } = config
   const { username } = identity
   const names = labNames(lab.namespacePrefix, username)
+  const home = homeOf(lab, username)
   const provisioning = sources.provisioned ? undefined : lab.provisioning
   return {
     ...input,
     names,
-    env: labEnv({ lab, ...request, quotas: choice.quotas, image }),
-    mounted: { lab, names, username, home: homeOf(lab, username), provisioning },
+    env: labEnv({ lab, ...request, quotas: choice.quotas, image, home }),
+    mounted: { lab, names, username, home, provisioning, choice },
     render: objectMaker(input, names.namespace),
   }
 }
@@ -113,14 +116,15 @@ function viewOf({ config, identity, request, choice }: LabInput, names: LabNames
   }
 }
 
-function namespaceOf(input: LabInput, names: LabNames, view: LabView): KubeObject {
-  const { labels: ownLabels, annotations: ownAnnotations } = marks(input)
+function namespaceOf(making: Making, view: LabView): KubeObject {
+  const { labels: ownLabels, annotations: ownAnnotations } = marks(making)
+  const { config, names, mounted } = making
   return {
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: {
       name: names.namespace,
-      labels: ownLabels,
+      labels: { ...ownLabels, ...podSecurityLabels(config.lab, mounted.provisioning) },
       annotations: { ...ownAnnotations, [annotations.record]: viewText(view) },
     },
   }
@@ -142,12 +146,18 @@ function secrets({ config, identity, sources, names, env, render }: Making): Kub
   const kind = { immutable, type: 'Opaque' }
   const files = config.lab.secrets.filter(({ pull }) => !pull).map(({ key, as = key }) => as)
   const data = Object.fromEntries(files.map(file => [file, sourceOf(sources.secrets, file)]))
-  const token = { stringData: { [tokenKey]: identity.token }, ...(files.length > 0 && { data }) }
+  const content = { ...tokenOf(config, identity), ...(files.length > 0 && { data }) }
   return [
-    render('v1', 'Secret', names.lab, { ...kind, ...token }),
+    render('v1', 'Secret', names.lab, { ...kind, ...content }),
     render('v1', 'Secret', names.env, { ...kind, stringData: env.secret }),
     ...(config.lab.secrets.some(({ pull }) => pull) ? [pullSecret(sources, names, render)] : []),
   ]
+}
+
+function tokenOf(config: LabInput['config'], { token, scopes }: Identity): object {
+  if (!getsToken(config)) return {}
+  requireNoAdministrator(scopes)
+  return { stringData: { [tokenKey]: token } }
 }
 
 function pullSecret({ pullSecret }: LabSources, names: LabNames, render: Render): KubeObject {
@@ -157,9 +167,12 @@ function pullSecret({ pullSecret }: LabSources, names: LabNames, render: Render)
 }
 
 /** Where there is no quota, nothing is limited (SQR-066, "Resource quotas"). */
-function resourceQuota({ identity: { quota }, names, render }: Making): KubeObject[] {
+function resourceQuota({ identity: { quota }, choice, mounted, names, render }: Making): KubeObject[] {
   if (!quota || !isCounted(quota)) return []
-  return [render('v1', 'ResourceQuota', names.lab, { spec: resourceQuotaSpec(quota) })]
+  const { provisioning } = mounted
+  // They run one after the other.
+  const storage = Math.max(choice.storage.limit, provisioning ? provisionStorage(provisioning, choice).limit : 0)
+  return [render('v1', 'ResourceQuota', names.lab, { spec: resourceQuotaSpec(quota, storage) })]
 }
 
 /** The address is there before the pod is Ready, so that it answers in the moment in which the lab is said to. */

@@ -75,10 +75,10 @@ export interface ExampleLab {
 }
 
 /** A lab with everything configured at once: as in the example, with each of its volumes mounted. */
-export function renderEverything(lab: ExampleLab, changes: object = {}): LabPlan {
+export function renderEverything(lab: ExampleLab, changes: object = {}, installation?: string): LabPlan {
   const each = lab.volumes.map(({ name }) => ({ volume: name, path: `/volumes/${name}` }))
   return render({
-    config: { lab: { ...lab, mounts: [...lab.mounts, ...each], ...changes } },
+    config: { installation, lab: { ...lab, token: 'bearer', mounts: [...lab.mounts, ...each], ...changes } },
     identity: {
       groups: [{ name: 'simulations', id: 7 }, { name: 'physics' }],
       quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 33 },

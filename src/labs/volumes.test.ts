@@ -21,7 +21,9 @@ describe('a volume', () => {
     [{ nfs: { server: '192.0.2.1', path: '/export' } }, { nfs: { server: '192.0.2.1', path: '/export' } }],
     [{ hostPath: { path: '/opt' } }, { hostPath: { path: '/opt', type: '' } }],
     [{ hostPath: { path: '/opt', type: 'Directory' } }, { hostPath: { path: '/opt', type: 'Directory' } }],
-    [{ emptyDir: {} }, { emptyDir: {} }],
+    // What the whole lab may use: the size is large.
+    [{ emptyDir: {} }, { emptyDir: { sizeLimit: '20Gi' } }],
+    [{ emptyDir: { medium: 'memory' } }, { emptyDir: { medium: 'Memory', sizeLimit: '16Gi' } }],
     [{ emptyDir: { medium: 'memory', sizeLimit: '512Mi' } }, { emptyDir: { medium: 'Memory', sizeLimit: '512Mi' } }],
     [{ emptyDir: { sizeLimit: 1536 } }, { emptyDir: { sizeLimit: '1536' } }],
   ])('is %j', (configured, made) => {
@@ -122,17 +124,22 @@ describe('mounts', () => {
 
   it.each(['/homes', '/home/rr', '/home/rra/data'])('do not hold it at %s', path => {
     const plan = renderWith({ volumes, mounts: mounts({ path }) })
-    expect(volumeIn(plan, 'skylab-home')).toEqual({ name: 'skylab-home', emptyDir: {} })
+    expect(volumeIn(plan, 'skylab-home')).toEqual({ name: 'skylab-home', emptyDir: { sizeLimit: '20Gi' } })
     expect(labContainer(plan).volumeMounts).toContainEqual({ name: 'skylab-home', mountPath: '/home/rra' })
   })
 })
 
 it.each([
-  [{}, {}],
+  [{}, { sizeLimit: '20Gi' }],
   [{ medium: 'disk', sizeLimit: '2Gi' }, { sizeLimit: '2Gi' }],
-  [{ medium: 'memory' }, { medium: 'Memory' }],
+  [{ medium: 'memory' }, { medium: 'Memory', sizeLimit: '16Gi' }],
 ])('/tmp is as configured: %j', (tmp, emptyDir) => {
   expect(volumeIn(renderWith({ tmp }), 'skylab-tmp')).toEqual({ name: 'skylab-tmp', emptyDir })
+})
+
+it('the home that goes with the lab is as large as configured', () => {
+  const plan = renderWith({ home: { sizeLimit: '5Gi' } })
+  expect(volumeIn(plan, 'skylab-home')).toEqual({ name: 'skylab-home', emptyDir: { sizeLimit: '5Gi' } })
 })
 
 describe('what provisioning sees', () => {
@@ -162,7 +169,7 @@ describe('what provisioning sees', () => {
       { name: 'skylab-home', mountPath: '/home/rra' },
       { name: 'more', mountPath: '/etc/skel', subPath: 'rra' },
     ])
-    expect(volumeIn(plan, 'more')).toEqual({ name: 'more', emptyDir: {} })
+    expect(volumeIn(plan, 'more')).toEqual({ name: 'more', emptyDir: { sizeLimit: '20Gi' } })
     expect(JSON.stringify(labContainer(plan))).not.toContain('more')
   })
 

@@ -2,6 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import type { KubeObject } from '../domain.ts'
 import { formatBytes } from '../kube/quantity.ts'
+import type { LabChoice } from './choose.ts'
 import type { LabNames } from './names.ts'
 import { ownVolumePrefix, volumeObjectName } from './names.ts'
 import { immutable, type Render } from './objects.ts'
@@ -21,13 +22,15 @@ export interface VolumeMount {
 
 /** What is mounted, for whom. */
 export interface MountSources {
-  readonly lab: Pick<Config['lab'], 'volumes' | 'mounts' | 'tmp' | 'secretsPath'>
+  readonly lab: Pick<Config['lab'], 'volumes' | 'mounts' | 'tmp' | 'home' | 'secretsPath'>
   readonly names: LabNames
   readonly username: string
   /** Absolute path. */
   readonly home: string
   /** What prepares the user first; undefined once it has succeeded. */
   readonly provisioning: Config['lab']['provisioning']
+  /** The size bounds a folder that nothing else bounds. */
+  readonly choice: Pick<LabChoice, 'quotas' | 'storage'>
 }
 
 const own = {
@@ -78,15 +81,15 @@ function mountsOf(mounts: readonly Mount[], username: string): VolumeMount[] {
 
 /** The `volumes` of the pod. What none of its containers mounts is left out: a node would mount it all the same. */
 export function podVolumes(sources: MountSources): object[] {
-  const { lab, names } = sources
+  const { lab, names, choice } = sources
   const used = usedNames(sources)
   return [
-    ...(used.has(own.home) ? [{ name: own.home, emptyDir: {} }] : []),
-    { name: own.tmp, emptyDir: emptyDirOf(lab.tmp) },
+    ...(used.has(own.home) ? [{ name: own.home, emptyDir: emptyDirOf(lab.home, choice) }] : []),
+    { name: own.tmp, emptyDir: emptyDirOf(lab.tmp, choice) },
     { name: own.nss, configMap: { name: names.nss, defaultMode: 0o444 } },
     // The kubelet adds the group's right to read, for root owns the files.
     { name: own.secrets, secret: { secretName: names.lab, defaultMode: 0o400 } },
-    ...usedVolumes(sources).map(volume => ({ name: volume.name, ...volumeSource(volume, names) })),
+    ...usedVolumes(sources).map(volume => ({ name: volume.name, ...volumeSource(volume, sources) })),
   ]
 }
 
@@ -128,19 +131,18 @@ function usedNames(sources: MountSources): ReadonlySet<string> {
 }
 
 /** Of exactly one kind, as the configuration's checks demand. */
-function volumeSource(volume: Volume, names: LabNames): object {
+function volumeSource(volume: Volume, { names, choice }: MountSources): object {
   const { name, nfs, hostPath, persistentVolumeClaim, emptyDir } = volume
   const objectName = volumeObjectName(names, name)
   if (nfs) return { nfs: { server: nfs.server, path: nfs.path, ...(nfs.readOnly && { readOnly: true }) } }
   if (hostPath) return { hostPath }
   if (persistentVolumeClaim) return { persistentVolumeClaim: { claimName: objectName } }
-  if (emptyDir) return { emptyDir: emptyDirOf(emptyDir) }
+  if (emptyDir) return { emptyDir: emptyDirOf(emptyDir, choice) }
   return { configMap: { name: objectName, defaultMode: 0o444 } }
 }
 
-function emptyDirOf({ medium, sizeLimit }: Config['lab']['tmp']): object {
-  return {
-    ...(medium === 'memory' && { medium: 'Memory' }),
-    ...(sizeLimit !== undefined && { sizeLimit: formatBytes(sizeLimit) }),
-  }
+/** Never larger than what the whole lab may use of the same. */
+function emptyDirOf({ medium, sizeLimit }: Partial<Config['lab']['tmp']>, choice: MountSources['choice']): object {
+  const most = medium === 'memory' ? choice.quotas.limits.memory : choice.storage.limit
+  return { ...(medium === 'memory' && { medium: 'Memory' }), sizeLimit: formatBytes(sizeLimit ?? most) }
 }

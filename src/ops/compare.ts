@@ -12,6 +12,7 @@ import { type CompareStore, type Mark, NumberAhead } from '../store/compares.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Auditor, byController } from './audit.ts'
 import type { ClusterClient } from './cluster.ts'
 import type { Debris } from './debris.ts'
 import { counterDoubt, type Distrusted, doubtOf, type Listing, readListing } from './listing.ts'
@@ -28,6 +29,7 @@ export interface ComparerOptions {
   readonly debris: Debris
   readonly clock: Clock
   readonly log: Logger
+  readonly audit: Auditor
   readonly metrics: Metrics
   readonly trust: Trust
   readonly installation: string
@@ -234,7 +236,7 @@ export class Comparer {
 
   /** `restarted`: the compare was overtaken. */
   async #settle(user: string, { mark, highestOp, found }: Picture): Promise<Result> {
-    const { store, deleteTimeoutMs, failedLabMs } = this.#options
+    const { store, audit, deleteTimeoutMs, failedLabMs } = this.#options
     for (let round = 0; round < maxRounds && !this.#closed.signal.aborted; round++) {
       const standing = await store.standing(user)
       const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs)
@@ -242,7 +244,8 @@ export class Comparer {
         await this.#attend(user, decision, mark)
         return 'done'
       }
-      const settlement = { ...decision.settlement, user, standing, highestOp, timeoutMs: deleteTimeoutMs }
+      const by = decision.settlement.outcome === 'delete' ? byController(audit, user, 'left_behind') : ''
+      const settlement = { ...decision.settlement, user, standing, highestOp, by, timeoutMs: deleteTimeoutMs }
       const answer = await store.settle(mark, settlement)
       if (answer === 'ahead') return 'doubted'
       if (answer !== 'moved') return answer === 'settled' ? 'done' : 'restarted'
@@ -275,9 +278,10 @@ export class Comparer {
   }
 
   #expire(user: string, op: number): Promise<unknown> {
-    const { labs, deleteTimeoutMs } = this.#options
+    const { labs, audit, deleteTimeoutMs } = this.#options
+    const by = byController(audit, user, 'failed_long_ago')
     const events = [['info', 'A lab that failed long ago is removed']] as const
-    const deletion = { user, nonce: randomUUID(), timeoutMs: deleteTimeoutMs, events, superseded: [] }
+    const deletion = { user, nonce: randomUUID(), by, timeoutMs: deleteTimeoutMs, events, superseded: [] }
     return labs.acceptDelete({ ...deletion, onlyIfOp: op })
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The creation of a lab (SQR-066, "POST …/create"): make way, make the namespace, make everything in it, the pod last,
- * and wait until the lab answers. An undisturbed one sends one write per object and reads nothing.
+ * and wait until the lab answers. An undisturbed one sends one write per object and reads nothing; what stands already is
+ * read by a right that is bound then (`reading.ts`).
  */
 import type { KubeObject, LabPlan } from '../domain.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
@@ -12,6 +13,7 @@ import { projectNamespace, projectPod } from '../labs/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef, refOf } from './cluster.ts'
+import { readStanding } from './reading.ts'
 import { judgeNamespace, removalSteps, requireNotNewer } from './removal.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 import { distrust } from './trust.ts'
@@ -102,7 +104,10 @@ async function createOrAdopt(context: StepContext, object: KubeObject): Promise<
 }
 
 async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeError): Promise<KubeObject> {
-  const standing = await context.kube.get(refOf(object), context.call())
+  const standing = await readStanding(context, object).catch(async error => {
+    if (isRefusal(error)) await requireNamespace(context)
+    throw error
+  })
   if (!standing && overQuota) {
     await requireNamespace(context)
     throw new NeedsSomeone(`The lab is more than its quota allows: ${overQuota.message}`, { cause: overQuota })

@@ -131,6 +131,21 @@ describe('applyTo', () => {
     return calls
   }
 
+  it('tells of each thing that it did, and of one that failed', async () => {
+    const told: unknown[] = []
+    const broken = () => Promise.reject(new Error('Redis is away'))
+    const kube = { delete: async () => 'accepted' as const }
+    const healing = applyTo(diagnosis([deleted, { kind: 'record', user: 'ada', op: ahead }]), {
+      ...{ kube, store: { healUser: broken, healCounter: broken } },
+      onHealed: (healed, result) => told.push([healed, result]),
+    })
+    await expect(healing).rejects.toThrow('Redis is away')
+    expect(told).toEqual([
+      [{ kind: 'namespace', name: 'nublado-ada', op: ahead }, 'succeeded'],
+      [{ kind: 'records', user: 'ada' }, 'failed'],
+    ])
+  })
+
   it('has the records compared anew only when the counter or a record was ahead', async () => {
     const [counter, record] = [
       { kind: 'counter', op: ahead, to: 1 } as const,

@@ -107,20 +107,43 @@ function clockRefusal(redisMs: number, otherMs: number, whose: string): string |
 export interface Healers {
   readonly kube: Pick<KubeClient, 'delete'>
   readonly store: Pick<HealStore, 'healUser' | 'healCounter'>
+  /** Told of each thing, once it was done or could not be. */
+  readonly onHealed?: (healed: Healed, result: 'succeeded' | 'failed') => void
 }
 
+/** What is changed at once: a namespace, all that Redis has of a user, or the counter. */
+export type Healed =
+  | { readonly kind: 'namespace'; readonly name: string; readonly op: number }
+  | { readonly kind: 'records'; readonly user: string }
+  | { readonly kind: 'counter'; readonly op: number }
+
 /** In an order in which it may be interrupted and begun again: the counter, by which all is found, is last. */
-export async function applyTo({ findings, trustedOp }: Diagnosis, { kube, store }: Healers): Promise<void> {
+export async function applyTo(
+  { findings, trustedOp }: Diagnosis,
+  { kube, store, onHealed = () => {} }: Healers,
+): Promise<void> {
+  const heal = async (healed: Healed, change: () => Promise<unknown>) => {
+    try {
+      await change()
+    } catch (error) {
+      onHealed(healed, 'failed')
+      throw error
+    }
+    onHealed(healed, 'succeeded')
+  }
   for (const finding of findings) {
     if (finding.kind !== 'namespace') continue
-    const { name, uid } = finding
-    await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
+    const { kind, name, uid, op } = finding
+    const remove = () => kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
+    await heal({ kind, name, op }, remove)
   }
   for (const user of new Set(findings.flatMap(finding => ('user' in finding ? [finding.user] : [])))) {
-    await store.healUser(user)
+    await heal({ kind: 'records', user }, () => store.healUser(user))
   }
   // It has all records compared anew, which nothing else here asks for.
-  if (findings.some(({ kind }) => kind === 'counter' || kind === 'record')) await store.healCounter(trustedOp)
+  if (findings.some(({ kind }) => kind === 'counter' || kind === 'record')) {
+    await heal({ kind: 'counter', op: trustedOp }, () => store.healCounter(trustedOp))
+  }
 }
 
 /** What is found again; a namespace that was deleted takes its time to go. */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { ApiError, RetryLater } from '../errors.ts'
 import type { Lease } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
-import type { Outcome, OwnerStore } from '../store/owners.ts'
+import type { EndNote, Outcome, OwnerStore } from '../store/owners.ts'
 import type { LabRecord, NewEvent, RecordFields } from '../store/records.ts'
 
 export interface JournalParts {
@@ -69,8 +69,14 @@ export class Journal {
     for (const event of events) this.#told.add(textOf(event))
   }
 
-  async finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields, pass: Pass): Promise<void> {
-    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields), pass)
+  async finish(
+    outcome: Outcome,
+    events: readonly NewEvent[],
+    fields: RecordFields,
+    note: EndNote,
+    pass: Pass,
+  ): Promise<void> {
+    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields, note), pass)
   }
 
   /** Asks Redis for as long as the lease lasts. */

@@ -1,10 +1,11 @@
 /** The operations of SQR-066 on labs, as any replica accepts and reads them. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import type { CreateRequest, Identity, LabOptions, LabState, LabView, ResolvedImage } from '../domain.ts'
+import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, LabView, ResolvedImage } from '../domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
+import { requireFit } from '../labs/fit.ts'
 import { annotations, labNames } from '../labs/names.ts'
 import { renderLab } from '../labs/render.ts'
 import type { LabSources } from '../labs/sources.ts'
@@ -15,7 +16,9 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Origin, originFields, type Span, type Tracing, within } from '../telemetry/tracing.ts'
 import type { Acceptance } from './acceptance.ts'
+import type { Auditor } from './audit.ts'
 import type { Feeds } from './feeds.ts'
+import type { PolicyWatch } from './policy.ts'
 import type { EventFeed, LabService } from './service.ts'
 import type { Sources } from './sources.ts'
 
@@ -26,10 +29,12 @@ export interface LabsOptions {
   readonly sealer: Sealer
   readonly images: { resolve(options: LabOptions, caller: Identity): Promise<ResolvedImage> }
   readonly sources: Pick<Sources, 'read'>
+  readonly policy: Pick<PolicyWatch, 'require'>
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly acceptance: Acceptance
+  readonly audit: Auditor
   /** Something was accepted here. */
   readonly onAccepted: () => void
 }
@@ -57,18 +62,24 @@ export class Labs implements LabService {
   async #create(
     caller: Identity,
     request: CreateRequest,
-    { requestId, span }: Origin,
+    origin: Origin,
     idempotencyKey?: string,
   ): Promise<'repeated' | undefined> {
     const { config, store } = this.#options
+    const { requestId, span, onAccepted } = origin
     const { username } = caller
     const bodyHash = hashOf(request)
     if (idempotencyKey !== undefined) {
       const before = await available(() => store.repeated(username, idempotencyKey, bodyHash))
-      if (before === 'same') return 'repeated'
+      if (before === 'same') {
+        onAccepted?.(undefined, 'repeated')
+        return 'repeated'
+      }
       if (before === 'other') throw mismatch()
     }
+    this.#options.policy.require()
     const choice = chooseLab(config.lab, caller, request.options)
+    requireFit(config, caller)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const sources = await this.#sourcesOf(username, span)
     const plan = renderLab({ config, identity: caller, request, choice, image, sources })
@@ -80,6 +91,7 @@ export class Labs implements LabService {
         nonce,
         requestId,
         traceparent: span.traceparent,
+        by: origin.by?.(),
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
         sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
         view,
@@ -93,9 +105,8 @@ export class Labs implements LabService {
     )
     if (accepted.answer === 'mismatch') throw mismatch()
     if (accepted.answer === 'sealed') throw this.#lacksKey()
-    if (accepted.answer === 'exists')
-      throw new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
-    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, { requestId, span })
+    if (accepted.answer === 'exists') throw exists(username, accepted.status)
+    await this.#accepted('create', username, 'op' in accepted ? accepted.op : 0, origin)
     return undefined
   }
 
@@ -112,14 +123,16 @@ export class Labs implements LabService {
     return this.#options.acceptance.during(() => this.#delete(username, origin))
   }
 
-  async #delete(username: string, { requestId, span }: Origin): Promise<boolean> {
+  async #delete(username: string, origin: Origin): Promise<boolean> {
     const { config, store } = this.#options
+    const { requestId, span } = origin
     const accepted = await accepting(span, 'accept-delete', () =>
       store.acceptDelete({
         user: username,
         nonce: randomUUID(),
         requestId,
         traceparent: span.traceparent,
+        by: origin.by?.(),
         timeoutMs: config.times.deleteTimeoutSeconds * 1000,
         events: [
           ['info', `lab deletion initiated for ${username}`],
@@ -129,7 +142,8 @@ export class Labs implements LabService {
       }),
     )
     if (accepted?.superseded) this.#superseded(username, accepted.superseded)
-    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op, { requestId, span })
+    if (accepted?.answer === 'joined') origin.onAccepted?.(accepted.op, 'joined')
+    if (accepted?.answer === 'accepted') await this.#accepted('delete', username, accepted.op, origin)
     return accepted !== null
   }
 
@@ -152,8 +166,9 @@ export class Labs implements LabService {
   }
 
   /** The creation ended with the acceptance of the deletion: its owner, if it has one, may only stop. */
-  #superseded(user: string, { op, acceptedAtMs, requestId, traceparent }: Superseded): void {
-    const { tracing, log } = this.#options
+  #superseded(user: string, { op, acceptedAtMs, requestId, traceparent, by }: Superseded): void {
+    const { tracing, log, audit } = this.#options
+    audit.operation(op, 'create', 'superseded', by ?? audit.by({ user, actor: { kind: 'unknown' } }))
     log.info({ user, op, kind: 'create', ...originFields(requestId, traceparent) }, 'operation superseded')
     tracing
       .operation({ user, op, kind: 'create', acceptedAtMs, traceparent })
@@ -165,7 +180,9 @@ export class Labs implements LabService {
     return unavailable('this replica lacks the key that plans are sealed with')
   }
 
-  async #accepted(kind: 'create' | 'delete', user: string, op: number, { requestId, span }: Origin): Promise<void> {
+  async #accepted(kind: 'create' | 'delete', user: string, op: number, origin: Origin): Promise<void> {
+    const { requestId, span } = origin
+    origin.onAccepted?.(op, 'accepted')
     this.#options.metrics.operationsAccepted.inc({ kind })
     this.#options.log.info({ user, op, kind, ...originFields(requestId, span.traceparent) }, 'operation accepted')
     this.#options.onAccepted()
@@ -188,6 +205,12 @@ const redisCall = { kind: 'client', attributes: { 'db.system.name': 'redis' } } 
 /** As `available`, in a span named after the script. */
 const accepting = <T>(span: Span, script: string, ask: () => Promise<T>): Promise<T> =>
   within(span, script, redisCall, () => available(ask))
+
+/** A client can wait for the end of a deletion, and not for the end of a lab that runs: each has its own type. */
+function exists(username: string, status: LabStatus): ApiError {
+  if (status !== 'terminating') return new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
+  return new ApiError(409, { msg: `A lab for ${username} exists; it is being deleted`, type: 'lab_terminating' })
+}
 
 const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
 

@@ -12,6 +12,7 @@ import type { Bell } from '../store/bell.ts'
 import type { CompareStore, Mark, PodWord } from '../store/compares.ts'
 import type { NewEvent } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { type Auditor, byController } from './audit.ts'
 import type { Change, ClusterView } from './cluster.ts'
 import type { Debris } from './debris.ts'
 
@@ -22,6 +23,7 @@ export interface MonitorOptions {
   readonly debris: Debris
   readonly clock: Clock
   readonly log: Logger
+  readonly audit: Auditor
   readonly namespacePrefix: string
   readonly deleteTimeoutMs: number
   readonly crashLoopGraceMs: number
@@ -229,8 +231,10 @@ export class Monitor {
   }
 
   async #tell(word: Omit<PodWord, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
-    const written = await this.#options.store.tellPod({ ...word, timeoutMs: this.#options.deleteTimeoutMs }, mark)
-    if (written) this.#options.log.info({ user: word.user, outcome: word.outcome }, 'what befell a lab was recorded')
+    const { store, audit, log, deleteTimeoutMs } = this.#options
+    const by = word.outcome === 'ended' ? byController(audit, word.user, 'lab_ended') : ''
+    const written = await store.tellPod({ ...word, by, timeoutMs: deleteTimeoutMs }, mark)
+    if (written) log.info({ user: word.user, outcome: word.outcome }, 'what befell a lab was recorded')
     return written
   }
 

@@ -8,6 +8,7 @@ import { type LabRecord, type NewEvent, type RecordFields, readView } from '../s
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { noTracing } from '../telemetry/tracing.ts'
+import { type Auditor, noAudit } from './audit.ts'
 import { Room } from './room.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 import type { Step } from './steps.ts'
@@ -46,11 +47,17 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
   const lost = new AbortController()
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
+  const ended: string[] = []
+  const audit = {
+    ...noAudit,
+    operation: (...[op, kind, result, by]: Parameters<Auditor['operation']>) =>
+      void ended.push(`${op} ${kind} ${result} ${by}`),
+  }
   const options = {
     ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
-    ...{ log: silentLogger(), metrics, tracing: noTracing },
+    ...{ log: silentLogger(), metrics, tracing: noTracing, audit },
   } as unknown as RunOptions
   room.tryEnter()
   const full: Claim = { record: record(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
@@ -69,7 +76,7 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
     const { values } = await metrics.leases.get()
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
   }
-  return { run, cluster, clock, room, written, calls, lost, owners, vanish, leases }
+  return { ended, run, cluster, clock, room, written, calls, lost, owners, vanish, leases }
 }
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -95,6 +102,28 @@ describe('OperationRun', () => {
     })
     expect(room.free).toBe(places)
     expect(cluster.listeners).toBe(0)
+  })
+
+  it.each([
+    ['who asked for it', { by: '{"user":"ada"}' }, '7 delete succeeded {"user":"ada"}'],
+    ['nobody where its record names none', {}, '7 delete succeeded '],
+  ])('tells the audit log how the operation ended, and %s', async (_, more, line) => {
+    const { run, ended, vanish } = makeRun(more)
+    const over = run.run()
+    await settled()
+    expect(ended).toEqual([])
+    await vanish()
+    await over
+    expect(ended).toEqual([line])
+  })
+
+  it('tells the audit log nothing of an end that another owner may write', async () => {
+    const { run, ended, owners } = makeRun({ attempts: 4 })
+    owners.finish = async () => {
+      throw new Fenced('moved on')
+    }
+    await run.run()
+    expect(ended).toEqual([])
   })
 
   it('tells nothing again that a former owner told', async () => {

@@ -6,12 +6,13 @@ import { failpoint } from '../failpoint.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
-import type { Claim, Outcome, OwnerStore } from '../store/owners.ts'
+import type { Claim, EndNote, Outcome, OwnerStore } from '../store/owners.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { originFields, type Span, type Tracing } from '../telemetry/tracing.ts'
+import type { Auditor } from './audit.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
@@ -47,6 +48,7 @@ export interface RunOptions {
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
+  readonly audit: Auditor
   readonly compare: () => void
 }
 
@@ -275,11 +277,15 @@ export class OperationRun implements PhaseHost {
   }
 
   async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
-    const { kind, acceptedAtMs } = this.#claim.record
+    const { kind, acceptedAtMs, op, by } = this.#claim.record
+    const { audit } = this.#options
     await this.#pass('finish.before-act')
     const last = { ...fields, step: '', acting: false }
-    await this.#journal.finish(outcome, events, last, () => this.#pass('finish.before-commit'))
+    const askedBy = by ?? audit.by({ user: this.#lease.user, actor: { kind: 'unknown' } })
+    const note: EndNote = { kind, result: outcome === 'failed' ? 'failed' : 'succeeded', by: askedBy }
+    await this.#journal.finish(outcome, events, last, note, () => this.#pass('finish.before-commit'))
     await this.#pass('finish.after-act')
+    audit.operation(op, kind, note.result, askedBy)
     const result = outcome === 'failed' ? 'failed' : 'complete'
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
     this.#options.metrics.operationDuration.observe({ kind, result }, seconds)

@@ -116,8 +116,12 @@ describe('Sources', () => {
     }
     await expect(read()).rejects.toMatchObject({
       detail: [
-        { msg: 'The Secret lab in the namespace own may not be read by the controller' },
-        { msg: 'The ConfigMap files in the namespace own may not be read by the controller' },
+        {
+          msg: 'The Secret lab in the namespace own may not be read by the controller: apply what `skylab rights` prints',
+        },
+        {
+          msg: 'The ConfigMap files in the namespace own may not be read by the controller: apply what `skylab rights` prints',
+        },
       ],
     })
     expect(logged[0]).toMatchObject({ level: 'error', fields: { reason: 'secrets "lab" is forbidden' } })

@@ -88,7 +88,7 @@ export class Sources {
     } catch (error) {
       if (!(error instanceof KubeError)) throw error
       log.error({ kind, name, namespace, reason: error.message }, 'what labs are given may not be read')
-      return 'may not be read by the controller'
+      return 'may not be read by the controller: apply what `skylab rights` prints'
     }
   }
 

@@ -23,6 +23,8 @@ export interface Known {
   podUid: string | undefined
   /** The watches' memory was found wrong: from here on the API server is asked. */
   doubt: boolean
+  /** UID of the namespace in which this owner has bound itself to read. */
+  readable?: string | undefined
 }
 
 export interface StepContext {

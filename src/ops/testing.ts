@@ -95,6 +95,7 @@ export class FakeCluster {
       if (!standing) return 'gone' as const
       return standing.metadata.uid === uid ? ('accepted' as const) : ('other' as const)
     },
+    account: async () => 'system:serviceaccount:skylab:skylab',
     list: async () => [],
     settled: async () => {},
   } as unknown as ClusterClient

@@ -39,6 +39,8 @@ export interface Settlement {
   /** For the stream of an operation that this overrules. */
   readonly lost: readonly NewEvent[]
   readonly timeoutMs: number
+  /** Who begins the deletion, as the audit log tells it. */
+  readonly by?: string
 }
 
 export interface PodWord {
@@ -49,6 +51,8 @@ export interface PodWord {
   readonly detail: string | number
   readonly events: readonly NewEvent[]
   readonly timeoutMs: number
+  /** Who begins the deletion of one that ended, as the audit log tells it. */
+  readonly by?: string
 }
 
 /** `ahead`: an op lies more than a day beyond Redis' clock; nothing was written. */
@@ -125,6 +129,7 @@ export class CompareStore {
         k.index,
         k.last,
         k.tombstone(user),
+        k.audit,
       ],
       this.#onlyIn(mark.identity, [
         mark.value,
@@ -137,6 +142,7 @@ export class CompareStore {
         encodeEvents(settlement.events),
         encodeEvents(settlement.lost),
         settlement.timeoutMs,
+        settlement.by ?? '',
       ]),
     )) as [SettleAnswer]
     return answer
@@ -174,7 +180,7 @@ export class CompareStore {
     const { user } = word
     const [answer] = (await this.#connection.run(
       'settle-pod',
-      [k.generation, k.mark, k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting, k.deadlines],
+      [k.generation, k.mark, k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting, k.deadlines, k.audit],
       identity => [
         identity,
         mark?.value ?? '',
@@ -184,6 +190,7 @@ export class CompareStore {
         encodeEvents(word.events),
         word.detail,
         word.timeoutMs,
+        word.by ?? '',
       ],
     )) as [string]
     if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')

@@ -4,6 +4,7 @@
  */
 import type { Redis } from 'ioredis'
 import { type Clock, notNeeded } from '../clock.ts'
+import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { RetryLater } from '../errors.ts'
 import { Link } from './link.ts'
@@ -21,7 +22,7 @@ export type Args = readonly Arg[] | ((identity: string) => readonly Arg[])
 
 export interface ConnectionOptions {
   readonly config: Config['redis']
-  readonly password?: string | undefined
+  readonly login?: RedisLogin | undefined
   readonly clock: Clock
   readonly onError: (message: string) => void
   /** Something that only a person can put right, at Redis; the same at most once a minute. */

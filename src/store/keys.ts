@@ -16,6 +16,7 @@
  * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
  * | provisioned | set | never | users for whom the init container has once succeeded; one that is lost runs it again |
  * | bell | stream | a day after the last ring | tells every replica what changed |
+ * | audit | sorted set | a week after the last note | what the audit log must still tell, by when another replica does |
  * | prepulled | hash | never | by image: UIDs of the nodes onto which it was pulled |
  * | prepull-failures | hash | never | by image: why it could not be pulled, onto which nodes, and when to try again |
  * | lease-of-prepull | string | yes | token of who prepulls |
@@ -43,6 +44,7 @@ export class Keys {
   readonly provisioned: string
   readonly bell: string
   readonly compareLease: string
+  readonly audit: string
   readonly prepulled: string
   readonly prepullFailures: string
   readonly prepullLease: string
@@ -63,6 +65,7 @@ export class Keys {
     this.provisioned = `${this.#tag}provisioned`
     this.bell = `${this.#tag}bell`
     this.compareLease = `${this.#tag}lease-of-compare`
+    this.audit = `${this.#tag}audit`
     this.prepulled = `${this.#tag}prepulled`
     this.prepullFailures = `${this.#tag}prepull-failures`
     this.prepullLease = `${this.#tag}lease-of-prepull`

@@ -1,10 +1,11 @@
 /** What any replica asks of Redis without owning anything: to accept, and to read. */
 import { createHash } from 'node:crypto'
-import type { LabEvent, LabView } from '../domain.ts'
+import type { LabEvent, LabStatus, LabView } from '../domain.ts'
 import { unavailable } from '../errors.ts'
 import type { Census } from '../telemetry/gauges.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { noteGraceMs } from './notes.ts'
 import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
@@ -24,6 +25,8 @@ export interface Provenance {
   readonly requestId?: string | undefined
   /** W3C Trace Context */
   readonly traceparent?: string | undefined
+  /** Who asks for it, as the audit log tells it; nothing where none is written. */
+  readonly by?: string | undefined
 }
 
 export interface Creation extends Provenance {
@@ -76,6 +79,11 @@ export type EventsRead =
       readonly more?: true
     }
 
+/** Why a creation was not accepted; `exists` names what the lab is. */
+type NotAccepted =
+  | { readonly answer: 'exists'; readonly status: LabStatus }
+  | { readonly answer: 'mismatch' | 'sealed' }
+
 type Answer = [string, ...unknown[]]
 
 /** Where no op can be drawn. */
@@ -101,10 +109,10 @@ export class LabStore {
    * The one write that begins a creation. `mismatch`: the idempotency key was used with another body; `sealed`: the other
    * replicas seal with a key that is not ours, and would not open what we accept.
    */
-  async acceptCreate(creation: Creation): Promise<Accepted | { readonly answer: 'exists' | 'mismatch' | 'sealed' }> {
+  async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
     const { user, nonce, idempotency } = creation
     const k = this.#keys
-    const [answer, op] = await this.#ask(
+    const [answer, detail] = await this.#ask(
       'accept-create',
       [
         k.last,
@@ -117,7 +125,9 @@ export class LabStore {
         k.tombstone(user),
         k.nonce(nonce),
         k.sealing,
-      ].concat(idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce)),
+        idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce),
+        k.audit,
+      ],
       [
         user,
         nonce,
@@ -134,10 +144,13 @@ export class LabStore {
         creation.requestId ?? '',
         creation.traceparent ?? '',
         creation.provisions ? '1' : '',
+        creation.by ?? '',
+        noteGraceMs,
       ],
     )
-    if (answer === 'exists' || answer === 'mismatch' || answer === 'sealed') return { answer }
-    return { answer: 'accepted', op: Number(op) }
+    if (answer === 'exists') return { answer, status: detail as LabStatus }
+    if (answer === 'mismatch' || answer === 'sealed') return { answer }
+    return { answer: 'accepted', op: Number(detail) }
   }
 
   /** Whether a create with this key was accepted before: with this body, with another, or not at all. */
@@ -163,7 +176,7 @@ export class LabStore {
     const k = this.#keys
     const [answer, op, ...superseded] = await this.#ask(
       'accept-delete',
-      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce)],
+      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce), k.audit],
       [
         user,
         deletion.timeoutMs,
@@ -173,6 +186,8 @@ export class LabStore {
         deletion.onlyIfOp ?? '',
         deletion.requestId ?? '',
         deletion.traceparent ?? '',
+        deletion.by ?? '',
+        noteGraceMs,
       ],
     )
     if (answer === 'none') return null
@@ -241,12 +256,13 @@ export class LabStore {
   }
 }
 
-function readSuperseded([op, acceptedAt, requestId, traceparent]: readonly unknown[]): Superseded {
+function readSuperseded([op, acceptedAt, requestId, traceparent, by]: readonly unknown[]): Superseded {
   const text = (value: unknown) => (value as string | null) || undefined
   return {
     op: Number(op),
     acceptedAtMs: Number(acceptedAt),
     requestId: text(requestId),
     traceparent: text(traceparent),
+    by: text(by),
   }
 }

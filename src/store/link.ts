@@ -1,13 +1,14 @@
 /** One connection to Redis, made anew for as long as it takes. It is ready only where it reaches a server that can be used. */
 import { Redis, type RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
+import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { meaningOf } from './replies.ts'
 import { type Refusal, readServer, refusalOf, type Server } from './server.ts'
 
 export interface LinkOptions {
   readonly config: Config['redis']
-  readonly password?: string | undefined
+  readonly login?: RedisLogin | undefined
   readonly onError: (message: string) => void
   /** A server is there, and is not used. */
   readonly onRefusal: (words: string) => void
@@ -29,14 +30,16 @@ export class Link {
   #reached: Reached | undefined
   #refusal: Refusal | undefined
 
-  constructor({ config, password, onError, onRefusal }: LinkOptions, timeouts: Timeouts) {
+  constructor({ config, login = {}, onError, onRefusal }: LinkOptions, timeouts: Timeouts) {
     this.#onRefusal = onRefusal
-    this.redis = new Redis(config.url, {
+    this.redis = new Redis(addressOf(config.url), {
       lazyConnect: true,
       connectTimeout: config.connectTimeoutMs,
       disconnectTimeout: 250,
       maxLoadingRetryTime: 500,
       autoResendUnfulfilledCommands: false,
+      // Two commands more for each connection, which the server's user would have to be permitted.
+      disableClientInfo: true,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       // A server that was demoted keeps its connections: what is asked next goes where the address leads by then.
@@ -44,7 +47,8 @@ export class Link {
       retryStrategy: (attempt: number) => Math.min(50 * attempt, 500) * (0.75 + Math.random() / 2),
       Connector: connectorFor(server => this.#mayUse(server)),
       ...timeouts,
-      ...(password !== undefined && { password }),
+      ...loginOf(config.url, login),
+      ...(login.authorities !== undefined && { tls: { ca: login.authorities } }),
     })
     this.redis.on('error', error => {
       onError(error.message)
@@ -104,6 +108,18 @@ export class Link {
     this.#refusal = refusal
     this.#onRefusal(refusal.words)
   }
+}
+
+/** Without name and password: the client would take those of an address, also where they are empty, before any others. */
+function addressOf(url: string): string {
+  return Object.assign(new URL(url), { username: '', password: '' }).href
+}
+
+function loginOf(address: string, login: RedisLogin): Pick<RedisOptions, 'username' | 'password'> {
+  const url = new URL(address)
+  const username = login.username || decodeURIComponent(url.username)
+  const password = login.password ?? decodeURIComponent(url.password)
+  return { ...(username !== '' && { username }), ...((username !== '' || password !== '') && { password }) }
 }
 
 /** A connector that asks, by what INFO says, whether a server may be used, before any command is sent to it. */

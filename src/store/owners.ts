@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { Fenced } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { type Note, noteGraceMs } from './notes.ts'
 import {
   encodeEvents,
   encodeFields,
@@ -45,6 +46,9 @@ export interface Look {
 }
 
 export type Outcome = 'running' | 'failed' | 'gone'
+
+/** How the audit log tells an end. `by`: who asked for the operation, '' where none is written. */
+export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
 
 type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
 
@@ -151,6 +155,7 @@ export class OwnerStore {
 
   /**
    * Ends the operation and gives the lease back.
+   * @param note what the audit log must tell of it; default: nothing
    * @throws {Fenced} no longer the owner
    */
   async finish(
@@ -159,9 +164,11 @@ export class OwnerStore {
     events: readonly NewEvent[],
     outcome: Outcome,
     fields: RecordFields,
+    note: EndNote = { kind: 'create', result: 'failed', by: '' },
   ): Promise<void> {
     const k = this.#keys
-    const { user } = by
+    const { user, op, token } = by
+    const { kind, result, by: askedBy } = note
     await this.#fenced(
       'finish-operation',
       [
@@ -175,8 +182,11 @@ export class OwnerStore {
         k.bell,
         k.index,
         k.provisioned,
+        k.audit,
       ],
-      [user, by.op, by.token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs],
+      [user, op, token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs].concat([
+        ...[kind, result, askedBy, noteGraceMs],
+      ]),
     )
   }
 

@@ -31,6 +31,8 @@ export interface LabRecord {
   /** Of the request that the operation comes from; undefined where nobody asked for it. */
   readonly requestId: string | undefined
   readonly traceparent: string | undefined
+  /** Who asked for this very operation, as the audit log tells it; undefined where the record does not say. */
+  readonly by?: string | undefined
 }
 
 const blank: LabView = {
@@ -84,7 +86,13 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     failing: text('failing'),
     requestId: text('requestId'),
     traceparent: text('traceparent'),
+    by: byOf(fields.get('op')!, fields.get('by')),
   }
+}
+
+/** A release that knows nothing of the field leaves what an older operation had. */
+function byOf(op: string, kept = ''): string | undefined {
+  return kept.startsWith(`${op} `) ? kept.slice(op.length + 1) : undefined
 }
 
 /** What an owner or a compare may set of a record. */

@@ -21,6 +21,9 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
   ...['MOVED', 'ASK', 'CROSSSLOT', 'CLUSTERDOWN', 'TRYAGAIN'].map(code => [code, 'cluster'] as const),
 ])
 
+/** A right that a script lacks, as servers before 7.2 say it; later ones have NOPERM. */
+const inScript = /^ERR The user executing the script can't /
+
 /** Told by other means than a reply: the server has become a replica. */
 export class Demoted extends Error {
   override readonly name = 'Demoted'
@@ -34,6 +37,7 @@ export function codeOf(error: unknown): string | undefined {
 /** The meaning of what came instead of an answer: a `defect`, or undefined where there was no reply. */
 export function meaningOf(error: unknown): Meaning | 'defect' | undefined {
   if (error instanceof Demoted) return 'elsewhere'
+  if (error instanceof ReplyError && inScript.test((error as Error).message)) return 'someone'
   const code = codeOf(error)
   return code === undefined ? undefined : (meanings.get(code) ?? 'defect')
 }

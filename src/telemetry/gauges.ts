@@ -27,6 +27,10 @@ export interface GaugeSources {
   watchSilenceMs(): Readonly<Record<string, number>>
   /** Requests to the API server. */
   kubernetesLoad(): { readonly inFlight: number; readonly waiting: number }
+  /** What each server by TLS shows, by the server's name; none where nothing is by TLS. */
+  certificates(): Readonly<
+    Record<string, { readonly current: { readonly expiresMs: number }; readonly unusable: boolean }>
+  >
   /** Operations that this replica owns, and the places of those that act. */
   engine(): { readonly owned: number; readonly places: number; readonly free: number }
 }
@@ -43,7 +47,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   }).set({ version: sources.version, node: process.version }, 1)
   new Gauge({
     name: 'skylab_image_catalogue_age_seconds',
-    help: 'Since a replica last read the registry to the end; every replica says the same, and nothing before the first time',
+    help: 'Seconds since a replica last read the whole list of the registry; every replica says the same, and nothing before the first reading',
     registers,
     async collect() {
       const ageMs = await sources.catalogueAgeMs().catch(() => undefined)
@@ -81,6 +85,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
       this.set({ state: 'waiting' }, waiting)
     },
   })
+  addCertificateGauges(registry, sources)
   new Gauge({
     name: 'skylab_replica_operations',
     help: 'Operations that this replica owns; those that wait for the cluster count too',
@@ -98,6 +103,28 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
       const { places, free } = sources.engine()
       this.set({ state: 'taken' }, places - free)
       this.set({ state: 'free' }, free)
+    },
+  })
+}
+
+function addCertificateGauges(registry: Registry, { certificates }: GaugeSources): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'skylab_tls_certificate_expires_timestamp_seconds',
+    help: 'When the certificate expires that a server shows, by server (api); nothing where it is in the clear',
+    labelNames: ['server'] as const,
+    registers,
+    collect() {
+      for (const [server, { current }] of Object.entries(certificates())) this.set({ server }, current.expiresMs / 1000)
+    },
+  })
+  new Gauge({
+    name: 'skylab_tls_certificate_files_unusable',
+    help: 'Whether the files of a certificate hold what cannot be used (1), so that the former one stays in use, by server (api)',
+    labelNames: ['server'] as const,
+    registers,
+    collect() {
+      for (const [server, { unusable }] of Object.entries(certificates())) this.set({ server }, unusable ? 1 : 0)
     },
   })
 }

@@ -7,6 +7,8 @@ export type { Logger }
 const secretHeaders = ['authorization', 'Authorization', 'x-auth-request-token', 'x-skylab-ingress-secret']
 const secretFields = ['token', ...secretHeaders, 'env', 'plan', 'password']
 const redacted = secretFields.flatMap(name => ['', '*', '*.*'].map(parent => `${parent}["${name}"]`))
+/** How all lines that this process writes are cleaned from secrets. */
+export const redact = { paths: redacted, censor: '***' }
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -24,7 +26,7 @@ export function createLogger({ level, replica, destination }: LogOptions): Logge
       base: { replica },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
-      redact: { paths: redacted, censor: '***' },
+      redact,
       serializers: { err: describeError },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),

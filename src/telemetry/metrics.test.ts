@@ -11,6 +11,7 @@ it('can be made twice in one process', async () => {
 
 /** Of short lists. A label that is not here may take as many values as there are users. */
 const labels = new Set([
+  'server',
   ...[
     'kind',
     'result',
@@ -25,6 +26,7 @@ const labels = new Set([
     'route',
     'watch',
     'reason',
+    'action',
   ],
   ...['version', 'node'],
 ])
@@ -55,4 +57,6 @@ it('has what may be waited for at 0 before it first happened', async () => {
   expect(text).toMatch(/^skylab_operation_duration_seconds_count\{kind="create",result="failed"\} 0$/m)
   expect(text).toMatch(/^skylab_image_prepull_failures_total\{result="refused"\} 0$/m)
   expect(text).toMatch(/^skylab_leases_total\{outcome="lost"\} 0$/m)
+  for (const reason of ['defect', 'misconfigured'])
+    expect(text).toContain(`skylab_http_faults_total{reason="${reason}"} 0`)
 })

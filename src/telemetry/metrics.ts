@@ -64,7 +64,7 @@ export function createMetrics(registry: Registry) {
     }),
     prepullFailures: new Counter({
       name: 'skylab_image_prepull_failures_total',
-      help: 'Prepulls in vain that this replica saw, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
+      help: 'Prepulls that failed, as this replica saw them, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
       labelNames: ['result'] as const,
       registers,
     }),
@@ -87,7 +87,7 @@ export function createMetrics(registry: Registry) {
     }),
     admissionPolicyActive: new Gauge({
       name: 'skylab_admission_policy_active',
-      help: 'Whether the API server refused the last write that the policy of k8s/base/policy.yaml must refuse (1), or not (0)',
+      help: 'Whether the API server refused, at the last look, all that the policies of k8s/base/policy.yaml must refuse (1), or not (0)',
       registers,
     }),
     kubernetesRequestDuration: new Histogram({
@@ -114,9 +114,15 @@ export function createMetrics(registry: Registry) {
 
     httpRequestDuration: new Histogram({
       name: 'skylab_http_request_duration_seconds',
-      help: 'Requests answered, until the head of the answer, by method, route and status',
+      help: 'Requests answered, until the head of the answer, by method (other: not known, or not of the route), route and status',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: callBuckets,
+      registers,
+    }),
+    httpFaults: new Counter({
+      name: 'skylab_http_faults_total',
+      help: 'Requests answered with a 5xx other than 503, by reason (defect: nobody foresaw it; misconfigured: a Secret or ConfigMap that every lab gets is not right)',
+      labelNames: ['reason'] as const,
       registers,
     }),
     requestsRefused: new Counter({
@@ -140,6 +146,17 @@ export function createMetrics(registry: Registry) {
       help: 'Event streams ended because their reader took nothing for too long',
       registers,
     }),
+    auditEvents: new Counter({
+      name: 'skylab_audit_events_total',
+      help: 'Events of the audit log that this replica told, by action and result (accepted, refused, succeeded, failed); those that one line counts together are counted each',
+      labelNames: ['action', 'result'] as const,
+      registers,
+    }),
+    auditWriteFailures: new Counter({
+      name: 'skylab_audit_write_failures_total',
+      help: 'Lines of the audit log that could not be written where they belong; they went to the next best place',
+      registers,
+    }),
     spans: new Counter({
       name: 'skylab_trace_spans_total',
       help: 'Spans of traces by outcome: sent, failed (the receiver did not take them), dropped (more than tracing.maxQueuedSpans)',
@@ -158,7 +175,9 @@ export function beginAtZero({
   distrustedObjects,
   prepullFailures,
   leases,
+  httpFaults,
   requestsRefused,
+  auditEvents,
   spans,
 }: Metrics): void {
   for (const kind of ['create', 'delete']) {
@@ -169,8 +188,12 @@ export function beginAtZero({
   for (const reason of ['ahead', 'mac']) distrustedObjects.set({ reason }, 0)
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
+  for (const reason of ['defect', 'misconfigured'] as const) httpFaults.inc({ reason }, 0)
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
+  for (const action of ['lab.create', 'lab.delete']) {
+    for (const result of ['accepted', 'refused', 'succeeded', 'failed']) auditEvents.inc({ action, result }, 0)
+  }
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }
 

@@ -10,6 +10,7 @@ const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name
 interface Rule {
   readonly alert: string
   readonly expr: string
+  readonly annotations: { readonly summary: string; readonly runbook_url: string }
 }
 const rules: readonly Rule[] = parse(read('prometheus-rule.yaml')).spec.groups.flatMap(
   (group: { rules: Rule[] }) => group.rules,
@@ -46,7 +47,19 @@ describe.each(asked)('%s', (_, expr) => {
   })
 })
 
-it('every alert is explained', () => {
+it('every alert is explained, and leads to its explanation', () => {
   const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-  for (const { alert } of rules) expect(page).toContain(`\`${alert}\``)
+  const rows = page.split('\n').filter(line => line.startsWith('| <a id="skylab'))
+  for (const { alert, annotations } of rules) {
+    const anchor = alert.toLowerCase()
+    expect(annotations.summary).not.toBe('')
+    expect(annotations.runbook_url).toBe(`docs/operations.md#${anchor}`)
+    expect(rows.filter(row => row.includes(`<a id="${anchor}"></a>\`${alert}\``))).toHaveLength(1)
+  }
+})
+
+it('the alert on missing replicas has the number that k8s/base has', () => {
+  const base = readFileSync(new URL('../../k8s/base/deployment.yaml', import.meta.url), 'utf8')
+  const { expr } = rules.find(({ alert }) => alert === 'SkylabReplicasMissing')!
+  expect(expr).toBe(`count(skylab_build_info) < ${parse(base).spec.replicas}`)
 })

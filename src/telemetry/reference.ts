@@ -41,5 +41,6 @@ const nothingToTell: GaugeSources = {
   redisConnected: () => false,
   watchSilenceMs: () => ({}),
   kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
+  certificates: () => ({}),
   engine: () => ({ owned: 0, places: 0, free: 0 }),
 }

@@ -17,6 +17,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     redisConnected: () => true,
     watchSilenceMs: () => ({ namespaces: 0, pods: 0, podEvents: 0 }),
     kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
+    certificates: () => ({}),
     engine: () => ({ owned: 0, places: 24, free: 24 }),
     ...sources,
   })

@@ -60,6 +60,10 @@ export interface Origin {
   /** `X-Request-ID`, the client's or ours; at most 128 characters. */
   readonly requestId: string
   readonly span: Span
+  /** Who asks, as the record of an operation keeps it for the audit log; absent where none is written. */
+  readonly by?: () => string
+  /** Called once something was accepted, with its op, or once it turned out that nothing had to be. */
+  readonly onAccepted?: (op: number | undefined, how: 'accepted' | 'joined' | 'repeated') => void
 }
 
 /** Version, trace, parent, flags; later versions may add fields, ours is the first. */

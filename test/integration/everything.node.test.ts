@@ -99,6 +99,7 @@ function labOf(image: string, folder: string): NonNullable<ConfigInput['lab']> {
       { name: names.files, key: 'butler.yaml', as: 'butler' },
       { name: names.pull, key: '.dockerconfigjson', pull: true },
     ],
+    token: 'bearer',
     secretsPath,
     volumes: [
       { name: 'node', hostPath: { path: folder, type: 'Directory' } },
@@ -296,10 +297,16 @@ async function expectObjects({ world }: Fleet): Promise<void> {
   expect(spec.containers[0]).not.toHaveProperty('env')
   expect(status.initContainerStatuses[0].state.terminated).toMatchObject({ exitCode: 0 })
   const quota = (await world.objectsOf('ada')).find(({ kind }) => kind === 'ResourceQuota')
-  const hard = { 'limits.cpu': '2', 'limits.memory': '4Gi', 'requests.cpu': '2', 'requests.memory': '4Gi' }
+  const hard = {
+    ...{ 'limits.cpu': '2', 'limits.memory': '4Gi', 'requests.cpu': '2', 'requests.memory': '4Gi' },
+    ...{ 'limits.ephemeral-storage': '20Gi', 'requests.ephemeral-storage': '20Gi' },
+  }
   expect(quota?.status).toMatchObject({
     hard,
-    used: { 'limits.cpu': '1', 'limits.memory': '2Gi', 'requests.cpu': '250m', 'requests.memory': '512Mi' },
+    used: {
+      ...{ 'limits.cpu': '1', 'limits.memory': '2Gi', 'requests.cpu': '250m', 'requests.memory': '512Mi' },
+      ...{ 'limits.ephemeral-storage': '20Gi', 'requests.ephemeral-storage': '0' },
+    },
   })
 }
 

@@ -57,6 +57,6 @@ test.each([
   expect((await user.follow()).outcome).toBe('complete')
   const { spec } = await fleet().world.podOf(user.username)
   expect(spec.containers[0].image).toBe(`${host}/${repository}:d_2026_01_12@${digest}`)
-  expect(spec.containers[0].resources.limits).toEqual({ cpu: '2', memory: '8Gi' })
+  expect(spec.containers[0].resources.limits).toEqual({ cpu: '2', memory: '8Gi', 'ephemeral-storage': '20Gi' })
   expect((await user.userStatus()).body.options).toMatchObject({ enable_debug: true, size: 'medium' })
 })

@@ -59,8 +59,21 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   for (const [key, { value }] of before) if (isKept(key)) expect([key, left.get(key)?.value]).toEqual([key, value])
   expect((await heal()).out).toMatch(/^WHAT .*WOULD BE\n.*Nothing was changed: --apply does it\.\n$/s)
 
-  const { code, out } = await heal('--apply')
+  const { code, out, err } = await heal('--apply')
   expect([code, out]).toEqual([0, expect.stringMatching(/^WHAT .*WAS\ncounter .*set to \d{16}\n/)])
+  const audited = err.split('\n').filter(line => line.startsWith('{"log":"audit",'))
+  const actor = { kind: 'operator' }
+  expect(audited.map(line => JSON.parse(line)).sort((a, b) => (a.action < b.action ? -1 : 1))).toMatchObject([
+    { action: 'heal.counter', result: 'succeeded', actor },
+    { action: 'heal.record', result: 'succeeded', actor },
+    { action: 'heal.record', result: 'succeeded', actor },
+    {
+      action: 'lab.delete',
+      result: 'succeeded',
+      actor,
+      object: { name: fleet().namespace(other.username), op: poison },
+    },
+  ])
   expect(Number(await redis.get(keys.last))).toBeLessThanOrEqual(Date.now() * 1000)
   expect(await redis.exists(keys.tombstone(deleted.username), keys.events(deleted.username))).toBe(0)
   const isGone = async () => (await fleet().world.namespaceOf(other.username)) === null

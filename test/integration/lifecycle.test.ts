@@ -128,7 +128,7 @@ test.concurrent('a second DELETE joins the first one', async () => {
   const { body } = await user.userStatus()
   expect(body.status).toBe('terminating')
   expect(body).not.toHaveProperty('internal_url')
-  expect((await user.create()).status).toBe(409)
+  expect(await user.create()).toMatchObject({ status: 409, body: { detail: [{ type: 'lab_terminating' }] } })
   expect((await fleet().admin.delete(user.username)).status).toBe(202)
   const { events, outcome } = await user.follow()
   expect(outcome).toBe('complete')

@@ -1,8 +1,8 @@
 /** What an operator applies: each overlay is taken by a real API server, and its parts fit one another. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { run } from '../../box/command.ts'
 import { k8sFolder, kustomize } from '../../box/kustomize.ts'
 import { crossProblems } from '../../src/config/checks.ts'
@@ -104,6 +104,28 @@ describe.each(overlays)('overlay %s', overlay => {
       expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
     },
   )
+})
+
+test('the overlay demo with TLS inside is taken, and has certificates where docs/tls.md says', async () => {
+  const folder = mkdtempSync(join(stateDir, 'by-tls-'))
+  const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
+  const site = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: [from('overlays', 'demo')],
+    components: [from('components', 'api-tls'), from('components', 'redis-tls')],
+  }
+  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
+  texts.byTls = await kustomize(kubectl, folder)
+  expect(await tryOut(texts.byTls)).toContain('statefulset.apps/skylab-redis serverside-applied (server dry run)')
+  const page = readFileSync(new URL('../../docs/tls.md', import.meta.url), 'utf8')
+  const named = new Set(page.match(/\/etc\/skylab\/(tls|redis-tls)(?=\/)/g))
+  const mounts: Manifest[] = find('byTls', 'Deployment').spec.template.spec.containers[0].volumeMounts
+  expect(mounts.map(({ mountPath }) => mountPath)).toEqual(expect.arrayContaining([...named]))
+  expect(find('byTls', 'StatefulSet').spec.template.spec.containers[0].command).toEqual(
+    expect.arrayContaining(['--port', '0', '--tls-port', '6379', '/etc/redis/tls/tls.crt']),
+  )
+  expect(find('byTls', 'Service').spec.ports[0]).toMatchObject({ name: 'http', appProtocol: 'https' })
 })
 
 test('a manifest with a word that Kubernetes does not know is refused', async () => {

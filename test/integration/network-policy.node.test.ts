@@ -1,6 +1,10 @@
 /** NetworkPolicies on a real node, where somebody enforces them: what a lab's policy means in connections. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { firstServiceIp } from '../../box/credentials.ts'
+import { k8sFolder } from '../../box/kustomize.ts'
 import { enforcePolicies } from '../../box/network-policies.ts'
 import { clusterFolder } from '../../box/teardown.ts'
 import { labNames } from '../../src/labs/names.ts'
@@ -9,6 +13,7 @@ import {
   answeringOn,
   namesOf,
   type PodPlace,
+  peersNamespace,
   reachedFrom,
   startPeer,
   type Target,
@@ -16,16 +21,25 @@ import {
 import { type Fleet, startFleet } from './harness/fleet.ts'
 import { testPlace } from './harness/place.ts'
 
-/** Ranges for documentation: nobody else has them. */
-const network = {
-  proxySelector: { app: 'jupyterhub', component: 'proxy' },
-  hubSelector: { app: 'jupyterhub', component: 'hub' },
-  clusterRanges: ['10.0.0.0/8', '198.51.100.0/24'],
-  egressRanges: ['198.51.100.2/32'],
-}
 const labPort = 8888
 const otherPort = 9999
 const namesPort = 53
+/**
+ * Ranges for documentation: nobody else has them. Of those that serve credentials of a cloud an operator tries to open two,
+ * and closes none.
+ */
+const network = {
+  proxySelector: { app: 'jupyterhub', component: 'proxy' },
+  proxyNamespace: peersNamespace,
+  proxyPorts: [labPort],
+  hubSelector: { app: 'jupyterhub', component: 'hub' },
+  hubNamespace: peersNamespace,
+  hubPorts: [labPort],
+  dns: { namespace: peersNamespace, selectors: [{ 'k8s-app': 'kube-dns' }] },
+  clusterRanges: ['10.0.0.0/8', '198.51.100.0/24'],
+  egressRanges: ['198.51.100.2/32', '100.100.100.0/24', '168.63.129.0/24'],
+}
+const credentials = ['169.254.77.1', '168.63.129.16', '100.100.100.200', '192.0.0.192']
 
 interface Lab extends PodPlace {
   /** Its Service's address. */
@@ -48,16 +62,43 @@ async function makeLab(fleet: Fleet): Promise<Lab> {
 /** All that takes part: two labs, the pods around them, and what answers from outside. */
 async function setTheScene(context: TestContext) {
   const fleet = await startFleet(context, { replicas: 1, config: { network, lab } })
-  const peer = (name: string, labels: Readonly<Record<string, string>>) =>
-    startPeer(context, fleet.world, { name: `${fleet.name}-${name}`, labels, ports: [labPort, namesPort] })
-  const [one, other, proxy, hub, stranger] = await Promise.all([
+  const namespace = await makeNamespace(context, fleet, 'controller')
+  await addBasePolicies(fleet, namespace)
+  const elsewhere = await makeNamespace(context, fleet, 'elsewhere')
+  const ports = [labPort, namesPort, otherPort]
+  const peer = (name: string, labels: Readonly<Record<string, string>>, more: { namespace?: string } = {}) =>
+    startPeer(context, fleet.world, { name: `${fleet.name}-${name}`, labels, ports, ...more })
+  const part = (component: string) => ({
+    'app.kubernetes.io/name': 'skylab',
+    'app.kubernetes.io/component': component,
+  })
+  const [one, other, proxy, hub, names, stranger, impostor, controller, prepull] = await Promise.all([
     makeLab(fleet),
     makeLab(fleet),
     peer('proxy', network.proxySelector),
     peer('hub', network.hubSelector),
+    peer('names', { 'k8s-app': 'kube-dns' }),
     peer('stranger', { app: 'jupyterhub' }),
+    peer('impostor', network.hubSelector, { namespace: elsewhere }),
+    peer('controller', part('controller'), { namespace }),
+    peer('prepull', part('prepull'), { namespace }),
   ])
-  return { fleet, one, other, proxy, hub, stranger }
+  return { fleet, one, other, proxy, hub, names, stranger, impostor, controller, prepull }
+}
+
+async function makeNamespace(context: TestContext, { name, world: { kube } }: Fleet, what: string): Promise<string> {
+  const namespace = `${name}-${what}`
+  context.onTestFinished(() => kube.delete('Namespace', namespace))
+  await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  return namespace
+}
+
+/** Those of `k8s/base`, for what stands beside the controller. */
+async function addBasePolicies({ world: { kube } }: Fleet, namespace: string): Promise<void> {
+  for (const document of parseAllDocuments(readFileSync(join(k8sFolder, 'base', 'network.yaml'), 'utf8'))) {
+    const policy = document.toJS()
+    await kube.create({ ...policy, metadata: { name: policy.metadata.name, namespace } })
+  }
 }
 
 type Scene = Awaited<ReturnType<typeof setTheScene>>
@@ -69,7 +110,7 @@ interface Attempts {
 }
 
 /** Into the lab: its port, for proxy and hub alone. */
-function inward({ one, proxy, hub, stranger }: Scene): Attempts[] {
+function inward({ one, proxy, hub, stranger, controller, impostor }: Scene): Attempts[] {
   const port: Target = { name: 'the lab', host: one.host, port: labPort }
   const service: Target = { name: 'its service', host: one.service, port: labPort }
   const another: Target = { name: 'another port of it', host: one.host, port: otherPort }
@@ -78,31 +119,56 @@ function inward({ one, proxy, hub, stranger }: Scene): Attempts[] {
     { from: hub, open: [port, service], shut: [another] },
     // That it can connect to somebody shows that the lab's silence is meant.
     { from: stranger, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service, another] },
+    // Their policies let the controller out, and nobody beside it.
+    { from: controller, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
+    // It has the labels of the hub, in a namespace that is not the hub's.
+    { from: impostor, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
   ]
 }
 
-/** Out of the lab: names, proxy, hub, what is outside the cluster and what is configured. */
-async function outward(context: TestContext, { one, other, proxy, hub, stranger }: Scene): Promise<Attempts> {
-  return {
+/** Out of the lab, and of what stands beside the controller. */
+async function outward(context: TestContext, scene: Scene): Promise<Attempts[]> {
+  const { one, other, proxy, hub, names, stranger, controller, prepull } = scene
+  const outside = await answerAt(context, 'outside the cluster', '203.0.113.1')
+  const serving = await Promise.all(credentials.map(host => answerAt(context, `credentials at ${host}`, host)))
+  const named = [
+    { name: 'names', host: names.host, port: namesPort, udp: true },
+    { name: 'names by TCP', host: names.host, port: namesPort },
+  ]
+  const ofLab = {
     from: one,
     open: [
-      { name: 'names', host: stranger.host, port: namesPort, udp: true },
-      { name: 'names by TCP', host: stranger.host, port: namesPort },
+      ...named,
       { name: 'the proxy', host: proxy.host, port: labPort },
       { name: 'the hub', host: hub.host, port: labPort },
-      await answerAt(context, 'outside the cluster', '203.0.113.1'),
+      outside,
       await answerAt(context, 'an egress range', '198.51.100.2'),
+      await answerAt(context, 'an egress range around credentials', '100.100.100.1'),
     ],
     shut: [
       { name: 'another pod', host: stranger.host, port: labPort },
       { name: 'another pod by UDP', host: stranger.host, port: labPort, udp: true },
+      { name: 'names of another pod', host: stranger.host, port: namesPort, udp: true },
+      { name: 'names of another pod by TCP', host: stranger.host, port: namesPort },
+      { name: 'another port of the proxy', host: proxy.host, port: otherPort },
+      { name: 'another port of the hub', host: hub.host, port: otherPort },
+      { name: 'another port of the names', host: names.host, port: labPort },
       { name: 'another lab', host: other.host, port: labPort },
       { name: 'its service', host: other.service, port: labPort },
       { name: 'the API server', host: firstServiceIp, port: 443 },
       await answerAt(context, 'in the cluster’s ranges', '198.51.100.1'),
-      await answerAt(context, 'a link-local address', '169.254.77.1'),
+      ...serving,
     ],
   }
+  return [
+    ofLab,
+    { from: controller, open: [...named, outside], shut: serving },
+    {
+      from: prepull,
+      open: [],
+      shut: [...named, outside, ...serving, { name: 'the API server', host: firstServiceIp, port: 443 }],
+    },
+  ]
 }
 
 const reached = (attempts: readonly Attempts[]) =>
@@ -113,11 +179,14 @@ test('what a lab’s policy lets through passes, all else is refused; without it
   const enforcer = await enforcePolicies({ stateDir: clusterFolder(stateDir), kubeconfig, signal: context.signal })
   context.onTestFinished(() => enforcer.stop())
   const scene = await setTheScene(context)
-  const attempts = [...inward(scene), await outward(context, scene)]
+  const attempts = [...inward(scene), ...(await outward(context, scene))]
   expect(await reached(attempts)).toEqual(attempts.map(({ open }) => namesOf(open)))
   // The control: by the policies alone was anything refused.
   for (const { namespace, pod } of [scene.one, scene.other]) {
     await scene.fleet.world.kube.delete('NetworkPolicy', pod, namespace)
+  }
+  for (const name of ['skylab', 'skylab-nobody']) {
+    await scene.fleet.world.kube.delete('NetworkPolicy', name, scene.controller.namespace)
   }
   const all = attempts.map(({ from, open, shut }) => ({ from, open: [...open, ...shut], shut: [] }))
   expect(await reached(all)).toEqual(all.map(({ open }) => namesOf(open)))

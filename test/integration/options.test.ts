@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ConfigInput } from '../../box/stack-config.ts'
 import { lab as labSchema } from '../../src/config/lab.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { KubeObject } from '../../src/domain.ts'
@@ -11,6 +12,7 @@ import { renderPullSet } from '../../src/images/pull-set.ts'
 import { image } from '../../src/images/testing/cluster.ts'
 import { withOwnership } from '../../src/labs/render.ts'
 import { type Changes, render } from '../../src/labs/testing-plan.ts'
+import { grantInstallation, regrantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { asTaken, tryStrictly } from './harness/strict.ts'
@@ -18,6 +20,7 @@ import { eventually } from './harness/world.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
 const controller = new AdminKube(testPlace().controllerKubeconfig)
+const runtimeClasses = '/apis/node.k8s.io/v1/runtimeclasses'
 const namespacePrefix = `one-${randomBytes(4).toString('hex')}`
 
 interface Case extends Omit<Changes, 'config'> {
@@ -27,11 +30,16 @@ interface Case extends Omit<Changes, 'config'> {
 
 /** All objects of a lab, and what pulls its image. */
 function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
-  const config = configSchema.parse({ installation: namespacePrefix, lab: { namespacePrefix, ...lab } })
+  const config = configSchema.parse(configOf({ lab }))
   const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
-  const { objects } = render({ ...changes, config: { network, lab: { namespacePrefix, ...lab } } })
+  const { objects } = render({ ...changes, config: { network, ...configOf({ lab }) } })
   return [...objects, renderPullSet({ config, ...onto })]
 }
+
+const configOf = ({ lab }: { readonly lab?: Case['lab'] | undefined }): ConfigInput => ({
+  installation: namespacePrefix,
+  lab: { namespacePrefix, ...lab },
+})
 
 /** A volume at a place where nothing else is. */
 const mounted = (volume: object, mount: object = {}) => ({
@@ -51,8 +59,10 @@ const options: Readonly<Record<string, readonly Case[]>> = {
   'lab.servicePrefix': [{ lab: { servicePrefix: '/lab/' }, request: { env: {} } }],
   'lab.defaultSize': [{ lab: { defaultSize: 'medium' }, request: { options: { image_list } } }],
   'lab.sizes': [{ lab: { sizes: { small: resources, large: resources } } }],
+  'lab.defaultStorage': [{ lab: { defaultStorage: '1500M' } }],
   'lab.env': [{ lab: { env: { TZ: 'UTC', SITE_PASSWORD: 'hunter2' } } }],
   'lab.secretPatterns': [{ lab: { secretPatterns: ['*_URL'] } }],
+  'lab.token': [{ lab: { token: 'bearer' } }],
   'lab.secrets': [
     { lab: { secrets: [{ name: 'a', key: 'b' }] }, sources: { secrets: { b: 'YQ==' } } },
     { lab: { secrets: [{ name: 'a', key: 'b', as: 'c' }] }, sources: { secrets: { c: 'YQ==' } } },
@@ -80,6 +90,7 @@ const options: Readonly<Record<string, readonly Case[]>> = {
     mounted({ emptyDir: {} }, { path: '/home' }),
   ],
   'lab.tmp': [{ lab: { tmp: { medium: 'memory', sizeLimit: '1500M' } } }],
+  'lab.home': [{ lab: { home: { sizeLimit: '1500M' } } }],
   'lab.nss': [{ lab: { nss: { passwd: 'vera:x:77:77::/:/bin/sh\n' } } }, { lab: { nss: { group: 'vera:x:77:\n' } } }],
   'lab.provisioning': [
     provisioning(),
@@ -98,6 +109,8 @@ const options: Readonly<Record<string, readonly Case[]>> = {
     { lab: { tolerations: [{ key: 'example.org/a', value: 'b', effect: 'PreferNoSchedule' }] } },
     { lab: { tolerations: [{ key: 'a', operator: 'Equal', value: 'b', effect: 'NoExecute', tolerationSeconds: 0 }] } },
   ],
+  'lab.hostUsers': [{ lab: { hostUsers: false } }, { lab: { hostUsers: true } }],
+  'lab.runtimeClassName': [{ lab: { runtimeClassName: namespacePrefix } }],
   'lab.annotations': [{ lab: { annotations: { 'example.org/cost-centre': 'science' } } }],
   'lab.startupProbe': [{ lab: { startupProbe: 'tcp' } }, { lab: { startupProbe: 'none' } }],
   'lab.homePrefix': [{ lab: { homePrefix: '/nfs/homes' } }],
@@ -106,19 +119,42 @@ const options: Readonly<Record<string, readonly Case[]>> = {
   'lab.terminationGraceSeconds': [{ lab: { terminationGraceSeconds: 0 } }],
   'lab.application': [{ lab: { application: 'our-labs' } }],
   'network.proxySelector': [{ network: { proxySelector: { app: 'proxy' } } }],
+  'network.proxyNamespace': [{ network: { proxyNamespace: 'edge' } }],
+  'network.proxyPorts': [{ network: { proxyPorts: [8000, 8443] } }],
   'network.hubSelector': [{ network: { hubSelector: { app: 'hub' } } }],
-  'network.clusterRanges': [{ network: { clusterRanges: ['10.96.0.0/12', 'fd00::/108'] } }],
-  'network.egressRanges': [{ network: { egressRanges: ['10.100.7.0/24', 'fd01::/64'] } }],
+  'network.hubNamespace': [{ network: { hubNamespace: 'jupyterhub' } }],
+  'network.hubPorts': [{ network: { hubPorts: [8081] } }],
+  'network.dns': [
+    { network: { dns: { namespace: 'dns', selectors: [{ dns: 'default' }], port: 5353 } } },
+    { network: { dns: { addresses: [] } } },
+    { network: { dns: { addresses: ['10.96.0.10/32', 'fd00::10/128'] } } },
+  ],
+  'network.clusterRanges': [
+    { network: { clusterRanges: ['10.96.0.0/12', 'fd00::/108'] } },
+    { network: { clusterRanges: ['0.0.0.0/0', '::/0'] } },
+  ],
+  'network.egressRanges': [{ network: { egressRanges: ['10.100.7.0/24', 'fd01::/64', '100.64.0.0/10', 'fd00::/16'] } }],
   'a quota of the user': [{ identity: { quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 34 } } }],
 }
 
 let namespaceUid = ''
 beforeAll(async () => {
-  const { namespace } = render({ config: { lab: { namespacePrefix } } })
+  // One for all options, of which some need this level.
+  await grantInstallation(admin, configOf({ lab: { podSecurity: 'privileged' } }))
+  const { namespace } = render({ config: configOf({ lab: { podSecurity: 'privileged' } }) })
+  const runtime = {
+    apiVersion: 'node.k8s.io/v1',
+    kind: 'RuntimeClass',
+    metadata: { name: namespacePrefix },
+    handler: 'x',
+  }
+  expect((await admin.request('POST', runtimeClasses, runtime)).status).toBe(201)
   namespaceUid = (await controller.create(withOwnership(namespace, 7, null))).metadata.uid!
 })
 afterAll(async () => {
   await admin.delete('Namespace', `${namespacePrefix}-rra`)
+  await admin.request('DELETE', `${runtimeClasses}/${namespacePrefix}`)
+  await revokeInstallation(admin, configOf({}))
   admin.close()
   controller.close()
 })
@@ -147,8 +183,9 @@ test('no option is left out', () => {
     ...Object.keys(labSchema.shape).map(key => `lab.${key}`),
     ...Object.keys(network).map(key => `network.${key}`),
   ]
-  // All of this file goes by a prefix of its own.
-  const missing = all.filter(key => key !== 'lab.namespacePrefix' && !Object.hasOwn(options, key))
+  // All of this file goes by a prefix of its own, and in one namespace; pod-security.test.ts has the other key.
+  const elsewhere = ['lab.namespacePrefix', 'lab.podSecurity']
+  const missing = all.filter(key => !elsewhere.includes(key) && !Object.hasOwn(options, key))
   expect(missing).toEqual([])
 })
 
@@ -160,6 +197,7 @@ test.each(Object.entries(options))('%s changes objects, and they are taken as th
   for (const each of cases) {
     const changed = objectsOf(each).filter(object => !isPlain.has(JSON.stringify(object)))
     expect(changed, JSON.stringify(each)).not.toEqual([])
+    await regrantInstallation(admin, configOf(each))
     await Promise.all(changed.map(expectTaken))
   }
 })

@@ -7,7 +7,9 @@ import type { KubeObject } from '../../src/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/labs/names.ts'
 import { withOwnership } from '../../src/labs/render.ts'
+import { configure } from './harness/configure.ts'
 import { startFleet } from './harness/fleet.ts'
+import { grantInstallation, revokeInstallation } from './harness/installation.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { eventually } from './harness/world.ts'
@@ -41,7 +43,10 @@ const standing = [
   namespaceObject(`${own}-plain`, {}),
 ]
 
+const configs = [own, other].map(installation => ({ installation, lab: { namespacePrefix: installation } }))
+
 beforeAll(async () => {
+  for (const config of configs) await grantInstallation(admin, config)
   for (const object of standing) {
     const kube = object.metadata.labels?.[labels.op] ? controller : admin
     uids[object.metadata.name] = (await kube.create(object)).metadata.uid!
@@ -50,6 +55,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(standing.map(({ metadata }) => admin.delete('Namespace', metadata.name)))
+  for (const config of configs) await revokeInstallation(admin, config)
   admin.close()
   controller.close()
 })
@@ -192,14 +198,17 @@ const manifests = (name: string): Manifest[] =>
     each.toJS(),
   )
 
-test('the policy looks at all that the controller has the right to write wherever labs are', () => {
+test('the policy looks at all that the controller has the right to make, change and delete', () => {
   const groups = (rule: { apiGroups: string[]; resources: string[] }) =>
     rule.apiGroups.flatMap(group => rule.resources.map(resource => `${group}/${resource}`))
-  const writes = ['create', 'update', 'patch', '*']
-  // What a Role grants, it grants in the controller's own namespace.
-  const rules = manifests('rbac').flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []))
-  const mayWrite = rules.filter(({ verbs }) => verbs.some(verb => writes.includes(verb))).flatMap(groups)
-  const looksAt = manifests('policy').flatMap(({ spec }) => spec?.matchConstraints?.resourceRules.flatMap(groups) ?? [])
+  const writes = ['create', 'update', 'patch', 'delete', '*']
+  const rules = manifests('rbac').flatMap(({ rules = [] }) => rules)
+  const mayWrite = rules
+    .filter(({ verbs }) => verbs.some(verb => writes.includes(verb)))
+    .flatMap(groups)
+    .filter(right => !right.startsWith('skylab.dev/'))
+  const [late] = manifests('policy')
+  const looksAt = late!.spec!.matchConstraints!.resourceRules.flatMap(groups)
   expect(mayWrite.length).toBeGreaterThan(5)
   expect(looksAt).toEqual(expect.arrayContaining(mayWrite))
 })
@@ -216,7 +225,7 @@ test('a replica tells that the policy is at work', async context => {
 
 test('a replica whom the policy does not concern says so, works on, and has changed nothing by asking', async context => {
   const { kubeconfig } = testPlace()
-  const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig } } })
+  const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig, requirePolicy: false } } })
   const warning = '"msg":"the admission policy is not at work: apply k8s/base/policy.yaml"'
   await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
   expect(await told(fleet.monitoringUrl(0))).toBe('0')
@@ -224,4 +233,37 @@ test('a replica whom the policy does not concern says so, works on, and has chan
   const user = fleet.user()
   expect((await user.create()).status).toBe(303)
   expect((await user.follow()).outcome).toBe('complete')
+})
+
+test('a replica whom the policy does not concern is not ready by default, makes nothing, and says why', async context => {
+  const { kubeconfig } = testPlace()
+  const fleet = await startFleet(context, { replicas: 1, ready: false, config: { kubernetes: { kubeconfig } } })
+  const words = 'the admission policy is not at work: apply k8s/base/policy.yaml'
+  await eventually('the reason', async () => {
+    const answer = await fetch(`${fleet.monitoringUrl(0)}/readyz`)
+    return answer.status === 503 && (await answer.text()).includes(words)
+  })
+  const user = fleet.user()
+  const answer = await eventually('a refusal in words', async () => {
+    const answer = await user.create()
+    return answer.body.detail?.[0]?.msg.includes(words) ? answer : null
+  })
+  expect([answer.status, answer.body.detail[0]!.type]).toEqual([503, 'unavailable'])
+  expect(answer.headers.get('retry-after')).toBe('2')
+  expect(await fleet.world.namespaceOf(user.username)).toBeNull()
+})
+
+test('a replica whose labs would be refused is not ready, and names the rights that are missing', async context => {
+  const lab = { tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' as const }] }
+  const fleet = await startFleet(context, { replicas: 1, config: { lab } })
+  await fleet.kill(0)
+  const hostPath = { path: '/opt/never-granted' }
+  configure(fleet, 0, config => ({
+    ...config,
+    lab: { ...config.lab, volumes: [{ name: 'v', hostPath }], mounts: [{ volume: 'v', path: '/v' }] },
+  }))
+  await fleet.start(0, { ready: false })
+  await eventually('the reason', async () =>
+    (await (await fetch(`${fleet.monitoringUrl(0)}/readyz`)).text()).includes('use hostpaths /opt/never-granted'),
+  )
 })

@@ -57,6 +57,17 @@ test('a process waits, and says for what, when its Redis is a replica', async co
   await eventually('the words', async () => (await waiting(fleet)).includes(words), 60_000)
 })
 
+test('a process waits, and names the commands, when its user of Redis lacks rights', async context => {
+  const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
+  await fleet.world.redis.call('ACL', 'SETUSER', 'program', '-xadd', '-hset')
+  const { redis, kubernetes } = fleet.ways(0)
+  await Promise.all([redis.open(), kubernetes.open()])
+  const words = 'waiting for the right of its user of Redis to call HSET, XADD'
+  await eventually('the words', async () => (await waiting(fleet)).includes(words), 60_000)
+  await fleet.world.redis.call('ACL', 'SETUSER', 'program', '+xadd', '+hset')
+  await fleet.ready()
+})
+
 test('a replica is unready and answers 503, in words, when its Redis becomes a cluster', async context => {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'open' })
   const cluster = await startCluster(context, fleet)

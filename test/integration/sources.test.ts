@@ -28,6 +28,7 @@ afterAll(async () => {
 })
 
 const lab = {
+  token: 'bearer' as const,
   secrets: [
     { name: names.files, key: 'db', as: 'database' },
     { name: names.pull, key: '.dockerconfigjson', pull: true },

@@ -33,7 +33,8 @@ const fleet = useFleet(async () => {
   const authorization = `Bearer ${await provider.serviceToken()}`
   const { identity, network } = readExample('skylab.yaml')
   const oidc = { ...identity.oidc, issuer: provider.url }
-  const config = { identity: { ...identity, oidc }, network }
+  // By the token in the lab it is seen which one the Hub sent.
+  const config = { identity: { ...identity, oidc }, network, lab: { token: 'bearer' as const } }
   return { replicas: 2, users: 0, config, credentials: () => ({ authorization }) }
 })
 
@@ -164,7 +165,7 @@ test('who logs in at the provider is given the form, the lab that they choose, a
   expect(claimsIn(token)).toMatchObject({ aud: 'skylab', sub: 'ada', scope: 'exec:notebook' })
   expect(claimsIn(own)).toMatchObject({ aud: 'skylab', scope: 'admin:jupyterlab' })
 
-  await page.goto(`${hub.url}/hub/home`)
+  await page.goto(`${hub.url}/hub/home`, { waitUntil: 'networkidle' })
   await page.getByRole('button', { name: 'Stop My Server' }).click()
   await page.getByRole('button', { name: 'Start My Server' }).waitFor()
   expect((await fleet().admin.status('ada')).status).toBe(404)
@@ -215,7 +216,8 @@ describe('a renewal that fails', () => {
     expect(await answerToLab('barbara')).toBe(200)
     expect(hub.log()).toContain('The token of barbara was not renewed')
 
-    await page.goto(`${hub.url}/hub/home`)
+    // The page's own script comes after it: before that a click does nothing.
+    await page.goto(`${hub.url}/hub/home`, { waitUntil: 'networkidle' })
     await page.getByRole('button', { name: 'Stop My Server' }).click()
     await page.getByRole('button', { name: 'Start My Server' }).waitFor()
     await page.goto(`${hub.url}/hub/home`)

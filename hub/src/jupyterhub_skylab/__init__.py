@@ -2,6 +2,6 @@
 
 from .spawner import RESTSpawner
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["RESTSpawner", "__version__"]

@@ -1,6 +1,7 @@
 """What operators set, each option with its meaning, unit and default."""
 
 import os
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ IGNORED = ("mem_limit", "mem_guarantee", "cpu_limit", "cpu_guarantee", "cmd", "a
 #: Where the manifests in ``k8s/`` put the controller.
 DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
 
-#: Those of `IGNORED` that were warned about, once for all spawners of this process.
+#: What was warned about, once for all spawners of this process.
 _warned: set[str] = set()
 
 
@@ -31,6 +32,13 @@ def _leave_to_controller(_spawner: Any, _user_options: dict[str, Any]) -> None:
     """All options go to the controller as they are, which judges them."""
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class SpawnerSettings(LoggingConfigurable):
     """The options of `RESTSpawner`, without what it does. Goes before `Spawner`, some of whose defaults it changes."""
 
@@ -38,6 +46,7 @@ class SpawnerSettings(LoggingConfigurable):
         help="""
         Address of the lab controller, with the prefix of its API (`api.prefix` of its configuration).
 
+        With `http://` to another machine tokens go there in the clear, which the log warns of.
         `$SKYLAB_CONTROLLER_URL` if that is set, else the address that the manifests in `k8s/` give it.
         """
     ).tag(config=True)
@@ -79,7 +88,8 @@ class SpawnerSettings(LoggingConfigurable):
     verify_tls = Bool(
         True,
         help="""
-        Whether the controller's certificate must be valid and be its own. False sends tokens to whoever answers.
+        Whether the controller's certificate must be valid and be its own. False sends tokens to whoever answers, and is
+        warned of in the log.
         """,
     ).tag(config=True)
 
@@ -156,10 +166,26 @@ class SpawnerSettings(LoggingConfigurable):
             raise TraitError(f"{proposal['trait'].name} must be a positive number of seconds")
         return seconds
 
+    def _warn_of_exposure(self) -> None:
+        """Says that tokens can be read, or taken, on their way to the controller."""
+        parts = urlsplit(self.controller_url)
+        host = parts.hostname or ""
+        if parts.scheme == "http" and not _is_loopback(host):
+            self._warn_once(
+                "controller_url", "controller_url is http:// to %s: tokens go there in the clear, use https://", host
+            )
+        elif parts.scheme == "https" and not self.verify_tls:
+            self._warn_once(
+                "verify_tls", "verify_tls is False: tokens go to whoever answers for %s, use ca_file instead", host
+            )
+
+    def _warn_once(self, name: str, words: str, *args: str) -> None:
+        if name not in _warned:
+            _warned.add(name)
+            self.log.warning(words, *args)
+
     @observe(*IGNORED)
     def _warn_of_ignored(self, change: dict[str, Any]) -> None:
         name = change["name"]
-        if change["new"] == change["old"] or name in _warned:
-            return
-        _warned.add(name)
-        self.log.warning("Spawner.%s has no effect: the lab controller settles it", name)
+        if change["new"] != change["old"]:
+            self._warn_once(name, "Spawner.%s has no effect: the lab controller settles it", name)

@@ -263,6 +263,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
         return await self._controller().delete(self.user.name, self._own_token())
 
     def _controller(self) -> Controller:
+        self._warn_of_exposure()
         return Controller(
             url=self.controller_url,
             trust=Trust(self.ca_file, self.verify_tls),

@@ -1,4 +1,4 @@
-/** A server that speaks the one route of Gafaelfawr that is asked, and fails as a test says. */
+/** A server that speaks the two routes of Gafaelfawr that are asked, and fails as a test says. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,8 +44,12 @@ export class FakeGafaelfawr {
   readonly #server: Server
   /** Users by their tokens. */
   readonly users = new Map<string, Told>()
+  /** Scopes by tokens, where they are not `exec:notebook` alone. */
+  readonly scopes = new Map<string, readonly string[]>()
   /** What is answered instead. */
   fault: Fault | undefined
+  /** What is answered instead, of scopes alone. */
+  tokenFault: Fault | undefined
   /** Tokens that were asked about, in order. */
   readonly asked: string[] = []
   /** How many questions were open at once. */
@@ -89,7 +93,15 @@ export class FakeGafaelfawr {
     const right = request.method === 'GET' && request.url === '/auth/api/v1/user-info'
     if (this.fault) this.fault(response)
     else if (right) this.#tell(response, this.users.get(token))
+    else if (this.tokenFault) this.tokenFault(response)
+    else if (request.url === '/auth/api/v1/token-info') this.#tell(response, this.#tokenInfo(token))
     else response.writeHead(404).end()
+  }
+
+  #tokenInfo(token: string): Told | undefined {
+    const user = this.users.get(token)
+    const scopes = this.scopes.get(token) ?? ['exec:notebook']
+    return user && { token: token.slice(0, 8), username: user.username, token_type: 'notebook', scopes }
   }
 
   #tell(response: ServerResponse, user: Told | undefined): void {

@@ -153,6 +153,10 @@ async function olderPod(scene: Scene): Promise<KubeObject> {
   return put(scene, withOwnership(pod, scene.op - 1, scene.namespaceUid!))
 }
 
+interface QuotaStatus {
+  readonly used?: Readonly<Record<string, string>>
+}
+
 /** Another pod stands under the name when the deletion comes: it was not the one that was meant, and goes in its turn. */
 async function exchangedPod(fleet: Fleet): Promise<Scene> {
   const scene = await deleting(fleet, 'pod')
@@ -161,6 +165,9 @@ async function exchangedPod(fleet: Fleet): Promise<Scene> {
   const { name, namespace, labels: itsLabels, ownerReferences } = metadata
   await kube.delete('Pod', name, namespace, 0)
   await eventually('the pod is gone', async () => !(await fleet.world.podOf(scene.user.username)))
+  // The cluster takes a moment to count again what its quota has room for.
+  const quota = async () => (await kube.get('ResourceQuota', name, namespace))?.status as QuotaStatus | undefined
+  await eventually('the quota has room', async () => (await quota())?.used?.['limits.ephemeral-storage'] === '0')
   const { nodeName, ...unscheduled } = spec
   await put(scene, { ...pod, metadata: { name, namespace, labels: itsLabels, ownerReferences }, spec: unscheduled })
   expect(nodeName).toBeTruthy()

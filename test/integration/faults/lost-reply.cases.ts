@@ -183,7 +183,16 @@ const ofOperations: readonly (readonly [string, Story])[] = [
     command => [command, deletion] as const,
   ),
 ]
-const ofReading = ['read-doubt', 'look-operations', 'read-events', 'read-lab', 'read-record', 'list-running']
+const ofReading = [
+  'read-doubt',
+  'take-notes',
+  'drop-notes',
+  'look-operations',
+  'read-events',
+  'read-lab',
+  'read-record',
+  'list-running',
+]
 const ofCompares = ['begin-compare', 'settle-lab', 'end-compare', 'renew-lease', 'return-lease', 'free-overlong']
 const others: readonly (readonly [string, Story])[] = [
   // First: a replica tells the others only what is news to it.

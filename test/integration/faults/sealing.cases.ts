@@ -106,13 +106,13 @@ async function plantCredentials(story: Story): Promise<void> {
   secrets['the token of the administrator'] = fleet.admin.token
   const password = story.plant('the password of Redis')
   const credentialsFile = await plantRegistryPassword(story)
-  await fleet.world.redis.acl('SETUSER', 'skylab', 'on', `>${password}`, '~*', '&*', '+@all')
+  await fleet.world.redis.acl('SETUSER', 'program', `>${password}`)
   const { host } = new URL(fleet.redis.url)
   for (let index = 0; index < fleet.size; index++) {
     await fleet.kill(index)
     configure(fleet, index, config => ({
       ...config,
-      redis: { ...config.redis, url: `redis://skylab:${password}@${host}` },
+      redis: { ...config.redis, url: `redis://program:${password}@${host}` },
       images: { ...config.images, credentialsFile },
     }))
     await fleet.start(index, { ready: false })

@@ -12,6 +12,10 @@ interface Story {
 const creations = (result: string) => `skylab_operation_duration_seconds_count{kind="create",result="${result}"}`
 const readingsFailed = 'skylab_image_catalogue_refresh_duration_seconds_count{result="failed"}'
 const failing = (replica: string) => `skylab_image_prepulls_failing{instance="${replica}"}`
+const auditFailures = 'skylab_audit_write_failures_total'
+const faults = (reason: string, replica = 'a') => `skylab_http_faults_total{instance="${replica}",reason="${reason}"}`
+const replicas = (values: readonly string[]) =>
+  Object.fromEntries(values.map((each, i) => [`skylab_build_info{instance="${i}",version="1",node="v24"}`, each]))
 const here = 'skylab_build_info{version="1",node="v24"}'
 const always = { [here]: '1x120' }
 
@@ -57,6 +61,8 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabImagesStale', at: 45, raised: false },
     series: { ...always, skylab_image_catalogue_age_seconds: '0+60x38 0x20' },
   },
+  { alert: 'SkylabAuditFails', at: 10, series: { ...always, [auditFailures]: '0x5 1x60' }, raised: true },
+  { alert: 'SkylabAuditFails', at: 10, series: { ...always, [auditFailures]: '0x60' }, raised: false },
   {
     ...{ alert: 'SkylabPrepullsFail', at: 40, raised: true },
     series: { ...always, [failing('a')]: '0 1x15 0x60', [failing('b')]: '0x17 1x60' },
@@ -64,6 +70,27 @@ const stories: readonly Story[] = [
   {
     ...{ alert: 'SkylabPrepullsFail', at: 25, raised: false },
     series: { ...always, [failing('a')]: '0 1x20 0x60', [failing('b')]: '0x60' },
+  },
+  // The very first error of a replica is the one to hear of: a series that is born with it would hide it.
+  { alert: 'SkylabErrors', at: 15, series: { ...always, [faults('defect')]: '0x10 1x30' }, raised: true },
+  {
+    ...{ alert: 'SkylabErrors', at: 15, raised: false },
+    series: { ...always, [faults('defect')]: '0x30', [faults('misconfigured')]: '0x10 1x30' },
+  },
+  { alert: 'SkylabErrors', at: 40, series: { ...always, [faults('defect')]: '0x10 1x60' }, raised: false },
+  {
+    ...{ alert: 'SkylabMisconfigured', at: 15, raised: true },
+    series: { ...always, [faults('misconfigured', 'a')]: '0x30', [faults('misconfigured', 'b')]: '0x12 1x30' },
+  },
+  {
+    ...{ alert: 'SkylabMisconfigured', at: 15, raised: false },
+    series: { ...always, [faults('misconfigured')]: '0x30', [faults('defect')]: '0x10 1x30' },
+  },
+  { alert: 'SkylabReplicasMissing', at: 30, series: replicas(['1x60', '1x60', '1x5']), raised: true },
+  { alert: 'SkylabReplicasMissing', at: 20, series: replicas(['1x60', '1x60', '1x60']), raised: false },
+  {
+    ...{ alert: 'SkylabReplicasMissing', at: 30, raised: false },
+    series: replicas(['1x60', '1x60', '1x10 _x5 1x50']),
   },
 ]
 

@@ -61,7 +61,7 @@ const writes = new Set(['create', 'update', 'patch', 'delete', 'deletecollection
 
 /** Whether it was k8s/base/policy.yaml that refused a request. */
 export const isPolicyRefusal = ({ code, message }: AuditedRequest): boolean =>
-  code === 403 && message.includes("ValidatingAdmissionPolicy 'skylab'")
+  code === 403 && /ValidatingAdmissionPolicy 'skylab(-labs)?'/.test(message)
 
 const byArrival = (a: AuditedRequest, b: AuditedRequest) => a.receivedAtMs - b.receivedAtMs
 

@@ -25,7 +25,7 @@ export interface PodPlace {
 }
 
 /** Where pods go that are no labs: there from the start of a cluster, with its service account. */
-const peersNamespace = 'default'
+export const peersNamespace = 'default'
 
 /** One packet of a new connection and one repeated after a second: what is let through has come about by then. */
 const shutSeconds = 2.5
@@ -111,20 +111,28 @@ export const namesOf = (targets: readonly Target[]): string[] => targets.map(({ 
 export async function startPeer(
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
   { kube }: Pick<World, 'kube'>,
-  { name, labels, ports }: { name: string; labels: Readonly<Record<string, string>>; ports: readonly number[] },
+  { name, labels, ports, namespace = peersNamespace }: Peer,
 ): Promise<PodPlace> {
-  onTestFinished(() => kube.delete('Pod', name, peersNamespace, 0))
-  await kube.create(peerPod(name, labels, ports))
-  const host = await eventually(`the pod ${name}`, () => addressWhenReady(kube, name), 60_000)
-  return { namespace: peersNamespace, pod: name, host }
+  onTestFinished(() => kube.delete('Pod', name, namespace, 0))
+  await kube.create(peerPod({ name, labels, ports, namespace }))
+  const host = await eventually(`the pod ${name}`, () => addressWhenReady(kube, name, namespace), 60_000)
+  return { namespace, pod: name, host }
 }
 
-function peerPod(name: string, labels: Readonly<Record<string, string>>, ports: readonly number[]): KubeObject {
+interface Peer {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly ports: readonly number[]
+  /** One that stands already; default: that of all peers. */
+  readonly namespace?: string
+}
+
+function peerPod({ name, labels, ports, namespace }: Required<Peer>): KubeObject {
   const { registry, docker, recommendedTag = 'recommended' } = testPlace().images
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: peersNamespace, labels },
+    metadata: { name, namespace, labels },
     spec: {
       automountServiceAccountToken: false,
       // Ports of names take root.
@@ -141,8 +149,8 @@ function peerPod(name: string, labels: Readonly<Record<string, string>>, ports: 
   }
 }
 
-async function addressWhenReady(kube: World['kube'], name: string): Promise<string | undefined> {
-  const status = (await kube.get('Pod', name, peersNamespace))?.status
+async function addressWhenReady(kube: World['kube'], name: string, namespace: string): Promise<string | undefined> {
+  const status = (await kube.get('Pod', name, namespace))?.status
   const isReady = status?.conditions?.some(
     ({ type, status }: { type: string; status: string }) => type === 'Ready' && status === 'True',
   )

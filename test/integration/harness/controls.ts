@@ -150,7 +150,7 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T23 ', expected: /not as if one after another/ }],
     edits: [
       {
-        file: 'src/store/commands/accept-create.12.lua',
+        file: 'src/store/commands/accept-create.13.lua',
         find: "if standing[1] and standing[1] ~= 'failed' then",
         replace: 'if false then',
       },

@@ -20,6 +20,7 @@ import type { Furniture } from './furniture.ts'
 import { testPlace } from './place.ts'
 import type { TestProgram } from './program.ts'
 import { startTestRedis } from './redis.ts'
+import { everythingByTls, redisTls, testTls } from './tls.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 import { makeWays, type Servers, type Ways } from './ways.ts'
 
@@ -45,6 +46,8 @@ export interface FleetOptions {
   readonly defaultRates?: boolean
   /** Of the fleet's own Redis. */
   readonly redis?: Pick<RedisOptions, 'aof' | 'wrongClock'>
+  /** Whether the API and Redis are by TLS. Default: whether everything is. */
+  readonly tls?: boolean
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
   readonly proxies?: 'open' | 'shut'
   /** Guards that the replicas are to do without, as `controls.ts` names them. */
@@ -118,9 +121,12 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   mkdirSync(stateDir, { recursive: true })
   const armoury = new Armoury(join(stateDir, 'failpoints'))
   const program = await programWithout([process.env[controlVariable], options.control].join(','))
-  const redis = await startTestRedis({ stateDir, ...options.redis })
+  const redis = await startTestRedis({
+    ...{ stateDir, keyPrefix: options.config?.redis?.keyPrefix, tls: isByTls(options) ? redisTls() : undefined },
+    ...options.redis,
+  })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
-  const servers = { redisUrl: redis.url, kubeconfig: place.controllerKubeconfig }
+  const servers = { redisUrl: redis.programUrl, kubeconfig: place.controllerKubeconfig }
   const config = configFor(name, options, servers)
   const ways: Ways[] = []
   const { inherits } = options
@@ -148,20 +154,36 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     logLevel: 'debug',
     installation,
     ...config,
-    api: options.defaultRates ? { ...config.api } : generously(config.api),
+    api: withTls(options, options.defaultRates ? { ...config.api } : generously(config.api)),
     engine: { ...quick, ...config.engine },
     times: { ...times, ...config.times },
   }
   const made = stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, overrides })
   return {
     ...made,
-    redis: { keyPrefix: 'skylab', ...made.redis },
+    redis: { keyPrefix: 'skylab', ...(isByTls(options) && { caFile: testTls().authority.caFile }), ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...furniture?.lab, ...made.lab },
-    kubernetes: { ...(furniture && { namespace: furniture.namespace }), ...made.kubernetes },
+    // What a control takes away may be the policy.
+    kubernetes: {
+      requirePolicy: !isControlled(),
+      ...(furniture && { namespace: furniture.namespace }),
+      ...made.kubernetes,
+    },
     // All fleets share the nodes: who tests prepulling asks for it.
     images: { prepull: { enabled: false }, ...made.images },
   }
 }
+
+export const isByTls = ({ tls = everythingByTls }: Pick<FleetOptions, 'tls'>) => tls
+
+/** A test may say more of `api.tls` than which certificate. */
+function withTls(options: FleetOptions, api: ConfigInput['api']): ConfigInput['api'] {
+  if (!isByTls(options)) return api
+  const { certFile, keyFile } = testTls().server
+  return { ...api, tls: { certFile, keyFile, ...api?.tls } }
+}
+
+const isControlled = () => Boolean(process.env[controlVariable])
 
 function generously(api: ConfigInput['api']): ConfigInput['api'] {
   return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vit
 import { waitUntil } from '../../../box/api-client.ts'
 import { type Balancer, type ReplicaPorts, startBalancer } from '../../../box/haproxy.ts'
 import type { Redis } from '../../../box/redis.ts'
+import type { ConfigInput } from '../../../box/stack-config.ts'
 import { Replica } from '../../../box/stack-replicas.ts'
 import { conformanceOf } from '../../../src/api/testing.ts'
 import { labNames } from '../../../src/labs/names.ts'
@@ -14,11 +15,13 @@ import { type Effect, folderVariable } from './arms.ts'
 import { AuditLog } from './audit.ts'
 import type { Expectations, Terms } from './check/evidence.ts'
 import { Client } from './client.ts'
-import { configFile, type FleetOptions, type FleetParts, prepare, termsOf } from './fleet-parts.ts'
+import { configFile, type FleetOptions, type FleetParts, isByTls, prepare, termsOf } from './fleet-parts.ts'
 import { type Gauges, measure, type ProcessState, stateOf } from './gauges.ts'
+import { grantInstallation, revokeInstallation } from './installation.ts'
 import { testPlace } from './place.ts'
 import type { TestProgram } from './program.ts'
 import { Recorder } from './recorder.ts'
+import { testTls } from './tls.ts'
 import type { UserRecord } from './users.ts'
 import type { Ways } from './ways.ts'
 import { World } from './world.ts'
@@ -53,6 +56,7 @@ export class Fleet {
   readonly baseline = new Map<number, { readonly pid: number; readonly gauges: Gauges }>()
   readonly #options: FleetOptions
   readonly #program: TestProgram
+  readonly #config: ConfigInput
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
   readonly #ports: readonly ReplicaPorts[]
@@ -73,6 +77,7 @@ export class Fleet {
     this.armoury = parts.armoury
     this.#options = options
     this.#program = parts.program
+    this.#config = config
     this.#tokens = new Map(users.map(user => [user.username, user]))
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
@@ -89,6 +94,7 @@ export class Fleet {
   static async start(options: FleetOptions = {}): Promise<Fleet> {
     const parts = await prepare(options)
     const fleet = new Fleet(parts)
+    await grantInstallation(fleet.world.kube, parts.config, parts.name)
     for (const { point, effect, ...more } of options.failpoints ?? []) fleet.armoury.arm(point, effect, more)
     try {
       await Promise.all(fleet.#ports.map((_, index) => fleet.start(index, { ready: false })))
@@ -112,7 +118,7 @@ export class Fleet {
 
   /** Address of one replica, whether it runs or not. */
   url(index: number): string {
-    return `http://127.0.0.1:${this.#ports[index]?.port}`
+    return `${isByTls(this.#options) ? 'https' : 'http'}://127.0.0.1:${this.#ports[index]?.port}`
   }
 
   /** Addresses of all replicas. */
@@ -145,6 +151,7 @@ export class Fleet {
       stateDir: this.stateDir,
       program: testPlace().haproxy,
       replicas: this.#ports,
+      caFile: isByTls(this.#options) ? testTls().authority.caFile : undefined,
     })
     return (await this.#balancer).url
   }
@@ -287,6 +294,7 @@ export class Fleet {
     await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
     await Promise.all(this.#ways.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
+    await revokeInstallation(this.world.kube, this.#config, this.name)
     this.world.close()
     await this.recorder.written()
     if (!keepLogs) rmSync(this.stateDir, { recursive: true, force: true })

@@ -115,7 +115,10 @@ function parse(text: string): KubeAnswer['body'] {
   }
 }
 
-const apiVersions: Readonly<Record<string, string>> = { NetworkPolicy: 'networking.k8s.io/v1', DaemonSet: 'apps/v1' }
+const apiVersions: Readonly<Record<string, string>> = {
+  ...{ NetworkPolicy: 'networking.k8s.io/v1', DaemonSet: 'apps/v1' },
+  RoleBinding: 'rbac.authorization.k8s.io/v1',
+}
 
 const pathOf = (kind: string, name: string, namespace?: string) =>
   objectPath({ apiVersion: apiVersions[kind] ?? 'v1', kind, name, ...(namespace !== undefined && { namespace }) })

@@ -18,6 +18,7 @@ import { PrepullStore } from '../../../src/store/prepulls.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { Store } from '../store/store.ts'
+import { grantInstallation, revokeInstallation } from './installation.ts'
 import { AdminKube } from './kube.ts'
 import { testPlace } from './place.ts'
 import { eventually } from './world.ts'
@@ -60,6 +61,8 @@ export class PrepullSite {
   readonly #beating = new Set<string>()
   readonly #replicas: PrepullReplica[] = []
   readonly #beats: NodeJS.Timeout
+  /** Of replicas that are no fleet's. */
+  #granted: Promise<void> | undefined
 
   /** @param redis of its replicas; null where those are a fleet's */
   constructor(redis: Redis | null, prepull: object = {}, installation = `p${randomBytes(4).toString('hex')}`) {
@@ -72,6 +75,10 @@ export class PrepullSite {
       engine: { leaseTtlMs: 3000, scanIntervalMs: 300 },
     })
     this.#beats = setInterval(() => void this.#beat().catch(() => {}), beatMs)
+  }
+
+  get #rights() {
+    return { installation: this.installation, lab: placement(this.installation) }
   }
 
   /** Short, as tests say it; long, as the cluster has it. */
@@ -139,6 +146,8 @@ export class PrepullSite {
 
   async #newReplica(keyPrefix: string): Promise<PrepullReplica> {
     if (!this.#redis) throw new Error('the replicas of this installation are a fleet’s')
+    this.#granted ??= grantInstallation(this.kube, this.#rights)
+    await this.#granted
     const store = await Store.open(this.#redis, keyPrefix)
     const replica = new PrepullReplica(this, store, `replica-${this.#replicas.length + 1}`)
     this.#replicas.push(replica)
@@ -202,6 +211,7 @@ export class PrepullSite {
     await Promise.all(this.#replicas.map(replica => replica.stop()))
     await Promise.all((await this.sets()).map(set => this.removeSet(set)))
     await Promise.all([...this.#nodes].map(name => this.kube.delete('Node', name)))
+    if (this.#granted) await revokeInstallation(this.kube, this.#rights)
     this.kube.close()
   }
 

@@ -23,5 +23,6 @@ export async function makeWays(state: 'open' | 'shut', servers: Servers, file: s
   cluster.server = `https://127.0.0.1:${kubernetes.port}`
   await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 })
   if (state === 'open') await Promise.all([redis.open(), kubernetes.open()])
-  return { redis, kubernetes, servers: { redisUrl: `redis://127.0.0.1:${redis.port}`, kubeconfig } }
+  const redisUrl = Object.assign(new URL(servers.redisUrl), { port: String(redis.port) }).href
+  return { redis, kubernetes, servers: { redisUrl, kubeconfig } }
 }

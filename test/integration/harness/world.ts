@@ -23,6 +23,7 @@ const paths = {
   PersistentVolumeClaim: (namespace: string) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims`,
   ResourceQuota: (namespace: string) => `/api/v1/namespaces/${namespace}/resourcequotas`,
   NetworkPolicy: (namespace: string) => `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`,
+  RoleBinding: (namespace: string) => `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`,
   Service: (namespace: string) => `/api/v1/namespaces/${namespace}/services`,
   Pod: (namespace: string) => `/api/v1/namespaces/${namespace}/pods`,
 } as const

@@ -8,15 +8,22 @@ import { k8sFolder } from '../../../box/kustomize.ts'
 import { freePort } from '../../../box/ports.ts'
 import { stopProcess } from '../../../box/process.ts'
 import { startServer } from '../../../box/server.ts'
+import type { Issued } from '../../../src/tls/testing/authority.ts'
 
 export interface IngressPlan {
   readonly stateDir: string
   /** Of the replica. */
   readonly port: number
   readonly secrets: Readonly<Record<'user' | 'admin', string>>
+  /** Where the replica is by TLS, and knows ingresses by their certificates; `secrets` are not sent then. */
+  readonly tls?: { readonly caFile: string; readonly name: string } & Readonly<Record<'user' | 'admin', Issued>>
   /** By bearer token: who may use which ingress. */
   readonly people: readonly { readonly token: string; readonly username: string; readonly isAdmin: boolean }[]
 }
+
+/** Of the ingress of users, and leads to a route of administrators, as no ingress ought to. */
+export const strayPath = '/stray'
+const wantedPath = '/nublado/spawner/v1/labs'
 
 /** @returns the port */
 export async function startIngress(context: TestContext, plan: IngressPlan): Promise<number> {
@@ -34,7 +41,7 @@ export async function startIngress(context: TestContext, plan: IngressPlan): Pro
   return port
 }
 
-function configOf({ port: replica, secrets, people }: IngressPlan, folder: string, port: number): string {
+function configOf({ port: replica, secrets, people, tls }: IngressPlan, folder: string, port: number): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   const users = people.map(({ token, username }) => `    "Bearer ${token}" "${username}";`)
   const admins = people.filter(({ isAdmin }) => isAdmin).map(({ token }) => `    "Bearer ${token}" yes;`)
@@ -62,7 +69,8 @@ ${admins.join('\n')}
     server_name skylab.example.org;
     set $best_http_host $http_host;
     proxy_http_version 1.1;
-${locations(secrets)}
+${locations(secrets, tls)}
+${tls ? `    location = ${strayPath} {\n${insideOf('skylab-user', secrets, tls, wantedPath)}\n    }` : ''}
     location / { return 404; }
   }
 }
@@ -70,7 +78,7 @@ ${locations(secrets)}
 }
 
 /** As ingress-nginx orders them where one path of a host is a regular expression: all are, the longest first. */
-function locations(secrets: IngressPlan['secrets']): string {
+function locations(secrets: IngressPlan['secrets'], tls: IngressPlan['tls']): string {
   const file = join(k8sFolder, 'overlays/gafaelfawr/ingresses.yaml')
   const ingresses = parseAllDocuments(readFileSync(file, 'utf8')).map(each => each.toJS())
   const rules = ingresses.flatMap(({ metadata, template }) =>
@@ -82,11 +90,11 @@ function locations(secrets: IngressPlan['secrets']): string {
   )
   return rules
     .sort((a, b) => b.length - a.length)
-    .map(({ match, ingress }) => `    location ${match} {\n${insideOf(ingress, secrets)}\n    }`)
+    .map(({ match, ingress }) => `    location ${match} {\n${insideOf(ingress, secrets, tls)}\n    }`)
     .join('\n')
 }
 
-function insideOf(ingress: string, secrets: IngressPlan['secrets']): string {
+function insideOf(ingress: string, secrets: IngressPlan['secrets'], tls: IngressPlan['tls'], path = ''): string {
   const kind = ingress === 'skylab-user' ? 'user' : 'admin'
   const snippet = `proxy_set_header X-Skylab-Ingress-Secret "${secrets[kind]}";`
   return [
@@ -96,9 +104,22 @@ function insideOf(ingress: string, secrets: IngressPlan['secrets']): string {
     'proxy_set_header Connection "";',
     'proxy_set_header X-Auth-Request-User $auth_user;',
     ...(ingress === 'skylab-user' ? ['proxy_set_header X-Auth-Request-Token $auth_token;'] : []),
-    ...(ingress === 'skylab-docs' ? [] : [snippet]),
-    'proxy_pass http://replica;',
+    ...(tls ? byTls(kind, ingress, tls) : ingress === 'skylab-docs' ? [] : [snippet]),
+    `proxy_pass ${tls ? 'https' : 'http'}://replica${path};`,
   ]
     .map(line => `      ${line}`)
     .join('\n')
+}
+
+/** What the annotations of docs/tls.md come to. */
+function byTls(kind: 'user' | 'admin', ingress: string, { caFile, name, ...shown }: NonNullable<IngressPlan['tls']>) {
+  const { certFile, keyFile } = shown[kind]
+  const certificate = [`proxy_ssl_certificate ${certFile};`, `proxy_ssl_certificate_key ${keyFile};`]
+  return [
+    ...(ingress === 'skylab-docs' ? [] : certificate),
+    `proxy_ssl_trusted_certificate ${caFile};`,
+    'proxy_ssl_verify on;',
+    `proxy_ssl_name ${name};`,
+    'proxy_ssl_server_name on;',
+  ]
 }

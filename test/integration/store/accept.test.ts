@@ -101,7 +101,7 @@ test('with an idempotency key another nonce gets the same answer, and another bo
 
 test('a creation is refused while a lab stands, and accepted after one that failed', async () => {
   const first = await store().run('ada')
-  expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists' })
+  expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists', status: 'running' })
   await store().compares.tellPod({
     ...{ user: 'ada', podUid: 'pod-uid', outcome: 'failed', detail: '', timeoutMs: 1000 },
     events: [['error', 'it broke']],
@@ -117,6 +117,7 @@ test('a deletion of a lab in the making ends the old stream, and waits for the o
   await store().owners.commit(by, 1, [['info', 'made']], { podPresent: true, namespaceUid: 'namespace-uid' })
   const accepted = await store().delete('ada')
   expect(accepted!.op).toBeGreaterThan(op)
+  expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists', status: 'terminating' })
   expect(await store().told('ada', op)).toEqual([
     [1, 'info', 'begun'],
     [2, 'info', 'made'],

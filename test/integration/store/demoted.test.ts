@@ -1,7 +1,7 @@
 /** Redis fails over, and connections stay at the server that was demoted: streams hear of what comes after all the same. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../../../box/ports.ts'
-import type { Redis } from '../../../box/redis.ts'
+import { type Redis, urlsAt } from '../../../box/redis.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { Feeds } from '../../../src/ops/feeds.ts'
 import { Bell } from '../../../src/store/bell.ts'
@@ -20,7 +20,7 @@ async function start(): Promise<Place> {
   const [first, second] = await Promise.all([ownRedis(), ownRedis()])
   const way = await TcpProxy.before(first.url)
   await way.open()
-  const store = await Store.open(first, undefined, `redis://127.0.0.1:${way.port}`)
+  const store = await Store.open(first, undefined, urlsAt(`127.0.0.1:${way.port}`).programUrl)
   onTestFinished(async () => {
     store.close()
     await way.shut()
@@ -74,7 +74,11 @@ async function promote({ first, second, store }: Place): Promise<Store> {
 }
 
 /** The id by which the server knows the connection that listens. */
-const listenerOf = ({ store }: Place) => store.connection.listening.client('ID')
+async function listenerOf({ store }: Place): Promise<number> {
+  // Only the connection itself can tell; the program never asks.
+  await store.redis.call('ACL', 'SETUSER', 'program', '+client|id')
+  return store.connection.listening.client('ID')
+}
 
 /** It follows nobody: the one that it should follow cannot be reached. The connection that listens is not told. */
 async function demote(place: Place, listener: number): Promise<void> {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { HealStore } from '../../../src/store/heal.ts'
 import { nowUs, useStore } from './store.ts'
 
-const store = useStore()
+const store = useStore(({ healerUrl }) => healerUrl)
 const poison = Number.MAX_SAFE_INTEGER
 const healing = () => new HealStore(store().connection, store().keys)
 

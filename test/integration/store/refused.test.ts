@@ -15,7 +15,7 @@ function connect(url: string, password?: string): Told {
   const troubles: string[] = []
   const config = configSchema.shape.redis.parse({ url })
   const onTrouble = (words: string) => troubles.push(words)
-  const connection = new Connection({ config, password, clock: systemClock, onError: () => {}, onTrouble })
+  const connection = new Connection({ config, login: { password }, clock: systemClock, onError: () => {}, onTrouble })
   onTestFinished(() => connection.close())
   connection.open()
   return { connection, troubles }

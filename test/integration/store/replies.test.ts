@@ -26,6 +26,7 @@ const someone = [
   'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
   'NOAUTH Authentication required.',
   "NOPERM this user has no permissions to run the 'evalsha' command",
+  "ERR The user executing the script can't run this command or subcommand script: 0a1b2c, on @user_script:12.",
 ]
 const cluster = [
   'MOVED 3999 127.0.0.1:6381',

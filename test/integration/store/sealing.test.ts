@@ -9,7 +9,7 @@ const store = useStore()
 /** Another replica of the same installation, with keys of its own. */
 async function replica(ids: string): Promise<Store> {
   const { server, prefix } = store()
-  const other = await Store.open(server, prefix, server.url, { ...sealing, ids })
+  const other = await Store.open(server, prefix, server.programUrl, { ...sealing, ids })
   onTestFinished(() => other.close())
   return other
 }

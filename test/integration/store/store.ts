@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis as Client } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import type { Redis, RedisOptions } from '../../../box/redis.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -92,7 +92,7 @@ export class Store {
   static async open(
     server: Redis,
     prefix = `t${randomBytes(6).toString('hex')}`,
-    url = server.url,
+    url = server.programUrl,
     keys: SealingKeys = sealing,
   ): Promise<Store> {
     const store = new Store(server, prefix, url, keys)
@@ -168,27 +168,45 @@ export class Store {
   }
 }
 
+/** Of all stores that name none themselves. */
+const ownPrefixes = '[tp]*'
+
 /** Starts a Redis of the run that `npm test` has opened. */
 export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Promise<Redis> {
   const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
-  return startTestRedis({ stateDir, ...options })
+  return startTestRedis({ stateDir, keyPrefix: ownPrefixes, ...options })
 }
 
 /** One Redis for a file, a store with keys of its own, compared, for each of its tests. */
-export function useStore(): () => Store {
+export function useStore(urlOf = ({ programUrl }: Redis) => programUrl): () => Store {
   let server: Redis | undefined
   let store: Store | undefined
   beforeAll(async () => {
     server = await ownRedis()
   })
   beforeEach(async () => {
-    store = await Store.open(server!)
+    store = await Store.open(server!, undefined, urlOf(server!))
     await store.compare()
   })
   afterEach(() => store?.close())
-  afterAll(() => server?.stop())
+  afterAll(async () => {
+    const refused = await refusedBy(server!)
+    await server?.stop()
+    expect(refused).toEqual([])
+  })
   return () => store!
+}
+
+/** What a server has refused to its users, whether or not anybody heard of it. */
+export async function refusedBy({ url }: Redis): Promise<string[]> {
+  const redis = new Client(url)
+  try {
+    const entries = (await redis.acl('LOG')) as unknown[][]
+    return entries.map(entry => entry.join(' '))
+  } finally {
+    redis.disconnect()
+  }
 }
 
 export const info = (data: string): NewEvent => ['info', data]

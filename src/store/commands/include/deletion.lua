@@ -1,14 +1,16 @@
--- start_deletion(keys, user, op, timeout, events, request_id, traceparent): turns the standing record into a deletion under a new op, to be claimed
+-- start_deletion(keys, user, op, timeout, events, request_id, traceparent, by, note_ms): turns the standing record into a deletion under a new op, to be claimed
 -- by any replica once nobody holds the lease. What the record knows of the cluster stays.
--- keys: record, events, waiting, deadlines, bell, index
+-- keys: record, events, waiting, deadlines, bell, index, audit
 -- request_id, traceparent: of the request that it comes from; none where nobody asked for it
-local function start_deletion(keys, user, op, timeout, events, request_id, traceparent)
+-- by, note_ms: who begins it, for the audit log, and how long the caller has to tell it. Needs `notes`.
+local function start_deletion(keys, user, op, timeout, events, request_id, traceparent, by, note_ms)
   redis.call('HDEL', keys.record, 'plan', 'failing', 'failedAt', 'provisions')
   local seq = append(keys.events, op, 0, events)
   redis.call('HSET', keys.record, 'op', op, 'kind', 'delete', 'status', 'terminating', 'active', '1', 'token', '',
     'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0,
     'acceptedAt', whole(now_ms()), 'deadline', whole(now_ms() + timeout),
-    'requestId', request_id or '', 'traceparent', traceparent or '')
+    'requestId', request_id or '', 'traceparent', traceparent or '', 'by', keep_by(op, by))
+  note(keys.audit, op, 'delete', 'accepted', by, note_ms)
   redis.call('ZADD', keys.waiting, op, user)
   redis.call('ZADD', keys.deadlines, whole(now_ms() + timeout), user)
   redis.call('ZADD', keys.index, 3, user)

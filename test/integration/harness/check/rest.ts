@@ -105,6 +105,7 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.compareLease,
     keys.prepullLease,
     keys.sealing,
+    keys.audit,
   ])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]

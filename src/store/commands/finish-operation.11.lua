@@ -1,12 +1,13 @@
 -- Ends an operation: final status, last events, index, tombstone and release of the lease are one. Sent again by the same
 -- owner, it answers as before. A lab that is up leaves its user provisioned, if that was part of its creation.
--- @include time events owner
--- KEYS: record events waiting owned deadlines lease tombstone bell index provisioned
--- ARGV: user op token seq events outcome fields tombstoneMs
+-- @include time events owner notes
+-- KEYS: record events waiting owned deadlines lease tombstone bell index provisioned audit
+-- ARGV: user op token seq events outcome fields tombstoneMs kind result by noteMs
 --   outcome: 'running' | 'failed' | 'gone'
+--   kind, result, by: for the audit log; by is '' without one; noteMs: how long the caller has to tell it
 -- returns: 1 or 0 (fenced)
-local record, events, waiting, owned, deadlines, lease, tombstone, bell, index, provisioned = unpack(KEYS)
-local user, op, token, seq, list, outcome, fields, tombstone_ms = unpack(ARGV)
+local record, events, waiting, owned, deadlines, lease, tombstone, bell, index, provisioned, audit = unpack(KEYS)
+local user, op, token, seq, list, outcome, fields, tombstone_ms, kind, result, by, note_ms = unpack(ARGV)
 
 if fenced(record, op, token) then
   local ended = redis.call('HMGET', record, 'op', 'endedBy')
@@ -32,11 +33,12 @@ else
   if outcome == 'running' and redis.call('HGET', record, 'provisions') == '1' then
     redis.call('SADD', provisioned, user)
   end
-  redis.call('HDEL', record, 'plan', 'failing', 'provisions')
+  redis.call('HDEL', record, 'plan', 'failing', 'provisions', 'by')
   set_fields(record, fields)
   redis.call('HSET', record, 'status', outcome, 'active', '0', 'token', '', 'endedBy', token,
     'seq', tonumber(seq) + #cjson.decode(list), 'failedAt', outcome == 'failed' and whole(now_ms()) or '')
   redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
 end
+note(audit, op, kind, result, by, note_ms)
 ring(bell, user, op, 'ended')
 return 1

@@ -1,18 +1,19 @@
 -- Settles one user in a compare: what the cluster shows wins over the record that was read, unless either moved on.
--- @include time events draw deletion owner
--- KEYS: mark record events waiting owned deadlines bell index last tombstone
--- ARGV: mark user expected outcome op highest fields events lostEvents timeoutMs
+-- @include time events draw notes deletion owner
+-- KEYS: mark record events waiting owned deadlines bell index last tombstone audit
+-- ARGV: mark user expected outcome op highest fields events lostEvents timeoutMs by
 --   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
 --   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)
 --   lostEvents: for the stream of an operation that is overruled
+--   by: who begins the deletion, for the audit log, or '' without one
 -- returns: {'settled', op} | {'moved'} | {'unmarked'} | {'ahead'} (a number is beyond Redis' clock: nothing is written)
-local mark, record, events, waiting, owned, deadlines, bell, index, last, tombstone = unpack(KEYS)
-local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout = unpack(ARGV)
+local mark, record, events, waiting, owned, deadlines, bell, index, last, tombstone, audit = unpack(KEYS)
+local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout, by = unpack(ARGV)
 
 if redis.call('GET', mark) ~= mark_value then
   return { 'unmarked' }
 end
-local read = redis.call('HMGET', record, 'op', 'status', 'active', 'token', 'podUid', 'seq')
+local read = redis.call('HMGET', record, 'op', 'status', 'active', 'token', 'podUid', 'seq', 'kind', 'by')
 local parts = {}
 for i = 1, 5 do
   parts[i] = (read[i] and read[i] ~= '') and read[i] or '-'
@@ -32,11 +33,13 @@ end
 if read[3] == '1' then
   append(events, read[1], tonumber(read[6]), lost)
   ring(bell, user, read[1], 'ended')
+  note(audit, read[1], read[7], 'overruled', by_of(read[1], read[8]), 0)
 end
 if outcome == 'delete' then
   set_fields(record, fields)
-  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
-  start_deletion(keys, user, deletion, timeout, list)
+  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index,
+    audit = audit }
+  start_deletion(keys, user, deletion, timeout, list, '', '', by, 0)
   return { 'settled', deletion }
 end
 -- An id below the stream's last one would be refused: what stands there belongs to a past that was lost.

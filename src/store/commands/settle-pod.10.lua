@@ -1,15 +1,16 @@
 -- What a watch may write between operations, and nothing else: a lab that runs, with no operation, with this very pod,
 -- has failed, or ended well and is to be deleted, or was restarted in its place, which is told once.
 -- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
--- @include time events draw deletion generation
--- KEYS: generation mark record events bell index last waiting deadlines
--- ARGV: identity compareMark user podUid outcome events detail timeoutMs
+-- @include time events draw notes deletion generation
+-- KEYS: generation mark record events bell index last waiting deadlines audit
+-- ARGV: identity compareMark user podUid outcome events detail timeoutMs by
 --   detail: how often it was restarted; with failed, 'gone' where the pod is no more
 --   outcome: 'failed' | 'ended' | 'restarted'
+--   by: who begins the deletion of one that ended, for the audit log, or '' without one
 -- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before) | {'comparing'} |
 --   {'ahead'} (no number can be drawn)
-local generation, mark, record, events, bell, index, last, waiting, deadlines = unpack(KEYS)
-local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout = unpack(ARGV)
+local generation, mark, record, events, bell, index, last, waiting, deadlines, audit = unpack(KEYS)
+local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout, by = unpack(ARGV)
 if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
   return { 'comparing' }
 end
@@ -22,8 +23,9 @@ if outcome == 'ended' then
   if not deletion then
     return { 'ahead' }
   end
-  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index }
-  start_deletion(keys, user, deletion, timeout, list)
+  local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index,
+    audit = audit }
+  start_deletion(keys, user, deletion, timeout, list, '', '', by, 0)
   return { 'written', deletion }
 end
 if outcome == 'restarted' then

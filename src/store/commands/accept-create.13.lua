@@ -1,16 +1,17 @@
 -- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
 -- Sent again with the same nonce, it answers as before. What the other replicas could not open is not accepted.
--- @include time events draw generation sealing
--- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency
+-- @include time events draw generation sealing notes
+-- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency audit
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
---   keepSealingMs requestId traceparent provisions
+--   keepSealingMs requestId traceparent provisions by noteMs
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
+--   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
 --   provisions: '1' where the pod has the init container, else ''
--- returns: {'accepted', op} | {'exists'} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
+-- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
 --   {'ahead'} (no number can be drawn)
-local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency = unpack(KEYS)
+local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
-  keep_sealing_ms, request_id, traceparent, provisions = unpack(ARGV)
+  keep_sealing_ms, request_id, traceparent, provisions, by, note_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -28,7 +29,7 @@ if hash ~= '' then
 end
 local standing = redis.call('HMGET', record, 'status', 'op')
 if standing[1] and standing[1] ~= 'failed' then
-  return { 'exists' }
+  return { 'exists', standing[1] }
 end
 if not may_open(sealing, sealing_ids) then
   return { 'sealed' }
@@ -48,7 +49,8 @@ local seq = append(events, op, 0, first)
 redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'active', '1', 'nonce', nonce_value,
   'token', '', 'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0, 'pod', '0',
   'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view,
-  'requestId', request_id, 'traceparent', traceparent, 'provisions', provisions)
+  'requestId', request_id, 'traceparent', traceparent, 'provisions', provisions, 'by', keep_by(op, by))
+note(audit, op, 'create', 'accepted', by, note_ms)
 redis.call('ZADD', waiting, op, user)
 redis.call('ZADD', deadlines, whole(now + timeout), user)
 redis.call('ZADD', index, 1, user)

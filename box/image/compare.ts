@@ -1,0 +1,44 @@
+/** What is in the image, beside what its sources have, file by file and by content. */
+import { createHash } from 'node:crypto'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+
+/** Paths from the root of the image, and the SHA-256 of what is there. */
+export type Contents = ReadonlyMap<string, string>
+
+/** What each source has to give, by the name of the source. */
+export type Sources = Readonly<Record<string, Contents>>
+
+export const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex')
+
+/**
+ * What a folder holds that is, or becomes, the folder `at` of the image. What is neither a folder nor a plain file, or
+ * runs as somebody else, stands there by its mode, which no source has.
+ */
+export async function contentsOf(folder: string, at = '/'): Promise<Map<string, string>> {
+  const contents = new Map<string, string>()
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) continue
+    const path = join(entry.parentPath, entry.name)
+    const { mode } = await lstat(path)
+    const isPlain = entry.isFile() && (mode & 0o7000) === 0
+    const what = isPlain ? sha256(await readFile(path)) : `mode ${mode.toString(8)}`
+    contents.set(join(at, relative(folder, path)), what)
+  }
+  return contents
+}
+
+/** @returns a line for each file that no source has, that is not what a source has, or that is missing */
+export function differences(image: Contents, sources: Sources): string[] {
+  const known = new Set<string>()
+  const lines = Object.entries(sources).flatMap(([name, source]) =>
+    [...source].flatMap(([path, sum]) => {
+      known.add(path)
+      const found = image.get(path)
+      if (found === undefined) return [`${path}: is missing; ${name} has it`]
+      return found === sum ? [] : [`${path}: is not what ${name} has`]
+    }),
+  )
+  const foreign = [...image.keys()].filter(path => !known.has(path)).map(path => `${path}: is from nowhere`)
+  return [...lines, ...foreign].sort()
+}

@@ -1,0 +1,73 @@
+/** Digests for images that files name by a tag, as their registries tell them. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
+import { DockerRegistry } from '../../src/images/docker.ts'
+import { RegistryHttp } from '../../src/images/http.ts'
+import { type NamedImage, namedImages, withDigests } from './references.ts'
+
+export interface PinOptions {
+  /** Paths of Dockerfiles and of YAML. */
+  readonly files: readonly string[]
+  /** Told each image with its digest. */
+  say(line: string): void
+  /** The folder of Docker's config.json, of which the passwords are. Default: as Docker has it. */
+  readonly dockerConfig?: string
+  readonly signal?: AbortSignal | undefined
+}
+
+const timeoutMs = 10_000
+
+/**
+ * Writes the digest of each tag beside it; what has one gets that of today. Files are written once all is known.
+ * @throws where a registry does not tell, or has no such tag
+ */
+export async function pinFiles({ files, say, dockerConfig, signal }: PinOptions): Promise<void> {
+  const texts = await Promise.all(
+    files.map(async file => {
+      const text = await readFile(file, 'utf8')
+      return { file, text, images: namedImages(file, text) }
+    }),
+  )
+  const digests = new Map<string, string>()
+  const http = new RegistryHttp({ clock: systemClock, timeoutMs })
+  try {
+    for (const image of texts.flatMap(({ images }) => images)) {
+      const name = keyOf(image)
+      if (!digests.has(name)) digests.set(name, await digestOf(image, http, dockerConfig, signal))
+    }
+  } finally {
+    await http.close()
+  }
+  for (const { file, text, images } of texts) {
+    await writeFile(
+      file,
+      withDigests(text, images, image => digests.get(keyOf(image))!),
+    )
+    for (const image of images) say(`${file}: ${keyOf(image)}@${digests.get(keyOf(image))}`)
+    if (images.length === 0) say(`${file}: names no image of a registry by a tag`)
+  }
+}
+
+const keyOf = ({ registry, repository, tag }: NamedImage) => `${registry}/${repository}:${tag}`
+
+async function digestOf(
+  image: NamedImage,
+  http: RegistryHttp,
+  dockerConfig = process.env.DOCKER_CONFIG || join(homedir(), '.docker'),
+  signal?: AbortSignal,
+): Promise<string> {
+  const { registry, repository, tag } = image
+  const credentials = () => readFile(join(dockerConfig, 'config.json'), 'utf8').catch(() => undefined)
+  const source = new DockerRegistry({
+    ...{ registry, repository, credentials, http, clock: systemClock },
+    plainHttp: false,
+    maxTags: 1,
+  })
+  const found = await source.manifestOf(tag, signal).catch(error => {
+    throw new Error(`${keyOf(image)}: ${(error as Error).message}`)
+  })
+  if (found === null) throw new Error(`${keyOf(image)}: the registry has no such image`)
+  return found.digest
+}

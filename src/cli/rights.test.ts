@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { configSchema } from '../config/schema.ts'
+import { renderRights } from '../labs/rights.ts'
+import { CommandTest } from './testing.ts'
+
+let test: CommandTest
+beforeAll(async () => {
+  test = await CommandTest.start()
+})
+afterAll(() => test.stop())
+
+const rights = async (config: unknown, ...more: string[]) =>
+  test.run('rights', '--config', await test.file('skylab.yaml', config), ...more)
+
+describe('skylab rights', () => {
+  const config = {
+    installation: 'observatory',
+    lab: { secrets: [{ name: 'db', key: 'password' }], tolerations: [{ operator: 'Exists' }] },
+  }
+
+  it('prints what is granted as YAML documents', async () => {
+    const { code, out, err } = await rights(config)
+    expect([code, err]).toEqual([0, ''])
+    const objects = parseAllDocuments(out, { version: '1.1' }).map(each => each.toJS())
+    expect(objects).toEqual(renderRights(configSchema.parse(config), 'skylab'))
+  })
+
+  it('grants it to the account of the namespace that is named, or configured', async () => {
+    expect((await rights(config, '--namespace', 'labs')).out).toContain('namespace: labs')
+    expect((await rights({ kubernetes: { namespace: 'ours' } })).out).toContain('namespace: ours')
+  })
+
+  it('refuses a configuration that no replica takes, by its key', async () => {
+    const { code, out, err } = await rights({ lab: { mounts: [{ volume: 'x', path: '/x' }] } })
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('lab.mounts.0.volume')
+  })
+})

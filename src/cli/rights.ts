@@ -1,0 +1,31 @@
+/** `skylab rights`: what an operator grants to the installation of a configuration, without a cluster. */
+import { stringify } from 'yaml'
+import { labProblems } from '../config/lab-checks.ts'
+import { readConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problems.ts'
+import { renderRights } from '../labs/rights.ts'
+import { codes, type Output } from './output.ts'
+
+export interface RightsCommand {
+  readonly config: string
+  /** The controller's own. Default: `kubernetes.namespace`, else skylab. */
+  readonly namespace?: string | undefined
+}
+
+/**
+ * Prints the objects as YAML documents, for `resources` or `patches` of an overlay.
+ * @returns the exit code
+ * @throws {ConfigError}
+ */
+export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
+  const config = await readConfig(file)
+  const problems = labProblems(config)
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  const objects = renderRights(config, namespace ?? config.kubernetes.namespace ?? 'skylab')
+  out(`# Made by \`skylab rights\` of skylab.yaml: make it again after each change there.\n${rightsText(objects)}`)
+  return codes.ok
+}
+
+/** As readers of YAML 1.1 read it. */
+export const rightsText = (objects: readonly object[]): string =>
+  objects.map(each => stringify(each, { version: '1.1', aliasDuplicateObjects: false, lineWidth: 0 })).join('---\n')

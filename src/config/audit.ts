@@ -1,0 +1,20 @@
+/** The block `audit`: the log of who did what to whom. A part of the schema in `schema.ts`. */
+import { z } from 'zod'
+import { cidr } from './values.ts'
+
+export const audit = z.strictObject({
+  enabled: z.boolean().default(true).describe('whether the audit log is written'),
+  file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('a file to which its lines are appended; default: standard output, where each line begins with its mark'),
+  trustedProxies: z
+    .array(cidr)
+    .default([])
+    .describe(
+      'CIDRs of the ingress and of proxies before it: what they say in X-Forwarded-For is believed, and of nobody else; it is told as a claim then',
+    ),
+})
+
+export type AuditConfig = z.infer<typeof audit>

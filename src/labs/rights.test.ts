@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { configSchema } from '../config/schema.ts'
+import { labRights, missingRights, renderRights, rightsInWords } from './rights.ts'
+
+const configOf = (lab: object) => configSchema.parse({ lab })
+const rightsOf = (lab: object) => rightsInWords(labRights(configOf(lab)))
+const plain = ['own installations skylab', 'use prefixes nublado', 'use podsecurity restricted']
+
+/** A volume that labs mount. */
+const mounting = (source: object) => ({
+  volumes: [{ name: 'v', ...source }],
+  mounts: [{ volume: 'v', path: '/v' }],
+})
+const claim = (more: object) =>
+  mounting({ persistentVolumeClaim: { accessModes: ['ReadWriteOnce'], size: 1, ...more } })
+
+describe('labRights', () => {
+  it('are the installation, its prefix and the strictest level by default', () => {
+    expect(rightsOf({})).toEqual(plain)
+  })
+
+  it.each<[string, object, string[]]>([
+    [
+      'a path of the node',
+      mounting({ hostPath: { path: '/opt' } }),
+      ['use podsecurity baseline', 'use podsecurity privileged', 'use hostpaths /opt'],
+    ],
+    ['an export', mounting({ nfs: { server: 's', path: '/e' } }), ['use podsecurity baseline', 'use nfs s:/e']],
+    [
+      'an export to read',
+      mounting({ nfs: { server: 's', path: '/e', readOnly: true } }),
+      ['use podsecurity baseline', 'use nfs s:/e:ro'],
+    ],
+    [
+      'a claim of a class',
+      claim({ storageClassName: 'fast', volumeName: 'one' }),
+      ['use storageclasses fast', 'use persistentvolumes one'],
+    ],
+    ['a claim of no class', claim({ storageClassName: '' }), ['use storageclasses ""']],
+    ['a claim of the cluster’s own class', claim({}), ['use storageclasses *']],
+    ['a toleration', { tolerations: [{ key: 'gpu', operator: 'Exists' }] }, ['use tolerations gpu']],
+    ['every toleration', { tolerations: [{ operator: 'Exists' }] }, ['use tolerations *']],
+    ['an annotation', { annotations: { 'example.org/a': 'b' } }, ['use annotations example.org/a=b']],
+    ['a provisioning as the user', { provisioning: { image: 'x' } }, []],
+    [
+      'a provisioning as root',
+      { provisioning: { image: 'x', runAsRoot: true } },
+      [
+        'use podsecurity baseline',
+        'use users root',
+        ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'].map(name => `use capabilities ${name}`),
+      ],
+    ],
+    [
+      'a privileged provisioning',
+      { provisioning: { image: 'x', runAsRoot: true, privileged: true } },
+      ['use podsecurity baseline', 'use podsecurity privileged', 'use users root', 'use containers privileged'],
+    ],
+  ])('have what labs have: %s', (_, lab, more) => {
+    expect(rightsOf(lab)).toEqual([...plain, ...more])
+  })
+
+  it('leave out a volume that nothing mounts', () => {
+    expect(rightsOf({ volumes: [{ name: 'v', hostPath: { path: '/' } }] })).toEqual(plain)
+  })
+})
+
+describe('renderRights', () => {
+  it('names the objects by the installation, and binds the account of the namespace', () => {
+    const objects = renderRights(configSchema.parse({ installation: 'observatory' }), 'labs')
+    expect(objects.map(({ kind, metadata }) => [kind, metadata.name, metadata.namespace])).toEqual([
+      ['ClusterRole', 'skylab-installation-observatory', undefined],
+      ['ClusterRoleBinding', 'skylab-installation-observatory', undefined],
+      ['Role', 'skylab-installation-observatory', 'labs'],
+      ['RoleBinding', 'skylab-installation-observatory', 'labs'],
+    ])
+    const subjects = [{ kind: 'ServiceAccount', name: 'skylab', namespace: 'labs' }]
+    for (const object of objects.filter(({ kind }) => kind.endsWith('Binding')))
+      expect(object).toMatchObject({ subjects })
+    for (const { metadata } of objects) expect(metadata.labels).toEqual({ 'skylab.dev/installation': 'observatory' })
+  })
+
+  it('lets each source be read by its name alone, and nothing where there is none', () => {
+    const [, , role] = renderRights(
+      configOf({
+        secrets: [
+          { name: 'a', key: 'b' },
+          { name: 'a', key: 'c' },
+        ],
+        volumes: [{ name: 'v', configMap: { name: 'site' } }],
+      }),
+      'skylab',
+    )
+    expect(role!.rules).toEqual([
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['a'], verbs: ['get'] },
+      { apiGroups: [''], resources: ['configmaps'], resourceNames: ['site'], verbs: ['get'] },
+    ])
+    expect(renderRights(configOf({}), 'skylab')[2]!.rules).toEqual([])
+  })
+})
+
+describe('missingRights', () => {
+  const needed = labRights(configOf({ tolerations: [{ key: 'a' }, { key: 'b' }] }))
+  const [group, verbs] = [['skylab.dev'], ['use']]
+
+  it('are none where all is granted, one by one or at once', () => {
+    expect(missingRights(needed, needed)).toEqual([])
+    expect(missingRights(needed, [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }])).toEqual([])
+  })
+
+  it('are told name by name', () => {
+    const some = needed.filter(({ resources }) => resources[0] !== 'tolerations')
+    const one = { apiGroups: group, resources: ['tolerations'], resourceNames: ['b'], verbs }
+    expect(missingRights(needed, [...some, one])).toEqual(['use tolerations a'])
+  })
+
+  it('are not granted by names where any name is needed', () => {
+    const any = labRights(configOf(claim({})))
+    const named = labRights(configOf(claim({ storageClassName: 'fast' })))
+    expect(missingRights(any, named)).toEqual(['use storageclasses *'])
+    expect(missingRights(named, any)).toEqual([])
+  })
+})
+
+it.each(['demo', 'gafaelfawr', 'oidc'])('the overlay %s grants what its configuration needs', overlay => {
+  const read = (file: string) => readFileSync(new URL(`../../k8s/overlays/${overlay}/${file}`, import.meta.url), 'utf8')
+  const config = configSchema.parse(parse(read('skylab.yaml'), { version: '1.1' }))
+  const granted = parseAllDocuments(read('rights.yaml')).map(each => each.toJS())
+  expect(granted).toEqual(renderRights(config, 'skylab'))
+})

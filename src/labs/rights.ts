@@ -1,0 +1,143 @@
+/**
+ * What an operator grants to one installation: to own it, what its labs may have, and what the controller reads in its own
+ * namespace. All of it follows from the configuration. Pure.
+ *
+ * Most of these rights are of resources that no API has. The policies of `k8s/base/policy.yaml` ask for them.
+ */
+import type { Config } from '../config/schema.ts'
+import type { KubeObject } from '../domain.ts'
+import { copiedNames } from './copies.ts'
+import { levels, neededLevel, type PodSecurityLevel } from './pod-security.ts'
+import { rootCapabilities } from './provision.ts'
+
+/** The API group of rights that policies ask for. */
+export const policyGroup = 'skylab.dev'
+/** By which the policy `skylab-labs` finds the roles of installations. */
+export const installationLabel = 'skylab.dev/installation'
+/** Of every controller: the policies know it by this name. */
+export const accountName = 'skylab'
+/** What a controller binds itself to in the namespace of a lab. */
+export const labRole = 'skylab-lab'
+
+const rbac = 'rbac.authorization.k8s.io'
+const apiVersion = `${rbac}/v1`
+
+export interface RightsRule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+  /** Without them: all. */
+  readonly resourceNames?: readonly string[]
+}
+
+export type RightsConfig = Pick<Config, 'installation' | 'lab'>
+
+/** Names of the objects that grant all this. */
+export const installationRole = (installation: string) => `skylab-installation-${installation}`
+
+/** The objects: a ClusterRole and its binding, a Role in the controller's own namespace and its binding. */
+export function renderRights(config: RightsConfig, namespace: string): KubeObject[] {
+  const name = installationRole(config.installation)
+  const labels = { [installationLabel]: config.installation }
+  const subjects = [{ kind: 'ServiceAccount', name: accountName, namespace }]
+  const bound = (kind: string) => ({ roleRef: { apiGroup: rbac, kind, name }, subjects })
+  return [
+    { apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules: labRights(config) },
+    { apiVersion, kind: 'ClusterRoleBinding', metadata: { name, labels }, ...bound('ClusterRole') },
+    { apiVersion, kind: 'Role', metadata: { name, namespace, labels }, rules: sourceRights(config.lab) },
+    { apiVersion, kind: 'RoleBinding', metadata: { name, namespace, labels }, ...bound('Role') },
+  ]
+}
+
+/** What labs may have, as the policy `skylab-labs` reads it. An empty list grants nothing, so its rule is left out. */
+export function labRights({ installation, lab }: RightsConfig): RightsRule[] {
+  const volumes = mountedVolumes(lab)
+  const { provisioning } = lab
+  const claims = volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [claim] : []))
+  const keys = lab.tolerations.map(({ key }) => key ?? '*')
+  return [
+    ...rule('installations', [installation], 'own'),
+    ...rule('prefixes', [lab.namespacePrefix]),
+    ...rule('podsecurity', podSecurityLevels(lab)),
+    ...rule('users', provisioning?.runAsRoot ? ['root'] : []),
+    ...rule('capabilities', provisioning?.runAsRoot && !provisioning.privileged ? rootCapabilities : []),
+    ...rule('containers', provisioning?.privileged ? ['privileged'] : []),
+    ...rule(
+      'hostpaths',
+      volumes.flatMap(({ hostPath }) => (hostPath ? [hostPath.path] : [])),
+    ),
+    ...rule(
+      'nfs',
+      volumes.flatMap(({ nfs }) => (nfs ? [`${nfs.server}:${nfs.path}${nfs.readOnly ? ':ro' : ''}`] : [])),
+    ),
+    ...classesOf(claims.map(({ storageClassName }) => storageClassName)),
+    ...rule(
+      'persistentvolumes',
+      claims.flatMap(({ volumeName }) => volumeName ?? []),
+    ),
+    ...rule('tolerations', keys),
+    ...rule(
+      'annotations',
+      Object.entries(lab.annotations).map(([key, value]) => `${key}=${value}`),
+    ),
+  ]
+}
+
+/** Nobody here knows the name of the cluster's default class: a claim without one may be of any. */
+function classesOf(names: readonly (string | undefined)[]): RightsRule[] {
+  const named = names.filter(name => name !== undefined)
+  if (named.length === names.length) return rule('storageclasses', named)
+  return [{ apiGroups: [policyGroup], resources: ['storageclasses'], verbs: ['use'] }]
+}
+
+function rule(resource: string, names: readonly string[], verb = 'use'): RightsRule[] {
+  if (names.length === 0) return []
+  const resourceNames = [...new Set(names)]
+  return [{ apiGroups: [policyGroup], resources: [resource], resourceNames, verbs: [verb] }]
+}
+
+/** What a lab or its provisioning mounts; the rest is left out of pods. */
+function mountedVolumes({ volumes, mounts, provisioning }: Config['lab']): Config['lab']['volumes'] {
+  const used = new Set([...mounts, ...(provisioning?.mounts ?? [])].map(({ volume }) => volume))
+  return volumes.filter(({ name }) => used.has(name))
+}
+
+/** The level that namespaces of these labs get, and all that are stricter: a user who was provisioned needs less. */
+function podSecurityLevels(lab: Config['lab']): readonly PodSecurityLevel[] {
+  const laxest = lab.podSecurity ?? neededLevel(lab, lab.provisioning)
+  return levels.slice(0, levels.indexOf(laxest) + 1)
+}
+
+/** What the controller reads in its own namespace, each by its name. */
+function sourceRights(lab: Config['lab']): RightsRule[] {
+  const { secrets, configMaps } = copiedNames(lab)
+  const reads = (resource: string, resourceNames: readonly string[]) =>
+    resourceNames.length > 0 ? [{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] }] : []
+  return [...reads('secrets', secrets), ...reads('configmaps', configMaps)]
+}
+
+/** Each right by itself, in words: `use hostpaths /opt/software`. */
+export function rightsInWords(rules: readonly RightsRule[]): string[] {
+  return rules.flatMap(({ resources, verbs, resourceNames = ['*'] }) =>
+    resources.flatMap(resource =>
+      verbs.flatMap(verb => resourceNames.map(name => `${verb} ${resource} ${name === '' ? '""' : name}`)),
+    ),
+  )
+}
+
+/** Those of `needed` that `granted` does not hold, in words. */
+export function missingRights(needed: readonly RightsRule[], granted: readonly RightsRule[]): string[] {
+  const singly = needed.flatMap(({ resourceNames, ...each }) =>
+    resourceNames ? resourceNames.map(name => ({ ...each, resourceNames: [name] })) : [each],
+  )
+  return rightsInWords(singly.filter(each => !granted.some(other => holds(other, each))))
+}
+
+const holds = (granted: RightsRule, { apiGroups, resources, verbs, resourceNames }: RightsRule): boolean =>
+  has(granted.apiGroups, apiGroups[0]!) &&
+  has(granted.resources, resources[0]!) &&
+  has(granted.verbs, verbs[0]!) &&
+  ((granted.resourceNames ?? []).length === 0 ||
+    (resourceNames !== undefined && granted.resourceNames!.includes(resourceNames[0]!)))
+
+const has = (list: readonly string[], one: string): boolean => list.includes(one) || list.includes('*')

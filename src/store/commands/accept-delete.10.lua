@@ -1,0 +1,49 @@
+-- Accepts the deletion of a lab: of a running or failed one; of one being created, whose operation it supersedes in the
+-- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
+-- @include time events draw generation notes deletion
+-- KEYS: generation last record events waiting deadlines bell index nonce audit
+-- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp requestId traceparent by noteMs
+--   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
+--   requestId, traceparent: of the request that it comes from, or ''
+--   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
+-- returns: {'accepted', op} | {'accepted', op, superseded op, its acceptedAt, requestId, traceparent, by} |
+--   {'joined', op} | {'none'} | {'comparing'} | {'ahead'} (no number can be drawn)
+local generation, last, record, events, waiting, deadlines, bell, index, nonce, audit = unpack(KEYS)
+local identity, user, timeout, first, superseded, nonce_ms, only_if, request_id, traceparent, by, note_ms = unpack(ARGV)
+
+if not compared(generation, identity) then
+  return { 'comparing' }
+end
+local before = redis.call('GET', nonce)
+if before then
+  return { 'accepted', before }
+end
+local status, old, seq, active, accepted_at, old_request_id, old_traceparent, old_by = unpack(redis.call('HMGET', record,
+  'status', 'op', 'seq', 'active', 'acceptedAt', 'requestId', 'traceparent', 'by'))
+if not status then
+  return { 'none' }
+end
+if status == 'terminating' then
+  return { 'joined', old }
+end
+if only_if ~= '' and (only_if ~= old or active == '1') then
+  return { 'none' }
+end
+local op = draw(last, old)
+if not op then
+  return { 'ahead' }
+end
+if active == '1' then
+  append(events, old, tonumber(seq), superseded)
+  ring(bell, user, old, 'ended')
+  old_by = by_of(old, old_by)
+  note(audit, old, 'create', 'superseded', old_by, note_ms)
+end
+local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index,
+  audit = audit }
+start_deletion(keys, user, op, timeout, first, request_id, traceparent, by, note_ms)
+redis.call('SET', nonce, op, 'PX', nonce_ms)
+if active == '1' then
+  return { 'accepted', op, old, accepted_at, old_request_id, old_traceparent, old_by }
+end
+return { 'accepted', op }

@@ -1,0 +1,67 @@
+/** The list of Redis' commands is what the sources call, and a line of an ACL has them alone. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { aclLine, commandsOfHeal, commandsOfReplicas } from './rights.ts'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const read = (path: string) => readFileSync(at(path), 'utf8')
+const files = (folder: string, ending: RegExp) =>
+  readdirSync(at(folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => ending.test(name) && !/test/.test(name))
+    .map(name => read(`${folder}/${name}`))
+
+/** Of scripts, in capitals as they write them; `XRANGE` is the head of a table. */
+const inScripts = files('commands', /\.lua$/).flatMap(lua => [
+  ...[...lua.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name]) => name!.toLowerCase()),
+  ...[...lua.matchAll(/= \{ '([A-Z]+)', KEYS/g)].map(([, name]) => name!.toLowerCase()),
+])
+/** Of the program, as methods of its client. */
+const inSource = files('.', /\.ts$/).flatMap(source =>
+  [...source.matchAll(/\b(?:redis|pipeline\(\))\s*\.([a-z]+)\(|\)\.(info)\(|commands\.(info)\(/g)].map(
+    ([, method, chained, asked]) => (method ?? chained ?? asked)!,
+  ),
+)
+/** Methods that are no commands. */
+const ofClient = ['connect', 'defineCommand', 'disconnect', 'on', 'call', 'listening', 'pipeline']
+/** Scripts are sent by their hash; the client sends them whole where Redis does not know it. */
+const bySending = ['eval', 'evalsha']
+const inRedlock = [
+  ...read('../../node_modules/redlock/dist/cjs/index.js')
+    .split('EXTEND_SCRIPT')[0]!
+    .matchAll(/redis\.call\("([a-z]+)"/g),
+].map(([, name]) => name!)
+
+describe('the list of commands', () => {
+  test('has what scripts and program call, and nothing more', () => {
+    const called = [...inScripts, ...inSource, ...inRedlock, ...bySending].filter(name => !ofClient.includes(name))
+    const listed = [...commandsOfReplicas, ...commandsOfHeal]
+    expect([...new Set(called)].sort()).toEqual([...listed].sort())
+  })
+
+  test('has no command by which a server is administered', () => {
+    const powers = [
+      'acl',
+      'config',
+      'keys',
+      'flushall',
+      'flushdb',
+      'module',
+      'replicaof',
+      'shutdown',
+      'debug',
+      'monitor',
+    ]
+    for (const power of powers) expect(commandsOfReplicas).not.toContain(power)
+    expect(commandsOfReplicas).not.toContain('scan')
+  })
+})
+
+describe('a line of an ACL', () => {
+  test('begins with nothing, and names keys of one installation alone', () => {
+    const line = aclLine({ name: 'skylab', password: '>secret', keyPrefix: 'observatory' })
+    expect(line).toMatch(/^user skylab reset on >secret ~\{observatory\}:\* \+del .* \+zscore$/)
+    expect(line).not.toMatch(/@|&/)
+    expect(aclLine({ name: 'x', password: 'nopass', keyPrefix: 'y', more: commandsOfHeal })).toMatch(/ \+scan$/)
+  })
+})

@@ -1,0 +1,77 @@
+/**
+ * The commands of Redis that the program needs. The ACL of `k8s/`, that of every Redis of the tests, the documentation, and
+ * what a replica asks for when it starts all come from this list.
+ */
+import type { Connection } from './connection.ts'
+import type { Keys } from './keys.ts'
+
+/** Stands for a key of the installation. */
+const key = 'KEY'
+
+/** Each with arguments by which a server can judge whether it is permitted. None of them is carried out. */
+const replicaCommands: Readonly<Record<string, readonly string[]>> = {
+  del: [key],
+  eval: ['return 1', '1', key],
+  evalsha: ['0'.repeat(40), '1', key],
+  exists: [key],
+  get: [key],
+  hdel: [key, 'field'],
+  hexists: [key, 'field'],
+  hget: [key, 'field'],
+  hgetall: [key],
+  hincrby: [key, 'field', '1'],
+  hkeys: [key],
+  hlen: [key],
+  hmget: [key, 'field'],
+  hrandfield: [key],
+  hset: [key, 'field', 'value'],
+  info: [],
+  persist: [key],
+  pexpire: [key, '1'],
+  pttl: [key],
+  sadd: [key, 'member'],
+  set: [key, 'value'],
+  sismember: [key, 'member'],
+  time: [],
+  xadd: [key, '*', 'field', 'value'],
+  xrange: [key, '-', '+'],
+  xread: ['STREAMS', key, '0'],
+  xrevrange: [key, '+', '-'],
+  xtrim: [key, 'MAXLEN', '1'],
+  zadd: [key, '1', 'member'],
+  zcard: [key],
+  zcount: [key, '0', '1'],
+  zrange: [key, '0', '-1'],
+  zrem: [key, 'member'],
+  zscore: [key, 'member'],
+}
+
+/** What replicas send, and what their scripts call. */
+export const commandsOfReplicas: readonly string[] = Object.keys(replicaCommands)
+/** `skylab heal` alone. It tells the names of all keys, also of those that the user may not read. */
+export const commandsOfHeal: readonly string[] = ['scan']
+
+export interface AclUser {
+  readonly name: string
+  /** A rule of Redis, such as `>password` or `#hash`. */
+  readonly password: string
+  /** `redis.keyPrefix` of the installation. */
+  readonly keyPrefix: string
+  /** Commands beside those of replicas. */
+  readonly more?: readonly string[]
+}
+
+/** One line of an ACL file: the user of an installation, with its rights and no other ones. */
+export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): string {
+  const rights = [...commandsOfReplicas, ...more].map(command => `+${command}`)
+  return ['user', name, 'reset', 'on', password, `~{${keyPrefix}}:*`, ...rights].join(' ')
+}
+
+/**
+ * The commands that the user of this connection may not call on keys of its installation, by the server's own judgement.
+ * @throws {RetryLater} Redis does not answer, or permits no scripts
+ */
+export async function missingRights(connection: Connection, keys: Keys): Promise<readonly string[]> {
+  const commands = Object.entries(replicaCommands).map(([name, args]) => [name, ...args])
+  return (await connection.run('check-rights', [keys.last], [JSON.stringify(commands)])) as string[]
+}

@@ -1,0 +1,127 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../clock.ts'
+import { servedMetrics } from '../telemetry/testing.ts'
+import { Certificates } from './certificates.ts'
+import { type Pair, readPair } from './files.ts'
+import { type Issued, TestAuthority } from './testing/authority.ts'
+
+let made: string
+let first: Issued
+let second: Issued
+let expired: Issued
+let authority: TestAuthority
+beforeAll(() => {
+  made = mkdtempSync(join(tmpdir(), 'skylab-tls-'))
+  authority = new TestAuthority(made)
+  first = authority.issue('first', { days: 10 })
+  second = authority.issue('second', { days: 20 })
+  expired = authority.issue('expired', { days: 1 })
+}, 60_000)
+afterAll(() => rmSync(made, { recursive: true }))
+
+let folder: string
+let certificates: Certificates | undefined
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'skylab-tls-'))
+})
+afterEach(async () => {
+  await certificates?.close()
+  certificates = undefined
+  rmSync(folder, { recursive: true })
+})
+
+const files = () => ({ certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') })
+
+/** As a kubelet writes what a volume of a Secret holds: all at once, by the exchange of one link. */
+function place({ cert, key }: Pick<Issued, 'cert' | 'key'>, version: number): void {
+  const data = join(folder, `..version-${version}`)
+  mkdirSync(data)
+  writeFileSync(join(data, 'tls.crt'), cert)
+  writeFileSync(join(data, 'tls.key'), key)
+  symlinkSync(`..version-${version}`, join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  if (version > 1) return
+  for (const name of ['tls.crt', 'tls.key']) symlinkSync(`..data/${name}`, join(folder, name))
+}
+
+/** Five days ahead, when the third certificate has expired. */
+const clock = { ...systemClock, wallMs: () => Date.now() + 5 * 86_400_000 }
+
+async function follow() {
+  place(first, 1)
+  const told: Pair[] = []
+  const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+  certificates = new Certificates({ files: files(), first: await readPair(files()), clock, log })
+  certificates.onChange(pair => told.push(pair))
+  certificates.start()
+  return { certificates, told, log }
+}
+
+const until = (what: () => unknown) => vi.waitUntil(what, { timeout: 20_000, interval: 10 })
+
+describe('a certificate that is followed', () => {
+  test('is exchanged when a kubelet exchanges the link to it', async () => {
+    const { certificates, told, log } = await follow()
+    place(second, 2)
+    await until(() => told.length === 1)
+    expect([certificates.current.cert, certificates.current.key]).toEqual([second.cert, second.key])
+    expect(log.error).not.toHaveBeenCalled()
+    place(first, 3)
+    await until(() => told.length === 2)
+    expect(certificates.current.cert).toBe(first.cert)
+  }, 30_000)
+
+  test.each([
+    [
+      'a key of another certificate',
+      () => ({ cert: second.cert, key: first.key }),
+      'keyFile: the key is not that of the certificate',
+    ],
+    ['no certificate', () => ({ cert: 'none', key: second.key }), 'certFile: the file has no certificate in PEM'],
+    [
+      'no key',
+      () => ({ cert: second.cert, key: 'none' }),
+      'keyFile: the file has no private key in PEM without a passphrase',
+    ],
+    ['a certificate that has expired', () => expired, 'certFile: it has expired'],
+  ])(
+    'stays in use, and that is told once, when the files hold %s',
+    async (_, broken, problem) => {
+      const { certificates, told, log } = await follow()
+      place(broken(), 2)
+      await until(() => certificates.unusable)
+      expect(certificates.current.cert).toBe(first.cert)
+      expect(log.error.mock.calls).toEqual([[{ problem }, expect.stringContaining('the former one stays in use')]])
+      const registry = servedMetrics({ certificates: () => ({ api: certificates }) })
+      const gauges = await registry.metrics()
+      expect(gauges).toContain('skylab_tls_certificate_files_unusable{server="api"} 1')
+      expect(gauges).toContain(
+        `skylab_tls_certificate_expires_timestamp_seconds{server="api"} ${certificates.current.expiresMs / 1000}`,
+      )
+      place(second, 3)
+      await until(() => told.length === 1)
+      expect([certificates.unusable, certificates.current.cert]).toEqual([false, second.cert])
+    },
+    30_000,
+  )
+})
+
+describe('the files of a certificate', () => {
+  test('say which of them cannot be used, and nothing of what they hold', async () => {
+    place(first, 1)
+    const clientCaFile = join(folder, 'ca.crt')
+    const refused = (files: Parameters<typeof readPair>[0]) =>
+      readPair(files).catch(({ key, message }) => [key, message])
+    const missing = 'the file cannot be read (ENOENT)'
+    expect(await refused({ ...files(), certFile: 'nowhere' })).toEqual(['certFile', missing])
+    expect(await refused({ ...files(), keyFile: 'nowhere' })).toEqual(['keyFile', missing])
+    expect(await refused({ ...files(), clientCaFile })).toEqual(['clientCaFile', missing])
+    writeFileSync(clientCaFile, first.key)
+    expect(await refused({ ...files(), clientCaFile })).toEqual(['clientCaFile', 'the file has no certificate in PEM'])
+    writeFileSync(clientCaFile, authority.ca)
+    expect(await refused({ ...files(), clientCaFile })).toMatchObject({ clientCa: authority.ca })
+  })
+})

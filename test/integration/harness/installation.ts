@@ -1,0 +1,74 @@
+/** What an operator grants to an installation, granted by a test: made from its configuration, as `skylab rights` does. */
+import { waitUntil } from '../../../box/api-client.ts'
+import type { ConfigInput } from '../../../box/stack-config.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import type { KubeObject } from '../../../src/domain.ts'
+import { accountName, renderRights } from '../../../src/labs/rights.ts'
+import type { AdminKube } from './kube.ts'
+
+export const rbacPath = '/apis/rbac.authorization.k8s.io/v1'
+
+/** Where the controller's account of the tests is. */
+export const ownNamespace = 'skylab'
+
+const collectionOf = ({ kind, metadata: { namespace } }: KubeObject): string =>
+  `${rbacPath}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`
+
+/** Under a name of its own, since two fleets may be of one installation. */
+function rightsOf(config: ConfigInput, name: string, namespace: string): KubeObject[] {
+  const called = `skylab-installation-${name}`
+  return renderRights(configSchema.parse(config), namespace).map(object => ({
+    ...object,
+    metadata: { ...object.metadata, name: called },
+    ...('roleRef' in object && { roleRef: { ...(object.roleRef as object), name: called } }),
+  }))
+}
+
+/** Resolves when the API server knows it. @param namespace the controller's own */
+export async function grantInstallation(
+  kube: AdminKube,
+  config: ConfigInput,
+  name = config.installation!,
+  namespace = ownNamespace,
+): Promise<void> {
+  for (const object of rightsOf(config, name, namespace)) {
+    const { status, body } = await kube.request('POST', collectionOf(object), object)
+    if (status !== 201) throw new Error(`${object.kind} ${object.metadata.name}: ${status} ${body.message}`)
+  }
+  await waitUntil(() => owns(kube, config.installation!, namespace), {
+    what: `the rights of ${config.installation}`,
+    limitMs: 15_000,
+  })
+}
+
+/** Grants what another configuration of it needs, and no longer what it had: API servers take a moment to know it. */
+export async function regrantInstallation(
+  kube: AdminKube,
+  config: ConfigInput,
+  name = config.installation!,
+): Promise<void> {
+  const [role] = rightsOf(config, name, ownNamespace)
+  const { status } = await kube.request('PUT', `${collectionOf(role!)}/${role!.metadata.name}`, role)
+  if (status !== 200) throw new Error(`the role of ${name} was not changed: ${status}`)
+}
+
+async function owns(kube: AdminKube, installation: string, namespace: string): Promise<boolean> {
+  const resourceAttributes = { group: 'skylab.dev', resource: 'installations', name: installation, verb: 'own' }
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user: `system:serviceaccount:${namespace}:${accountName}`, resourceAttributes },
+  }
+  const { body } = await kube.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review)
+  return body.status.allowed
+}
+
+export async function revokeInstallation(
+  kube: AdminKube,
+  config: ConfigInput,
+  name = config.installation!,
+  namespace = ownNamespace,
+): Promise<void> {
+  const all = rightsOf(config, name, namespace).toReversed()
+  for (const object of all) await kube.request('DELETE', `${collectionOf(object)}/${object.metadata.name}`)
+}

@@ -1,0 +1,35 @@
+/** Certificates for what tests start by TLS: of an authority of this process, which its clients believe. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { type Issued, TestAuthority } from '../../../src/tls/testing/authority.ts'
+import { testPlace } from './place.ts'
+
+/** Whether every fleet and every Redis is by TLS. */
+export const everythingByTls = process.env.SKYLAB_TEST_TLS === '1'
+/** In certificates of servers, beside the address of this machine. */
+export const serverName = 'skylab.skylab.svc'
+
+export interface TestTls {
+  readonly authority: TestAuthority
+  /** Of every server on loopback. */
+  readonly server: Issued
+}
+
+let made: TestTls | undefined
+
+export function testTls(): TestTls {
+  if (made) return made
+  const folder = join(testPlace().stateDir, `tls-${process.pid}`)
+  mkdirSync(folder, { recursive: true })
+  const authority = new TestAuthority(folder)
+  setDefaultCACertificates([...getCACertificates('default'), authority.ca])
+  made = { authority, server: authority.issue('server', { alternatives: ['IP:127.0.0.1', `DNS:${serverName}`] }) }
+  return made
+}
+
+/** As options of a Redis. */
+export function redisTls() {
+  const { authority, server } = testTls()
+  return { certFile: server.certFile, keyFile: server.keyFile, caFile: authority.caFile }
+}
