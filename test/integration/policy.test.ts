@@ -142,11 +142,18 @@ test.each<[string, string, string, Record<string, string | null>, string?]>([
   ['another op', 'ada', 'its op is 8, and was 7', { [labels.op]: '8' }],
   ['another op by its status', 'ada', 'its op is 8, and was 7', { [labels.op]: '8' }, '/status'],
   ['no op', 'ada', 'no op, or no installation', { [labels.op]: null }],
-  ['another installation', 'ada', `is of the installation ${own}`, { [labels.installation]: other }],
   ['labels for one that is no lab', 'plain', 'the namespace is no lab', marksOf(own, op)],
   ['anything of one that is no lab', 'plain', 'no op, or no installation', {}],
 ])('refused of the controller, whatever its rights: to change a namespace: %s', async (_, name, words, marks, sub) => {
   expectRefused(await change(`${own}-${name}`, marks, sub), words)
+})
+
+test('refused of the controller, whatever its rights: to give a namespace to another installation', async () => {
+  const { status, body } = await change(`${own}-ada`, { [labels.installation]: other })
+  // Two policies refuse it, and the API server names one of them.
+  const words = `is of the installation ${own}|does not begin with the prefix`
+  expect(body.message).toMatch(new RegExp(`ValidatingAdmissionPolicy 'skylab(-labs)?' .*(${words})`))
+  expect([status, body.reason]).toEqual([403, 'Forbidden'])
 })
 
 test('a namespace that keeps its op and its installation may be changed', async () => {
