@@ -1,6 +1,7 @@
 /** Warnings about the block `lab`: it is permitted, and an operator should know. */
 import { homeOf, isWithin, pathFor } from '../labs/paths.ts'
 import { getsToken } from '../labs/token.ts'
+import { hasDigest } from './image-name.ts'
 import { secretPatterns } from './lab.ts'
 import type { Config } from './schema.ts'
 
@@ -65,9 +66,9 @@ function hostPathWarnings({ hostPath }: Volume, index: number): string[] {
   return [`${key}: ${path} is a folder of the node${fatal ? ', with which labs may become root of it' : ''}`]
 }
 
-/** A tag can be moved, by whoever may write in the registry. */
+/** Anybody with the right to push may move a tag. */
 function provisioningWarnings({ provisioning }: Lab): string[] {
-  if (!provisioning || /@sha256:[0-9a-f]{64}$/.test(provisioning.image)) return []
+  if (!provisioning || hasDigest(provisioning.image)) return []
   const asWhom = provisioning.runAsRoot ? ', and it runs as root over homes' : ''
   return [`lab.provisioning.image: has no digest, so what runs can change unseen${asWhom}`]
 }

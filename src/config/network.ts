@@ -1,9 +1,7 @@
 /** The block `network`: who reaches labs, and what labs reach. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
 import { privateRanges } from '../addresses.ts'
-import { labelValue, objectName, qualifiedName } from './values.ts'
-
-const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
+import { cidr, labelValue, objectName, qualifiedName } from './values.ts'
 
 const podSelector = z
   .record(qualifiedName, labelValue)

@@ -1,5 +1,6 @@
 /** The level of the Pod Security Standards that a lab's namespace enforces: the strictest that its pod allows. Pure. */
 import type { Config } from '../config/schema.ts'
+import { mountedVolumes } from './volumes.ts'
 
 type Lab = Config['lab']
 
@@ -15,8 +16,7 @@ const appArmor = 'container.apparmor.security.beta.kubernetes.io/'
  * @param provisioning what runs before it; undefined for a user who was provisioned
  */
 export function neededLevel(lab: Lab, provisioning: Lab['provisioning']): PodSecurityLevel {
-  const mounted = new Set([...lab.mounts, ...(provisioning?.mounts ?? [])].map(({ volume }) => volume))
-  const volumes = lab.volumes.filter(({ name }) => mounted.has(name))
+  const volumes = mountedVolumes(lab, provisioning)
   const unconfined = Object.entries(lab.annotations).some(
     ([key, value]) => key.startsWith(appArmor) && value === 'unconfined',
   )

@@ -9,6 +9,7 @@ import type { KubeObject } from '../domain.ts'
 import { copiedNames } from './copies.ts'
 import { levels, neededLevel, type PodSecurityLevel } from './pod-security.ts'
 import { rootCapabilities } from './provision.ts'
+import { mountedVolumes } from './volumes.ts'
 
 /** The API group of rights that policies ask for. */
 export const policyGroup = 'skylab.dev'
@@ -51,7 +52,7 @@ export function renderRights(config: RightsConfig, namespace: string): KubeObjec
 
 /** What labs may have, as the policy `skylab-labs` reads it. An empty list grants nothing, so its rule is left out. */
 export function labRights({ installation, lab }: RightsConfig): RightsRule[] {
-  const volumes = mountedVolumes(lab)
+  const volumes = mountedVolumes(lab, lab.provisioning)
   const { provisioning } = lab
   const claims = volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [claim] : []))
   const keys = lab.tolerations.map(({ key }) => key ?? '*')
@@ -94,12 +95,6 @@ function rule(resource: string, names: readonly string[], verb = 'use'): RightsR
   if (names.length === 0) return []
   const resourceNames = [...new Set(names)]
   return [{ apiGroups: [policyGroup], resources: [resource], resourceNames, verbs: [verb] }]
-}
-
-/** What a lab or its provisioning mounts; the rest is left out of pods. */
-function mountedVolumes({ volumes, mounts, provisioning }: Config['lab']): Config['lab']['volumes'] {
-  const used = new Set([...mounts, ...(provisioning?.mounts ?? [])].map(({ volume }) => volume))
-  return volumes.filter(({ name }) => used.has(name))
 }
 
 /** The level that namespaces of these labs get, and all that are stricter: a user who was provisioned needs less. */

@@ -82,14 +82,19 @@ function mountsOf(mounts: readonly Mount[], username: string): VolumeMount[] {
 /** The `volumes` of the pod. What none of its containers mounts is left out: a node would mount it all the same. */
 export function podVolumes(sources: MountSources): object[] {
   const { lab, names, choice } = sources
-  const used = usedNames(sources)
+  const mounts = [...labMounts(sources), ...provisionMounts(sources)]
   return [
-    ...(used.has(own.home) ? [{ name: own.home, emptyDir: emptyDirOf(lab.home, choice) }] : []),
+    ...(mounts.some(({ name }) => name === own.home)
+      ? [{ name: own.home, emptyDir: emptyDirOf(lab.home, choice) }]
+      : []),
     { name: own.tmp, emptyDir: emptyDirOf(lab.tmp, choice) },
     { name: own.nss, configMap: { name: names.nss, defaultMode: 0o444 } },
     // The kubelet adds the group's right to read, for root owns the files.
     { name: own.secrets, secret: { secretName: names.lab, defaultMode: 0o400 } },
-    ...usedVolumes(sources).map(volume => ({ name: volume.name, ...volumeSource(volume, sources) })),
+    ...mountedVolumes(lab, sources.provisioning).map(volume => ({
+      name: volume.name,
+      ...volumeSource(volume, sources),
+    })),
   ]
 }
 
@@ -99,7 +104,7 @@ export function volumeConfigMaps(
   configMaps: LabSources['configMaps'],
   render: Render,
 ): KubeObject[] {
-  return usedVolumes(sources).flatMap(({ name, configMap, files }) => {
+  return mountedVolumes(sources.lab, sources.provisioning).flatMap(({ name, configMap, files }) => {
     if (!configMap && !files) return []
     const content = configMap ? sourceOf(configMaps, name) : { data: files }
     return [render('v1', 'ConfigMap', volumeObjectName(sources.names, name), { immutable, ...content })]
@@ -108,7 +113,7 @@ export function volumeConfigMaps(
 
 /** The PersistentVolumeClaims behind volumes. */
 export function volumeClaims(sources: MountSources, render: Render): KubeObject[] {
-  return usedVolumes(sources).flatMap(({ name, persistentVolumeClaim: claim }) => {
+  return mountedVolumes(sources.lab, sources.provisioning).flatMap(({ name, persistentVolumeClaim: claim }) => {
     if (!claim) return []
     const { accessModes, size, storageClassName, volumeName } = claim
     const spec = {
@@ -121,13 +126,13 @@ export function volumeClaims(sources: MountSources, render: Render): KubeObject[
   })
 }
 
-function usedVolumes(sources: MountSources): readonly Volume[] {
-  const used = usedNames(sources)
-  return sources.lab.volumes.filter(({ name }) => used.has(name))
-}
-
-function usedNames(sources: MountSources): ReadonlySet<string> {
-  return new Set([...labMounts(sources), ...provisionMounts(sources)].map(({ name }) => name))
+/** The configured volumes that the lab or its provisioning mounts. A pod has no others. */
+export function mountedVolumes(
+  { volumes, mounts }: Pick<Config['lab'], 'volumes' | 'mounts'>,
+  provisioning: Config['lab']['provisioning'],
+): readonly Volume[] {
+  const used = new Set([...mounts, ...(provisioning?.mounts ?? [])].map(({ volume }) => volume))
+  return volumes.filter(({ name }) => used.has(name))
 }
 
 /** Of exactly one kind, as the configuration's checks demand. */
