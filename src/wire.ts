@@ -45,7 +45,7 @@ import { OwnerStore } from './store/owners.ts'
 import { PrepullStore } from './store/prepulls.ts'
 import { Sealer } from './store/sealing.ts'
 import { AuditLog } from './telemetry/audit.ts'
-import { StreamSink } from './telemetry/audit-sinks.ts'
+import { StreamSink, sinksOf } from './telemetry/audit-sinks.ts'
 import { createGauges } from './telemetry/gauges.ts'
 import { createLogger } from './telemetry/log.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './telemetry/metrics.ts'
@@ -135,11 +135,10 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
   const told = { tracing: block, headers: settings.tracingHeaders, installation, version, replica, clock, log, metrics }
   const sealer = new Sealer(settings.sealingKeys)
   const { enabled, file } = config.audit
-  const sinks = [
-    ...(file === undefined ? [] : [new StreamSink('audit.file', file)]),
-    stdout,
-    new StreamSink('stderr', 2),
-  ]
+  const auditLog = () => {
+    const sinks = sinksOf(file, stdout, new StreamSink('stderr', 2))
+    return new AuditLog({ replica, installation, clock, sinks, metrics, log })
+  }
   return {
     settings,
     config,
@@ -147,7 +146,7 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
     log,
     metrics,
     tracing: createTracing?.(told) ?? noTracing,
-    auditLog: enabled ? new AuditLog({ replica, installation, clock, sinks, metrics, log }) : undefined,
+    auditLog: enabled ? auditLog() : undefined,
     sealer,
     trust: new Trust({ installation, namespacePrefix: config.lab.namespacePrefix, sealer }),
     acceptance: new Acceptance(clock),

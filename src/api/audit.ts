@@ -30,6 +30,7 @@ export class AuditDraft {
   readonly #origin: Origin
   readonly #audit: Auditor
   #caller: Identity | undefined
+  #asked: string | undefined
   #accepted: { readonly op: number | undefined; readonly how: 'accepted' | 'joined' | 'repeated' } | undefined
 
   constructor(change: Change, user: string, provider: string, from: Source, origin: Origin, audit: Auditor) {
@@ -75,9 +76,14 @@ export class AuditDraft {
     this.#audit.request({ ...common, result: status < 500 ? 'refused' : 'failed', reason, request })
   }
 
+  /** The line names the note in Redis by this text, so the operation gets the very same. */
   #by(): string {
     const { id, trace } = this.#request()
-    return this.#audit.by({ user: this.#user, actor: this.#actor(), from: this.#from, requestId: id, traceId: trace })
+    this.#asked ??= this.#audit.by({
+      ...{ user: this.#user, actor: this.#actor(), from: this.#from },
+      ...{ requestId: id, traceId: trace },
+    })
+    return this.#asked
   }
 
   #request(): NonNullable<AuditEvent['request']> {

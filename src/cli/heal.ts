@@ -14,7 +14,7 @@ import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'
 import { Sealer } from '../store/sealing.ts'
 import { AuditLog } from '../telemetry/audit.ts'
-import { StreamSink, sinkOf } from '../telemetry/audit-sinks.ts'
+import { sinkOf, sinksOf } from '../telemetry/audit-sinks.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { codes, type Output } from './output.ts'
@@ -68,7 +68,7 @@ function auditTo({ config, replica }: Settings, { err }: Output): NonNullable<He
   if (!enabled) return () => {}
   const audit = new AuditLog({
     ...{ replica, installation: config.installation, clock: systemClock, log: silentLogger() },
-    sinks: [...(file === undefined ? [] : [new StreamSink('audit.file', file)]), sinkOf('stderr', err)],
+    sinks: sinksOf(file, sinkOf('stderr', err)),
     metrics: createMetrics(new Registry()),
   })
   const actor = { kind: 'operator' } as const

@@ -3,7 +3,6 @@
  * ends an operation leaves a note, the replica that called it writes the line and removes the note. A note that stays is
  * told by any replica, late. So each is told at least once, under the same id.
  */
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { OperationKind } from '../domain.ts'
 import { RetryLater } from '../errors.ts'
@@ -86,7 +85,7 @@ export class AuditTrail implements Auditor {
 
   request(event: AuditEvent): void {
     if (event.result === 'refused' || event.result === 'failed') this.#flood.write(event)
-    else this.#options.audit.write({ ...event, id: event.id ?? randomUUID() })
+    else this.#options.audit.write(event)
   }
 
   start(): void {
@@ -154,6 +153,11 @@ function readBy(text: string): Partial<By> {
   } catch {
     return {}
   }
+}
+
+/** An operation whose record does not say who asked: a release without an audit log accepted it. */
+export function byUnknown(audit: Auditor, user: string): string {
+  return audit.by({ user, actor: { kind: 'unknown' } })
 }
 
 /** An operation that this program begins by its own rules. */

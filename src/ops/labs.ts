@@ -16,7 +16,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Origin, originFields, type Span, type Tracing, within } from '../telemetry/tracing.ts'
 import type { Acceptance } from './acceptance.ts'
-import type { Auditor } from './audit.ts'
+import { type Auditor, byUnknown } from './audit.ts'
 import type { Feeds } from './feeds.ts'
 import type { PolicyWatch } from './policy.ts'
 import type { EventFeed, LabService } from './service.ts'
@@ -168,7 +168,7 @@ export class Labs implements LabService {
   /** The creation ended with the acceptance of the deletion: its owner, if it has one, may only stop. */
   #superseded(user: string, { op, acceptedAtMs, requestId, traceparent, by }: Superseded): void {
     const { tracing, log, audit } = this.#options
-    audit.operation(op, 'create', 'superseded', by ?? audit.by({ user, actor: { kind: 'unknown' } }))
+    audit.operation(op, 'create', 'superseded', by ?? byUnknown(audit, user))
     log.info({ user, op, kind: 'create', ...originFields(requestId, traceparent) }, 'operation superseded')
     tracing
       .operation({ user, op, kind: 'create', acceptedAtMs, traceparent })

@@ -12,7 +12,7 @@ import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { originFields, type Span, type Tracing } from '../telemetry/tracing.ts'
-import type { Auditor } from './audit.ts'
+import { type Auditor, byUnknown } from './audit.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
@@ -281,7 +281,7 @@ export class OperationRun implements PhaseHost {
     const { audit } = this.#options
     await this.#pass('finish.before-act')
     const last = { ...fields, step: '', acting: false }
-    const askedBy = by ?? audit.by({ user: this.#lease.user, actor: { kind: 'unknown' } })
+    const askedBy = by ?? byUnknown(audit, this.#lease.user)
     const note: EndNote = { kind, result: outcome === 'failed' ? 'failed' : 'succeeded', by: askedBy }
     await this.#journal.finish(outcome, events, last, note, () => this.#pass('finish.before-commit'))
     await this.#pass('finish.after-act')

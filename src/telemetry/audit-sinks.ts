@@ -8,7 +8,7 @@ export interface LineSink {
   write(line: string): void
 }
 
-/** A file or a descriptor that is written at once: who writes waits for a reader that takes nothing. */
+/** A file or a descriptor that is written at once: a writer waits while its reader takes nothing. */
 export class StreamSink implements LineSink, DestinationStream {
   readonly name: string
   readonly #stream: DestinationStream
@@ -39,6 +39,14 @@ export class StreamSink implements LineSink, DestinationStream {
 }
 
 const maxLength = 1_048_576
+
+/**
+ * Where a line belongs, then where it goes if that fails.
+ * @param file path of the file of the configuration; undefined for none
+ */
+export function sinksOf(file: string | undefined, ...others: readonly LineSink[]): LineSink[] {
+  return [...(file === undefined ? [] : [new StreamSink('audit.file', file)]), ...others]
+}
 
 /** A function as a sink, for commands and tests. */
 export function sinkOf(name: string, write: (line: string) => void): LineSink {
