@@ -18,6 +18,7 @@ import { chooseLab } from '../src/labs/choose.ts'
 import { labels } from '../src/labs/names.ts'
 import { renderLab, withOwnership } from '../src/labs/render.ts'
 import { noSources } from '../src/labs/sources.ts'
+import { loopConfig, loopInstallation } from './loop-config.ts'
 import { answerQuestions } from './worker.ts'
 
 export type LoopQuestion =
@@ -29,9 +30,7 @@ export type LoopQuestion =
     }
   | { readonly do: 'create' | 'delete' }
 
-/** The prefix of its namespaces and the value of its installation label: to Skylab they are foreign. */
-const own = 'loop'
-const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${own}`)}`
+const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${loopInstallation}`)}`
 /** How long a connection may idle: less than an API server keeps one, which would close it under a request. */
 const idleMs = 30_000
 const retryMs = 100
@@ -66,7 +65,7 @@ answerQuestions(async (question: LoopQuestion) => {
 /** @returns how many objects a lab has */
 async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
   const { config: ours, tokens } = await loadSettings(question.configFile, {})
-  const config = { ...ours, installation: own, lab: { ...ours.lab, namespacePrefix: own } }
+  const config = loopConfig(ours)
   const { images } = config
   const source = createImageSource({ images, clock: systemClock })
   const options = { image_type: 'recommended', size: 'small' }
@@ -156,7 +155,7 @@ function send(method: string, path: string, body?: object): Promise<{ status: nu
   const { url, authorization, agent } = server
   const headers = {
     authorization,
-    'user-agent': own,
+    'user-agent': loopInstallation,
     ...(content && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
   }
   return new Promise((resolve, reject) => {
@@ -178,7 +177,7 @@ function send(method: string, path: string, body?: object): Promise<{ status: nu
 async function watchUntilReady(count: number): Promise<{ all: Promise<void> }> {
   const { url, authorization, watchAgent } = server
   const path = `${collectionPath('v1', 'Pod')}?watch=true&${byLabel}`
-  const headers = { authorization, 'user-agent': own }
+  const headers = { authorization, 'user-agent': loopInstallation }
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     request(url + path, { headers, agent: watchAgent }, resolve)
       .once('error', reject)

@@ -21,7 +21,7 @@ const manifests = ['namespace', 'rbac', 'policy'].map(name => new URL(`../k8s/ba
 /** What rights do not depend on. */
 const nowhere = { redisUrl: '', kubeconfig: '', images: {} }
 /** Where k8s/base/rbac.yaml puts the controller's ServiceAccount. */
-const account = { namespace: 'skylab', name: 'skylab' }
+export const account = { namespace: 'skylab', name: 'skylab' }
 
 export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly replicas: number

@@ -1,0 +1,12 @@
+/** The bare loop as an installation of its own: to the replicas, its labs are foreign. */
+import type { Config } from '../src/config/schema.ts'
+
+/** The prefix of its namespaces and the value of its installation label. */
+export const loopInstallation = 'loop'
+
+/** The replicas' configuration under the loop's names. */
+export const loopConfig = (config: Config): Config => ({
+  ...config,
+  installation: loopInstallation,
+  lab: { ...config.lab, namespacePrefix: loopInstallation },
+})
