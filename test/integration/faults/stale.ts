@@ -14,6 +14,8 @@ export interface Account {
   readonly refusedByPolicy: number
   /** The name was taken, or gone, or bears another UID. */
   readonly refusedByName: number
+  /** What stands in its place has all that the namespace's quota gives. */
+  readonly refusedByQuota: number
   /** Its sender had given it up before the API server answered, and nothing came of it. */
   readonly cut: number
   readonly removedAsDebris: number
@@ -65,6 +67,7 @@ export async function accountOf(
     tried: tried.length,
     refusedByPolicy: count('policy'),
     refusedByName: count('name'),
+    refusedByQuota: count('quota'),
     cut: count('cut'),
     removedAsDebris: count('debris'),
     garbageCollected: count('collector'),
@@ -81,6 +84,8 @@ function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
   if (isPolicyRefusal(write)) return 'policy'
   if (code === 404 || code === 409) return 'name'
   if (code === 504) return 'cut'
+  // Kubernetes asks the quota before it looks for the name.
+  if (code === 403 && / is forbidden: exceeded quota: /.test(write.message)) return 'quota'
   if (code >= 300) return 'slipped'
   if (verb === 'delete') return 'repeated'
   const removal = removalOf(write, all)
