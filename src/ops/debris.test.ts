@@ -1,10 +1,28 @@
 import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
 import type { CompareStore, Standing } from '../store/compares.ts'
 import type { LabRecord } from '../store/records.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { Debris } from './debris.ts'
-import { FakeCluster, namespaceObject, podObject, redisMs, trust } from './testing.ts'
+import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from './testing.ts'
 import { boundAt } from './trust.ts'
+
+const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
+
+function debrisIn(cluster: FakeCluster, record: Partial<LabRecord> | null, tombstone: number, onCompare = () => {}) {
+  const standing = {
+    record: record && { ...known, ...record },
+    tombstone,
+    fingerprint: 'f',
+    nowMs: redisMs,
+  } as Standing
+  return new Debris({
+    config: configSchema.parse({ installation }),
+    ...{ store: { standing: async () => standing } as unknown as CompareStore, kube: cluster.kube, view: cluster.view },
+    ...{ namespacePrefix: 'nublado', trust, log: silentLogger(), signal: new AbortController().signal },
+    compare: onCompare,
+  })
+}
 
 /** What is asked of a cluster that has the namespace and the pod of operation 7, where this stands in Redis. */
 async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod = {}, namespace = {}) {
@@ -17,19 +35,8 @@ async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod 
   }
   cluster.show()
   let compares = 0
-  const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
-  const standing = {
-    record: record && { ...known, ...record },
-    tombstone,
-    fingerprint: 'f',
-    nowMs: redisMs,
-  } as Standing
-  const debris = new Debris({
-    ...{ store: { standing: async () => standing } as unknown as CompareStore, kube: cluster.kube, view: cluster.view },
-    ...{ namespacePrefix: 'nublado', trust, log: silentLogger(), signal: new AbortController().signal },
-    compare: () => {
-      compares += 1
-    },
+  const debris = debrisIn(cluster, record, tombstone, () => {
+    compares += 1
   })
   await debris.remove('nublado-ada')
   return { requests: cluster.requests, compares }
@@ -66,5 +73,30 @@ describe('what is removed as debris', () => {
     const op = boundAt(redisMs) + 1
     expect(await removeFrom(null, 0, {}, { op })).toEqual({ requests: [], compares: 0 })
     expect(await removeFrom(null, 0, {}, { op: op - 1 })).toEqual({ requests: [], compares: 1 })
+  })
+})
+
+describe('a namespace that is gone', () => {
+  /** What is asked of a cluster that has the pod of operation 7 and no namespace. */
+  async function restoreIn(record: Partial<LabRecord> | null, tombstone: number, pod = {}, namespace?: object) {
+    const cluster = new FakeCluster()
+    cluster.real = { pod: podObject(pod), ...(namespace && { namespace: namespaceObject(namespace) }) }
+    cluster.show()
+    await debrisIn(cluster, record, tombstone).restore('nublado-ada')
+    return cluster.requests
+  }
+
+  it('is made once more when a pod of an operation that is over has landed in it', async () => {
+    const restored = ['get Namespace', 'create Namespace']
+    expect(await restoreIn(null, 7)).toEqual(restored)
+    expect(await restoreIn({ op: 9, status: 'failed' }, 0)).toEqual(restored)
+  })
+
+  it('is left alone when it stands, an operation runs, or the pod is newer, foreign or on its way out', async () => {
+    expect(await restoreIn(null, 7, {}, {})).toEqual(['get Namespace'])
+    expect(await restoreIn({ op: 9, active: true }, 0)).toEqual([])
+    expect(await restoreIn(null, 6)).toEqual([])
+    expect(await restoreIn(null, 7, { foreign: true })).toEqual([])
+    expect(await restoreIn(null, 7, { terminating: true })).toEqual([])
   })
 })

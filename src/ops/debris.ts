@@ -2,14 +2,18 @@
  * What a late write left: objects of ours that no record knows and no operation will remove. Who was told that a lab is
  * gone goes on being told so; what landed after that is taken away by its UID, without a new operation.
  */
+import type { Config } from '../config/schema.ts'
+import { isAlreadyExists } from '../kube/client.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
-import { labNames } from '../labs/names.ts'
+import { labels, labNames } from '../labs/names.ts'
+import { marks } from '../labs/objects.ts'
 import type { CompareStore, Standing } from '../store/compares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ClusterClient, type ClusterView, namespaceRef, podRef } from './cluster.ts'
 import { boundAt, type Trust } from './trust.ts'
 
 export interface DebrisOptions {
+  readonly config: Pick<Config, 'installation' | 'lab'>
   readonly store: CompareStore
   readonly kube: ClusterClient
   readonly view: ClusterView
@@ -45,6 +49,35 @@ export class Debris {
     for (const pod of view.pods(name)) {
       if (isStray(pod, boundOp, standing)) await this.#removePod(pod)
     }
+  }
+
+  /**
+   * Makes a namespace that is gone once more, where a pod landed in it a moment too late. The API server finds no namespace
+   * for such a pod, so it deletes nothing there as long as any policy looks at deletions of pods. With the namespace the
+   * garbage collector removes the pod, and `remove` the namespace.
+   */
+  async restore(name: string): Promise<void> {
+    const { view, store, kube, config, log, signal } = this.#options
+    const pod = view.pods(name).find(each => this.#isOurs(each))
+    if (!pod?.user || pod.op === undefined) return
+    const standing = await store.standing(pod.user)
+    // Above it Redis has lost something: a compare would find no lab here, and there is none.
+    if (standing.record?.active || pod.op > (standing.record?.op ?? standing.tombstone)) return
+    const call = { agent: 'debris', signal }
+    if (await kube.get(namespaceRef(name), call)) return
+    log.warn({ namespace: name, pod: pod.name, op: pod.op }, 'a pod landed in a namespace that is gone')
+    const { labels: own, annotations } = marks({ config, identity: { username: pod.user } })
+    const metadata = { name, labels: { ...own, [labels.op]: String(pod.op) }, annotations }
+    await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata }, call).catch(error => {
+      if (!isAlreadyExists(error)) throw error
+    })
+  }
+
+  /** By installation, user and name, as a namespace would be. */
+  #isOurs({ installation, user, namespace, deleting }: PodFacts): boolean {
+    const { config, namespacePrefix } = this.#options
+    if (installation !== config.installation || !user || deleting) return false
+    return labNames(namespacePrefix, user).namespace === namespace
   }
 
   /** Asked of the API server, since the watches cannot tell a pod that is gone from one they have not seen yet. */

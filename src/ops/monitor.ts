@@ -40,7 +40,7 @@ interface Trouble {
   readonly calmSinceMs: number | undefined
 }
 
-/** How long a deletion's last objects may still show in a replica's watches before they are looked into. */
+/** How long watches may show a deletion's last objects, or a pod before its namespace, until these are looked into. */
 const settleMs = 2_000
 /** How long after it was first seen a namespace is asked whose it is; what runs by then is looked into at its end. */
 const lateWriteMs = 20_000
@@ -52,6 +52,8 @@ export class Monitor {
   readonly #said = new Map<string, string>()
   /** UIDs of namespaces that were, or will be, looked into. */
   readonly #seen = new Set<string>()
+  /** Names of namespaces that pods are in although the watches do not show them. */
+  readonly #landed = new Set<string>()
   /** Pods that are gone, with their users, whose end was refused. */
   readonly #gone = new Map<string, string>()
   readonly #closed = new AbortController()
@@ -98,6 +100,7 @@ export class Monitor {
   #look({ namespace, pod, goneUid, missing }: Change): void {
     if (goneUid !== undefined) this.#seen.delete(goneUid)
     else if (!pod) this.#lookIntoLater(namespace)
+    else if (!this.#options.view.namespace(namespace)) this.#landedLater(namespace)
     if (!pod?.user) return
     const { user, uid } = pod
     if (missing) this.#ask(user, uid)
@@ -139,6 +142,20 @@ export class Monitor {
     this.#seen.add(uid)
     clock.sleep(lateWriteMs, this.#closed.signal).then(
       () => this.#run(() => debris.remove(name)),
+      () => {},
+    )
+  }
+
+  /** A pod without its namespace: one watch is ahead of the other, as a rule, or a late write has landed. */
+  #landedLater(name: string): void {
+    const { view, clock, debris } = this.#options
+    if (this.#landed.has(name)) return
+    this.#landed.add(name)
+    clock.sleep(settleMs, this.#closed.signal).then(
+      () => {
+        this.#landed.delete(name)
+        if (!view.namespace(name)) this.#run(() => debris.restore(name))
+      },
       () => {},
     )
   }

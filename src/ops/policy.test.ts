@@ -65,7 +65,7 @@ describe('askForPolicy', () => {
     expect(await askForPolicy({ kube, config, namespace: 'skylab' })).toEqual({ active: true, reason: null })
     expect(kube.asked.map(({ what }) => what)).toEqual([
       'create ConfigMap default/skylab-policy-probe',
-      '{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]} /api/v1/namespaces/skylab/configmaps/kube-root-ca.crt',
+      '{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]} /api/v1/namespaces/skylab',
       'create Namespace /policy-probe',
       'create Namespace /nublado-skylab-policy-probe',
     ])

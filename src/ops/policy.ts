@@ -55,8 +55,8 @@ interface Probe {
 function probes(question: PolicyQuestion): readonly Probe[] {
   const { kube, config, namespace } = question
   const call = callOf(question)
-  // The controller manager keeps one in each namespace. It is no lab's.
-  const path = objectPath({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'kube-root-ca.crt' })
+  // The controller's own, which is no lab's.
+  const path = objectPath({ apiVersion: 'v1', kind: 'Namespace', name: namespace })
   const options = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'] }
   // Begins with another letter than the names of our namespaces.
   const elsewhere = `${config.lab.namespacePrefix.startsWith('p') ? 'q' : 'p'}olicy-probe`

@@ -443,6 +443,12 @@ describe('the thief is refused to delete', () => {
     ['a namespace of the cluster', () => '/api/v1/namespaces/kube-node-lease'],
     ['its own namespace', () => `/api/v1/namespaces/${ownNamespace}`],
     ['a pod of others', () => `${within(victim)}/pods/theirs`],
+    ['a DaemonSet beside the controller', () => `${pulls}/${victim}`],
+  ])('%s', async (_, path) => {
+    expectRefused(await remove(path()), 'skylab')
+  })
+
+  test.each([
     ['a Secret of others', () => `${within(victim)}/secrets/theirs`],
     ['a ConfigMap of others', () => `${within(victim)}/configmaps/theirs`],
     ['a ConfigMap of kube-system', () => `${within('kube-system')}/configmaps/extension-apiserver-authentication`],
@@ -451,9 +457,9 @@ describe('the thief is refused to delete', () => {
     ['a claim of others', () => `${within(victim)}/persistentvolumeclaims/theirs`],
     ['a quota of others', () => `${within(victim)}/resourcequotas/theirs`],
     ['a NetworkPolicy of others', () => `/apis/networking.k8s.io/v1/namespaces/${victim}/networkpolicies/theirs`],
-    ['a DaemonSet beside the controller', () => `${pulls}/${victim}`],
+    ['a Secret of a lab, before it binds itself there', () => `${within(lab)}/secrets/nb-ada`],
   ])('%s', async (_, path) => {
-    expectRefused(await remove(path()), 'skylab')
+    expectRefused(await remove(path()), 'rights')
   })
 
   test('many at once', async () => {
