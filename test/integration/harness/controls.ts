@@ -62,7 +62,7 @@ export const controls: readonly Control[] = [
     name: 'no-fence',
     beside: 'no-self-stop',
     // Either they go on for as long as one looks, or what they made is found when all is deleted.
-    attacks: [{ name: 'T3 ', expected: /every stale owner gives up|\["the namespace of / }],
+    attacks: [{ name: 'T3 ', expected: /slipped: create |every stale owner gives up|\["the namespace of / }],
     edits: [
       {
         file: 'src/store/commands/include/owner.lua',
