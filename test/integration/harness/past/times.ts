@@ -12,7 +12,7 @@ export interface Times {
 /** The times of this commit. Each past keeps its own copy, so later changes of this table do not concern it. */
 export const timesOfToday: Times = {
   fields: { lab: ['acceptedAt', 'deadline', 'failedAt'], catalogue: ['triedAt', 'readAt'] },
-  scores: ['deadlines', 'owned'],
+  scores: ['audit', 'deadlines', 'owned'],
 }
 
 const dayMs = 86_400_000
