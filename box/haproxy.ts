@@ -45,8 +45,8 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
  * again, since a POST may have been carried out. Event streams pass unbuffered.
  */
 export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
-  // The port of readiness is in the clear in any case.
-  const tls = caFile === undefined ? '' : ` ssl verify required verifyhost 127.0.0.1 ca-file ${caFile} no-check-ssl`
+  // The port of readiness is in the clear in any case. No `verifyhost`: haproxy compares names alone, and no addresses.
+  const tls = caFile === undefined ? '' : ` ssl verify required ca-file ${caFile} no-check-ssl`
   const servers = replicas.map(
     (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}${tls}`,
   )

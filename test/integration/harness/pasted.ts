@@ -1,6 +1,7 @@
 /** Pages whose commands work as pasted: a shell runs them, and what it says is held against what the page shows. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { everythingByTls, testTls } from './tls.ts'
 
 /** One block of commands, and what the page shows of its output, if anything. */
 export interface Pasted {
@@ -32,7 +33,8 @@ const between = '=-=-= the next block =-=-='
 export async function paste(blocks: readonly string[], limitMs: number): Promise<string[]> {
   const script = blocks.join(`\nprintf '%s' '${between}'\n`)
   // No file of the user's own is read that could change what curl does.
-  const env = { PATH: process.env.PATH, CURL_HOME: '/nonexistent', LC_ALL: 'C.UTF-8' }
+  const trusted = everythingByTls ? { CURL_CA_BUNDLE: testTls().authority.caFile } : {}
+  const env = { PATH: process.env.PATH, CURL_HOME: '/nonexistent', LC_ALL: 'C.UTF-8', ...trusted }
   const { stdout } = await promisify(execFile)('bash', ['-c', script], { env, timeout: limitMs })
   return stdout.replaceAll('\r', '').split(between)
 }
