@@ -215,6 +215,8 @@ const groups = (rule: Matched) =>
   rule.apiGroups.flatMap(group => rule.resources.map(resource => `${group}/${resource}`))
 const operations: Readonly<Record<string, string>> = {
   ...{ create: 'CREATE', update: 'UPDATE', patch: 'UPDATE', delete: 'DELETE', deletecollection: 'DELETE' },
+  // No rule of the policy says this, so a right to everything is refused here.
+  '*': 'ANYTHING',
 }
 const looksAt = () =>
   manifests('policy')[0]!.spec!.matchConstraints!.resourceRules.flatMap(rule =>
