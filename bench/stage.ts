@@ -4,10 +4,8 @@ import { Redis } from 'ioredis'
 import { type ReplicaPorts, startBalancer } from '../box/haproxy.ts'
 import type { Progress } from '../box/progress.ts'
 import { openRun } from '../box/run.ts'
-import { account, type Stack, setupStack, startStack } from '../box/stack.ts'
-import { rightsText } from '../src/cli/rights.ts'
+import { applyRights, type Stack, setupStack, startStack } from '../box/stack.ts'
 import { readConfig } from '../src/config/load.ts'
-import { renderRights } from '../src/labs/rights.ts'
 import type { LoopQuestion } from './loop.ts'
 import { loopConfig } from './loop-config.ts'
 import type { RouteQuestion } from './route.ts'
@@ -128,7 +126,7 @@ function profilerArg(folder: string): string {
 /** The loop sends as the controller's account, which the policies confine to installations that it owns. */
 async function prepareLoop(loop: Worker, stack: Stack, users: Stage['users'], inFlight: number): Promise<number> {
   const { configFile, cluster } = stack
-  await cluster.apply(rightsText(renderRights(loopConfig(await readConfig(configFile)), account.namespace)))
+  await applyRights(cluster, loopConfig(await readConfig(configFile)))
   const names = users.map(({ name }) => name)
   return loop.ask<number>({ do: 'prepare', configFile, users: names, inFlight } satisfies LoopQuestion)
 }

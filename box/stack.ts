@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rightsText } from '../src/cli/rights.ts'
-import { configSchema } from '../src/config/schema.ts'
+import { type Config, configSchema } from '../src/config/schema.ts'
 import { renderRights } from '../src/labs/rights.ts'
 import { bundle } from './bundle.ts'
 import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from './cluster.ts'
@@ -21,7 +21,7 @@ const manifests = ['namespace', 'rbac', 'policy'].map(name => new URL(`../k8s/ba
 /** What rights do not depend on. */
 const nowhere = { redisUrl: '', kubeconfig: '', images: {} }
 /** Where k8s/base/rbac.yaml puts the controller's ServiceAccount. */
-export const account = { namespace: 'skylab', name: 'skylab' }
+const account = { namespace: 'skylab', name: 'skylab' }
 
 export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly replicas: number
@@ -115,10 +115,14 @@ async function startFront(replicas: readonly Replica[], { stateDir, tools, signa
   return starting
 }
 
+/** Lets the controller's account own the installation of a configuration. */
+export const applyRights = (cluster: Cluster, config: Config): Promise<void> =>
+  cluster.apply(rightsText(renderRights(config, account.namespace)))
+
 /** Applies what an operator applies for a configuration; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
 export async function grantRights(cluster: Cluster, signal?: AbortSignal, config: ConfigInput = {}): Promise<string> {
   for (const file of manifests) await cluster.apply(await readFile(file, 'utf8'))
-  await cluster.apply(rightsText(renderRights(configSchema.parse(config), account.namespace)))
+  await applyRights(cluster, configSchema.parse(config))
   const kubeconfig = await cluster.tokenKubeconfig(account.namespace, account.name)
   await untilPolicy('at work', kubeconfig, signal)
   return kubeconfig
