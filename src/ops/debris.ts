@@ -5,8 +5,9 @@
 import type { Config } from '../config/schema.ts'
 import { isAlreadyExists } from '../kube/client.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
-import { labels, labNames } from '../labs/names.ts'
+import { labNames } from '../labs/names.ts'
 import { marks } from '../labs/objects.ts'
+import { withOwnership } from '../labs/render.ts'
 import type { CompareStore, Standing } from '../store/compares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ClusterClient, type ClusterView, namespaceRef, podRef } from './cluster.ts'
@@ -57,8 +58,9 @@ export class Debris {
    * garbage collector removes the pod, and `remove` the namespace.
    */
   async restore(name: string): Promise<void> {
-    const { view, store, kube, config, log, signal } = this.#options
-    const pod = view.pods(name).find(each => this.#isOurs(each))
+    const { view, store, trust, kube, config, log, signal } = this.#options
+    const isOurs = (each: PodFacts) => !each.deleting && trust.isNamedAsOurs({ ...each, name })
+    const pod = view.pods(name).find(isOurs)
     if (!pod?.user || pod.op === undefined) return
     const standing = await store.standing(pod.user)
     // Above it Redis has lost something: a compare would find no lab here, and there is none.
@@ -66,18 +68,11 @@ export class Debris {
     const call = { agent: 'debris', signal }
     if (await kube.get(namespaceRef(name), call)) return
     log.warn({ namespace: name, pod: pod.name, op: pod.op }, 'a pod landed in a namespace that is gone')
-    const { labels: own, annotations } = marks({ config, identity: { username: pod.user } })
-    const metadata = { name, labels: { ...own, [labels.op]: String(pod.op) }, annotations }
-    await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata }, call).catch(error => {
+    const metadata = { name, ...marks({ config, identity: { username: pod.user } }) }
+    const namespace = withOwnership({ apiVersion: 'v1', kind: 'Namespace', metadata }, pod.op, null)
+    await kube.create(namespace, call).catch(error => {
       if (!isAlreadyExists(error)) throw error
     })
-  }
-
-  /** By installation, user and name, as a namespace would be. */
-  #isOurs({ installation, user, namespace, deleting }: PodFacts): boolean {
-    const { config, namespacePrefix } = this.#options
-    if (installation !== config.installation || !user || deleting) return false
-    return labNames(namespacePrefix, user).namespace === namespace
   }
 
   /** Asked of the API server, since the watches cannot tell a pod that is gone from one they have not seen yet. */

@@ -116,7 +116,7 @@ export class Monitor {
 
   /** An operation of this user has ended: what was refused while it ran may be written now. */
   #lookAgain(user: string): void {
-    const { view, namespacePrefix, clock, debris } = this.#options
+    const { view, namespacePrefix, debris } = this.#options
     const { namespace, lab } = labNames(namespacePrefix, user)
     for (const pod of view.pods(namespace)) {
       this.#said.delete(pod.uid)
@@ -128,34 +128,32 @@ export class Monitor {
       this.#run(() => this.#judgeGoneAgain(user, podUid))
     }
     this.#run(() => this.#missing(user, namespace))
-    clock.sleep(settleMs, this.#closed.signal).then(
-      () => this.#run(() => debris.remove(namespace)),
-      () => {},
-    )
+    this.#later(settleMs, () => debris.remove(namespace))
   }
 
   /** A namespace that is new to us is an operation's, as a rule; one that a late write made is nobody's. */
   #lookIntoLater(name: string): void {
-    const { view, clock, debris } = this.#options
+    const { view, debris } = this.#options
     const uid = view.namespace(name)?.uid
     if (uid === undefined || this.#seen.has(uid)) return
     this.#seen.add(uid)
-    clock.sleep(lateWriteMs, this.#closed.signal).then(
-      () => this.#run(() => debris.remove(name)),
-      () => {},
-    )
+    this.#later(lateWriteMs, () => debris.remove(name))
   }
 
   /** A pod without its namespace: one watch is ahead of the other, as a rule, or a late write has landed. */
   #landedLater(name: string): void {
-    const { view, clock, debris } = this.#options
+    const { view, debris } = this.#options
     if (this.#landed.has(name)) return
     this.#landed.add(name)
-    clock.sleep(settleMs, this.#closed.signal).then(
-      () => {
-        this.#landed.delete(name)
-        if (!view.namespace(name)) this.#run(() => debris.restore(name))
-      },
+    this.#later(settleMs, async () => {
+      this.#landed.delete(name)
+      if (!view.namespace(name)) await debris.restore(name)
+    })
+  }
+
+  #later(ms: number, work: () => Promise<void>, pauseMs?: number): void {
+    this.#options.clock.sleep(ms, this.#closed.signal).then(
+      () => this.#run(work, pauseMs),
       () => {},
     )
   }
@@ -258,14 +256,11 @@ export class Monitor {
   /** What Redis or the API server does not answer now is tried again; what is refused waits for the next change. */
   #run(judge: () => Promise<void>, pauseMs = 250): void {
     judge().catch(error => {
-      const { log, clock } = this.#options
+      const { log } = this.#options
       if (this.#closed.signal.aborted) return
       if (!(error instanceof RetryLater || error instanceof KubeError))
         return log.warn({ reason: (error as Error).message }, 'a judgement failed')
-      clock.sleep(pauseMs, this.#closed.signal).then(
-        () => this.#run(judge, Math.min(pauseMs * 2, 5_000)),
-        () => {},
-      )
+      this.#later(pauseMs, judge, Math.min(pauseMs * 2, 5_000))
     })
   }
 }

@@ -36,14 +36,19 @@ export class Trust {
 
   /** A right MAC says that its op and its record are what this installation wrote. */
   inspect(namespace: NamespaceFacts, boundOp: number): { readonly verdict: Verdict; readonly mac: MacVerdict } {
-    if (!this.#isNamedAsOurs(namespace)) return { verdict: 'foreign', mac: 'unknown' }
+    if (!this.isNamedAsOurs(namespace)) return { verdict: 'foreign', mac: 'unknown' }
     const mac = this.#macOf(namespace)
     if (namespace.op! > boundOp) return { verdict: 'ahead', mac }
     return { verdict: mac === 'wrong' ? 'forged' : 'ours', mac }
   }
 
   /** By installation, user and name alone, which anybody may write. */
-  #isNamedAsOurs({ installation, op, user, name }: NamespaceFacts): boolean {
+  isNamedAsOurs({
+    installation,
+    op,
+    user,
+    name,
+  }: Pick<NamespaceFacts, 'installation' | 'op' | 'user' | 'name'>): boolean {
     const { namespacePrefix } = this.#options
     if (installation !== this.#options.installation || op === undefined || !user) return false
     return labNames(namespacePrefix, user).namespace === name
