@@ -31,3 +31,12 @@ it('writes of an error what it says, not what it carries', () => {
   expect(line().err).toMatchObject({ message: 'no answer', cause: { code: 'ECONNRESET' } })
   expect(text()).not.toMatch(/hunter2/)
 })
+
+it('leaves out advice of Node that no operator of an image can follow', () => {
+  const { log, line, text } = capture()
+  const advice = '; if the root CA is installed locally, try running Node.js with --use-system-ca'
+  const cause = new Error(`unable to verify the first certificate${advice}`)
+  log.error({ err: new Error('no answer', { cause }) }, 'failed')
+  expect(line().err.cause.message).toBe('unable to verify the first certificate')
+  expect(text()).not.toContain('use-system-ca')
+})

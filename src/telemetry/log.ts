@@ -55,9 +55,14 @@ function describeError(error: unknown): ErrorDescription {
   const { code } = error as NodeJS.ErrnoException
   return {
     type: error.name,
-    message: error.message,
+    message: withoutAdvice(error.message),
     ...(code !== undefined && { code }),
-    ...(error.stack !== undefined && { stack: error.stack }),
+    ...(error.stack !== undefined && { stack: withoutAdvice(error.stack) }),
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   }
+}
+
+/** Node's advice on an authority that is not trusted: no operator can give options to the Node of an image. */
+function withoutAdvice(text: string): string {
+  return text.replace(/; if the root CA is installed locally, try running Node\.js with --use-system-ca/g, '')
 }

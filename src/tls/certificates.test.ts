@@ -115,10 +115,10 @@ describe('the files of a certificate', () => {
     const clientCaFile = join(folder, 'ca.crt')
     const refused = (files: Parameters<typeof readPair>[0]) =>
       readPair(files).catch(({ key, message }) => [key, message])
-    const missing = 'the file cannot be read (ENOENT)'
-    expect(await refused({ ...files(), certFile: 'nowhere' })).toEqual(['certFile', missing])
-    expect(await refused({ ...files(), keyFile: 'nowhere' })).toEqual(['keyFile', missing])
-    expect(await refused({ ...files(), clientCaFile })).toEqual(['clientCaFile', missing])
+    const missing = (path: string) => `the file ${path} cannot be read (ENOENT)`
+    expect(await refused({ ...files(), certFile: 'nowhere' })).toEqual(['certFile', missing('nowhere')])
+    expect(await refused({ ...files(), keyFile: 'nowhere' })).toEqual(['keyFile', missing('nowhere')])
+    expect(await refused({ ...files(), clientCaFile })).toEqual(['clientCaFile', missing(clientCaFile)])
     writeFileSync(clientCaFile, first.key)
     expect(await refused({ ...files(), clientCaFile })).toEqual(['clientCaFile', 'the file has no certificate in PEM'])
     writeFileSync(clientCaFile, authority.ca)

@@ -51,7 +51,7 @@ export async function readPair(files: TlsFiles): Promise<Pair> {
 
 async function textOf(key: keyof TlsFiles, path: string): Promise<string> {
   return readFile(path, 'utf8').catch(error => {
-    throw new UnusableFile(key, `the file cannot be read (${error.code})`)
+    throw new UnusableFile(key, `the file ${path} cannot be read (${error.code})`)
   })
 }
 

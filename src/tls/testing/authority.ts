@@ -1,6 +1,6 @@
 /** An authority of a test's own, and certificates of it, made by openssl. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Issued {
@@ -35,6 +35,41 @@ export class TestAuthority {
     openssl('req', ...curve, ...subject, '-keyout', keyFile, '-out', certFile)
     this.caFile = certFile
     this.ca = readFileSync(certFile, 'utf8')
+  }
+
+  /** The certificate of a pair, with the same names, that was valid for a month of 2020 only. */
+  expired({ certFile, keyFile, key }: Issued): Issued {
+    const at = (suffix: string) => certFile.replace(/crt$/, suffix)
+    const { caFile } = this
+    const database = {
+      database: at('index'),
+      new_certs_dir: this.#folder,
+      default_md: 'sha256',
+      policy: 'any',
+      rand_serial: 'yes',
+    }
+    const settings = Object.entries({ ...database, copy_extensions: 'copy' }).map(
+      ([name, value]) => `${name} = ${value}`,
+    )
+    const policy = ['[any]', 'commonName = supplied']
+    writeFileSync(at('cnf'), ['[ca]', 'default_ca = own', '[own]', ...settings, ...policy, ''].join('\n'))
+    writeFileSync(at('index'), '')
+    openssl(
+      'x509',
+      '-x509toreq',
+      '-copy_extensions',
+      'copyall',
+      '-in',
+      certFile,
+      '-signkey',
+      keyFile,
+      '-out',
+      at('csr'),
+    )
+    const signed = ['-cert', caFile, '-keyfile', join(this.#folder, `${this.#name}.key`)]
+    const dates = ['-startdate', '20200101000000Z', '-enddate', '20200201000000Z']
+    openssl('ca', '-batch', '-notext', '-config', at('cnf'), ...signed, ...dates, '-in', at('csr'), '-out', certFile)
+    return { certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key }
   }
 
   /** Writes `name.crt` and `name.key`. Those of the same name are written over. */
