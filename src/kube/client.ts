@@ -4,6 +4,7 @@
  */
 import type { KubeObject } from '../domain.ts'
 import { RetryLater } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
@@ -11,7 +12,8 @@ import { type CallOptions, type Method, Requester, type RequesterOptions, type R
 export { isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export type { Log } from './log.ts'
-export type { CallOptions, OnRequest, RequestOptions } from './requester.ts'
+export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
+export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions
 
 /** An object of which only this very one may be deleted. */
@@ -246,6 +248,11 @@ export class KubeClient {
    */
   settled(agent: string): Promise<void> {
     return this.#requester.settled(agent)
+  }
+
+  /** Why the API server cannot be used; undefined where it can, or was not asked yet. */
+  trouble(): Reason | undefined {
+    return this.#requester.trouble()
   }
 
   /** Requests that are under way, and those that wait for their turn; watches are none. */

@@ -167,6 +167,29 @@ describe('a watch that ends goes on where it was', () => {
   })
 })
 
+describe('a watch that is refused', () => {
+  const words = 'pods is forbidden: User "s" cannot watch resource "pods"'
+  const refused: Answer = (_, response) => {
+    const body = { kind: 'Status', code: 403, reason: 'Forbidden', message: words }
+    response.writeHead(403, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+  }
+
+  test('is logged once with what mends it, named while it lasts, and logged when it is over', async () => {
+    const log = keepingLog()
+    const opened = Promise.withResolvers<ServerResponse>()
+    server.script.push(list(7), ...Array.from({ length: 20 }, () => refused))
+    server.script.push((_, response) => opened.resolve(response))
+    reflect({ log: { ...log, debug: () => {} } })
+    const response = await opened.promise
+    expect(reflector.trouble()).toMatch(/cannot watch resource "pods": apply k8s\/base\/rbac\.yaml/)
+    expect(log.messages).toEqual(['warn: watch failed again'])
+    response.writeHead(200).write(line('ADDED', pod('b', 10)))
+    await untilTold(1)
+    expect(reflector.trouble()).toBeUndefined()
+    expect(log.messages).toEqual(['warn: watch failed again', 'info: watch works again'])
+  })
+})
+
 describe('what is too old is listed again', () => {
   test.each<[string, Answer]>([
     ['told in the stream', says(line('ERROR', expired))],

@@ -7,6 +7,9 @@
  */
 import type { Clock } from '../clock.ts'
 import type { KubeObject } from '../domain.ts'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { isKnown, reasonOf } from '../reasons.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { backoffMs } from './backoff.ts'
 import { keyOf } from './cache.ts'
 import type { KubeClient, ListScope } from './client.ts'
@@ -14,6 +17,7 @@ import { Deadline, unlessAborted } from './deadline.ts'
 import { KubeError, watchError } from './errors.ts'
 import { lines } from './lines.ts'
 import { type ChangeListener, Picture, type PictureOptions } from './picture.ts'
+import { inOperatorsWords } from './refusals.ts'
 
 export type { Change, ChangeListener } from './picture.ts'
 
@@ -77,9 +81,12 @@ export class Reflector<T> {
   readonly #picture: Picture<T>
   readonly #stopping = new AbortController()
   readonly #firstList = Promise.withResolvers<void>()
+  readonly #trouble: Rarely
   readonly #stats = { lists: 0, watches: 0, ignored: 0 }
   #running: Promise<void> | undefined
   #synced = false
+  /** The server has opened the watch at hand. */
+  #isOpen = false
   /** Where the next watch begins; undefined when a list must come first. */
   #resourceVersion: string | undefined
   #listBeganMs = Number.NEGATIVE_INFINITY
@@ -92,6 +99,10 @@ export class Reflector<T> {
     this.#options = options
     this.#times = { ...defaultTimes, ...options.times }
     this.#picture = new Picture(options)
+    const { clock, log, kind } = options
+    const words = { trouble: 'watch failed again', over: 'watch works again', fields: { kind } }
+    // Every watch ends once in a while.
+    this.#trouble = new Rarely({ clock, log, ...words, tolerated: 1 })
     this.#heardAtMs = this.#nowMs()
   }
 
@@ -148,6 +159,11 @@ export class Reflector<T> {
     return this.#nowMs() - this.#heardAtMs
   }
 
+  /** Why the last rounds brought nothing, in an operator's words; undefined while all is well. */
+  trouble(): string | undefined {
+    return this.#failures > 1 && !this.#isOpen ? this.#trouble.reason : undefined
+  }
+
   stats(): ReflectorStats {
     return { ...this.#stats, errors: this.#picture.errors }
   }
@@ -172,11 +188,13 @@ export class Reflector<T> {
 
   async #pause(cause: unknown, signal: AbortSignal): Promise<void> {
     const { kind, clock, log } = this.#options
-    const reason = cause instanceof Error ? cause.message : 'the server ended it'
+    const reason = cause instanceof Error ? inOperatorsWords(cause) : 'the server ended it'
     const askedMs = cause instanceof KubeError ? (cause.retryAfterMs ?? 0) : 0
     const pauseMs = askedMs + backoffMs(this.#failures, { baseMs: this.#times.pauseMs, capMs: this.#times.pauseCapMs })
-    if (this.#failures > 1) log.warn({ kind, reason, failures: this.#failures }, 'watch failed again')
-    else log.debug({ kind, reason }, 'watch ended')
+    // What lives long enough, or brings something, counts as no failure. A connection that fails is logged for all watches at once.
+    const isOwn = this.#failures > 0 && !isOfConnection(cause)
+    if (isOwn) this.#trouble.failed(reason)
+    if (this.#failures <= 1 || !isOwn) log.debug({ kind, reason }, 'watch ended')
     await clock.sleep(pauseMs, signal).catch(() => {})
   }
 
@@ -216,12 +234,14 @@ export class Reflector<T> {
       const stream = await client.watch(apiVersion, kind, options)
       this.#stats.watches += 1
       this.#heard()
+      this.#isOpen = true
       this.#endSilence(deadline).catch(() => {})
       for await (const line of lines(stream)) this.#receive(line)
     } finally {
+      this.#isOpen = false
       deadline.release()
       deadline.abort(new Error('the watch is over'))
-      if (this.#nowMs() - beganMs >= healthyLifeMs) this.#failures = 0
+      if (this.#nowMs() - beganMs >= healthyLifeMs) this.#works()
     }
   }
 
@@ -248,7 +268,12 @@ export class Reflector<T> {
       return
     }
     this.#resourceVersion = resourceVersion
+    this.#works()
+  }
+
+  #works(): void {
     this.#failures = 0
+    this.#trouble.worked()
   }
 
   /** @returns false for a type that is not known */
@@ -280,6 +305,13 @@ export class Reflector<T> {
   #nowMs(): number {
     return this.#options.clock.monotonicMs()
   }
+}
+
+/** The client tells of those itself, once for all watches. */
+function isOfConnection(cause: unknown): boolean {
+  const error = cause instanceof RetryLater ? cause.cause : cause
+  if (error instanceof KubeError) return error.status === 401
+  return error instanceof NeedsSomeone || (error !== undefined && isKnown(reasonOf(error)))
 }
 
 /**

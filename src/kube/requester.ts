@@ -1,6 +1,8 @@
 /** One request to the API server and what it takes to get an answer: credentials, deadline, bound, retries. */
 import type { Clock } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { inFull, type Reason, reasonOf } from '../reasons.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { type Backoff, backoffMs } from './backoff.ts'
 import { CredentialSource, type Credentials } from './credentials.ts'
@@ -8,6 +10,7 @@ import { Deadline, unlessAborted } from './deadline.ts'
 import { KubeError, kubeError } from './errors.ts'
 import { resourceOf } from './kinds.ts'
 import type { Log } from './log.ts'
+import { type Refuser, refuserOf } from './refusals.ts'
 import { Slots } from './slots.ts'
 import { Transport } from './transport.ts'
 
@@ -27,6 +30,8 @@ export interface CallOptions {
   readonly span?: Span | undefined
   /** The server does everything but keep it. */
   readonly dryRun?: boolean | undefined
+  /** A refusal would tell something, and be no fault: it is not reported as one. So is that of a dry run. */
+  readonly mayBeRefused?: boolean | undefined
   /** Passed by a write after the last look at its signal, and when its answer has begun but is not read yet. */
   readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
@@ -42,6 +47,9 @@ export interface RequestOptions extends CallOptions {
 /** Told of every attempt; `code` is the HTTP status, or `error` when none came. */
 export type OnRequest = (verb: string, code: string, seconds: number) => void
 
+/** Told of every refusal (403) that nobody reckoned with. */
+export type OnRefusal = (verb: string, refuser: Refuser) => void
+
 export interface RequesterOptions {
   readonly kubernetes: {
     readonly kubeconfig?: string | undefined
@@ -56,6 +64,7 @@ export interface RequesterOptions {
   readonly clock: Clock
   readonly log: Log
   readonly onRequest?: OnRequest | undefined
+  readonly onRefusal?: OnRefusal | undefined
 }
 
 /** Attempts at one request before the caller is told to come back; with these waits, 3 s of refusals. */
@@ -69,6 +78,10 @@ const verbs: Readonly<Record<Method, string>> = { GET: 'get', POST: 'create', PA
 /** What a body is; all patches are merged into what stands there. */
 const contentTypes: Readonly<Partial<Record<Method, string>>> = { PATCH: 'application/merge-patch+json' }
 
+/** A kept connection that the server closes under a request says nothing. */
+const tolerated = 1
+const trustBy = 'certificate-authority-data of the kubeconfig, or ca.crt of the ServiceAccount'
+
 interface Call {
   readonly method: Method
   readonly path: string
@@ -78,6 +91,7 @@ interface Call {
   readonly agent: string
   readonly log: Log
   readonly span: Span | undefined
+  readonly mayBeRefused?: boolean
   readonly failpoint?: CallOptions['failpoint']
   readonly onDate?: RequestOptions['onDate']
 }
@@ -88,6 +102,8 @@ export class Requester {
   readonly #credentials: CredentialSource
   readonly #transport: Transport
   readonly #slots: Slots
+  readonly #outage: Rarely
+  #trouble: Reason | undefined
   readonly #writes = new Map<string, Set<Promise<unknown>>>()
 
   constructor(options: RequesterOptions) {
@@ -97,6 +113,13 @@ export class Requester {
     this.#credentials = new CredentialSource({ ...kubernetes, clock, log })
     this.#transport = new Transport(this.#timeoutMs)
     this.#slots = new Slots(kubernetes.maxInFlight)
+    const messages = { trouble: 'the Kubernetes API cannot be used', over: 'the Kubernetes API can be used again' }
+    this.#outage = new Rarely({ clock, log, tolerated, ...messages })
+  }
+
+  /** Why the API server cannot be used, by the last request; undefined where it answered, or was not asked yet. */
+  trouble(): Reason | undefined {
+    return this.#trouble
   }
 
   /**
@@ -114,6 +137,7 @@ export class Requester {
       agent: options.agent ?? '',
       log: options.log ?? this.#options.log,
       span: options.span,
+      mayBeRefused: options.mayBeRefused ?? options.dryRun ?? false,
       failpoint: method === 'GET' ? undefined : options.failpoint,
       onDate: options.onDate,
     }
@@ -196,11 +220,31 @@ export class Requester {
       const sent = this.#send(call, deadline.signal, startSignal, attempt.traceparent)
       const response = await unlessAborted(sent, deadline.signal)
       code = String(response.statusCode)
-      if (response.statusCode >= 400) throw await refusal(response)
+      if (response.statusCode >= 400) throw this.#reported(call, await refusal(response))
+      this.#note(undefined)
       return response
+    } catch (error) {
+      // A caller that gives up says nothing of the server.
+      if (!call.signal?.aborted) this.#note(error)
+      throw error
     } finally {
       attempt.end(code)
     }
+  }
+
+  /** Takes note of how an attempt ended: of what any request would meet, not of what one was refused. */
+  #note(error: unknown): void {
+    const trouble = error === undefined ? undefined : troubleOf(error)
+    if (trouble === 'busy') return
+    this.#trouble = trouble
+    if (trouble) this.#outage.failed(inFull(trouble))
+    else this.#outage.worked()
+  }
+
+  #reported({ verb, mayBeRefused }: Call, error: KubeError): KubeError {
+    const refuser = mayBeRefused ? null : refuserOf(error)
+    if (refuser !== null) this.#options.onRefusal?.(verb, refuser)
+    return error
   }
 
   /** An attempt, to be counted, logged and traced when it ends. */
@@ -249,7 +293,7 @@ export class Requester {
   async #waitToRetry(call: Call, error: unknown, failures: number): Promise<void> {
     if (!isPassing(error)) throw error
     const askedMs = error instanceof KubeError ? error.retryAfterMs : undefined
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = error instanceof KubeError ? error.message : reasonOf(error).words
     const waitMs = (askedMs ?? 0) + backoffMs(failures, backoff)
     if (failures >= maxAttempts || waitMs > maxWaitMs) {
       throw new RetryLater(`Kubernetes does not answer for now: ${reason}`, askedMs, { cause: error })
@@ -267,6 +311,17 @@ export class Requester {
     }
     write.then(forget, forget)
   }
+}
+
+/** Undefined for an answer of an API server that other requests would not get; `busy` where it says nothing of them. */
+function troubleOf(error: unknown): Reason | 'busy' | undefined {
+  if (error instanceof NeedsSomeone) return { words: 'its credentials cannot be read', detail: error.message }
+  if (!(error instanceof KubeError)) return reasonOf(error, { trustBy })
+  const { status, reason, message } = error
+  if (status === 401) return { words: 'it refuses the credentials', detail: '401 Unauthorized' }
+  if (status === 429 || status >= 500) return 'busy'
+  if (reason !== '') return undefined
+  return { words: 'another server answers at its address', detail: message }
 }
 
 async function refusal(response: Awaited<ReturnType<Transport['send']>>): Promise<KubeError> {

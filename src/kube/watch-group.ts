@@ -2,7 +2,10 @@
 import type { Reflector, ReflectorStats } from './reflector.ts'
 
 /** A watch, whatever it shows. */
-type AnyWatch = Pick<Reflector<unknown>, 'start' | 'stop' | 'synced' | 'whenSynced' | 'lastWordAgeMs' | 'stats' | 'on'>
+type AnyWatch = Pick<
+  Reflector<unknown>,
+  'start' | 'stop' | 'synced' | 'whenSynced' | 'lastWordAgeMs' | 'stats' | 'trouble' | 'on'
+>
 
 export class WatchGroup<Name extends string> {
   readonly #byName: Readonly<Record<Name, AnyWatch>>
@@ -32,6 +35,11 @@ export class WatchGroup<Name extends string> {
   /** Milliseconds since the API server last spoke, for each watch. More than two minutes means that it is broken. */
   lastWordAgeMs(): Record<Name, number> {
     return this.#each(reflector => reflector.lastWordAgeMs())
+  }
+
+  /** Why watches show nothing new, each reason once, in an operator's words. */
+  troubles(): string[] {
+    return [...new Set(this.all().flatMap(reflector => reflector.trouble() ?? []))]
   }
 
   stats(): Record<Name, ReflectorStats> {
