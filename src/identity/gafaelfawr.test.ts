@@ -206,7 +206,7 @@ describe('Gafaelfawr out of order', () => {
     expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': seconds[name] ?? '1' } })
     expect(error.detail).toEqual([{ msg: expect.any(String), type: 'unavailable' }])
     expect(results).toEqual(['failed'])
-    expect(lines.join()).toMatch(/"warn".*no usable answer/)
+    expect(lines.join()).toMatch(/"warn".*identity provider cannot be used/)
     expect(lines.join() + error.message).not.toMatch(/of-ada|html/)
 
     server.fault = undefined
@@ -329,7 +329,7 @@ describe('questions', () => {
     const first = [1, 2, 3, 4, 5].map(ask)
     const late = await Promise.all([6, 7, 8].map(token => refusalOf(ask(token))))
     expect(late.map(({ status }) => status)).toEqual([503, 503, 503])
-    expect(lines.filter(line => line.includes('no usable answer'))).toHaveLength(1)
+    expect(lines.filter(line => line.includes('identity provider cannot be used'))).toHaveLength(1)
     for (let answered = 0; answered < 5; answered++) {
       await server.whenAsked(answered + 1)
       release[answered]!()

@@ -24,6 +24,8 @@ export function createGafaelfawrIdentity(
   const users = new UserInfoClient(config, parts)
 
   return {
+    probe: () => users.probe(),
+    trouble: () => users.trouble(),
     async identify(headers, scope, certificateOf): Promise<Identity> {
       ingress.requireIngress(headers, scope, certificateOf)
       const username = userOf(headers)

@@ -160,7 +160,7 @@ describe('an issuer out of order', () => {
     const token = await issuer.token('ada')
     issuer.fault = { at, answer: answers[name]! }
     expect(await refusalOf(identify(token))).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-    expect(lines.join()).toMatch(/"warn".*no usable answer/)
+    expect(lines.join()).toMatch(/"warn".*identity provider cannot be used/)
     expect(lines.join()).not.toContain(token)
     issuer.fault = undefined
     clock.advance(1)

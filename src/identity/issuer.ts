@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { OidcConfig } from '../config/identity.ts'
 import { type ApiError, unavailable } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
+import type { Reason } from '../reasons.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
 
@@ -23,7 +24,7 @@ interface Loaded {
 
 export interface IssuerParts {
   readonly clock: Clock
-  readonly log: Pick<Logger, 'warn' | 'debug'>
+  readonly log: Pick<Logger, 'warn' | 'info' | 'debug'>
   readonly onRequest: SourceOptions['onRequest']
 }
 
@@ -54,6 +55,15 @@ export class IssuerKeys {
       log,
       onRequest,
     })
+  }
+
+  trouble(): Reason | undefined {
+    return this.#source.trouble()
+  }
+
+  /** Asks for the keys before anyone needs them. @throws {ApiError} 503 */
+  async probe(): Promise<void> {
+    await this.#current()
   }
 
   /**

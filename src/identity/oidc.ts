@@ -40,6 +40,8 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
   }
 
   return {
+    probe: () => keys.probe(),
+    trouble: () => keys.trouble(),
     async identify(headers): Promise<Identity> {
       const token = bearerToken(headers)
       if (token === undefined) throw unauthorized()

@@ -2,6 +2,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Identity, Scope } from '../domain.ts'
 import { ApiError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 
 /** The certificate of the other end of a connection; undefined where no client authority vouches for one. */
 export type CertificateOf = () => X509Certificate | undefined
@@ -28,6 +29,12 @@ export interface IdentityProvider {
    * @throws {ApiError} 401, 403, 429, 503 as `identify`
    */
   scopesOf?(caller: Identity): Promise<readonly string[]>
+
+  /** Asks the source, where there is one, as a request would: a mistake is named before a user meets it. @throws {ApiError} 503 */
+  probe?(): Promise<void>
+
+  /** Why the source cannot be used; undefined where it can, or was not asked yet. */
+  trouble?(): Reason | undefined
 }
 
 /** More than any header that the server lets in. */

@@ -7,13 +7,13 @@ import type { Clock } from '../clock.ts'
 import { ApiError, unavailable } from '../errors.ts'
 import { Deadline } from '../kube/deadline.ts'
 import { Slots } from '../kube/slots.ts'
+import { cleaned, inFull, type Reason, reasonOf } from '../reasons.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { unauthorized } from './provider.ts'
 
 /** Thousands of groups fit in. */
 const maxBodyBytes = 1_048_576
-/** One line at most in so long tells of failures, with their number: there may be one for each request. */
-const logPauseMs = 1000
 /** The longest that a source may have clients put off at once. */
 const maxRetryAfterSeconds = 60
 
@@ -29,19 +29,30 @@ export interface SourceOptions {
   /** How many may wait so; who comes then is put off at once. */
   readonly maxWaiting: number
   readonly clock: Clock
-  readonly log: Pick<Logger, 'warn'>
+  readonly log: Pick<Logger, 'warn' | 'info'>
   readonly onRequest: (result: SourceResult, seconds: number) => void
 }
 
 export class IdentitySource {
   readonly #options: SourceOptions
   readonly #slots: Slots
-  #untold = 0
-  #toldAtMs = Number.NEGATIVE_INFINITY
+  readonly #outage: Rarely
+  #trouble: Reason | undefined
 
   constructor(options: SourceOptions) {
     this.#options = options
     this.#slots = new Slots(options.maxInFlight)
+    const { clock, log, name: source } = options
+    const messages = {
+      trouble: 'the identity provider cannot be used',
+      over: 'the identity provider can be used again',
+    }
+    this.#outage = new Rarely({ clock, log, fields: { source }, ...messages })
+  }
+
+  /** Why the source gives no usable answer; undefined where it does, or was not asked yet. */
+  trouble(): Reason | undefined {
+    return this.#trouble
   }
 
   /**
@@ -50,6 +61,22 @@ export class IdentitySource {
    * @throws {ApiError} 401, 403, or 503 with `Retry-After`
    */
   async get<T extends z.ZodType>(url: string, schema: T, token?: string): Promise<z.output<T>> {
+    return this.#ask(url, signal => exchange(url, schema, token, signal))
+  }
+
+  /**
+   * Asks without a token: that it is refused is what is expected.
+   * @throws {ApiError} 503
+   */
+  async reach(url: string): Promise<void> {
+    await this.#ask(url, async signal => {
+      const response = await send(url, undefined, signal)
+      await response.body?.cancel()
+      if (![200, 401, 403].includes(response.status)) throw refusal(response, url, false)
+    })
+  }
+
+  async #ask<T>(url: string, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { clock, timeoutMs, maxWaiting, onRequest } = this.#options
     const startMs = clock.monotonicMs()
     const deadline = new Deadline(clock, timeoutMs)
@@ -58,8 +85,9 @@ export class IdentitySource {
       if (this.#slots.waiting >= maxWaiting) throw new NoAnswer('too many wait for an answer')
       await this.#slots.take(deadline.signal)
       try {
-        const value = await exchange(url, schema, token, deadline.signal)
+        const value = await question(deadline.signal)
         told('ok')
+        this.#worked()
         return value
       } finally {
         this.#slots.give()
@@ -67,27 +95,32 @@ export class IdentitySource {
     } catch (error) {
       if (error instanceof ApiError) {
         told('refused')
+        this.#worked()
         throw error
       }
       told('failed')
-      throw this.#failed(error)
+      throw this.#failed(error, url)
     } finally {
       deadline.release()
     }
   }
 
-  #failed(error: unknown): ApiError {
-    const { name, log, clock } = this.#options
-    this.#untold += 1
-    if (clock.monotonicMs() - this.#toldAtMs >= logPauseMs) {
-      log.warn({ err: error, source: name, failures: this.#untold }, 'a source of identities gave no usable answer')
-      this.#toldAtMs = clock.monotonicMs()
-      this.#untold = 0
-    }
-    const seconds = error instanceof NoAnswer ? error.retryAfterSeconds : 1
-    return unavailable('who is asking cannot be found out for now', seconds)
+  #worked(): void {
+    this.#trouble = undefined
+    this.#outage.worked()
+  }
+
+  #failed(error: unknown, url: string): ApiError {
+    const noAnswer = error instanceof NoAnswer ? error : undefined
+    const reason = noAnswer ? { words: noAnswer.message, detail: cleaned(url) } : reasonOf(error, hintsFor(url))
+    this.#trouble = reason
+    this.#outage.failed(inFull(reason))
+    const words = `the caller cannot be identified right now: the identity provider cannot be used: ${reason.words}`
+    return unavailable(words, noAnswer?.retryAfterSeconds)
   }
 }
+
+const hintsFor = (url: string) => ({ trustBy: 'NODE_EXTRA_CA_CERTS', clear: url.startsWith('http:') })
 
 /** Thrown where a source answered with something else than what it was asked for. */
 class NoAnswer extends Error {
@@ -109,7 +142,7 @@ async function exchange<T extends z.ZodType>(
   const response = await send(url, token, signal)
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw refusal(response, token !== undefined)
+    throw refusal(response, url, token !== undefined)
   }
   const parsed = schema.safeParse(parseJson(await readBounded(response)))
   if (parsed.success) return parsed.data
@@ -136,14 +169,15 @@ function isClosedConnection(error: unknown): boolean {
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
 }
 
-function refusal({ status, headers }: Response, aboutToken: boolean): Error {
+function refusal({ status, headers }: Response, url: string, aboutToken: boolean): Error {
   if (aboutToken && status === 401) return unauthorized()
   if (aboutToken && status === 403) {
     return new ApiError(403, { msg: 'the source of identities refuses this token', type: 'forbidden' })
   }
   const retryAfter = headers.get('retry-after') ?? ''
   const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : 1
-  return new NoAnswer(`the answer is ${status}`, Math.min(Math.max(seconds, 1), maxRetryAfterSeconds))
+  const tls = status === 400 && url.startsWith('http:') ? ': the server may expect TLS' : ''
+  return new NoAnswer(`the answer is ${status}${tls}`, Math.min(Math.max(seconds, 1), maxRetryAfterSeconds))
 }
 
 /** The parser's own words quote what it could not parse. */

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Identity } from '../domain.ts'
 import { ApiError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { absentable, group, notebookQuota, posixId } from './metadata.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
@@ -13,7 +14,7 @@ export type UserInfo = Omit<Identity, 'token' | 'scopes'>
 
 export interface UserInfoParts {
   readonly clock: Clock
-  readonly log: Pick<Logger, 'warn'>
+  readonly log: Pick<Logger, 'warn' | 'info'>
   readonly onRequest: SourceOptions['onRequest']
 }
 
@@ -74,6 +75,15 @@ export class UserInfoClient {
       log,
       onRequest,
     })
+  }
+
+  trouble(): Reason | undefined {
+    return this.#source.trouble()
+  }
+
+  /** Asks for nobody, before anyone needs an answer. @throws {ApiError} 503 */
+  probe(): Promise<void> {
+    return this.#source.reach(this.#url)
   }
 
   /**
