@@ -33,7 +33,7 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
     output.out(json ? `${JSON.stringify(imagesJson(catalogue, []), null, 2)}\n` : tablesOf(name, catalogue))
     return codes.ok
   } catch (error) {
-    output.err(`the registry does not tell which images there are: ${(error as Error).message}\n`)
+    output.err(`the registry cannot be read: ${(error as Error).message}\n`)
     return codes.failed
   } finally {
     await source.close()

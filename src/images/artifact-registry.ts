@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ImageConfig } from '../config/images.ts'
 import { repositoryOf } from '../config/images.ts'
 import type { GoogleTokens } from './google-tokens.ts'
-import { type Answer, isSuccess, jsonOf, RegistryError, type RegistryHttp } from './http.ts'
+import { type Answer, isSuccess, jsonOf, RegistryError, type RegistryHttp, unexpected } from './http.ts'
 import { TagPages } from './pages.ts'
 import { digestForm, tagForm } from './reference.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
@@ -58,7 +58,7 @@ export class ArtifactRegistry implements ImageSource {
       pages.turn(pageToken)
       const query: Record<string, string> = { pageSize: String(pageSize), fields, ...(pageToken && { pageToken }) }
       const answer = await this.#ask(`dockerImages?${new URLSearchParams(query)}`, signal)
-      if (!isSuccess(answer)) throw refusal(answer)
+      if (!isSuccess(answer)) throw unexpected(answer)
       const page: z.output<typeof listSchema> = jsonOf(answer, listSchema)
       for (const image of page.dockerImages ?? []) for (const tag of this.#tagsOf(image)) pages.add(tag)
       pageToken = page.nextPageToken
@@ -72,7 +72,7 @@ export class ArtifactRegistry implements ImageSource {
     if (!digestForm.test(reference)) throw new RegistryError('neither a tag nor a digest')
     const answer = await this.#ask(`dockerImages/${image}@${reference}`, signal)
     if (answer.status === 404) return null
-    if (!isSuccess(answer)) throw refusal(answer)
+    if (!isSuccess(answer)) throw unexpected(answer)
     return { digest: reference, ...sizeOf(jsonOf(answer, imageSchema)) }
   }
 
@@ -83,7 +83,7 @@ export class ArtifactRegistry implements ImageSource {
   async #digestOf(tag: string, signal: AbortSignal | undefined): Promise<Manifest | null> {
     const answer = await this.#ask(tag, signal)
     if (answer.status === 404) return null
-    if (!isSuccess(answer)) throw refusal(answer)
+    if (!isSuccess(answer)) throw unexpected(answer)
     const digest = jsonOf(answer, tagSchema).version.split('/').at(-1)!
     if (digestForm.test(digest)) return { digest }
     throw new RegistryError(`the answer of ${answer.url.host} is malformed at version`)
@@ -108,10 +108,6 @@ export class ArtifactRegistry implements ImageSource {
     await tokens.renew()
     return send()
   }
-}
-
-function refusal({ url, status }: Answer): RegistryError {
-  return new RegistryError(`${url.host} answered ${status}`)
 }
 
 /** An index is no image of one size. */

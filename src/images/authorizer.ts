@@ -96,7 +96,9 @@ export class Authorizer {
 
   /** What there is to say when that is refused too. */
   refused(): RegistryError {
-    return new RegistryError(`${this.#options.registry} answered 401 to the credentials that it asked for`)
+    return new RegistryError(`${this.#options.registry} answered 401 to the credentials that it asked for`, {
+      words: 'it refuses the credentials',
+    })
   }
 
   /** A token rather than the password itself, where there is a choice. */
@@ -125,7 +127,8 @@ export class Authorizer {
   #basic(text: string | undefined): string {
     const { registry } = this.#options
     const credential = this.#find(text)
-    if (!credential) throw new RegistryError(`${registry} asks for credentials, and there are none`)
+    const missing = 'asks for credentials, and there are none'
+    if (!credential) throw new RegistryError(`${registry} ${missing}`, { words: `it ${missing}` })
     if ('username' in credential) return basicHeader(credential)
     throw new RegistryError(`${registry} asks for credentials with a password, and there is an identity token alone`)
   }

@@ -141,7 +141,7 @@ describe('tags', () => {
     const listing = source.listTags()
     await server.whenAsked(1)
     clock.pass(5000)
-    await expect(listing).rejects.toThrow(`${host}: no answer within 5000 ms`)
+    await expect(listing).rejects.toThrow(new RegExp(`^${host}: .*no answer within 5000 ms`))
   })
 
   it('are not read to the end of an endless page', async () => {

@@ -6,7 +6,15 @@ import { isLoopback } from '../loopback.ts'
 import { Authorizer } from './authorizer.ts'
 import type { ReadCredentials } from './credential-cache.ts'
 import { nextLink } from './headers.ts'
-import { type Answer, type HttpRequest, isSuccess, jsonOf, RegistryError, type RegistryHttp } from './http.ts'
+import {
+  type Answer,
+  type HttpRequest,
+  isSuccess,
+  jsonOf,
+  RegistryError,
+  type RegistryHttp,
+  unexpected,
+} from './http.ts'
 import { TagPages } from './pages.ts'
 import { digestForm, tagForm } from './reference.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
@@ -65,8 +73,9 @@ export class DockerRegistry implements ImageSource {
     while (url) {
       pages.turn(url.href)
       const answer: Answer = await this.#ask({ method: 'GET', url, maxBytes: maxPageBytes, signal })
-      if (answer.status === 404) throw new RegistryError(`${this.#origin.host} answered 404: no such repository`)
-      if (!isSuccess(answer)) throw new RegistryError(`${answer.url.host} answered ${answer.status}`)
+      const none = 'no such repository'
+      if (answer.status === 404) throw new RegistryError(`${this.#origin.host} answered 404: ${none}`, { words: none })
+      if (!isSuccess(answer)) throw unexpected(answer)
       // What is no plain tag could not be asked for.
       for (const tag of jsonOf(answer, listSchema).tags ?? []) if (tagForm.test(tag)) pages.add({ tag })
       url = this.#nextPage(answer.header('link'), url)
@@ -83,7 +92,7 @@ export class DockerRegistry implements ImageSource {
     if (isSuccess(answer) && digestForm.test(digest)) return { digest }
     if (isSuccess(answer) || noHead.includes(answer.status)) answer = await this.#ask({ ...request, method: 'GET' })
     if (answer.status === 404) return null
-    if (!isSuccess(answer)) throw new RegistryError(`${answer.url.host} answered ${answer.status}`)
+    if (!isSuccess(answer)) throw unexpected(answer)
     return manifestIn(answer)
   }
 

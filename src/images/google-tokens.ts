@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { Deadline, unlessAborted } from '../kube/deadline.ts'
 import { isLoopback } from '../loopback.ts'
+import { inFull, isKnown, reasonOf } from '../reasons.ts'
 import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { RegistryError, type RegistryHttp } from './http.ts'
 
@@ -57,7 +58,11 @@ export class GoogleTokens {
       if (signal?.aborted) throw signal.reason
       if (error instanceof RegistryError) throw error
       // The library's errors carry the request that failed, with everything in it.
-      throw new RegistryError(`Google gave no token: ${(error as Error).message}`)
+      const reason = reasonOf(error)
+      const message = isKnown(reason) ? inFull(reason) : (error as Error).message
+      throw new RegistryError(`Google gave no token: ${message}`, {
+        words: `Google gives no token${isKnown(reason) ? `: ${reason.words}` : ''}`,
+      })
     } finally {
       deadline.release()
     }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import { type Backoff, backoffMs } from '../kube/backoff.ts'
 import { Deadline, unlessAborted } from '../kube/deadline.ts'
 import { isLoopback } from '../loopback.ts'
+import { expectsTls, inFull, isKnown, reasonOf } from '../reasons.ts'
 import { retryAfterMs } from './headers.ts'
 
 export interface HttpOptions {
@@ -38,7 +39,22 @@ export interface Answer {
 /** Thrown where a registry gave no usable answer: in words, with its host, and without what was sent to it. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError'
+  /** For clients, who learn no host. */
+  readonly words: string
+
+  constructor(message: string, { words = 'it gives no usable answer', ...options }: RegistryErrorOptions = {}) {
+    super(message, options)
+    this.words = words
+  }
 }
+
+interface RegistryErrorOptions extends ErrorOptions {
+  readonly words?: string
+}
+
+/** What clients are shown of a registry that could not be read. */
+export const registryWords = (error: unknown): string =>
+  error instanceof RegistryError ? error.words : reasonOf(error).words
 
 /** With these waits, a second of refusals. */
 const maxAttempts = 3
@@ -80,13 +96,14 @@ export class RegistryHttp {
     const { clock } = this.#options
     for (let attempt = 1; ; attempt += 1) {
       const result = await this.#exchange(request)
-      const trouble = troubleOf(result, request.url.host)
+      const trouble = troubleOf(result, request.url)
       if (trouble === undefined) return result as Answer
       const askedMs = result instanceof Error ? undefined : retryAfterMs(result.header('retry-after'), clock.wallMs())
       const waitMs = (askedMs ?? 0) + backoffMs(attempt, backoff)
       if (!trouble.passing || attempt >= maxAttempts || waitMs > maxWaitMs) {
         const asked = askedMs === undefined ? '' : ` and asks to wait ${Math.ceil(askedMs / 1000)} s`
-        throw new RegistryError(trouble.words + asked, { cause: result instanceof Error ? result : undefined })
+        const cause = result instanceof Error ? result : undefined
+        throw new RegistryError(trouble.message + asked, { cause, words: trouble.words })
       }
       await clock.sleep(waitMs, request.signal)
     }
@@ -152,19 +169,28 @@ export class RegistryHttp {
 }
 
 interface Trouble {
+  readonly message: string
+  /** For clients. */
   readonly words: string
   /** Whether another attempt may fare better. */
   readonly passing: boolean
 }
 
-function troubleOf(result: Answer | Error, host: string): Trouble | undefined {
+function troubleOf(result: Answer | Error, { host, protocol }: URL): Trouble | undefined {
+  const clear = protocol === 'http:'
   if (result instanceof Error) {
-    const { code, message } = result as NodeJS.ErrnoException
-    return { words: `${host}: ${message || code}`, passing: code !== undefined && endings.includes(code) }
+    const { code = '', message } = result as NodeJS.ErrnoException
+    const reason = reasonOf(result, { trustBy: 'images.caFile', clear })
+    // An error of our own, such as that of an answer that is too large, says more.
+    const full = isKnown(reason) ? inFull(reason) : message || code
+    return { message: `${host}: ${full}`, words: reason.words, passing: endings.includes(code) }
+  }
+  if (clear && result.status === 400 && reasonOf(result.body.toString()).words === expectsTls) {
+    return { message: `${host}: ${expectsTls} (it answered 400)`, words: expectsTls, passing: false }
   }
   // 501 says that there is no such method: an answer like any other.
   if (result.status !== 429 && (result.status < 500 || result.status === 501)) return undefined
-  return { words: `${host} answered ${result.status}`, passing: true }
+  return { message: `${host} answered ${result.status}`, words: `it answers ${result.status}`, passing: true }
 }
 
 /** Whether one host may send us to another: by TLS, and not from afar to this machine; to itself it always may. */
@@ -173,6 +199,10 @@ export function mayLeadTo(from: URL, to: URL): boolean {
   if (!['http:', 'https:'].includes(to.protocol)) return false
   return isLoopback(to.host) ? isLoopback(from.host) : to.protocol === 'https:'
 }
+
+/** An answer with a status that nothing can be made of. */
+export const unexpected = ({ url, status }: Answer): RegistryError =>
+  new RegistryError(`${url.host} answered ${status}`, { words: `it answers ${status}` })
 
 export function isSuccess({ status }: Answer): boolean {
   return status >= 200 && status < 300

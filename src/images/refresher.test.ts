@@ -84,8 +84,8 @@ function replica(name: string, settings = images) {
   const log = {
     debug: () => {},
     info: (_: object, message: string) => void lines.push(`info ${message}`),
-    warn: (fields: { err?: Error; tags?: string[] }, message: string) =>
-      void lines.push(`warn ${message}: ${fields.err?.message ?? fields.tags}`),
+    warn: (fields: { reason?: string; tags?: string[] }, message: string) =>
+      void lines.push(`warn ${message}: ${fields.reason ?? fields.tags}`),
   }
   const leases = {
     acquireTask: async (key: string) => {
@@ -323,25 +323,28 @@ describe('two replicas', () => {
 })
 
 describe('a registry that is down', () => {
-  it('changes nothing but a metric, and a line when it begins and when it ends', async () => {
-    const { refresher, catalogues, lines, observed } = replica('one')
+  it('changes nothing but a metric, and a line when it begins, every five minutes and when it ends', async () => {
+    const minuteMs = 60_000
+    const { refresher, catalogues, lines, observed } = replica('one', { ...images, refreshIntervalSeconds: 60 })
+    const minute = async () => {
+      clock.advance(minuteMs)
+      await idle(minuteMs)
+    }
     refresher.start()
-    await idle()
+    await idle(minuteMs)
     const before = catalogues.known
     source.failure = new Error('example.org answered 500')
-    for (let i = 0; i < 3; i++) {
-      clock.advance(intervalMs)
-      await idle()
-    }
+    for (let i = 0; i < 5; i++) await minute()
     expect(catalogues.known).toBe(before)
-    expect(await observed('failed')).toBe(3)
-    expect(redis.ends.map(([, what]) => what)).toEqual(['found', 'nothing', 'nothing', 'nothing'])
-    const began = 'warn the registry does not tell which images there are: example.org answered 500'
-    expect(lines).toEqual([began])
+    expect(await observed('failed')).toBe(5)
+    expect(redis.ends.map(([, what]) => what)).toEqual(['found', ...Array(5).fill('nothing')])
+    const trouble = 'warn the registry cannot be read: example.org answered 500'
+    expect(lines).toEqual([trouble])
+    await minute()
+    expect(lines).toEqual([trouble, trouble])
     source.failure = undefined
-    clock.advance(intervalMs)
-    await idle()
-    expect(lines).toEqual([began, 'info the registry tells again which images there are'])
+    await minute()
+    expect(lines).toEqual([trouble, trouble, 'info the registry can be read again'])
     expect(catalogues.known).not.toBe(before)
   })
 
@@ -390,7 +393,7 @@ describe('a registry that is down', () => {
     expect(first.lines).toHaveLength(1)
     first.refresher.look()
     await idle()
-    expect(first.lines.at(-1)).toBe('info the registry tells again which images there are')
+    expect(first.lines.at(-1)).toBe('info the registry can be read again')
     expect(second.lines).toEqual([])
   })
 })

@@ -8,8 +8,10 @@ import type { Config } from '../config/schema.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { CatalogueLook, ImageStore } from '../store/images.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { encodeCatalogue } from './catalogue-text.ts'
 import type { StoredCatalogues } from './catalogues.ts'
+import { registryWords } from './http.ts'
 import { type CatalogueRead, readCatalogue } from './read.ts'
 import type { ImageSource } from './source.ts'
 import type { Catalogue } from './types.ts'
@@ -30,6 +32,13 @@ export interface RefresherParts {
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
+export interface RegistryTrouble {
+  /** For clients. */
+  readonly words: string
+  /** For operators. */
+  readonly message: string
+}
+
 /** From an attempt in vain to the next, while there is no catalogue at all; and where Redis does not answer. */
 const soonMs = 10_000
 /** From finding that another one reads to the next look: it may have died over it. */
@@ -40,6 +49,8 @@ export class Refresher {
   readonly #closed = new AbortController()
   #wake = new AbortController()
   #loop: Promise<void> | undefined
+  readonly #failures: Rarely
+  #trouble: RegistryTrouble | undefined
   /** The version that stood when the registry began to fail us; undefined while it does not. */
   #failingSince: { readonly version: string | undefined } | undefined
 
@@ -48,6 +59,16 @@ export class Refresher {
 
   constructor(parts: RefresherParts) {
     this.#parts = parts
+    const { clock, log } = parts
+    this.#failures = new Rarely({
+      ...{ clock, log },
+      ...{ trouble: 'the registry cannot be read', over: 'the registry can be read again' },
+    })
+  }
+
+  /** Why the registry could not be read, if it was this replica that tried; undefined once any replica has read it. */
+  trouble(): RegistryTrouble | undefined {
+    return this.#trouble
   }
 
   start(): void {
@@ -178,18 +199,18 @@ export class Refresher {
     }
   }
 
-  /** Once when it begins; the age of the catalogue tells the rest. */
-  #tellFailure(err: Error): void {
-    if (this.#failingSince) return
-    this.#failingSince = { version: this.#parts.catalogues.version }
-    this.#parts.log.warn({ err }, 'the registry does not tell which images there are')
+  #tellFailure(error: Error): void {
+    this.#failingSince ??= { version: this.#parts.catalogues.version }
+    this.#trouble = { words: registryWords(error), message: error.message }
+    this.#failures.failed(error.message)
   }
 
   /** Whichever replica it told. */
   #tellRecovery({ version }: CatalogueLook): void {
     if (!this.#failingSince || version === undefined || version === this.#failingSince.version) return
     this.#failingSince = undefined
-    this.#parts.log.info({}, 'the registry tells again which images there are')
+    this.#trouble = undefined
+    this.#failures.worked()
   }
 }
 

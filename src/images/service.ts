@@ -19,6 +19,8 @@ export interface ImagesParts {
   readonly digests: Pick<Digests, 'look'>
   /** What is on nodes, of a catalogue's images. */
   readonly prepulls: (catalogue: Catalogue) => Promise<PrepullStatus>
+  /** Why the registry could not be read, in words for clients; undefined where that is not known. */
+  readonly trouble?: () => string | undefined
 }
 
 /** Seconds after which the registry may have been read for the first time. */
@@ -33,7 +35,10 @@ export class Images implements ImageService {
 
   async catalogue(): Promise<Catalogue> {
     const catalogue = await this.#read()
-    if (catalogue === null) throw unavailable('the registry was not read yet', retryAfterSeconds)
+    if (catalogue === null) {
+      const why = this.#parts.trouble?.()
+      throw unavailable(`the registry was not read yet${why ? `: ${why}` : ''}`, retryAfterSeconds)
+    }
     return catalogue
   }
 

@@ -22,7 +22,7 @@ export function standaloneImages({ images, source, clock, log }: StandaloneParts
     try {
       return (await readCatalogue({ images, source, clock })).catalogue
     } catch (err) {
-      log.warn({ err }, 'the registry does not tell which images there are')
+      log.warn({ err }, 'the registry cannot be read')
       return null
     }
   }
