@@ -9,7 +9,7 @@
  * | mark | string | yes | the compare in progress |
  * | doubt | string | yes | why no compare can be believed at this moment: Redis' clock, or the counter, is wrong |
  * | hold | string | yes | operations up to this op are not claimed yet |
- * | sealing | string | yes | id of the key that plans are sealed with; kept by all who have it |
+ * | sealing | string | yes | id of the key that plans are sealed with; kept by replicas that have it first |
  * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
  * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
  * | deadlines | sorted set | empty when idle | users with an operation, by its deadline |

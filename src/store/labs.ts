@@ -20,6 +20,9 @@ export interface Retention {
 /** How long an acceptance is remembered for a request sent again by the transport. */
 const nonceMs = 60_000
 
+/** A key is named once in a rotation: more than two tries are never needed. */
+const sealingTries = 3
+
 /** The request that an operation comes from, by which whoever owns it logs and traces. */
 export interface Provenance {
   readonly requestId?: string | undefined
@@ -33,7 +36,8 @@ export interface Creation extends Provenance {
   readonly user: string
   readonly nonce: string
   readonly timeoutMs: number
-  readonly sealedPlan: string
+  /** The plan, sealed with this key of ours. */
+  readonly sealPlan: (keyId: string) => string
   readonly view: LabView
   /** Whether its pod has the init container, so that its success is to be remembered. Default: false. */
   readonly provisions?: boolean
@@ -95,14 +99,19 @@ export class LabStore {
   readonly #keys: Keys
   readonly #retention: Retention
   readonly #sealing: SealingKeys
+  /** What seals, as far as this replica knows; Redis names another one where it does not. */
+  #sealingKey: string
   /** Called whenever an answer says that the data must first be compared. */
   onComparing: () => void = () => {}
+  /** Why the cluster cannot be read for it, in words for clients; undefined where it can. */
+  whyComparing: () => string | undefined = () => undefined
 
   constructor(connection: Connection, keys: Keys, retention: Retention, sealing: SealingKeys) {
     this.#connection = connection
     this.#keys = keys
     this.#retention = retention
     this.#sealing = sealing
+    this.#sealingKey = sealing.ids.split(' ')[0]!
   }
 
   /**
@@ -110,9 +119,22 @@ export class LabStore {
    * replicas seal with a key that is not ours, and would not open what we accept.
    */
   async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
+    let [answer, detail] = await this.#tryCreate(creation)
+    for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
+      this.#sealingKey = String(detail)
+      ;[answer, detail] = await this.#tryCreate(creation)
+    }
+    if (answer === 'reseal') throw unavailable('the key that plans are sealed with changes again and again')
+    if (answer === 'exists') return { answer, status: detail as LabStatus }
+    if (answer === 'mismatch' || answer === 'sealed') return { answer }
+    return { answer: 'accepted', op: Number(detail) }
+  }
+
+  #tryCreate(creation: Creation): Promise<Answer> {
     const { user, nonce, idempotency } = creation
     const k = this.#keys
-    const [answer, detail] = await this.#ask(
+    const sealingKey = this.#sealingKey
+    return this.#ask(
       'accept-create',
       [
         k.last,
@@ -132,7 +154,7 @@ export class LabStore {
         user,
         nonce,
         creation.timeoutMs,
-        creation.sealedPlan,
+        creation.sealPlan(sealingKey),
         JSON.stringify(creation.view),
         encodeEvents(creation.events),
         idempotency?.bodyHash ?? '',
@@ -141,6 +163,7 @@ export class LabStore {
         this.#retention.eventsMs,
         this.#sealing.ids,
         this.#sealing.keepMs,
+        sealingKey,
         creation.requestId ?? '',
         creation.traceparent ?? '',
         creation.provisions ? '1' : '',
@@ -148,9 +171,6 @@ export class LabStore {
         noteGraceMs,
       ],
     )
-    if (answer === 'exists') return { answer, status: detail as LabStatus }
-    if (answer === 'mismatch' || answer === 'sealed') return { answer }
-    return { answer: 'accepted', op: Number(detail) }
   }
 
   /** Whether a create with this key was accepted before: with this body, with another, or not at all. */
@@ -248,7 +268,8 @@ export class LabStore {
     if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
     if (answer[0] !== 'comparing') return answer
     this.onComparing()
-    throw unavailable('the records are being compared with the cluster')
+    const why = this.whyComparing()
+    throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
   }
 
   #idempotencyKey(user: string, key: string): string {

@@ -91,9 +91,9 @@ export class OwnerStore {
   /** What there is to own; null while comparing, or without the key. `all`: every owned one, to watch their beats. */
   async look(limit: number, all: boolean): Promise<Look | null> {
     const k = this.#keys
-    const { ids, keepMs } = this.#sealing
+    const { ids, keepMs, idleMs } = this.#sealing
     const keys = [k.generation, k.waiting, k.owned, k.deadlines, k.hold, k.sealing]
-    const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold, ids, keepMs]
+    const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold, ids, keepMs, idleMs]
     const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing' | 'sealed']
     if (answer[0] === 'comparing') return this.#comparing()
     this.#opens = answer[0] !== 'sealed'

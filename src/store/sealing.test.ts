@@ -49,13 +49,19 @@ describe('does not open, and says so without what is in it', () => {
 })
 
 describe('keys', () => {
-  test('are rotated: the first seals, all open', () => {
+  test('are rotated: the first seals where none is named, all open', () => {
     const both = new Sealer([newer, older])
     expect(both.open(sealed, 'ada', 'nonce')).toBe('a token')
     const fresh = both.seal('a token', 'ada', 'nonce')
     expect(new Sealer([newer]).open(fresh, 'ada', 'nonce')).toBe('a token')
     expect(() => sealer.open(fresh, 'ada', 'nonce')).toThrow('a key that this replica does not have')
     expect(() => new Sealer([newer]).open(sealed, 'ada', 'nonce')).toThrow(NeedsSomeone)
+  })
+
+  test('seal by name, where another one than the first is named', () => {
+    const both = new Sealer([newer, older])
+    expect(sealer.open(both.seal('a token', 'ada', 'nonce', sealer.ids), 'ada', 'nonce')).toBe('a token')
+    expect(() => sealer.seal('a token', 'ada', 'nonce', new Sealer([newer]).ids)).toThrow(NeedsSomeone)
   })
 
   test('of another name are not tried, nor is another form', () => {

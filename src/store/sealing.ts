@@ -16,8 +16,10 @@ import { NeedsSomeone } from '../errors.ts'
 export interface SealingKeys {
   /** As `Sealer.ids`. */
   readonly ids: string
-  /** How long the key that seals is remembered when nobody who has it is there any more. */
+  /** How long the named key is remembered when no replica has it any more. */
   readonly keepMs: number
+  /** How long no replica may have had the named key first before another one names its own. */
+  readonly idleMs: number
 }
 
 interface Key {
@@ -35,7 +37,7 @@ const macInfo = 'skylab record mac v1'
 export class Sealer {
   readonly #keys: readonly Key[]
 
-  /** The first key seals, all of them open: so keys are rotated. Each has 32 bytes. */
+  /** The first key makes MACs, and seals unless Redis names another one. All of them open. Each has 32 bytes. */
   constructor(keys: readonly Buffer[]) {
     if (keys.length === 0) throw new NeedsSomeone('no sealing key')
     this.#keys = keys.map(bytes => ({
@@ -45,14 +47,19 @@ export class Sealer {
     }))
   }
 
-  /** Names of the keys that tell nothing of them, the one that seals first; parted by spaces. */
+  /** Names of the keys that tell nothing of them, in their order; parted by spaces. */
   get ids(): string {
     return this.#keys.map(({ id }) => id).join(' ')
   }
 
-  /** Seals `text` for one user and one acceptance, which alone it opens for. */
-  seal(text: string, user: string, nonce: string): string {
-    const { id, secret } = this.#keys[0]!
+  /**
+   * Seals `text` for one user and one acceptance, which alone it opens for.
+   * @param keyId one of `ids`; default: the first
+   */
+  seal(text: string, user: string, nonce: string, keyId = this.#keys[0]!.id): string {
+    const key = this.#keys.find(candidate => candidate.id === keyId)
+    if (!key) throw new NeedsSomeone('this replica does not have the key that seals')
+    const { id, secret } = key
     const iv = randomBytes(12)
     const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(bound(user, nonce))
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])

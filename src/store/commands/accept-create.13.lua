@@ -1,17 +1,18 @@
 -- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
--- Sent again with the same nonce, it answers as before. What the other replicas could not open is not accepted.
+-- Sent again with the same nonce, it answers as before. A plan is accepted only if it is sealed with the named key, which
+-- all replicas that own anything can open.
 -- @include time events draw generation sealing notes
 -- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency audit
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
---   keepSealingMs requestId traceparent provisions by noteMs
+--   keepSealingMs sealedWith requestId traceparent provisions by noteMs
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
 --   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
 --   provisions: '1' where the pod has the init container, else ''
 -- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
---   {'ahead'} (no number can be drawn)
+--   {'reseal', key} (the plan is sealed with another key than this one) | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
 local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
-  keep_sealing_ms, request_id, traceparent, provisions, by, note_ms = unpack(ARGV)
+  keep_sealing_ms, sealed_with, request_id, traceparent, provisions, by, note_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -34,12 +35,16 @@ end
 if not may_open(sealing, sealing_ids) then
   return { 'sealed' }
 end
+local key = sealing_key(sealing, sealing_ids)
+if sealed_with ~= key then
+  return { 'reseal', key }
+end
 local gone = redis.call('GET', tombstone)
 local op = draw(last, standing[2], gone)
 if not op then
   return { 'ahead' }
 end
-seal_with_first(sealing, sealing_ids, keep_sealing_ms)
+redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
 local now = now_ms()
 -- Streams of operations long over go; those of the last minutes stay, for who still follows one.
 redis.call('XTRIM', events, 'MINID', whole(math.min(now_us() - keep_ms * 1000, tonumber(standing[2] or gone or op))))

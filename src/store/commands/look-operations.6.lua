@@ -1,23 +1,21 @@
 -- What there is to own: operations that wait, oldest first, without those that are held; those owned whose lease has
--- ended by this clock, or all of them, whose ends are also beats; and those past their deadline. Nothing is there for who
--- lacks the key that plans are sealed with; who has it keeps it named, so that one that nobody has is forgotten.
+-- ended by this clock, or all of them, whose ends are also beats; and those past their deadline. A replica without the key
+-- that plans are sealed with finds nothing. The others keep that key named, or name the next one.
 -- @include time generation sealing
 -- KEYS: generation waiting owned deadlines hold sealing
--- ARGV: identity limit all passedHold sealingIds keepSealingMs
+-- ARGV: identity limit all passedHold sealingIds keepSealingMs idleSealingMs
 --   all: '1' for all that are owned
 --   passedHold: a hold that this replica has seen stand for its whole time by its own clock
 -- returns: {'comparing'} | {'sealed'} (with a key that is not ours) | {now, hold, {user, op, …}, {user, end, …}, {user, …}}
 local generation, waiting, owned, deadlines, hold, sealing = unpack(KEYS)
-local identity, limit, all, passed, sealing_ids, keep_sealing_ms = unpack(ARGV)
+local identity, limit, all, passed, sealing_ids, keep_sealing_ms, idle_sealing_ms = unpack(ARGV)
 if not compared(generation, identity) then
   return { 'comparing' }
 end
 if not may_open(sealing, sealing_ids) then
   return { 'sealed' }
 end
-if redis.call('PEXPIRE', sealing, keep_sealing_ms) == 0 then
-  seal_with_first(sealing, sealing_ids, keep_sealing_ms)
-end
+keep_named(sealing, sealing_ids, keep_sealing_ms, idle_sealing_ms)
 local now = whole(now_ms())
 local held = redis.call('GET', hold) or '0'
 local above = held == passed and '-inf' or '(' .. held

@@ -1,11 +1,24 @@
--- may_open(sealing, ids): whether who has the keys `ids` opens what is sealed now. Where nobody has said what with, any
+-- may_open(sealing, ids): whether a replica with the keys `ids` opens plans that are sealed now. Where no key is named, any
 -- key will do.
 local function may_open(sealing, ids)
   local id = redis.call('GET', sealing)
   return not id or string.find(' ' .. ids .. ' ', ' ' .. id .. ' ', 1, true) ~= nil
 end
 
--- seal_with_first(sealing, ids, keep_ms): from now on plans are sealed with the first of `ids`.
-local function seal_with_first(sealing, ids, keep_ms)
-  redis.call('SET', sealing, string.match(ids, '^%S+'), 'PX', keep_ms)
+-- sealing_key(sealing, ids): the key that seals: the named one, else the first of `ids`.
+local function sealing_key(sealing, ids)
+  return redis.call('GET', sealing) or string.match(ids, '^%S+')
+end
+
+-- keep_named(sealing, ids, keep_ms, idle_ms): a replica that has the named key first keeps it named. Where none has done so
+-- for idle_ms, a replica that opens it names the first of its own. So the key changes once, when a rotation is everywhere.
+local function keep_named(sealing, ids, keep_ms, idle_ms)
+  local first = string.match(ids, '^%S+')
+  local left = redis.call('PTTL', sealing)
+  if left < keep_ms - idle_ms or redis.call('GET', sealing) == first then
+    redis.call('SET', sealing, first, 'PX', keep_ms)
+  elseif left > tonumber(keep_ms) then
+    -- The clock of this Redis stepped back.
+    redis.call('PEXPIRE', sealing, keep_ms)
+  end
 end
