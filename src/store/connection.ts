@@ -7,10 +7,12 @@ import { type Clock, notNeeded } from '../clock.ts'
 import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { RetryLater } from '../errors.ts'
-import { Link } from './link.ts'
+import { inFull, reasonOf } from '../reasons.ts'
+import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
+import { Link, type LinkOptions, secretsOf, type Trouble } from './link.ts'
 import { Demoted, meaningOf } from './replies.ts'
 import { callCommand, defineCommands } from './scripts.ts'
-import { fieldOf, noCluster, type Refusal } from './server.ts'
+import { fieldOf, noCluster } from './server.ts'
 import { Troubles } from './troubles.ts'
 
 /** How long the listening connection may wait for something to be told; the server then answers with nothing. */
@@ -24,9 +26,8 @@ export interface ConnectionOptions {
   readonly config: Config['redis']
   readonly login?: RedisLogin | undefined
   readonly clock: Clock
-  readonly onError: (message: string) => void
-  /** Something that only a person can put right, at Redis; the same at most once a minute. */
-  readonly onTrouble?: (words: string) => void
+  /** Why Redis is not used, or refuses commands. Default: nothing is logged. */
+  readonly log?: RarelyOptions['log']
   /** For metrics: a command's name, how long it took in seconds, whether it was answered. */
   readonly onCall?: (name: string, seconds: number, answered: boolean) => void
 }
@@ -34,12 +35,15 @@ export interface ConnectionOptions {
 /** One entry of a stream: its id, then names and values of its fields. */
 export type Entry = [id: string, fields: string[]]
 
+const silent = { warn: () => {}, info: () => {} }
+
 export class Connection {
   readonly #commands: Link
   readonly #listening: Link
   readonly #clock: Clock
   readonly #onCall: ConnectionOptions['onCall']
   readonly #troubles: Troubles
+  readonly #outage: Rarely
   readonly #retryWithinMs: number
   readonly #onMove = new Set<() => void>()
   #identity: string | undefined
@@ -47,13 +51,14 @@ export class Connection {
   #lastIdentity: string | undefined
   #becomingReady: Promise<boolean> | undefined
 
-  constructor({ clock, onCall, onTrouble = () => {}, ...options }: ConnectionOptions) {
+  constructor({ clock, onCall, log = silent, ...options }: ConnectionOptions) {
     const { commandTimeoutMs } = options.config
     this.#clock = clock
     this.#onCall = onCall
-    this.#troubles = new Troubles(clock, onTrouble)
+    this.#troubles = new Troubles(clock, log, { secrets: secretsOf(options.config.url, options.login) })
+    this.#outage = new Rarely({ clock, log, trouble: 'Redis cannot be used', over: 'Redis can be used again' })
     this.#retryWithinMs = commandTimeoutMs * 0.6
-    const linkOptions = { ...options, onRefusal: (words: string) => this.#troubles.tell(words) }
+    const linkOptions: LinkOptions = { ...options, onTrouble: trouble => this.#outage.failed(inFull(trouble)) }
     // A command's own time-out leaves the connection as it is: half open, it would stay so.
     const timeouts = {
       commandTimeout: commandTimeoutMs,
@@ -66,6 +71,11 @@ export class Connection {
     this.commands.on('close', () => {
       this.#identity = undefined
     })
+    for (const { redis } of [this.#commands, this.#listening]) {
+      redis.on('ready', () => {
+        if (this.#commands.ready && this.#listening.ready) this.#outage.worked()
+      })
+    }
   }
 
   get commands(): Redis {
@@ -89,10 +99,10 @@ export class Connection {
     return this.#commands.ready
   }
 
-  /** Why the Redis that is there is not used; undefined where it is, or where none is there. */
-  refusal(): Refusal | undefined {
-    if (this.#troubles.cluster) return { words: noCluster, final: true }
-    return this.#commands.refusal ?? this.#listening.refusal
+  /** Why Redis is not used; undefined where it is, or where it was not tried yet. */
+  trouble(): Trouble | undefined {
+    if (this.#troubles.cluster) return { words: noCluster, detail: '', final: true }
+    return this.#commands.trouble ?? this.#listening.trouble
   }
 
   /** Calls `listener` whenever commands reach another Redis, or another history, than those before. */
@@ -215,15 +225,12 @@ export class Connection {
     }
   }
 
+  /** In words that clients may see: what Redis says is in the log. */
   #later(error: Error, meaning: string | undefined): RetryLater {
-    const words = meaning === 'cluster' ? noCluster : meaning ? error.message : this.#absence(error)
+    const cluster = meaning === 'cluster' ? noCluster : undefined
+    const absence = meaning || this.connected() ? undefined : this.trouble()?.words
+    const words = cluster ?? absence ?? reasonOf(error).words
     return new RetryLater(`Redis does not answer: ${words}`, undefined, { cause: error })
-  }
-
-  /** The client's own words for a connection that is not there are about its options. */
-  #absence(error: Error): string {
-    if (this.connected()) return error.message
-    return this.refusal()?.words ?? 'there is no connection'
   }
 
   /** Whether the connection is there again within `ms`. */

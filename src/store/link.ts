@@ -3,15 +3,21 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
 import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
+import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../reasons.ts'
 import { meaningOf } from './replies.ts'
-import { type Refusal, readServer, refusalOf, type Server } from './server.ts'
+import { readServer, refusalOf, type Server } from './server.ts'
 
 export interface LinkOptions {
   readonly config: Config['redis']
   readonly login?: RedisLogin | undefined
-  readonly onError: (message: string) => void
-  /** A server is there, and is not used. */
-  readonly onRefusal: (words: string) => void
+  /** There is no connection that can be used, for this reason. */
+  readonly onTrouble: (trouble: Trouble) => void
+}
+
+/** Why there is no connection. */
+export interface Trouble extends Reason {
+  /** Only a person can help: a process that starts ends with these words. Others wait until it has passed. */
+  readonly final: boolean
 }
 
 /** A server that a connection has reached, and which connection was made after which. */
@@ -26,12 +32,18 @@ let order = 0
 
 export class Link {
   readonly redis: Redis
-  readonly #onRefusal: LinkOptions['onRefusal']
+  readonly #onTrouble: LinkOptions['onTrouble']
+  readonly #hints: ReasonHints
+  readonly #byTls: boolean
   #reached: Reached | undefined
-  #refusal: Refusal | undefined
+  #trouble: Trouble | undefined
+  /** Whether it is known how the attempt to connect at hand ends, or why. */
+  #explained = false
 
-  constructor({ config, login = {}, onError, onRefusal }: LinkOptions, timeouts: Timeouts) {
-    this.#onRefusal = onRefusal
+  constructor({ config, login = {}, onTrouble }: LinkOptions, timeouts: Timeouts) {
+    this.#onTrouble = onTrouble
+    this.#hints = { trustBy: 'redis.caFile', secrets: secretsOf(config.url, login) }
+    this.#byTls = new URL(config.url).protocol === 'rediss:'
     this.redis = new Redis(addressOf(config.url), {
       lazyConnect: true,
       connectTimeout: config.connectTimeoutMs,
@@ -50,12 +62,11 @@ export class Link {
       ...loginOf(config.url, login),
       ...(login.authorities !== undefined && { tls: { ca: login.authorities } }),
     })
-    this.redis.on('error', error => {
-      onError(error.message)
-      // An error reply ends here only where it came before the connection was ready.
-      if (meaningOf(error) === 'someone') this.#refuse({ words: error.message, final: false })
-    })
+    // An error reply ends here only where it came before the connection was ready.
+    this.redis.on('error', error => this.#fail(error))
     this.redis.on('close', () => {
+      if (!this.#explained) this.#fail({ code: closedEarly })
+      this.#explained = false
       this.#reached = undefined
     })
   }
@@ -65,9 +76,9 @@ export class Link {
     return this.#reached?.server
   }
 
-  /** Why the server that was met last is not used. */
-  get refusal(): Refusal | undefined {
-    return this.#refusal
+  /** Why there is no connection, by the last attempt to make one. */
+  get trouble(): Trouble | undefined {
+    return this.#trouble
   }
 
   /** False also for a connection that is given up, and has not ended yet. */
@@ -80,10 +91,12 @@ export class Link {
   }
 
   close(): void {
+    this.#explained = true
     this.redis.disconnect()
   }
 
   renew(): void {
+    this.#explained = true
     this.redis.disconnect(true)
   }
 
@@ -96,18 +109,32 @@ export class Link {
   #mayUse(server: Server): boolean {
     const refusal = refusalOf(server)
     if (refusal) {
-      this.#refuse(refusal)
+      this.#tell({ ...refusal, detail: '' })
       return false
     }
-    this.#refusal = undefined
+    this.#explained = true
+    this.#trouble = undefined
     this.#reached = { server, order: ++order }
     return true
   }
 
-  #refuse(refusal: Refusal): void {
-    this.#refusal = refusal
-    this.#onRefusal(refusal.words)
+  #fail(error: unknown): void {
+    const greeted = this.#reached !== undefined
+    const hints = { ...this.#hints, clear: !this.#byTls && !greeted, handshake: this.#byTls && !greeted }
+    this.#tell({ ...reasonOf(error, hints), final: false })
   }
+
+  #tell(trouble: Trouble): void {
+    this.#explained = true
+    this.#trouble = trouble
+    this.#onTrouble(trouble)
+  }
+}
+
+/** Passwords that no server may have us repeat. */
+export function secretsOf(url: string, { password }: RedisLogin = {}): string[] {
+  const written = new URL(url).password
+  return [password ?? '', decodeURIComponent(written), written]
 }
 
 /** Without name and password: the client would take those of an address, also where they are empty, before any others. */

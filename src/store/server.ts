@@ -11,10 +11,9 @@ export interface Server {
   readonly evictionPolicy: string | undefined
 }
 
-/** Why there is no connection although a Redis is there. */
+/** Why a Redis that is there is not used; see `Trouble`. */
 export interface Refusal {
   readonly words: string
-  /** Only a person can help: a process that starts ends with these words. Others wait until it has passed. */
   readonly final: boolean
 }
 

@@ -184,6 +184,25 @@ describe('of a pod that was seen', () => {
     expect(await store().record('ada')).toMatchObject({ status: 'failed', podPresent: false })
   })
 
+  test('gone: a lab that failed before has no pod any more, and is told nothing else', async () => {
+    const op = await store().run('ada')
+    await store().compares.tellPod(word())
+    expect(await store().compares.tellPod(word({ podUid: 'another', detail: 'gone' }))).toBe(false)
+    expect(await store().record('ada')).toMatchObject({ podPresent: true })
+    expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(true)
+    expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: false, seq: 3 })
+    expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(false)
+    expect(await store().told('ada')).toHaveLength(3)
+  })
+
+  test('gone: an operation that is in progress says so itself', async () => {
+    await store().run('ada')
+    await store().compares.tellPod(word())
+    await store().delete('ada')
+    expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(false)
+    expect(await store().record('ada')).toMatchObject({ status: 'terminating', podPresent: true })
+  })
+
   test('ended well: the lab is deleted under a new op', async () => {
     const op = await store().run('ada')
     expect(await store().compares.tellPod(word({ outcome: 'ended' }))).toBe(true)

@@ -14,8 +14,8 @@ interface Told {
 function connect(url: string, password?: string): Told {
   const troubles: string[] = []
   const config = configSchema.shape.redis.parse({ url })
-  const onTrouble = (words: string) => troubles.push(words)
-  const connection = new Connection({ config, login: { password }, clock: systemClock, onError: () => {}, onTrouble })
+  const log = { warn: (fields: object) => troubles.push((fields as { reason: string }).reason), info: () => {} }
+  const connection = new Connection({ config, login: { password }, clock: systemClock, log })
   onTestFinished(() => connection.close())
   connection.open()
   return { connection, troubles }
@@ -37,7 +37,7 @@ const ready = ({ connection: { commands, listening } }: Told) =>
 async function expectRefused(url: string, words: string, final: boolean): Promise<void> {
   const told = connect(url)
   await closed(told)
-  expect(told.connection.refusal()).toEqual({ words, final })
+  expect(told.connection.trouble()).toEqual({ words, detail: '', final })
   expect(told.connection.connected()).toBe(false)
   expect(told.troubles).toEqual([words])
   await expect(told.connection.identity()).rejects.toThrow(`Redis does not answer: ${words}`)
@@ -50,7 +50,7 @@ test.each(['6.2.14', '5.0.7', '6.9', '2.8.24'])('the connection refuses Redis %s
 test.each(['7.0.0', '7.2.4', '8.6.1', '255.255.255'])('the connection takes Redis %s', async version => {
   const told = connect((await fake({ version })).url)
   await ready(told)
-  expect(told.connection.refusal()).toBeUndefined()
+  expect(told.connection.trouble()).toBeUndefined()
   expect(await told.connection.identity()).toBe('fake-history')
 })
 
@@ -88,13 +88,13 @@ test('the connection waits beside a replica until it is a master', async () => {
   const server = await fake({ role: 'slave' })
   const told = connect(server.url)
   await closed(told)
-  expect(told.connection.refusal()).toEqual({
+  expect(told.connection.trouble()).toMatchObject({
     words: 'Redis is a replica of another one: it takes no writes',
     final: false,
   })
   server.info = { role: 'master' }
   await ready(told)
-  expect(told.connection.refusal()).toBeUndefined()
+  expect(told.connection.trouble()).toBeUndefined()
 })
 
 test('the connection waits while its password is refused, and says so', async () => {
@@ -103,9 +103,11 @@ test('the connection waits while its password is refused, and says so', async ()
   const server = await fake({}, ([name]) => (name?.toLowerCase() === 'auth' && !right ? error(wrong) : undefined))
   const told = connect(server.url, 'secret')
   await closed(told)
-  expect(told.connection.refusal()).toEqual({ words: wrong, final: false })
-  expect(told.troubles).toEqual([wrong])
+  expect(told.connection.trouble()).toMatchObject({ words: 'wrong user name or password', final: false })
+  expect(told.troubles).toEqual([
+    'wrong user name or password (WRONGPASS invalid username-password pair or user is disabled)',
+  ])
   right = true
   await ready(told)
-  expect(told.connection.refusal()).toBeUndefined()
+  expect(told.connection.trouble()).toBeUndefined()
 })

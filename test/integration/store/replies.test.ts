@@ -21,13 +21,20 @@ const passes = [
   'UNKILLABLE The busy script was sent by a master instance',
   'NOREPLICAS Not enough good replicas to write.',
 ]
+/** Each with what clients are shown of it. */
 const someone = [
-  "OOM command not allowed when used memory > 'maxmemory'.",
-  'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
-  'NOAUTH Authentication required.',
-  "NOPERM this user has no permissions to run the 'evalsha' command",
-  "ERR The user executing the script can't run this command or subcommand script: 0a1b2c, on @user_script:12.",
-]
+  ["OOM command not allowed when used memory > 'maxmemory'.", 'its memory is full'],
+  [
+    'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
+    'it cannot save its data',
+  ],
+  ['NOAUTH Authentication required.', 'a password is required, and none is configured'],
+  ["NOPERM this user has no permissions to run the 'evalsha' command", 'its user lacks a right'],
+  [
+    "ERR The user executing the script can't run this command or subcommand script: 0a1b2c, on @user_script:12.",
+    'its user lacks a right',
+  ],
+] as const
 const cluster = [
   'MOVED 3999 127.0.0.1:6381',
   'ASK 3999 127.0.0.1:6381',
@@ -49,8 +56,8 @@ async function connect(next: () => string | undefined): Promise<Place> {
   const isScript = (name: string | undefined) => /^eval/i.test(name ?? '')
   const fake = await FakeRedis.start({}, ([name]) => (isScript(name) ? next() : undefined))
   const config = configSchema.shape.redis.parse({ url: fake.url })
-  const onTrouble = (words: string) => troubles.push(words)
-  const connection = new Connection({ config, clock: systemClock, onError: () => {}, onTrouble })
+  const log = { warn: (fields: object) => troubles.push((fields as { reason: string }).reason), info: () => {} }
+  const connection = new Connection({ config, clock: systemClock, log })
   onTestFinished(async () => {
     connection.close()
     await fake.stop()
@@ -89,21 +96,21 @@ test.each(passes)('the command is sent again over the same connection after: %s'
   expect(place.fake.heard.filter(name => name === 'info')).toHaveLength(2)
 })
 
-test.each(someone)('the command is put off, and the reply is told once, after: %s', async reply => {
+test.each(someone)('the command is put off, and the reply is logged once, after: %s', async (reply, words) => {
   const place = await connect(() => error(reply))
   for (let i = 0; i < 3; i++) {
-    await expect(run(place)).rejects.toThrow(new RetryLater(`Redis does not answer: ${reply}`))
+    await expect(run(place)).rejects.toThrow(new RetryLater(`Redis does not answer: ${words}`))
   }
   expect(scripts(place.fake)).toBe(3)
-  expect(place.troubles).toEqual([reply])
-  expect(place.connection.refusal()).toBeUndefined()
+  expect(place.troubles).toEqual([`${words} (${reply.replace(/\.$/, '')})`])
+  expect(place.connection.trouble()).toBeUndefined()
 })
 
 test.each(cluster)('the connection says that a cluster is not supported after: %s', async reply => {
   const place = await connect(() => error(reply))
   for (let i = 0; i < 3; i++) await expect(run(place)).rejects.toThrow(`Redis does not answer: ${noCluster}`)
   expect(place.troubles).toEqual([noCluster])
-  expect(place.connection.refusal()).toEqual({ words: noCluster, final: true })
+  expect(place.connection.trouble()).toEqual({ words: noCluster, detail: '', final: true })
 })
 
 test('the connection throws a reply that only a defect explains', async () => {
@@ -125,7 +132,7 @@ const leasesOn = (place: Place) =>
     ttlMs: 3000,
   })
 
-test.each([elsewhere[0]!, elsewhere[2]!, someone[0]!, cluster[0]!])(
+test.each([elsewhere[0]!, elsewhere[2]!, someone[0][0], cluster[0]!])(
   'a lease is put off, and not another’s, after: %s',
   async reply => {
     const place = await connect(() => error(reply))

@@ -33,10 +33,13 @@ test('the server says which commands its user may not call, and none of them is 
   expect(await store.redis.dbsize()).toBe(0)
 })
 
-test('the words name the command where scripts themselves are not permitted', async () => {
+test('the cause names the command where scripts themselves are not permitted', async () => {
   const store = await start()
   await store.redis.call('ACL', 'SETUSER', 'program', '-evalsha', '-eval')
-  await expect(missingRights(store.connection, store.keys)).rejects.toThrow(/NOPERM.*'eval(sha)?'/)
+  await expect(missingRights(store.connection, store.keys)).rejects.toMatchObject({
+    message: 'Redis does not answer: its user lacks a right',
+    cause: { message: expect.stringMatching(/NOPERM.*'eval(sha)?'/) },
+  })
 })
 
 test('a command is put off when a right is taken away amid the work of its script', async () => {

@@ -24,7 +24,7 @@ export const tombstoneMs = 600_000
 export const holdMs = 3_600_000
 /** Streams of ended operations stay beside a newer one for this long. */
 export const eventsMs = 1_800_000
-export const sealing: SealingKeys = { ids: 'first second', keepMs: 60_000 }
+export const sealing: SealingKeys = { ids: 'first second', keepMs: 60_000, idleMs: 20_000 }
 export const hourUs = 3_600_000_000
 
 /** The clock that ops are drawn from, as far as this process knows it. */
@@ -48,7 +48,7 @@ export const creation = (user: string, more: Partial<Creation> = {}): Creation =
   user,
   nonce: randomUUID(),
   timeoutMs: 60_000,
-  sealedPlan: 'sealed',
+  sealPlan: () => 'sealed',
   view: view(user),
   events: [['info', 'begun']],
   ...more,
@@ -79,7 +79,7 @@ export class Store {
     this.server = server
     this.prefix = prefix
     const config = configSchema.shape.redis.parse({ url, keyPrefix: prefix })
-    this.connection = new Connection({ config, clock: systemClock, onError: () => {} })
+    this.connection = new Connection({ config, clock: systemClock })
     this.keys = new Keys(prefix)
     const { connection, keys } = this
     this.labs = new LabStore(connection, keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs }, sealing)
