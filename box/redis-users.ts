@@ -4,7 +4,13 @@ import { aclLine } from '../src/store/rights.ts'
 /** Stands in the file where the password belongs. */
 export const passwordPlace = 'PASSWORD'
 
+/**
+ * Nobody can be this user. Redis is, while it loads its file: without these rights it drops every transaction of that file,
+ * and so what scripts wrote (redis/redis#14541, valkey-io/valkey#3983).
+ */
+const nobody = 'user default off ~* &* +@all'
+
 /** The text of `k8s/components/redis/users.acl`. */
 export function redisUsers(password = passwordPlace): string {
-  return ['user default off', aclLine({ name: 'skylab', password: `>${password}`, keyPrefix: 'skylab' }), ''].join('\n')
+  return [nobody, aclLine({ name: 'skylab', password: `>${password}`, keyPrefix: 'skylab' }), ''].join('\n')
 }

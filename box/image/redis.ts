@@ -1,4 +1,4 @@
-/** A tree with Debian's Redis alone: the program of this machine, and the libraries that it asks for. */
+/** A tree with Debian's Redis alone: server and client of this machine, and the libraries that they ask for. */
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ImageConfig } from './layout.ts'
@@ -9,7 +9,7 @@ export const redisConfig: ImageConfig = { WorkingDir: '/data', Cmd: ['redis-serv
 
 /** Makes it in an empty or missing folder. Throws where Redis is not installed. */
 export async function redisTree(rootfs: string): Promise<void> {
-  await copyPrograms(rootfs, { 'redis-server': '/usr/bin/redis-server' })
+  await copyPrograms(rootfs, { 'redis-server': '/usr/bin/redis-server', 'redis-cli': '/usr/bin/redis-cli' })
   for (const folder of ['data', 'tmp']) {
     await mkdir(join(rootfs, folder), { recursive: true })
     await chmod(join(rootfs, folder), 0o1777)

@@ -1,0 +1,87 @@
+/** The Redis of k8s/components/redis, by its own files: what was acknowledged is there after a restart. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Redis as Client } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { findProgram } from '../../../box/command.ts'
+import { freePort } from '../../../box/ports.ts'
+import { stopProcess } from '../../../box/process.ts'
+import type { Redis } from '../../../box/redis.ts'
+import { redisUsers } from '../../../box/redis-users.ts'
+import { controlServer, startServer } from '../../../box/server.ts'
+import { testPlace } from '../harness/place.ts'
+import { Store } from './store.ts'
+
+const component = fileURLToPath(new URL('../../../k8s/components/redis', import.meta.url))
+const password = 'of-this-test'
+
+/** Started with redis.conf and users.acl as the component has them, but for places and the port. */
+async function shippedRedis() {
+  const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
+  mkdirSync(stateDir, { recursive: true })
+  const port = await freePort()
+  const users = join(stateDir, 'users.acl')
+  const settings = readFileSync(join(component, 'redis.conf'), 'utf8')
+    .replace('port 6379', `port ${port}\nbind 127.0.0.1\nset-proc-title no`)
+    .replace('dir /data', `dir ${stateDir}`)
+    .replace('/etc/redis/secret/users.acl', users)
+  writeFileSync(join(stateDir, 'redis.conf'), settings)
+  writeFileSync(users, redisUsers(password))
+  const command = findProgram('redis-server')!
+  const spec = { name: 'redis', command, args: [join(stateDir, 'redis.conf')], stateDir }
+  const url = `redis://skylab:${password}@127.0.0.1:${port}`
+  const readiness = { answers: () => holdsData(url), limitMs: 20_000 }
+  await startServer(spec, readiness)
+  onTestFinished(() => stopProcess(stateDir, 'redis', 5000))
+  return { url, port, ...controlServer(spec, readiness) }
+}
+
+/** Whether it has loaded its file. */
+async function holdsData(url: string): Promise<boolean> {
+  const client = new Client(url, { lazyConnect: true, retryStrategy: () => null }).on('error', () => {})
+  try {
+    await client.connect()
+    return (await client.exists('{skylab}:any')) === 0
+  } finally {
+    client.disconnect()
+  }
+}
+
+test('Redis of the component keeps what scripts wrote when it is restarted', async () => {
+  const { url, ...control } = await shippedRedis()
+  const server = { url, programUrl: url, ...control } as Redis
+  const open = async () => {
+    const store = await Store.open(server, 'skylab', url)
+    onTestFinished(() => store.close())
+    return store
+  }
+  const before = await open()
+  await before.compare()
+  const op = await before.run('ada')
+  const told = await before.told('ada', op)
+  expect(told.length).toBeGreaterThan(1)
+  before.close()
+  await control.restart()
+  const after = await open()
+  await after.compare()
+  expect(await after.record('ada')).toMatchObject({ op, status: 'running' })
+  expect(await after.told('ada', op)).toEqual(told)
+})
+
+test('nobody can be the default user of the component', async () => {
+  const { port } = await shippedRedis()
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const answers = createInterface(socket)[Symbol.asyncIterator]()
+  const ask = async (command: string) => {
+    socket.write(`${command}\r\n`)
+    return (await answers.next()).value
+  }
+  expect(await ask('GET {skylab}:last')).toMatch(/^-NOAUTH /)
+  for (const guess of ['default', password]) expect(await ask(`AUTH default ${guess}`)).toMatch(/^-WRONGPASS /)
+  expect(await ask(`AUTH ${password}`)).toMatch(/^-WRONGPASS /)
+})
