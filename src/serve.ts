@@ -4,6 +4,8 @@ import { startApiServer } from './api/server.ts'
 import type { Settings } from './config/load.ts'
 import { drain } from './drain.ts'
 import { NeedsSomeone, RetryLater } from './errors.ts'
+import { applyRbac } from './kube/client.ts'
+import { inFull, type Reason } from './reasons.ts'
 import { missingRights } from './store/rights.ts'
 import { type Replica, wire } from './wire.ts'
 
@@ -13,6 +15,10 @@ const uptimeMs = () => Math.round(process.uptime() * 1000)
 const lookMs = 200
 /** Within what a drain keeps for what is closed last. */
 const monitoringGraceMs = 500
+const redisName = 'Redis'
+const kubernetesName = 'the Kubernetes API'
+/** From one question to the identity provider in vain to the next, until it has answered once. */
+const probeMs = 5000
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const rightTo = 'the right of its user of Redis to call'
 /** How often it is asked whether a right that was missing is there. */
@@ -26,8 +32,8 @@ export async function serve(settings: Settings): Promise<void> {
   const replica = wire(settings, otel?.createTracing)
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
-  const waiting = new Set(['Redis', 'the Kubernetes API', firstCompare])
-  const readiness = { waitingFor: () => waitingFor(waiting, replica) }
+  const waiting = new Set([redisName, kubernetesName, firstCompare])
+  const readiness = { waitingFor: () => waitingFor(waiting, replica), troubles: () => troublesOf(waiting, replica) }
   replica.tls?.certificates.start()
   const monitoring = await startMonitoringServer({ ...replica, readiness })
   const server = await startApiServer(replica)
@@ -73,18 +79,19 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   connection.open()
   watches.start()
   prepullWatches.start()
+  void probeIdentity(replica, signal)
   const redis = async () => {
     while (!connection.connected()) {
       mayStart(connection)
       await clock.sleep(lookMs, signal)
     }
     await mayCall(replica, waiting, signal)
-    waiting.delete('Redis')
+    waiting.delete(redisName)
     log.info('connected to Redis')
   }
   const kubernetes = async () => {
     await watches.whenReady(signal)
-    waiting.delete('the Kubernetes API')
+    waiting.delete(kubernetesName)
     log.info('the watches show the cluster')
   }
   await Promise.all([redis(), kubernetes()])
@@ -107,6 +114,15 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   await mayOpen(replica, waiting, signal)
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
+}
+
+/** Nothing waits for it: replicas that know no callers now still finish what was accepted. */
+async function probeIdentity({ identity, clock }: Replica, signal: AbortSignal): Promise<void> {
+  const answers = async () => {
+    await identity.probe?.()
+    return true
+  }
+  while (!signal.aborted && !(await answers().catch(() => false))) await clock.sleep(probeMs, signal).catch(() => {})
 }
 
 /** Waits while Redis does not permit its user all commands: an operation would stop amid its steps. */
@@ -154,8 +170,8 @@ async function mayMake({ policy, clock }: Replica, waiting: Set<string>, signal:
 
 /** @throws {NeedsSomeone} the Redis that is there will never do */
 function mayStart(connection: Replica['connection']): void {
-  const refusal = connection.refusal()
-  if (refusal?.final) throw new NeedsSomeone(refusal.words)
+  const trouble = connection.trouble()
+  if (trouble?.final) throw new NeedsSomeone(trouble.words)
 }
 
 /**
@@ -163,14 +179,45 @@ function mayStart(connection: Replica['connection']): void {
  * answered 503, since no other replica has another Redis. One that will never do is named, and so is one whose clock the
  * last compare doubted.
  */
-function waitingFor(waiting: ReadonlySet<string>, { connection, comparer }: Replica): string[] {
-  const refusal = connection.refusal()
-  const redis = refusal ? `Redis (${refusal.words})` : 'Redis'
+function waitingFor(waiting: ReadonlySet<string>, replica: Replica): string[] {
+  const { connection, comparer, watches } = replica
+  const refused = watches.troubles().join('; ')
+  const reasons = new Map([...(refused ? [[kubernetesName, refused] as const] : []), ...troublesByName(replica)])
+  const redis = connection.trouble()?.final && !waiting.has(redisName) ? [redisName] : []
   return [
-    ...[...waiting].map(what => (what === 'Redis' ? redis : what)),
-    ...(refusal?.final && !waiting.has('Redis') ? [redis] : []),
+    ...[...waiting, ...redis].map(what => named(what, reasons.get(what))),
     ...(comparer.doubt ? [comparer.doubt] : []),
   ]
+}
+
+/**
+ * What does not work although the replica is ready. A right that is withdrawn later is missing at all replicas: were they
+ * unready, nobody would be left to answer what needs no right. A replica that starts without it waits, so a rollout stops.
+ */
+function troublesOf(waiting: ReadonlySet<string>, replica: Replica): string[] {
+  const { policy, watches, prepullWatches } = replica
+  const reasons = [...troublesByName(replica)].filter(([name]) => !waiting.has(name))
+  const { lacking } = policy
+  return [
+    ...reasons.map(([name, reason]) => named(name, reason)),
+    ...(lacking.length > 0 ? [`the account of the controller may not ${lacking.join(', ')}: ${applyRbac}`] : []),
+    ...watches.troubles(),
+    ...prepullWatches.troubles(),
+  ]
+}
+
+const named = (what: string, reason: string | undefined) => (reason === undefined ? what : `${what}: ${reason}`)
+
+/** Why dependencies cannot be used. */
+function troublesByName({ connection, kube, refresher, identity }: Replica): ReadonlyMap<string, string> {
+  const full = (reason: Reason | undefined) => reason && inFull(reason)
+  const found = [
+    [redisName, full(connection.trouble())],
+    [kubernetesName, full(kube.trouble())],
+    ['the registry', refresher.trouble()?.message],
+    ['the identity provider', full(identity.trouble?.())],
+  ] as const
+  return new Map(found.flatMap(([name, reason]) => (reason === undefined ? [] : [[name, reason] as const])))
 }
 
 /** Owns nothing any more; another replica goes on with what was in progress. */

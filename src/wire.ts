@@ -87,6 +87,10 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
   store.labs.onComparing = () => comparer.request(false)
+  store.labs.whyComparing = () => {
+    const trouble = cluster.kube.trouble()
+    return trouble && `Kubernetes does not answer: ${trouble.words}`
+  }
   store.owners.onComparing = () => comparer.request(false)
   const ofImages = wireImages(base, store, cluster, leases)
   const ofTls = wireTls(base)
@@ -97,7 +101,10 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     namespace: base.settings.namespace,
     required: config.kubernetes.requirePolicy,
     intervalMs: config.times.policyIntervalSeconds * 1000,
+    // What could not be removed meanwhile is found by it.
+    onRightsBack: () => comparer.request(true),
   })
+  cluster.heard.withoutRight = () => policy.onRefusal()
   const parts = {
     leases,
     engine,
@@ -165,13 +172,14 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
     config: config.redis,
     login: settings.redisLogin,
     clock,
-    onError: message => log.debug({ reason: message }, 'a connection to Redis failed'),
-    onTrouble: words => log.error({ reason: words }, 'Redis cannot be used as it is'),
+    log,
     onCall: (command, seconds, answered) =>
       metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
   })
   const keys = new Keys(config.redis.keyPrefix)
-  const sealing = { ids: sealer.ids, keepMs: forgetKeyAfter * config.engine.leaseTtlMs }
+  const { leaseTtlMs, scanIntervalMs } = config.engine
+  // A replica may look as rarely as once in a TTL.
+  const sealing = { ids: sealer.ids, keepMs: forgetKeyAfter * leaseTtlMs, idleMs: leaseTtlMs + scanIntervalMs }
   const retention = {
     tombstoneMs: config.times.tombstoneSeconds * 1000,
     idempotencyMs: config.times.idempotencySeconds * 1000,
@@ -202,6 +210,7 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
 }
 
 function wireCluster({ settings, config, clock, log, metrics }: Base) {
+  const heard = { withoutRight: () => {} }
   const kube = new KubeClient({
     kubernetes: config.kubernetes,
     version,
@@ -209,13 +218,17 @@ function wireCluster({ settings, config, clock, log, metrics }: Base) {
     clock,
     log,
     onRequest: (verb, code, seconds) => metrics.kubernetesRequestDuration.observe({ verb, code }, seconds),
+    onRefusal: (verb, reason) => {
+      metrics.kubernetesRefusals.inc({ verb, reason })
+      if (reason === 'rights') heard.withoutRight()
+    },
   })
   const { installation } = config
   const { namespacePrefix } = config.lab
   const watches = new Watches({ client: kube, installation, namespacePrefix, clock, log })
   const { namespace } = settings
   const sources = new Sources({ lab: config.lab, namespace, kube, clock, log, timeoutMs: longestRequestMs(config) })
-  return { kube, watches, view: clusterView(watches), sources, installation, namespacePrefix }
+  return { kube, heard, watches, view: clusterView(watches), sources, installation, namespacePrefix }
 }
 
 function wireEngine(base: Base, store: Store, cluster: Cluster, leases: Leases, compare: () => void): Engine {
@@ -330,7 +343,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
   })
   catalogues.onChange = () => prepuller.poke()
   const prepulls = (catalogue: Catalogue) => prepuller.status(catalogue)
-  const service = new Images({ images, catalogues, digests, prepulls })
+  const service = new Images({ images, catalogues, digests, prepulls, trouble: () => refresher.trouble()?.words })
   return { images: service, catalogues, refresher, imageSource, prepuller, prepullWatches }
 }
 

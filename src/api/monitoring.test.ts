@@ -8,8 +8,16 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-function monitoring(waiting: readonly string[] = [], change: Partial<MonitoringParts> = {}) {
-  const app = createMonitoring({ ...apiParts(), readiness: { waitingFor: () => waiting }, ...change })
+function monitoring(
+  waiting: readonly string[] = [],
+  change: Partial<MonitoringParts> = {},
+  troubles: readonly string[] = [],
+) {
+  const app = createMonitoring({
+    ...apiParts(),
+    readiness: { waitingFor: () => waiting, troubles: () => troubles },
+    ...change,
+  })
   return async (path: string, method = 'GET') => app.request(path, { method }, { head: { path } })
 }
 
@@ -29,6 +37,12 @@ describe('the monitoring port', () => {
     waiting.length = 0
     const ready = await call('/readyz')
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
+  })
+
+  it('names dependencies that cannot be used although it is ready', async () => {
+    const troubles = ['the registry: example.org: the host name is unknown (ENOTFOUND)']
+    const ready = await monitoring([], {}, troubles)('/readyz')
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', troubles }])
   })
 
   it('serves the metrics, and counts its own requests', async () => {
@@ -62,7 +76,7 @@ describe('the monitoring port', () => {
 
   it('listens beside the API with the same bounds, and cannot have a port that is taken', async () => {
     const clock = new ManualClock()
-    const readiness = { waitingFor: () => [] }
+    const readiness = { waitingFor: () => [], troubles: () => [] }
     const parts = apiParts({ clock }, { host: '127.0.0.1', monitoringPort: 0 })
     const server = await startMonitoringServer({ ...parts, readiness })
     cleanUps.push(async () => {

@@ -12,6 +12,8 @@ import { requestLog } from './request-log.ts'
 export interface Readiness {
   /** What is waited for, in words an operator understands; empty when ready. */
   waitingFor(): readonly string[]
+  /** What does not work although it is ready, in the same words: no other replica would fare better. */
+  troubles(): readonly string[]
 }
 
 export interface MonitoringParts extends Pick<ApiParts, 'metrics' | 'tracing' | 'clock' | 'log'> {
@@ -46,7 +48,8 @@ export function createMonitoring(parts: MonitoringParts): Hono<ApiEnv> {
   app.get('/readyz', c => {
     const waiting = readiness.waitingFor()
     if (waiting.length > 0) throw notReady(waiting)
-    return c.json({ status: 'ready' })
+    const troubles = readiness.troubles()
+    return c.json({ status: 'ready', ...(troubles.length > 0 && { troubles }) })
   })
   app.get('/metrics', async c => {
     return c.text(await metrics.registry.metrics(), 200, { 'Content-Type': metrics.registry.contentType })

@@ -22,7 +22,7 @@ async function start(limits: Partial<Limits>, script: Partial<LabService> = {}) 
     { host: '127.0.0.1', port: 0, monitoringPort: 0, heartbeatSeconds: 0.05, limits },
   )
   const server = await startApiServer(parts)
-  const monitoring = await startMonitoringServer({ ...parts, readiness: { waitingFor: () => [] } })
+  const monitoring = await startMonitoringServer({ ...parts, readiness: { waitingFor: () => [], troubles: () => [] } })
   cleanUps.push(async () => {
     const closed = Promise.all([server.close(1), monitoring.close(1)])
     clock.advance(1)

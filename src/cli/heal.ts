@@ -9,6 +9,7 @@ import { labels } from '../labs/names.ts'
 import { applyTo, type Diagnosis, diagnose, type Finding, type Healers, leftOf, type Stranger } from '../ops/heal.ts'
 import { readListing } from '../ops/listing.ts'
 import { Trust } from '../ops/trust.ts'
+import { inFull } from '../reasons.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'
@@ -41,10 +42,7 @@ const connectMs = 5_000
 export async function heal(settings: Settings, options: HealOptions, output: Output): Promise<number> {
   const { config } = settings
   const common = { clock: systemClock, log: silentLogger(), version: packageJson.version, replica: 'heal' }
-  const connection = new Connection({
-    ...{ config: config.redis, login: settings.redisLogin, clock: systemClock },
-    onError: () => {},
-  })
+  const connection = new Connection({ config: config.redis, login: settings.redisLogin, clock: systemClock })
   const kube = new KubeClient({ ...common, kubernetes: config.kubernetes })
   connection.open()
   try {
@@ -89,7 +87,10 @@ function auditTo({ config, replica }: Settings, { err }: Output): NonNullable<He
 async function connected(connection: Connection): Promise<void> {
   const untilMs = systemClock.monotonicMs() + connectMs
   while (!connection.connected()) {
-    if (systemClock.monotonicMs() > untilMs) throw new RetryLater('Redis does not answer')
+    const trouble = connection.trouble()
+    if (systemClock.monotonicMs() > untilMs) {
+      throw new RetryLater(`Redis does not answer${trouble ? `: ${inFull(trouble)}` : ''}`)
+    }
     await systemClock.sleep(50)
   }
 }

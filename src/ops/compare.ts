@@ -5,6 +5,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { backoffMs } from '../kube/backoff.ts'
+import { inOperatorsWords, KubeError } from '../kube/client.ts'
 import { Deadline } from '../kube/deadline.ts'
 import { labels } from '../labs/names.ts'
 import type { Leases } from '../leases/leases.ts'
@@ -12,6 +14,7 @@ import { type CompareStore, type Mark, NumberAhead } from '../store/compares.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { type Auditor, byController } from './audit.ts'
 import type { ClusterClient } from './cluster.ts'
 import type { Debris } from './debris.ts'
@@ -49,6 +52,8 @@ const maxRounds = 20
 /** Users settled at once. */
 const breadth = 16
 const retryMs = 250
+/** A refusal does not pass soon. */
+const refusalBackoff = { baseMs: 500, capMs: 5_000 }
 /** How often it is asked whether anything speaks against Redis' clock. */
 const doubtMs = 2_000
 /** How soon it is compared again where something does. */
@@ -123,7 +128,9 @@ export class Comparer {
   }
 
   async #compareForever(): Promise<void> {
-    const { clock, intervalMs, log } = this.#options
+    const { clock, intervalMs } = this.#options
+    const putOff = new Rarely({ ...this.#options, trouble: 'the compare is put off', over: 'the compare goes on' })
+    let refusals = 0
     while (!this.#closed.signal.aborted) {
       this.#wake = new AbortController()
       if (!this.#wanted) await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
@@ -135,11 +142,16 @@ export class Comparer {
       const begunMs = clock.monotonicMs()
       let againMs = retryMs
       const done = await this.#turn(asked, insisted).catch(error => {
-        log.warn({ reason: (error as Error).message }, 'the compare is put off')
+        putOff.failed(inOperatorsWords(error))
+        refusals = error instanceof KubeError ? refusals + 1 : 0
         // Others go first, for as long as this one kept them waiting: it may be the one that cannot reach the API server.
-        againMs = Math.max(retryMs, clock.monotonicMs() - begunMs)
+        againMs = Math.max(retryMs, clock.monotonicMs() - begunMs, refusals && backoffMs(refusals, refusalBackoff))
         return false
       })
+      if (done === true) {
+        putOff.worked()
+        refusals = 0
+      }
       // A doubt is no hurry, whichever replica found it. Its finder compares again, or the doubt would lapse.
       if (done === 'doubted' || this.#doubt !== undefined) againMs = compareAgainMs
       if (done !== true) this.request(insisted || done === 'doubted')

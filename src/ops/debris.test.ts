@@ -49,6 +49,12 @@ describe('what is removed as debris', () => {
     expect(await removeFrom(null, 8)).toEqual(removed)
   })
 
+  it('is what an operation that failed could not remove', async () => {
+    const removed = { requests: ['delete Namespace uid-of-nublado-ada'], compares: 0 }
+    expect(await removeFrom({ status: 'failed', remains: true })).toEqual(removed)
+    expect(await removeFrom({ status: 'failed', remains: true, active: true })).toEqual({ requests: [], compares: 0 })
+  })
+
   it('is a pod that is not the record’s, in the record’s own namespace: a late write of this very operation too', async () => {
     const removed = { requests: ['delete Pod uid-of-nb-ada'], compares: 0 }
     expect(await removeFrom({ status: 'failed', podUid: 'another' })).toEqual(removed)

@@ -1,6 +1,7 @@
 /**
- * What a late write left: objects of ours that no record knows and no operation will remove. Who was told that a lab is
- * gone goes on being told so; what landed after that is taken away by its UID, without a new operation.
+ * What a late write left, or an operation that failed: objects of ours that no record stands for and no operation will
+ * remove. Who was told that a lab is gone, or failed, goes on being told so; what stands of it after that is taken away by
+ * its UID, without a new operation.
  */
 import type { Config } from '../config/schema.ts'
 import { isAlreadyExists } from '../kube/client.ts'
@@ -84,22 +85,22 @@ export class Debris {
 
   async #removeNamespace({ name, uid, op, terminating }: NamespaceFacts): Promise<void> {
     if (terminating) return
-    this.#options.log.warn({ namespace: name, op }, 'a namespace that no record knows is removed')
     await this.#options.kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris', signal: this.#options.signal })
+    this.#options.log.warn({ namespace: name, op }, 'a namespace that no record knows was removed')
   }
 
   async #removePod({ namespace, name, uid, op }: PodFacts): Promise<void> {
-    this.#options.log.warn({ namespace, pod: name, op }, 'a pod that no record knows is removed')
     await this.#options.kube.delete(
       { ...podRef(namespace, name), uid },
       { agent: 'debris', graceSeconds: 0, signal: this.#options.signal },
     )
+    this.#options.log.warn({ namespace, pod: name, op }, 'a pod that no record knows was removed')
   }
 }
 
-/** At or below the last operation, and not the namespace that its record names. */
+/** At or below the last operation, and not the namespace that its record names, or one that it could not remove. */
 function isDebris(namespace: NamespaceFacts, { record }: Standing): boolean {
-  return record?.namespaceUid !== namespace.uid
+  return record?.namespaceUid !== namespace.uid || record.remains === true
 }
 
 /** The same of a pod. It may bear the record's own op: a request that was sent twice, and landed when its first pod was gone. */

@@ -85,6 +85,7 @@ export class Labs implements LabService {
     const plan = renderLab({ config, identity: caller, request, choice, image, sources })
     const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
     const nonce = randomUUID()
+    const planText = JSON.stringify(plan)
     const accepted = await accepting(span, 'accept-create', () =>
       store.acceptCreate({
         user: username,
@@ -93,7 +94,7 @@ export class Labs implements LabService {
         traceparent: span.traceparent,
         by: origin.by?.(),
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
-        sealedPlan: this.#options.sealer.seal(JSON.stringify(plan), username, nonce),
+        sealPlan: keyId => this.#options.sealer.seal(planText, username, nonce, keyId),
         view,
         provisions: config.lab.provisioning !== undefined && !sources.provisioned,
         events: [

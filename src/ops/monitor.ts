@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { RetryLater } from '../errors.ts'
-import { KubeError } from '../kube/client.ts'
+import { inOperatorsWords, KubeError } from '../kube/client.ts'
 import type { PodFacts } from '../labs/facts.ts'
 import { judgeLife } from '../labs/judge.ts'
 import { labNames } from '../labs/names.ts'
@@ -12,6 +12,7 @@ import type { Bell } from '../store/bell.ts'
 import type { CompareStore, Mark, PodWord } from '../store/compares.ts'
 import type { NewEvent } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { type Auditor, byController } from './audit.ts'
 import type { Change, ClusterView } from './cluster.ts'
 import type { Debris } from './debris.ts'
@@ -40,6 +41,8 @@ interface Trouble {
   readonly calmSinceMs: number | undefined
 }
 
+/** What Redis or the API server does not answer is asked again after so long at most. What is refused does not pass soon. */
+const againCapMs = { silence: 5_000, refusal: 30_000 }
 /** How long watches may show a deletion's last objects, or a pod before its namespace, until these are looked into. */
 const settleMs = 2_000
 /** How long after it was first seen a namespace is asked whose it is; what runs by then is looked into at its end. */
@@ -57,10 +60,13 @@ export class Monitor {
   /** Pods that are gone, with their users, whose end was refused. */
   readonly #gone = new Map<string, string>()
   readonly #closed = new AbortController()
+  readonly #refusals: Rarely
   #offs: (() => void)[] = []
 
   constructor(options: MonitorOptions) {
     this.#options = options
+    const words = { trouble: 'what befalls labs cannot be followed', over: 'what befalls labs can be followed again' }
+    this.#refusals = new Rarely({ ...options, ...words })
   }
 
   start(): void {
@@ -253,15 +259,20 @@ export class Monitor {
     return written
   }
 
-  /** What Redis or the API server does not answer now is tried again; what is refused waits for the next change. */
+  /** What Redis or the API server does not answer now, or refuses, is tried again. */
   #run(judge: () => Promise<void>, pauseMs = 250): void {
-    judge().catch(error => {
-      const { log } = this.#options
-      if (this.#closed.signal.aborted) return
-      if (!(error instanceof RetryLater || error instanceof KubeError))
-        return log.warn({ reason: (error as Error).message }, 'a judgement failed')
-      this.#later(pauseMs, judge, Math.min(pauseMs * 2, 5_000))
-    })
+    const again = (capMs: number) => this.#later(pauseMs, judge, Math.min(pauseMs * 2, capMs))
+    judge().then(
+      () => this.#refusals.worked(),
+      error => {
+        if (this.#closed.signal.aborted) return
+        if (error instanceof RetryLater) return again(againCapMs.silence)
+        if (!(error instanceof KubeError))
+          return this.#options.log.warn({ reason: (error as Error).message }, 'a judgement failed')
+        this.#refusals.failed(inOperatorsWords(error))
+        again(againCapMs.refusal)
+      },
+    )
   }
 }
 

@@ -3,7 +3,7 @@ import { NeedsSomeone, RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { noTracing } from '../telemetry/tracing.ts'
-import { DeadlinePassed, type PhaseHost, runPhase } from './phase.ts'
+import { DeadlinePassed, isByRefusal, type PhaseHost, runPhase } from './phase.ts'
 import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 const did: StepResult = { events: [] }
@@ -23,6 +23,7 @@ function makeHost() {
     makeRoom: async kind => void log.push(`room ${kind}`),
     commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next?.name ?? 'none'}`),
     onStep: (step, _, result) => log.push(`${result} ${step.name}`),
+    onRefusal: async (step, error) => void log.push(`refused ${step}: ${error.message}`),
   }
   return { host, clock, log, spans }
 }
@@ -121,6 +122,41 @@ describe('runPhase', () => {
     }
     await outcome
     await expect(phase).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it.each([
+    ['for want of a right at once', 'User "x" cannot create resource "pods"', 1, 0],
+    ['for any other reason after 2 s', 'no', 5, 3000],
+  ])('tells a refusal %s', async (_, words, refusals, afterMs) => {
+    const { host, clock, log } = makeHost()
+    const many = Array.from({ length: refusals }, () => new KubeError(403, 'Forbidden', words))
+    const phase = runPhase(host, [step('a', failing(...many))], '', never)
+    let waitedMs = 0
+    let toldMs: number | undefined
+    for (let left = refusals; left > 0; left--) {
+      const pause = await clock.sleepBetween(0, 60_000)
+      if (log.includes(`refused a: ${words}`)) toldMs ??= waitedMs
+      waitedMs += pause
+      clock.advance(pause)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await phase
+    expect(toldMs).toBe(afterMs)
+  })
+
+  it.each([
+    ['a refusal', refusal(403), true],
+    ['silence', new RetryLater('away'), false],
+  ])('remembers whether %s stood in the way at the deadline', async (_, error, isRefused) => {
+    const { host, clock } = makeHost()
+    const deadline = new AbortController()
+    const stand = async () => {
+      throw error
+    }
+    const ended = runPhase(host, [step('a', stand)], '', deadline.signal).catch(thrown => thrown)
+    await clock.sleepBetween(0, 60_000)
+    deadline.abort(new DeadlinePassed('It took too long'))
+    expect(isByRefusal(await ended)).toBe(isRefused)
   })
 
   it('takes any other refusal for final at once', async () => {

@@ -4,12 +4,27 @@
  */
 import { type Clock, notNeeded } from '../clock.ts'
 import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { KubeError } from '../kube/client.ts'
+import { KubeError, refuserOf } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 /** The time that an operation has been given is over. */
-export class DeadlinePassed extends NeedsSomeone {}
+export class DeadlinePassed extends NeedsSomeone {
+  /** Whether the cluster was refusing a step when it passed. */
+  readonly refused: boolean
+
+  constructor(message: string, refused = false) {
+    super(message)
+    this.refused = refused
+  }
+}
+
+/** The cluster has refused a step for longer than it may take to catch up. */
+export class Refused extends NeedsSomeone {}
+
+/** Whether it was the cluster's refusal that ended a phase. */
+export const isByRefusal = (error: NeedsSomeone): boolean =>
+  error instanceof Refused || (error instanceof DeadlinePassed && error.refused)
 
 /** The phases of one run, one after another, each under a deadline of its own; what stops the run stops the one at hand. */
 export class Phases {
@@ -63,12 +78,16 @@ export interface PhaseHost {
   /** Records what a step did, and which one is next. */
   commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void>
   onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void
+  /** A step is refused, and will be tried again for a while. */
+  onRefusal(step: string, error: KubeError): Promise<void>
 }
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000
 /** How long a refusal may be the cluster catching up. */
-const refusalGraceMs = 10_000
+export const refusalGraceMs = 10_000
+/** After which one that is not for want of a right is told: most of these are over by then. */
+const tellRefusalMs = 2_000
 
 export async function runPhase(
   host: PhaseHost,
@@ -119,28 +138,32 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span:
     try {
       return await step.run(host.context(step, signal, span))
     } catch (error) {
-      throwIfStopped(signal, trouble)
+      throwIfStopped(signal, trouble, refusedSinceMs !== undefined)
       const now = host.clock.monotonicMs()
       refusedSinceMs = isRefusal(error) ? (refusedSinceMs ?? now) : undefined
-      const late = refusedSinceMs === undefined || now - refusedSinceMs > refusalGraceMs
-      if (error instanceof KubeError && late) throw refused(error)
+      const refusedMs = refusedSinceMs === undefined ? Number.POSITIVE_INFINITY : now - refusedSinceMs
+      if (error instanceof KubeError && refusedMs > refusalGraceMs) throw refused(error)
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
+      if (error instanceof KubeError && (refuserOf(error) === 'rights' || refusedMs >= tellRefusalMs)) {
+        await host.onRefusal(step.name, error)
+      }
       const afterMs = error instanceof RetryLater ? error.afterMs : undefined
-      await host.clock.sleep(afterMs ?? pauseMs, signal).catch(() => throwIfStopped(signal, trouble))
+      const stopped = () => throwIfStopped(signal, trouble, refusedSinceMs !== undefined)
+      await host.clock.sleep(afterMs ?? pauseMs, signal).catch(stopped)
       pauseMs = Math.min(pauseMs * 2, longestRetryMs)
     }
   }
 }
 
 /** A deadline that passes while something stood in the way is told with that. */
-function throwIfStopped(signal: AbortSignal, trouble: string): void {
+function throwIfStopped(signal: AbortSignal, trouble: string, isRefused: boolean): void {
   if (signal.reason instanceof DeadlinePassed && trouble !== '') {
-    throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`)
+    throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`, isRefused)
   }
   signal.throwIfAborted()
 }
 
-function refused(error: KubeError): NeedsSomeone {
-  return new NeedsSomeone(`The cluster refused what the lab needs: ${error.message}`, { cause: error })
+function refused(error: KubeError): Refused {
+  return new Refused(`The cluster refused what the lab needs: ${error.message}`, { cause: error })
 }

@@ -6,6 +6,7 @@ import { RetryLater } from '../errors.ts'
 import { type CallOptions, KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { keepingLog } from '../kube/testing/log.ts'
+import { controllerRights } from '../labs/controller-rights.ts'
 import { labRights, type RightsRule } from '../labs/rights.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { askForPolicy, type PolicyQuestion, PolicyWatch } from './policy.ts'
@@ -13,10 +14,18 @@ import { askForPolicy, type PolicyQuestion, PolicyWatch } from './policy.ts'
 const refused = (words: string) => new KubeError(403, 'Forbidden', `configmaps "skylab-policy-probe" is ${words}`)
 const byPolicy = (name: string) =>
   refused(`forbidden: ValidatingAdmissionPolicy '${name}' with binding '${name}' denied request: no lab`)
-const byRights = refused('forbidden: User "system:serviceaccount:skylab:skylab" cannot create resource "configmaps"')
+const account = 'system:serviceaccount:observatory:skylab'
+const byRights = refused(`forbidden: User "${account}" cannot create resource "configmaps"`)
 const away = new RetryLater('Kubernetes does not answer for now')
 
 const config = configSchema.parse({ lab: { annotations: { a: 'b' } } })
+
+const ofController = [...controllerRights.everywhere, ...controllerRights.within]
+/** All rights of the controller but these, such as `create namespaces`. */
+const without = (...rights: readonly string[]) => [
+  ...labRights(config),
+  ...ofController.filter(({ verbs, resources }) => !rights.includes(`${verbs[0]} ${resources[0]}`)),
+]
 
 type Answer = Error | 'accepted'
 
@@ -28,11 +37,12 @@ interface Answers {
   readonly own?: Answer
   readonly rights?: readonly RightsRule[]
   readonly incomplete?: boolean
+  readonly account?: string
 }
 
 const sound: Answers = {
   ...{ late: byPolicy('skylab'), deletion: byPolicy('skylab'), elsewhere: byPolicy('skylab-labs'), own: 'accepted' },
-  rights: labRights(config),
+  rights: [...labRights(config), ...ofController],
 }
 
 /** Answers rounds of questions with these, the last ones for ever. */
@@ -54,15 +64,17 @@ function fakeKube(...rounds: Answers[]) {
     if (method === 'DELETE') give(`${JSON.stringify(body)} ${path}`, current.deletion, options)
     return { status: { incomplete: current.incomplete ?? false, resourceRules: current.rights } }
   }
-  return { asked, create, request } as never as { asked: typeof asked } & PolicyQuestion['kube']
+  const whoAmI = async () => current.account ?? account
+  return { asked, create, request, account: whoAmI } as never as { asked: typeof asked } & PolicyQuestion['kube']
 }
 
+const sane = { active: true, reason: null, missing: [] }
 const ask = (answers: Answers) => askForPolicy({ kube: fakeKube(answers), config, namespace: 'skylab' })
 
 describe('askForPolicy', () => {
   it('asks by writes that would change nothing', async () => {
     const kube = fakeKube({})
-    expect(await askForPolicy({ kube, config, namespace: 'skylab' })).toEqual({ active: true, reason: null })
+    expect(await askForPolicy({ kube, config, namespace: 'skylab' })).toEqual(sane)
     expect(kube.asked.map(({ what }) => what)).toEqual([
       'create ConfigMap default/skylab-policy-probe',
       '{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]} /api/v1/namespaces/skylab',
@@ -77,28 +89,57 @@ describe('askForPolicy', () => {
     ['deletions', 'deletion', 'skylab'],
     ['names of namespaces', 'elsewhere', 'skylab-labs'],
   ] as const)('believes of %s only what is refused by the policy that is for them', async (_, question, policy) => {
-    expect(await ask({ [question]: byPolicy(policy) })).toEqual({ active: true, reason: null })
+    expect(await ask({ [question]: byPolicy(policy) })).toEqual(sane)
     expect(await ask({ [question]: 'accepted' })).toMatchObject({
       active: false,
       reason: expect.stringContaining('was accepted'),
     })
-    for (const error of [byPolicy('other'), byRights, new KubeError(422, 'Invalid', byPolicy(policy).message)]) {
-      expect(await ask({ [question]: error })).toEqual({ active: false, reason: error.message })
+    for (const error of [byPolicy('other'), new KubeError(422, 'Invalid', byPolicy(policy).message)]) {
+      expect(await ask({ [question]: error })).toMatchObject({ active: false, reason: error.message })
     }
     await expect(ask({ [question]: away })).rejects.toBe(away)
   })
 
+  it('names the account that the policy does not concern', async () => {
+    const { reason } = await ask({ late: 'accepted', account: 'system:serviceaccount:skylab:other' })
+    expect(reason).toBe(
+      'a write into a namespace that is no lab was accepted from system:serviceaccount:skylab:other, whom the policy does not concern: it knows ServiceAccounts called skylab',
+    )
+  })
+
+  it.each(['late', 'deletion', 'elsewhere', 'own'] as const)(
+    'tells nothing of the policy when the account lacks the right to ask: %s',
+    async question => {
+      expect(await ask({ [question]: byRights })).toMatchObject({
+        active: null,
+        reason: expect.stringMatching(/User ".*" cannot create resource "configmaps": apply k8s\/base\/rbac\.yaml/),
+      })
+    },
+  )
+
+  it('names the rights that the account lacks, and the account', async () => {
+    expect(await ask({ late: byRights, rights: without('create configmaps', 'watch events') })).toEqual({
+      active: null,
+      reason: `${account} may not create configmaps: apply k8s/base/rbac.yaml, and rights.yaml as \`skylab rights\` prints it`,
+      missing: ['create configmaps', 'watch events'],
+    })
+  })
+
+  it('names a right that labs do not need, and refuses nothing for it', async () => {
+    expect(await ask({ rights: without('patch daemonsets') })).toEqual({ ...sane, missing: ['patch daemonsets'] })
+  })
+
   it('says when labs of this configuration would be refused', async () => {
     const error = byPolicy('skylab')
-    expect(await ask({ own: error })).toEqual({ active: true, reason: expect.stringContaining(error.message) })
+    expect(await ask({ own: error })).toMatchObject({ active: true, reason: expect.stringContaining(error.message) })
     expect(await ask({ own: new KubeError(409, 'AlreadyExists', 'somebody is called so') })).toMatchObject({
       reason: null,
     })
   })
 
   it('names the rights of labs that the account lacks', async () => {
-    const rights = labRights(configSchema.parse({}))
-    expect(await ask({ rights })).toEqual({
+    const rights = [...labRights(configSchema.parse({})), ...ofController]
+    expect(await ask({ rights })).toMatchObject({
       active: true,
       reason: 'labs of this configuration may not: use annotations a=b; apply what `skylab rights` prints',
     })
@@ -121,7 +162,11 @@ describe('PolicyWatch', () => {
   function start(required: boolean, ...rounds: Answers[]) {
     const [clock, log, metrics] = [new ManualClock(), keepingLog(), createMetrics(new Registry())]
     const kube = fakeKube(...rounds)
-    const options = { kube, clock, metrics, config, namespace: 'skylab', required, intervalMs: 10_000 }
+    let back = 0
+    const onRightsBack = () => {
+      back += 1
+    }
+    const options = { kube, clock, metrics, config, namespace: 'skylab', required, intervalMs: 10_000, onRightsBack }
     watch = new PolicyWatch({ ...options, log })
     watch.start()
     const gauge = async () => (await metrics.admissionPolicyActive.get()).values[0]?.value
@@ -129,14 +174,16 @@ describe('PolicyWatch', () => {
       await clock.sleepBetween(fromMs, toMs)
       return [await gauge(), log.messages.splice(0)]
     }
-    return { watch, round, next: (ms = 11_000) => clock.advance(ms) }
+    /** Rights that are missing, and how often they came back. */
+    const counts = async () => [(await metrics.kubernetesRightsMissing.get()).values[0]?.value, back]
+    return { watch, round, counts, next: (ms = 11_000) => clock.advance(ms) }
   }
 
   const missing = 'warn: the admission policy is not at work: apply k8s/base/policy.yaml'
   const gone: Answers = { late: 'accepted' }
 
   it('tells each change once, and the metric what is so', async () => {
-    const { round, next } = start(false, gone, { deletion: byRights }, {}, {}, { own: byRights }, gone)
+    const { round, next } = start(false, gone, { deletion: byPolicy('other') }, {}, {}, { own: byPolicy('a') }, gone)
     const told = []
     for (let i = 0; i < 6; i++) {
       told.push(await round())
@@ -173,7 +220,7 @@ describe('PolicyWatch', () => {
     const { watch, round, next } = start(true, gone, {}, gone)
     expect(() => watch.require()).toThrow('an answer about the admission policy')
     await round(1800, 2200)
-    expect(watch.refusal).toMatch(/^the admission policy is not at work: apply .* was accepted\)$/)
+    expect(watch.refusal).toMatch(/^the admission policy is not at work: apply .* was accepted from .*:skylab\)$/)
     next(2200)
     await round()
     expect(watch.refusal).toBeUndefined()
@@ -186,6 +233,22 @@ describe('PolicyWatch', () => {
   it('refuses where labs of this configuration would be refused', async () => {
     const { watch, round } = start(true, { rights: [] })
     await round(1800, 2200)
-    expect(watch.refusal).toMatch(/^labs of this configuration may not: own installations skylab, /)
+    expect(watch.refusal).toMatch(/ may not get namespaces, .* and \d+ more: apply k8s\/base\/rbac\.yaml/)
+  })
+
+  it('asks soon after a refusal, tells of a missing right once, and when it is back', async () => {
+    const lacking = { own: byRights, rights: without('create namespaces') }
+    const { watch, round, next, counts } = start(true, {}, lacking, lacking, {})
+    await round()
+    next(3000)
+    watch.onRefusal()
+    expect(await round(1800, 2200)).toEqual([1, ['warn: rights are missing']])
+    expect([watch.lacking, await counts()]).toEqual([['create namespaces'], [1, 0]])
+    expect(watch.refusal).toMatch(/may not create namespaces/)
+    next(2200)
+    expect(await round(1800, 2200)).toEqual([1, []])
+    next(2200)
+    expect(await round()).toEqual([1, ['info: no right is missing any more', 'info: the admission policy is at work']])
+    expect([watch.lacking, await counts()]).toEqual([[], [0, 1]])
   })
 })

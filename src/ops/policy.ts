@@ -2,13 +2,15 @@
  * Whether the API server has the policies of `k8s/base/policy.yaml` at work, which refuse late writes and what a thief of
  * our token would send; and whether they let the labs of this configuration pass. Asked by dry runs that change nothing.
  */
-import type { Clock } from '../clock.ts'
+import { type Clock, notNeeded } from '../clock.ts'
 import { unavailable } from '../errors.ts'
-import { type CallOptions, KubeError, type Log } from '../kube/client.ts'
+import { applyRbac, type CallOptions, inOperatorsWords, KubeError, type Log, refuserOf } from '../kube/client.ts'
 import { collectionPath, objectPath } from '../kube/kinds.ts'
+import { type MissingRights, missingOfController } from '../labs/controller-rights.ts'
 import { labels } from '../labs/names.ts'
-import { labRights, missingRights, type RightsConfig, type RightsRule } from '../labs/rights.ts'
+import { accountName, labRights, missingRights, type RightsConfig, type RightsRule } from '../labs/rights.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import type { ClusterClient } from './cluster.ts'
 
 /** Of each policy and its binding. */
@@ -16,7 +18,7 @@ const latePolicy = 'skylab'
 const labsPolicy = 'skylab-labs'
 
 export interface PolicyQuestion {
-  readonly kube: Pick<ClusterClient, 'create' | 'request'>
+  readonly kube: Pick<ClusterClient, 'account' | 'create' | 'request'>
   readonly config: RightsConfig
   /** The controller's own. */
   readonly namespace: string
@@ -25,10 +27,12 @@ export interface PolicyQuestion {
 
 /** What the API server showed. */
 export interface PolicyAnswer {
-  /** Whether all of the policies is at work. */
-  readonly active: boolean
+  /** Whether all of the policies is at work; null where the account lacks the rights by which that would show. */
+  readonly active: boolean | null
   /** Why not, or why labs of this configuration would be refused; null where all is well. */
   readonly reason: string | null
+  /** Rights of `k8s/base/rbac.yaml` that the account lacks, in words; none where the API server does not list them. */
+  readonly missing: readonly string[]
 }
 
 /**
@@ -38,12 +42,40 @@ export interface PolicyAnswer {
 export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnswer> {
   const probing = probes(question).map(async ({ policy, ask, accepted }) => {
     const answer = await answerTo(ask)
-    return isRefusedBy(answer, policy) ? null : (answer?.message ?? `${accepted} was accepted`)
+    return isRefusedBy(answer, policy) ? null : (answer ?? accepted)
   })
-  const [refused, ...told] = await Promise.all([whyRefused(question), ...probing])
-  const missing = told.find(reason => reason !== null)
-  return missing === undefined ? { active: true, reason: refused } : { active: false, reason: missing }
+  const [account, granted, own, ...told] = await Promise.all([
+    question.kube.account({ agent: 'policy', signal: question.signal }),
+    grantedRights(question),
+    answerTo(() => makeOwn(question)),
+    ...probing,
+  ])
+  const { ofLabs, others } = granted ? missingOfController(granted) : nothingMissing
+  const missing = [...ofLabs, ...others]
+  // An account without rights is refused before any policy is asked.
+  const withoutRight = [own, ...told].find(answer => refuserOf(answer) === 'rights')
+  if (ofLabs.length > 0) return { active: null, missing, reason: `${account} may not ${listed(ofLabs)}: ${applyRbac}` }
+  if (withoutRight) return { active: null, missing, reason: inOperatorsWords(withoutRight) }
+  const loose = told.find(answer => answer !== null)
+  const why =
+    loose instanceof Error ? loose.message : loose && `${loose} was accepted from ${account}${outsider(account)}`
+  if (why) return { active: false, missing, reason: why }
+  return { active: true, missing, reason: whyRefused(question, own, granted) }
 }
+
+const outsider = (account: string): string =>
+  account.startsWith('system:serviceaccount:') && account.endsWith(`:${accountName}`)
+    ? ''
+    : `, whom the policy does not concern: it knows ServiceAccounts called ${accountName}`
+
+const nothingMissing: MissingRights = { ofLabs: [], others: [] }
+
+/** All of them would be many words where everything was withdrawn. */
+const listed = (rights: readonly string[]): string =>
+  rights.length > maxListed
+    ? `${rights.slice(0, maxListed).join(', ')} and ${rights.length - maxListed} more`
+    : rights.join(', ')
+const maxListed = 8
 
 interface Probe {
   readonly policy: string
@@ -109,25 +141,29 @@ async function answerTo(ask: () => Promise<unknown>): Promise<KubeError | undefi
 const isRefusedBy = (answer: KubeError | undefined, policy: string): boolean =>
   answer?.status === 403 && answer.message.includes(`ValidatingAdmissionPolicy '${policy}' `)
 
-/** Why labs of this configuration would be refused, in words; null where they pass. */
-async function whyRefused(question: PolicyQuestion): Promise<string | null> {
+/** What a creation makes first, by a name that no user has. */
+function makeOwn(question: PolicyQuestion): Promise<unknown> {
   const { kube, config } = question
   const own = `${config.lab.namespacePrefix}-skylab-policy-probe`
-  const make = () => kube.create(namespaceCalled(own, config.installation), callOf(question))
-  const [answer, missing] = await Promise.all([answerTo(make), missingGrants(question)])
+  return kube.create(namespaceCalled(own, config.installation), callOf(question))
+}
+
+/** Why labs of this configuration would be refused, in words; null where they pass. */
+function whyRefused({ config }: PolicyQuestion, own: KubeError | undefined, granted: readonly RightsRule[] | null) {
   // 409: a user of that name has a lab.
-  if (answer && answer.status !== 409) return `labs of this configuration are refused: ${answer.message}`
+  if (own && own.status !== 409) return `labs of this configuration are refused: ${inOperatorsWords(own)}`
+  const missing = granted ? missingRights(labRights(config), granted) : []
   if (missing.length === 0) return null
   return `labs of this configuration may not: ${missing.join(', ')}; apply what \`skylab rights\` prints`
 }
 
-/** What the configuration needs of the rights that the policies ask for, and the account does not have. */
-async function missingGrants({ kube, config, namespace, signal }: PolicyQuestion): Promise<readonly string[]> {
+/** What the account may do in the controller's own namespace; null where not all of it can be listed. */
+async function grantedRights({ kube, namespace, signal }: PolicyQuestion): Promise<readonly RightsRule[] | null> {
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } }
   const path = collectionPath(review.apiVersion, review.kind)
   const { status } = (await kube.request('POST', path, review, { agent: 'policy', signal })) as RulesReview
   // An authorizer that lists no rights may grant them all the same.
-  return status.incomplete ? [] : missingRights(labRights(config), status.resourceRules)
+  return status.incomplete ? null : status.resourceRules
 }
 
 interface RulesReview {
@@ -137,10 +173,12 @@ interface RulesReview {
 export interface PolicyWatchOptions extends Omit<PolicyQuestion, 'signal'> {
   readonly clock: Clock
   readonly log: Log
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'admissionPolicyActive' | 'kubernetesRightsMissing'>
   readonly intervalMs: number
   /** Whether nothing is to be made without the policies. */
   readonly required: boolean
+  /** Rights that were missing are there again. */
+  readonly onRightsBack?: () => void
 }
 
 /** How soon it is asked again where something is missing that is required. */
@@ -150,11 +188,15 @@ const missingMs = 2_000
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions
   readonly #closed = new AbortController()
+  readonly #lacking: Rarely
+  #wake = new AbortController()
+  #askedMs = Number.NEGATIVE_INFINITY
   #loop: Promise<void> | undefined
   #answer: PolicyAnswer | undefined
 
   constructor(options: PolicyWatchOptions) {
     this.#options = options
+    this.#lacking = new Rarely({ ...options, trouble: 'rights are missing', over: 'no right is missing any more' })
   }
 
   start(): void {
@@ -163,7 +205,13 @@ export class PolicyWatch {
 
   async stop(): Promise<void> {
     this.#closed.abort()
+    this.#wake.abort(notNeeded)
     await this.#loop
+  }
+
+  /** Something was refused for want of a right: it is asked soon which are missing. */
+  onRefusal(): void {
+    if (this.#options.clock.monotonicMs() - this.#askedMs >= missingMs) this.#wake.abort(notNeeded)
   }
 
   /** Why nothing may be made, in words; undefined where nothing is in the way. */
@@ -171,6 +219,11 @@ export class PolicyWatch {
     if (!this.#options.required) return undefined
     if (this.#answer === undefined) return 'an answer about the admission policy'
     return this.#answer.reason === null ? undefined : words(this.#answer)
+  }
+
+  /** Rights of `k8s/base/rbac.yaml` that the account lacks, by the last answer, in words. */
+  get lacking(): readonly string[] {
+    return this.#answer?.missing ?? []
   }
 
   /** @throws {ApiError} 503 in words, when nothing may be made */
@@ -183,23 +236,38 @@ export class PolicyWatch {
     const { clock, intervalMs, log } = this.#options
     const { signal } = this.#closed
     while (!signal.aborted) {
+      this.#wake = new AbortController()
+      this.#askedMs = clock.monotonicMs()
       await this.#ask().catch(error => {
         if (!signal.aborted) log.debug({ reason: (error as Error).message }, 'the admission policy is asked for later')
       })
-      const pauseMs = this.refusal === undefined ? intervalMs : Math.min(missingMs, intervalMs)
-      await clock.sleep(pauseMs * (0.9 + Math.random() * 0.2), signal).catch(() => {})
+      const isWell = this.refusal === undefined && this.lacking.length === 0
+      const pauseMs = isWell ? intervalMs : Math.min(missingMs, intervalMs)
+      await clock.sleep(pauseMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
     }
   }
 
   async #ask(): Promise<void> {
-    const { log, metrics } = this.#options
+    const { metrics, onRightsBack } = this.#options
     const answer = await askForPolicy({ ...this.#options, signal: this.#closed.signal })
     const before = this.#answer
     this.#answer = answer
-    metrics.admissionPolicyActive.set(answer.active ? 1 : 0)
-    if (before && before.active === answer.active && (before.reason === null) === (answer.reason === null)) return
-    const { reason } = answer
-    if (!answer.active) log.warn({ reason }, notActive)
+    if (answer.active !== null) metrics.admissionPolicyActive.set(answer.active ? 1 : 0)
+    metrics.kubernetesRightsMissing.set(answer.missing.length)
+    if (isWithoutRights(answer))
+      this.#lacking.failed(lackingWords(answer), { missing: answer.missing, remedy: applyRbac })
+    else this.#lacking.worked()
+    if (before && isWithoutRights(before) && !isWithoutRights(answer)) onRightsBack?.()
+    this.#tell(answer, before)
+  }
+
+  #tell(answer: PolicyAnswer, before: PolicyAnswer | undefined): void {
+    const { log } = this.#options
+    const { active, reason } = answer
+    // Without the rights nothing shows of the policy.
+    if (active === null) return
+    if (before && before.active === active && (before.reason === null) === (reason === null)) return
+    if (!active) log.warn({ reason }, notActive)
     else if (reason !== null) log.error({ reason }, 'the admission policy refuses the labs of this configuration')
     else log.info({}, 'the admission policy is at work')
   }
@@ -207,4 +275,10 @@ export class PolicyWatch {
 
 const notActive = 'the admission policy is not at work: apply k8s/base/policy.yaml'
 
-const words = ({ active, reason }: PolicyAnswer): string => (active ? `${reason}` : `${notActive} (${reason})`)
+const isWithoutRights = ({ active, missing }: PolicyAnswer): boolean => active === null || missing.length > 0
+
+const lackingWords = ({ active, reason, missing }: PolicyAnswer): string =>
+  active === null ? `${reason}` : `${listed(missing)}: ${applyRbac}`
+
+const words = ({ active, reason }: PolicyAnswer): string =>
+  active === false ? `${notActive} (${reason})` : `${reason}`

@@ -20,14 +20,14 @@ const bindAgainMs = 160
  */
 export async function readStanding(context: StepContext, object: KubeObject): Promise<KubeObject | null> {
   const { kube, known, clock, signal } = context
-  const read = () => kube.get(refOf(object), context.call())
+  const read = (more = {}) => kube.get(refOf(object), { ...context.call(), ...more })
   // Pods are watched everywhere.
   if (object.kind === 'Pod') return read()
   if (known.readable !== known.namespaceUid) await bind(context, object)
   known.readable = known.namespaceUid
   for (const pauseMs of pausesMs) {
     try {
-      return await read()
+      return await read({ mayBeRefused: true })
     } catch (error) {
       if (!isForbidden(error)) throw error
     }
@@ -54,7 +54,7 @@ async function bind(context: StepContext, { metadata }: KubeObject): Promise<voi
     subjects: [subjectOf(await context.kube.account(context.call()))],
   }
   try {
-    await context.kube.create(binding, context.call())
+    await context.kube.create(binding, { ...context.call(), mayBeRefused: true })
   } catch (error) {
     if (!isAlreadyExists(error) && !isForbidden(error)) throw error
   }

@@ -1,11 +1,12 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { Fenced, RetryLater } from '../errors.ts'
+import { KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { Claim } from '../store/owners.ts'
 import { type LabRecord, type NewEvent, type RecordFields, readView } from '../store/records.ts'
-import { silentLogger } from '../telemetry/log.ts'
+import { createLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { noTracing } from '../telemetry/tracing.ts'
 import { type Auditor, noAudit } from './audit.ts'
@@ -15,6 +16,7 @@ import type { Step } from './steps.ts'
 import { FakeCluster, namespaceObject, podObject, redisMs, trust, user } from './testing.ts'
 
 const places = 4
+const withdrawn = new KubeError(403, 'Forbidden', 'namespaces is forbidden: User "s" cannot get resource "namespaces"')
 
 const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   ...{ op: 7, kind: 'delete', status: 'terminating', active: true, nonce: 'n', token: 't', claims: 1, attempts: 1 },
@@ -48,6 +50,9 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
   const ended: string[] = []
+  const lines: Record<string, unknown>[] = []
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) }
+  const log = createLogger({ level: 'info', replica: 'r', destination })
   const audit = {
     ...noAudit,
     operation: (...[op, kind, result, by]: Parameters<Auditor['operation']>) =>
@@ -57,7 +62,7 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
     ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
-    ...{ log: silentLogger(), metrics, tracing: noTracing, audit },
+    ...{ log, metrics, tracing: noTracing, audit },
   } as unknown as RunOptions
   room.tryEnter()
   const full: Claim = { record: record(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
@@ -76,7 +81,28 @@ function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: rea
     const { values } = await metrics.leases.get()
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
   }
-  return { ended, run, cluster, clock, room, written, calls, lost, owners, vanish, leases }
+  /** Every request is refused from now on, with these words. */
+  const refuse = (error: Error = withdrawn) => {
+    const no = async () => {
+      cluster.requests.push('refused')
+      throw error
+    }
+    Object.assign(cluster.kube, { get: no, create: no, delete: no })
+  }
+  /** Time passes, for as long as the operation goes on. */
+  const pass = async (over: Promise<void>, limitMs: number) => {
+    let isOver = false
+    void over.then(() => {
+      isOver = true
+    })
+    const beganMs = clock.monotonicMs()
+    while (!isOver && clock.monotonicMs() - beganMs < limitMs) {
+      clock.advance(100)
+      await settled()
+    }
+    return isOver ? clock.monotonicMs() - beganMs : 'it goes on'
+  }
+  return { ended, run, cluster, clock, room, written, calls, lost, owners, vanish, leases, lines, refuse, pass }
 }
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -192,6 +218,77 @@ describe('OperationRun', () => {
     await run.run()
     expect(written[0]).toMatchObject({ outcome: 'failed' })
     expect(written[0]!.events[0]![1]).toMatch(/longer than 60 seconds/)
+  })
+
+  describe('when the cluster refuses every request', () => {
+    const lost = 'The plan of this creation is lost'
+    const creation = { kind: 'create', status: 'pending', sealedPlan: undefined } as const
+
+    it('ends a creation failed within seconds of its deadline, and says that objects may remain', async () => {
+      const { run, written, refuse, pass, lines, cluster } = makeRun(creation, { remainingMs: -1 })
+      refuse()
+      expect(await pass(run.run(), 60_000)).toBeLessThanOrEqual(20_000)
+      expect(written.at(-1)).toMatchObject({
+        outcome: 'failed',
+        events: [
+          ['error', lost],
+          ['info', expect.stringMatching(/^What is left of the lab is removed as soon as .*cannot get resource/)],
+          ['failed', expect.anything()],
+        ],
+        fields: { remains: 7 },
+      })
+      // It backs off.
+      expect(cluster.requests.length).toBeLessThan(10)
+      const told = written.flatMap(({ events }) => events).filter(([, data]) => data.includes('tried again'))
+      expect(told).toHaveLength(1)
+      expect(lines).toMatchObject([
+        {
+          level: 'warn',
+          msg: 'a step is refused',
+          reason: withdrawn.message,
+          remedy: expect.stringMatching(/rbac\.yaml/),
+        },
+        { level: 'info', msg: 'operation ended', reason: lost },
+      ])
+    })
+
+    it('waits for an answer where the record may be an old one: the lab may have been told of', async () => {
+      const { run, written, refuse, pass, room, lost: lose } = makeRun(creation, { remainingMs: -1, foundOp: 7 })
+      refuse()
+      const over = run.run()
+      expect(await pass(over, 600_000)).toBe('it goes on')
+      expect(room.free).toBe(places)
+      expect(written.map(({ outcome }) => outcome)).toEqual([undefined])
+      lose.abort(new LeaseLost('enough'))
+      await over
+    })
+
+    it('ends a creation at its deadline, or a little later, where the API server is silent', async () => {
+      const { run, written, refuse, pass } = makeRun({ ...creation, attempts: 4 }, { remainingMs: 30_000 })
+      refuse(new RetryLater('away'))
+      const tookMs = await pass(run.run(), 120_000)
+      expect(tookMs).toBeGreaterThanOrEqual(30_000)
+      expect(tookMs).toBeLessThan(31_000)
+      expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { remains: 7 } })
+    })
+
+    it('ends a creation whose cleaning is refused, and leaves the rest to others', async () => {
+      const failing = { ...creation, failing: 'no', step: 'clean.pod', attempts: 1 }
+      const { run, written, refuse, pass, lines } = makeRun(failing)
+      refuse()
+      expect(await pass(run.run(), 60_000)).toBeLessThanOrEqual(20_000)
+      expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { remains: 7 } })
+      expect(lines.at(-1)).toMatchObject({ msg: 'operation ended', reason: 'no' })
+    })
+
+    it('ends a deletion, in words, and leaves the rest to others', async () => {
+      const { run, written, refuse, pass, lines } = makeRun({})
+      refuse()
+      expect(await pass(run.run(), 120_000)).toBeLessThanOrEqual(20_000)
+      expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { remains: 7 } })
+      expect(written.at(-1)!.events[0]).toEqual(['error', expect.stringMatching(/refused .*cannot get resource/)])
+      expect(lines.at(-1)).toMatchObject({ msg: 'operation ended', reason: expect.stringMatching(/cannot get/) })
+    })
   })
 
   it('takes the whole room for an act that may have killed its owner, and one place for the next', async () => {

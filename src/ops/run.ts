@@ -3,6 +3,7 @@ import { type Clock, notNeeded } from '../clock.ts'
 import type { LabPlan } from '../domain.ts'
 import { Fenced, NeedsSomeone } from '../errors.ts'
 import { failpoint } from '../failpoint.ts'
+import { type KubeError, remedyOf } from '../kube/client.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
@@ -11,13 +12,14 @@ import type { NewEvent, RecordFields } from '../store/records.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { originFields, type Span, type Tracing } from '../telemetry/tracing.ts'
 import { type Auditor, byUnknown } from './audit.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
 import { Journal } from './journal.ts'
-import { type PhaseHost, Phases, runPhase } from './phase.ts'
+import { DeadlinePassed, isByRefusal, type PhaseHost, Phases, refusalGraceMs, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { Room } from './room.ts'
 import type { Graces, Known, Step, StepContext, StepResult } from './steps.ts'
@@ -52,6 +54,8 @@ export interface RunOptions {
   readonly compare: () => void
 }
 
+const refusalWords = { trouble: 'a step is refused', over: 'a step that was refused is done' }
+
 /** Why a run stops although nothing is wrong: another replica is to go on. */
 class HandOver extends Error {
   override readonly name = 'HandOver'
@@ -69,6 +73,7 @@ export class OperationRun implements PhaseHost {
   readonly #known: Known
   readonly #agent: string
   readonly #log: Logger
+  readonly #refusals: Rarely
   readonly #span: Span
   readonly #gone = new Set<string>()
   readonly #claimedMs: number
@@ -88,6 +93,7 @@ export class OperationRun implements PhaseHost {
     this.#agent = `op=${record.op} claim=${record.claims}`
     const origin = originFields(record.requestId, record.traceparent)
     this.#log = options.log.child({ user: lease.user, op: record.op, kind: record.kind, ...origin })
+    this.#refusals = new Rarely({ ...refusalWords, clock: options.clock, log: this.#log })
     this.#span = options.tracing.operation({ ...record, user: lease.user })
     this.#journal = new Journal(options, lease, record)
     this.#turn = new Turn(options.room, this.#journal, record, places)
@@ -176,13 +182,21 @@ export class OperationRun implements PhaseHost {
 
   onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void {
     const { kind } = this.#claim.record
+    if (result === 'done') this.#refusals.worked()
     this.#options.metrics.stepDuration.observe({ kind, step: step.name, result }, seconds)
     this.#log.debug({ step: step.name, seconds, result }, 'step')
   }
 
+  /** The user is told at once, and whoever reads the log. */
+  async onRefusal(step: string, error: KubeError): Promise<void> {
+    const remedy = remedyOf(error)
+    this.#refusals.failed(error.message, { step, ...(remedy !== undefined && { remedy }) })
+    await this.#journal.tell([['info', `The cluster refuses this for now; it is tried again (${error.message})`]])
+  }
+
   async #create(): Promise<void> {
     const { record, remainingMs } = this.#claim
-    if (record.failing) return this.#clean(record.step)
+    if (record.failing) return this.#clean(record.step, record.failing)
     try {
       this.#requireAttempts()
       this.#plan = this.#openPlan()
@@ -205,7 +219,8 @@ export class OperationRun implements PhaseHost {
       await this.#phases.within(remainingMs, deleteMs, signal => runPhase(this, deleteSteps, record.step, signal))
     } catch (error) {
       if (!(error instanceof NeedsSomeone)) throw error
-      return this.#finish('failed', [['error', this.#withObstacles(error)], this.#failed()], {})
+      const reason = this.#withObstacles(error)
+      return this.#finishFailed(reason, [['error', reason]], isByRefusal(error) ? error : undefined)
     }
     await this.#finish(
       'gone',
@@ -219,42 +234,69 @@ export class OperationRun implements PhaseHost {
 
   /** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
   async #fail(reason: string): Promise<void> {
-    const { kube, trust } = this.#options
-    const { op } = this.#claim.record
-    const question = {
-      kube,
-      trust,
-      clock: this.clock,
-      names: this.#names,
-      op,
-      recordMayBeOld: op <= this.#claim.foundOp,
-    }
-    const ask = (signal: AbortSignal) => findWhole({ ...question, call: this.#asking(signal) })
-    // Without a deadline: only an answer may lead to destruction.
-    const whole = await this.#phases.within(Number.POSITIVE_INFINITY, 0, ask)
-    if (whole) {
-      Object.assign(this.#known, whole)
+    // Who only asks takes no room: others act meanwhile.
+    this.#turn.end()
+    const standing = await this.#ask().catch(error => {
+      if (error instanceof DeadlinePassed) return new NeedsSomeone(this.#refusals.reason ?? 'it does not answer')
+      if (error instanceof NeedsSomeone) return error
+      throw error
+    })
+    // Nobody was told that this lab is complete: what stands of it may be removed later, by whoever can.
+    if (standing instanceof NeedsSomeone) return this.#finishFailed(reason, [['error', reason]], standing)
+    if (standing) {
+      Object.assign(this.#known, standing)
       return this.#complete()
     }
     const first = cleanSteps[0]!
     const fields = { failing: reason, step: first.name, ...this.#turn.next(first) }
     await this.#journal.write([['error', reason]], fields, () => this.#pass('fail.before-commit'))
-    await this.#clean(first.name)
+    await this.#clean(first.name, reason)
+  }
+
+  /**
+   * Whether the lab stands. A refusal counts as the answer after a while, and silence at the deadline, or a little later; but
+   * not where Redis may have gone back: a client may have been told of the lab, so only an answer may lead to its end.
+   * @throws {NeedsSomeone} nobody can tell
+   */
+  #ask(): ReturnType<typeof findWhole> {
+    const { kube, trust, times } = this.#options
+    const { op } = this.#claim.record
+    const recordMayBeOld = op <= this.#claim.foundOp
+    const leastMs = Math.min(refusalGraceMs, times.deleteMs)
+    const untilDeadlineMs = this.#claim.remainingMs - (this.clock.monotonicMs() - this.#claimedMs)
+    const [refusalMs, silenceMs] = recordMayBeOld
+      ? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+      : [leastMs, Math.max(leastMs, Math.min(untilDeadlineMs, times.spawnMs))]
+    return this.#phases.within(silenceMs, 0, signal =>
+      findWhole({
+        ...{ kube, trust, clock: this.clock, names: this.#names, op, recordMayBeOld, refusalMs },
+        call: this.#asking(signal),
+        onRefusal: error => this.onRefusal('fail', error),
+      }),
+    )
   }
 
   /** Removes what a failed creation made; the record stays, and says whether that succeeded. */
-  async #clean(first: string): Promise<void> {
+  async #clean(first: string, reason: string): Promise<void> {
     const { deleteMs } = this.#options.times
-    let fields: RecordFields = { podPresent: false }
     try {
       this.#requireAttempts()
       await this.#phases.within(deleteMs, deleteMs, signal => runPhase(this, cleanSteps, first, signal))
     } catch (error) {
       if (!(error instanceof NeedsSomeone)) throw error
       this.#log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
-      fields = {}
+      // Acts that took their owner with them are not begun again by others.
+      const isLater = isByRefusal(error) || error instanceof DeadlinePassed
+      return this.#finishFailed(reason, [], isLater ? error : undefined)
     }
-    await this.#finish('failed', [this.#failed()], fields)
+    await this.#finish('failed', [this.#failed()], { podPresent: false }, reason)
+  }
+
+  /** @param later why objects may remain, which others are to remove as soon as they can */
+  async #finishFailed(reason: string, told: readonly NewEvent[], later: NeedsSomeone | undefined): Promise<void> {
+    const words = `What is left of the lab is removed as soon as the cluster permits it (${later?.message})`
+    const events: NewEvent[] = later ? [...told, ['info', words]] : [...told]
+    await this.#finish('failed', [...events, this.#failed()], later ? { remains: this.#claim.record.op } : {}, reason)
   }
 
   /** Of requests that belong to no step. */
@@ -276,7 +318,7 @@ export class OperationRun implements PhaseHost {
     return ['failed', `Lab ${what} failed for ${this.#lease.user}`]
   }
 
-  async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
+  async #finish(outcome: Outcome, events: readonly NewEvent[], fields: RecordFields, reason?: string): Promise<void> {
     const { kind, acceptedAtMs, op, by } = this.#claim.record
     const { audit } = this.#options
     await this.#pass('finish.before-act')
@@ -289,7 +331,7 @@ export class OperationRun implements PhaseHost {
     const result = outcome === 'failed' ? 'failed' : 'complete'
     const seconds = Math.max(0, this.clock.wallMs() - acceptedAtMs) / 1000
     this.#options.metrics.operationDuration.observe({ kind, result }, seconds)
-    this.#log.info({ result, seconds }, 'operation ended')
+    this.#log.info({ result, seconds, ...(reason !== undefined && { reason }) }, 'operation ended')
     this.#span.end({ attributes: { 'skylab.result': result }, ...(result === 'failed' && { error: 'failed' }) })
   }
 

@@ -114,16 +114,29 @@ describe('decide, when Redis knows as much', () => {
     const debris = { kind: 'debris', namespace: 'nublado-ada' }
     expect(decideFor(standing({ status: 'failed', podUid: 'another' }), found())).toEqual(debris)
     expect(decideFor(standing({ status: 'failed', podUid: undefined }), found())).toEqual(debris)
+    expect(decideFor(standing({ status: 'failed', remains: true }), found())).toEqual(debris)
     expect(decideFor(standing(null, 7), found())).toEqual(debris)
     expect(decideFor(standing(null, 8), found())).toEqual(debris)
     expect(decideFor(standing({ status: 'failed', op: 9, namespaceUid: undefined }), found())).toEqual(debris)
     expect(decideFor(standing({ status: 'failed', failedAtMs: nowMs }), found())).toEqual({ kind: 'nothing' })
   })
 
+  it('asks for the pod of a failed lab when the list lacks it and the record has it', () => {
+    const failed = { status: 'failed', failedAtMs: nowMs } as const
+    const confirm = { kind: 'confirm', podUid: 'pod-uid' }
+    const podless = { namespace: namespace(), pod: undefined, ...rest }
+    for (const in_ of [undefined, podless]) {
+      expect(decideFor(standing(failed), in_)).toEqual(confirm)
+      expect(decideFor(standing({ ...failed, podPresent: false }), in_)).toEqual({ kind: 'nothing' })
+      expect(decideFor(standing({ ...failed, podUid: undefined }), in_)).toEqual({ kind: 'nothing' })
+    }
+  })
+
   it('lets a failed lab go after its time, while something of it stands', () => {
     const failedAtMs = nowMs - 25 * hourMs
     expect(decideFor(standing({ status: 'failed', failedAtMs }), found())).toEqual({ kind: 'expire', op: 7 })
-    expect(decideFor(standing({ status: 'failed', failedAtMs }), undefined)).toEqual({ kind: 'nothing' })
+    const without = { status: 'failed', failedAtMs, podPresent: false } as const
+    expect(decideFor(standing(without), undefined)).toEqual({ kind: 'nothing' })
     expect(decideFor(standing({ status: 'failed', failedAtMs: nowMs - 23 * hourMs }), found())).toEqual({
       kind: 'nothing',
     })

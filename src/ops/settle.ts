@@ -23,11 +23,11 @@ export type Decision =
   | { readonly kind: 'settle'; readonly settlement: Omit<Settlement, 'user' | 'standing' | 'highestOp' | 'timeoutMs'> }
   /** A lab that runs, by its record; its pod is as this shows. */
   | { readonly kind: 'judge'; readonly pod: PodFacts }
-  /** A lab that runs, by its record, and whose pod the list lacks: to be asked for. */
+  /** A lab whose pod stands, by its record, and whose pod the list lacks: to be asked for. */
   | { readonly kind: 'confirm'; readonly podUid: string }
   /** A failed lab whose time is over. */
   | { readonly kind: 'expire'; readonly op: number }
-  /** A namespace, or a pod in it, that a late write left. */
+  /** A namespace, or a pod in it, that a late write or a failed operation left. */
   | { readonly kind: 'debris'; readonly namespace: string }
 
 const lost: Settlement['lost'] = [
@@ -43,13 +43,18 @@ export function decide(user: string, standing: Standing, found: Found | undefine
   if (!record) return found ? { kind: 'debris', namespace: found.namespace.name } : { kind: 'nothing' }
   if (record.active) return { kind: 'nothing' }
   if (record.status === 'running') return compareRunning(standing, found)
-  if (found && isUnknown(found, record)) return { kind: 'debris', namespace: found.namespace.name }
+  if (found && isLeft(found, record)) return { kind: 'debris', namespace: found.namespace.name }
   if (found && record.failedAtMs < expireBeforeMs) return { kind: 'expire', op: record.op }
-  return { kind: 'nothing' }
+  // A client may be told of a pod that is gone.
+  const { podPresent, podUid } = record
+  return podPresent && podUid && !found?.pod ? { kind: 'confirm', podUid } : { kind: 'nothing' }
 }
 
-function isUnknown({ namespace, pod }: Found, record: LabRecord): boolean {
-  return namespace.uid !== record.namespaceUid || (pod !== undefined && pod.uid !== record.podUid)
+/** Not what the record stands for, or what its operation could not remove. */
+function isLeft({ namespace, pod }: Found, record: LabRecord): boolean {
+  return (
+    record.remains === true || namespace.uid !== record.namespaceUid || (pod !== undefined && pod.uid !== record.podUid)
+  )
 }
 
 function compareRunning({ record }: Standing, found: Found | undefined): Decision {

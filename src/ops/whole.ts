@@ -1,6 +1,7 @@
 /** Whether a lab stands, asked of the API server itself: what is about to be given up is looked at once more. */
 import type { Clock } from '../clock.ts'
-import { RetryLater } from '../errors.ts'
+import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { backoffMs } from '../kube/backoff.ts'
 import { type CallOptions, KubeError } from '../kube/client.ts'
 import { isWhole, judgeStart } from '../labs/judge.ts'
 import type { LabNames } from '../labs/names.ts'
@@ -19,10 +20,23 @@ export interface WholeQuestion {
    * is surely the latest, it crashed before it ever started.
    */
   readonly recordMayBeOld: boolean
+  /** Its signal ends the asking where nothing is answered. */
   readonly call: CallOptions & { readonly signal: AbortSignal }
+  /** For how long refusals count as passing; infinite where an answer is needed. */
+  readonly refusalMs: number
+  readonly onRefusal: (error: KubeError) => Promise<void>
 }
 
-/** Asks for as long as it takes: what was not answered must not be taken for an absence. @returns the UIDs of a whole lab of this very operation, or null */
+/** The API server refuses to say whether the lab stands. */
+export class Unanswered extends NeedsSomeone {}
+
+const backoff = { baseMs: 500, capMs: 10_000 }
+
+/**
+ * What was not answered must not be taken for an absence.
+ * @returns the UIDs of a whole lab of this very operation, or null
+ * @throws {Unanswered} where it is refused for longer than `refusalMs`
+ */
 export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid: string; podUid: string } | null> {
   const { kube, names, op, trust, call, recordMayBeOld } = question
   const object = await patiently(question, () => kube.get(namespaceRef(names.namespace), call))
@@ -36,14 +50,21 @@ export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid
   return whole ? { namespaceUid: namespace.uid, podUid: pod.uid } : null
 }
 
-async function patiently<T>({ clock, call }: WholeQuestion, ask: () => Promise<T>): Promise<T> {
-  while (true) {
+async function patiently<T>(question: WholeQuestion, ask: () => Promise<T>): Promise<T> {
+  const { clock, call, refusalMs, onRefusal } = question
+  let refusedSinceMs: number | undefined
+  for (let failures = 1; ; failures += 1) {
     try {
       return await ask()
     } catch (error) {
       call.signal.throwIfAborted()
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
-      await clock.sleep((error instanceof RetryLater && error.afterMs) || 1000, call.signal)
+      const now = clock.monotonicMs()
+      refusedSinceMs = error instanceof KubeError ? (refusedSinceMs ?? now) : undefined
+      if (refusedSinceMs !== undefined && now - refusedSinceMs >= refusalMs) throw new Unanswered(error.message)
+      if (error instanceof KubeError) await onRefusal(error)
+      const askedMs = error instanceof RetryLater ? error.afterMs : undefined
+      await clock.sleep(askedMs ?? backoffMs(failures, backoff), call.signal)
     }
   }
 }

@@ -17,6 +17,12 @@ const view: LabView = {
 const flat = (fields: Record<string, string>) => Object.entries(fields).flat()
 
 describe('a record', () => {
+  test('tells what remains of its own operation, and not of an older one', () => {
+    const fields = { op: '7', kind: 'create', status: 'failed' }
+    expect(parseRecord(flat({ ...fields, remains: '7' }), 'ada')).toMatchObject({ remains: true })
+    expect(parseRecord(flat({ ...fields, remains: '6' }), 'ada')).toMatchObject({ remains: false })
+  })
+
   test('is read from the pairs of a hash, each in its type', () => {
     const fields = {
       ...{ op: '1795289101344123', kind: 'create', status: 'pending', active: '1', nonce: 'n', token: 't' },
@@ -47,6 +53,7 @@ describe('a record', () => {
         view,
       },
       ...{ sealedPlan: 'v1.sealed', namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true, failing: 'no room' },
+      remains: false,
     })
   })
 
@@ -54,6 +61,7 @@ describe('a record', () => {
     expect(parseRecord(['op', '5', 'plan', '', 'podUid', ''], 'ada')).toMatchObject({
       ...{ op: 5, active: false, token: '', step: '', seq: 0, failedAtMs: 0, podPresent: false },
       ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, failing: undefined },
+      remains: false,
     })
   })
 

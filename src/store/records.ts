@@ -28,6 +28,8 @@ export interface LabRecord {
   readonly podPresent: boolean
   /** Set once a creation is to end failed, before anything it made is destroyed: the reason. */
   readonly failing: string | undefined
+  /** Its last operation failed, and objects may remain that are to be removed. */
+  readonly remains?: boolean
   /** Of the request that the operation comes from; undefined where nobody asked for it. */
   readonly requestId: string | undefined
   readonly traceparent: string | undefined
@@ -84,6 +86,8 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     podUid: text('podUid'),
     podPresent: fields.get('pod') === '1',
     failing: text('failing'),
+    // By the op, so that no later operation need clear it.
+    remains: fields.get('remains') === fields.get('op'),
     requestId: text('requestId'),
     traceparent: text('traceparent'),
     by: byOf(fields.get('op')!, fields.get('by')),
@@ -105,6 +109,8 @@ export interface RecordFields {
   readonly podUid?: string
   readonly podPresent?: boolean
   readonly failing?: string
+  /** The operation's own op. */
+  readonly remains?: number
   readonly view?: LabView
 }
 

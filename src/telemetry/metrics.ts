@@ -90,6 +90,17 @@ export function createMetrics(registry: Registry) {
       help: 'Whether the API server refused, at the last look, all that the policies of k8s/base/policy.yaml must refuse (1), or not (0)',
       registers,
     }),
+    kubernetesRightsMissing: new Gauge({
+      name: 'skylab_kubernetes_rights_missing',
+      help: 'Rights of k8s/base/rbac.yaml that the controller’s account lacked at the last look of this replica; 0 where the API server does not list them',
+      registers,
+    }),
+    kubernetesRefusals: new Counter({
+      name: 'skylab_kubernetes_refusals_total',
+      help: 'Requests that the Kubernetes API refused (403), by verb and reason (rights: RBAC or another authorizer; policy: a ValidatingAdmissionPolicy; other: a quota and the like); questions that are asked to be refused are left out',
+      labelNames: ['verb', 'reason'] as const,
+      registers,
+    }),
     kubernetesRequestDuration: new Histogram({
       name: 'skylab_kubernetes_request_duration_seconds',
       help: 'Requests to the Kubernetes API, by verb and status code (error: no answer came)',
@@ -176,6 +187,7 @@ export function beginAtZero({
   prepullFailures,
   leases,
   httpFaults,
+  kubernetesRefusals,
   requestsRefused,
   auditEvents,
   spans,
@@ -189,6 +201,9 @@ export function beginAtZero({
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
   for (const result of ['failed', 'refused']) prepullFailures.inc({ result }, 0)
   for (const reason of ['defect', 'misconfigured'] as const) httpFaults.inc({ reason }, 0)
+  for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete']) {
+    for (const reason of ['rights', 'policy', 'other']) kubernetesRefusals.inc({ verb, reason }, 0)
+  }
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
   for (const action of ['lab.create', 'lab.delete']) {

@@ -1,7 +1,7 @@
 /** What k8s/monitoring asks for is what replicas serve. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { collectProcessMetrics } from './metrics.ts'
 import { servedMetrics } from './testing.ts'
 
@@ -61,5 +61,23 @@ it('every alert is explained, and leads to its explanation', () => {
 it('the alert on missing replicas has the number that k8s/base has', () => {
   const base = readFileSync(new URL('../../k8s/base/deployment.yaml', import.meta.url), 'utf8')
   const { expr } = rules.find(({ alert }) => alert === 'SkylabReplicasMissing')!
-  expect(expr).toBe(`count(skylab_build_info) < ${parse(base).spec.replicas}`)
+  expect(expr).toBe(`count by (namespace) (skylab_build_info) < ${parse(base).spec.replicas}`)
+})
+
+it('the PodMonitor finds the replicas, at a port that Prometheus may reach', () => {
+  const base = (name: string) => readFileSync(new URL(`../../k8s/base/${name}.yaml`, import.meta.url), 'utf8')
+  const { template } = parse(base('deployment'), { merge: true }).spec
+  const { spec, metadata } = parse(read('pod-monitor.yaml'))
+  expect(metadata.namespace).toBe(parse(base('deployment')).metadata.namespace)
+  expect(template.metadata.labels).toMatchObject(spec.selector.matchLabels)
+  const [{ port }] = spec.podMetricsEndpoints
+  expect(template.spec.containers[0].ports.map(({ name }: { name: string }) => name)).toContain(port)
+  const policy = parseAllDocuments(base('network')).map(each => each.toJS())
+  const { ingress } = policy.find(each => each.metadata.name === 'skylab').spec
+  const ways = ingress.filter(({ ports }: { ports: { port: string }[] }) => ports.some(each => each.port === port))
+  expect(JSON.stringify(ways)).toContain('"app.kubernetes.io/name":"prometheus"')
+})
+
+it('the kustomization has the rule and the PodMonitor', () => {
+  expect(parse(read('kustomization.yaml')).resources).toEqual(['pod-monitor.yaml', 'prometheus-rule.yaml'])
 })

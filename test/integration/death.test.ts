@@ -73,6 +73,18 @@ test.concurrent('a pod that its node put out: failed with the reason, kept until
   expect(await fleet().world.leftOf(user.username)).toEqual([])
 })
 
+test.concurrent('a status has no pod when the pod of a failed lab is gone', async () => {
+  const user = await run()
+  await fleet().world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted', message: 'disk pressure' })
+  expect(await becomes(user, 'failed')).toMatchObject({ pod: 'present' })
+  const { length } = await replay(user)
+  await fleet().world.kube.delete('Pod', pod(user).name, pod(user).namespace, 0)
+  const isMissing = async () => (await user.userStatus()).body.pod === 'missing'
+  await eventually('the pod is missing', isMissing, promisedMs)
+  expect((await user.userStatus()).body.status).toBe('failed')
+  expect(await replay(user)).toHaveLength(length)
+})
+
 test.concurrent('a pod that ended with success is a lab that ended: it removes itself', async () => {
   const user = await run()
   await fleet().world.setPodStatus(user.username, { phase: 'Succeeded' })

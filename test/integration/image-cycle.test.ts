@@ -143,9 +143,9 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
       await registry.start()
     }
     await pushed('w_2026_47_c0026.003')
-    const recovered = async () => (await timesLogged('the registry tells again')).some(count => count > 0)
+    const recovered = async () => (await timesLogged('the registry can be read again')).some(count => count > 0)
     await eventually('the log tells that it is up', recovered)
-    const told = await timesLogged('the registry does not tell which images')
+    const told = await timesLogged('the registry cannot be read')
     expect(Math.max(...told)).toBe(1)
   })
 

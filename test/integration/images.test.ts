@@ -150,8 +150,8 @@ describe('a registry that is down', () => {
       return logs.map(log => log.split(words).length - 1)
     }
     await eventually('that it is up again', async () =>
-      (await told('the registry tells again')).some(count => count > 0),
+      (await told('the registry can be read again')).some(count => count > 0),
     )
-    for (const count of await told('the registry does not tell which images')) expect(count).toBeLessThanOrEqual(1)
+    for (const count of await told('the registry cannot be read')) expect(count).toBeLessThanOrEqual(1)
   })
 })

@@ -1,15 +1,16 @@
 /** What the API server refuses of the controller by k8s/base/policy.yaml, and of nobody else. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/labs/names.ts'
 import { withOwnership } from '../../src/labs/render.ts'
+import { installationLabel } from '../../src/labs/rights.ts'
 import { configure } from './harness/configure.ts'
 import { startFleet } from './harness/fleet.ts'
-import { grantInstallation, revokeInstallation } from './harness/installation.ts'
+import { grantInstallation, rbacPath, revokeInstallation } from './harness/installation.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 import { eventually } from './harness/world.ts'
@@ -17,6 +18,8 @@ import { eventually } from './harness/world.ts'
 const account = 'system:serviceaccount:skylab:skylab'
 const unique = randomBytes(4).toString('hex')
 const [own, other] = [`policy-${unique}`, `policy-${unique}-other`]
+/** A ClusterRole that no installation has. */
+const strangeRole = `policy-${unique}-strange`
 const op = 7
 
 const admin = new AdminKube(testPlace().kubeconfig)
@@ -128,6 +131,34 @@ function expectRefused({ status, body }: KubeAnswer, words: string): void {
   expect(body.message).toContain(words)
   expect([status, body.reason]).toEqual([403, 'Forbidden'])
 }
+
+/** Writes a ClusterRole beside that of the installation, with the label by which `skylab-labs` finds roles. */
+async function applyRole(rules: object): Promise<void> {
+  const metadata = { name: strangeRole, labels: { [installationLabel]: strangeRole } }
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, ...rules }
+  const made = await admin.request('POST', `${rbacPath}/clusterroles`, role)
+  const answer =
+    made.status === 409 ? await admin.request('PUT', `${rbacPath}/clusterroles/${strangeRole}`, role) : made
+  expect(answer.body.message ?? '').toBe('')
+}
+
+const newNamespace = () => create(controller, namespaceObject(`${own}-new`, marksOf(own, op)))
+
+test.each<[string, object]>([
+  ['no rules', {}],
+  ['rules that are null', { rules: null }],
+  ['an empty list of rules', { rules: [] }],
+  ['a rule without resources', { rules: [{ nonResourceURLs: ['/healthz'], verbs: ['get'] }] }],
+  ['a rule without names', { rules: [{ apiGroups: ['skylab.dev'], resources: ['installations'], verbs: ['own'] }] }],
+])('the policy lets labs be made when another labelled ClusterRole has %s', async (_, rules) => {
+  onTestFinished(async () => void (await admin.request('DELETE', `${rbacPath}/clusterroles/${strangeRole}`)))
+  // A role that grants no prefix to this installation is noticed: so the API server has read it.
+  const owning = { apiGroups: ['skylab.dev'], resources: ['installations'], resourceNames: [own], verbs: ['own'] }
+  await applyRole({ rules: [owning] })
+  await eventually('the role is read', async () => (await newNamespace()).status === 403)
+  await applyRole(rules)
+  await eventually('the role refuses nothing', async () => (await newNamespace()).status === 201)
+})
 
 /** With all rights that there are, and the controller's name: rights refuse it no update, only the policy does. */
 const mighty = { 'Impersonate-User': account, 'Impersonate-Group': 'system:masters' }

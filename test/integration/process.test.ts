@@ -20,14 +20,18 @@ async function readiness(fleet: Fleet): Promise<{ status: number; waiting: strin
   return { status: response?.status ?? 0, waiting: body?.detail?.map(({ msg }) => msg).join(', ') ?? '' }
 }
 
-async function expectWaiting(fleet: Fleet, what: string): Promise<void> {
+const forTheCompare = 'waiting for the first compare of the records with the cluster'
+
+/** `dependency` is one that is not reached. */
+async function expectWaiting(fleet: Fleet, dependency?: string): Promise<void> {
+  const refused = `waiting for ${dependency}: nothing listens on this port (ECONNREFUSED 127.0.0.1:`
+  const isExpected = (waiting: string) =>
+    waiting.endsWith(forTheCompare) && waiting.startsWith(dependency === undefined ? forTheCompare : refused)
   // The process may still have to start.
-  await eventually('an answer', async () => (await readiness(fleet)).waiting === what, 60_000)
+  await eventually('an answer', async () => isExpected((await readiness(fleet)).waiting), 60_000)
   expect((await readiness(fleet)).status).toBe(503)
   expect((await fetch(`${fleet.monitoringUrl(0)}/healthz`)).status).toBe(200)
 }
-
-const forTheCompare = 'waiting for the first compare of the records with the cluster'
 
 async function expectPutOff(user: Client, fleet: Fleet): Promise<void> {
   const begunMs = performance.now()
@@ -59,7 +63,7 @@ async function startCutOff(context: TestContext): Promise<{ fleet: Fleet } & Way
 test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   await kubernetes.open()
-  await expectWaiting(fleet, `waiting for Redis, ${forTheCompare}`)
+  await expectWaiting(fleet, 'Redis')
   const user = fleet.user()
   await expectPutOff(user, fleet)
   await redis.open()
@@ -72,7 +76,7 @@ test('it is ready once the data were first compared, and stays so when they are 
   const first = fleet.arm('compare.begun', 'hold')
   await Promise.all([redis.open(), kubernetes.open()])
   await first.landed()
-  await expectWaiting(fleet, forTheCompare)
+  await expectWaiting(fleet)
   first.release()
   await fleet.ready()
   const second = fleet.arm('compare.begun', 'hold')
@@ -87,7 +91,7 @@ test('it is ready once the data were first compared, and stays so when they are 
 test('without the API server a replica waits; when it goes later, operations wait and labs are known', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   await redis.open()
-  await expectWaiting(fleet, `waiting for the Kubernetes API, ${forTheCompare}`)
+  await expectWaiting(fleet, 'the Kubernetes API')
   await kubernetes.open()
   await fleet.ready()
   const [first, second] = [fleet.user(), fleet.user()]

@@ -53,7 +53,7 @@ test('a process waits, and says for what, when its Redis is a replica', async co
   const fake = await FakeRedis.start({ role: 'slave' })
   context.onTestFinished(() => fake.stop())
   const fleet = await startAt(context, fake.url)
-  const words = 'waiting for Redis (Redis is a replica of another one: it takes no writes)'
+  const words = 'waiting for Redis: Redis is a replica of another one: it takes no writes'
   await eventually('the words', async () => (await waiting(fleet)).includes(words), 60_000)
 })
 
@@ -73,10 +73,10 @@ test('a replica is unready and answers 503, in words, when its Redis becomes a c
   const cluster = await startCluster(context, fleet)
   const { redis } = fleet.ways(0)
   redis.turnTo(cluster.url)
-  await eventually('the words', async () => (await waiting(fleet)).includes(`waiting for Redis (${noCluster})`))
+  await eventually('the words', async () => (await waiting(fleet)).includes(`waiting for Redis: ${noCluster}`))
   expect((await fleet.user().userStatus()).status).toBe(503)
   expect((await fleet.user().create()).status).toBe(503)
-  expect(await fleet.log(0)).toContain('Redis cannot be used as it is')
+  expect(await fleet.log(0)).toContain('"Redis cannot be used"')
   redis.turnTo(fleet.redis.url)
   await fleet.ready()
 })

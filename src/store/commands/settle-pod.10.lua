@@ -1,5 +1,6 @@
 -- What a watch may write between operations, and nothing else: a lab that runs, with no operation, with this very pod,
--- has failed, or ended well and is to be deleted, or was restarted in its place, which is told once.
+-- has failed, or ended well and is to be deleted, or was restarted in its place, which is told once. Of a lab that failed
+-- before, it writes that its pod is gone.
 -- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
 -- @include time events draw notes deletion generation
 -- KEYS: generation mark record events bell index last waiting deadlines audit
@@ -14,7 +15,12 @@ local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout, by 
 if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
   return { 'comparing' }
 end
-local op, status, active, uid, seq, told = unpack(redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq', 'restarts'))
+local op, status, active, uid, seq, told, pod = unpack(redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq',
+  'restarts', 'pod'))
+if status == 'failed' and active ~= '1' and uid == pod_uid and pod == '1' and outcome == 'failed' and detail == 'gone' then
+  redis.call('HSET', record, 'pod', '0')
+  return { 'written', op }
+end
 if status ~= 'running' or active == '1' or uid ~= pod_uid then
   return { 'refused' }
 end

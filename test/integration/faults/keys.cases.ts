@@ -66,6 +66,10 @@ async function wrongThenRotated(fight: Fight): Promise<void> {
   expect((await following).outcome).toBe('complete')
   fight.landed()
 
+  // Without a creation in between. Then it is away for a while, so that the other one owns the next creation.
+  await restart(fleet, 0, [newer])
+  await fleet.ready()
+  await fleet.kill(0)
   const next = await begin(fleet, fleet.user(), 1)
   expect(next.sealed.split('.')[1]).not.toBe(sealed.split('.')[1])
   await restart(fleet, 0, [newer])

@@ -1,4 +1,5 @@
 /** Faults in which nothing is timed to the second: all at once, each with a fleet of its own; what takes longest begins. */
+import './withdrawn.cases.ts'
 import './poison.cases.ts'
 import './sealing.cases.ts'
 import './lost-reply.cases.ts'

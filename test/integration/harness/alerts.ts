@@ -14,8 +14,13 @@ const readingsFailed = 'skylab_image_catalogue_refresh_duration_seconds_count{re
 const failing = (replica: string) => `skylab_image_prepulls_failing{instance="${replica}"}`
 const auditFailures = 'skylab_audit_write_failures_total'
 const faults = (reason: string, replica = 'a') => `skylab_http_faults_total{instance="${replica}",reason="${reason}"}`
+const refusals = (reason: string) => `skylab_kubernetes_refusals_total{instance="a",verb="create",reason="${reason}"}`
 const replicas = (values: readonly string[]) =>
   Object.fromEntries(values.map((each, i) => [`skylab_build_info{instance="${i}",version="1",node="v24"}`, each]))
+const inBoth = (name: string, first: string, second: string) => ({
+  [`${name}{namespace="first"}`]: first,
+  [`${name}{namespace="second"}`]: second,
+})
 const here = 'skylab_build_info{version="1",node="v24"}'
 const always = { [here]: '1x120' }
 
@@ -44,6 +49,20 @@ const stories: readonly Story[] = [
   {
     ...{ alert: 'SkylabCompareStale', at: 60, raised: false },
     series: { ...always, skylab_compare_last_success_timestamp_seconds: '0+60x120' },
+  },
+  // An installation that is well does not hide another one that is not.
+  {
+    ...{ alert: 'SkylabCompareStale', at: 60, raised: true },
+    series: inBoth('skylab_compare_last_success_timestamp_seconds', '0+60x120', '60x120'),
+  },
+  {
+    ...{ alert: 'SkylabReplicasMissing', at: 30, raised: true },
+    series: Object.fromEntries(
+      ['1', '2', '3', '4'].map(i => [
+        `skylab_build_info{namespace="${i === '4' ? 'second' : 'first'}",instance="${i}"}`,
+        '1x60',
+      ]),
+    ),
   },
   {
     ...{ alert: 'SkylabImagesStale', at: 45, raised: true },
@@ -86,6 +105,25 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabMisconfigured', at: 15, raised: false },
     series: { ...always, [faults('misconfigured')]: '0x30', [faults('defect')]: '0x10 1x30' },
   },
+  {
+    ...{ alert: 'SkylabRightsMissing', at: 10, raised: true },
+    series: { ...always, skylab_kubernetes_rights_missing: '0x3 2x30' },
+  },
+  {
+    ...{ alert: 'SkylabRightsMissing', at: 10, raised: false },
+    series: { ...always, skylab_kubernetes_rights_missing: '0x3 2 0x30', [refusals('rights')]: '0x3 10x30' },
+  },
+  {
+    ...{ alert: 'SkylabRightsMissing', at: 15, raised: true },
+    series: { ...always, skylab_kubernetes_rights_missing: '0x60', [refusals('rights')]: '0x3 0+12x40' },
+  },
+  // Quotas that are not counted yet, ServiceAccounts that are not made yet.
+  {
+    ...{ alert: 'SkylabRightsMissing', at: 30, raised: false },
+    series: { ...always, skylab_kubernetes_rights_missing: '0x60', [refusals('other')]: '0+12x60' },
+  },
+  { alert: 'SkylabRefused', at: 30, series: { ...always, [refusals('policy')]: '0+12x60' }, raised: true },
+  { alert: 'SkylabRefused', at: 30, series: { ...always, [refusals('other')]: '0+1x60' }, raised: false },
   { alert: 'SkylabReplicasMissing', at: 30, series: replicas(['1x60', '1x60', '1x5']), raised: true },
   { alert: 'SkylabReplicasMissing', at: 20, series: replicas(['1x60', '1x60', '1x60']), raised: false },
   {

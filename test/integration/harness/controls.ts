@@ -190,6 +190,27 @@ export const controls: readonly Control[] = [
     ],
   },
   {
+    // Whether a lab stands is asked for as long as it takes.
+    name: 'asked-for-ever',
+    attacks: [{ name: 'T30 ', expected: /no last event|it has not ended/ }],
+    edits: [
+      {
+        file: 'src/ops/run.ts',
+        find: 'const [refusalMs, silenceMs] = recordMayBeOld',
+        replace: 'const [refusalMs, silenceMs] = true',
+      },
+    ],
+  },
+  {
+    // What a failed operation could not remove is nobody's.
+    name: 'left-behind',
+    attacks: [{ name: 'T30 ', expected: /nothing left of/ }],
+    edits: [
+      { file: 'src/ops/debris.ts', find: 'record.remains === true', replace: 'false' },
+      { file: 'src/ops/settle.ts', find: 'record.remains === true', replace: 'false' },
+    ],
+  },
+  {
     // A clock that no lab agrees with is believed.
     name: 'clock-believed',
     whole: true,

@@ -10,6 +10,7 @@ import type { Redis, RedisOptions } from '../../../box/redis.ts'
 import { type ConfigInput, makeSealingKey, stackConfig } from '../../../box/stack-config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
+import type { Account } from './account.ts'
 import { type ArmOptions, Armoury } from './armoury.ts'
 import type { Effect } from './arms.ts'
 import type { Terms } from './check/evidence.ts'
@@ -50,6 +51,8 @@ export interface FleetOptions {
   readonly tls?: boolean
   /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
   readonly proxies?: 'open' | 'shut'
+  /** As whom the replicas ask the API server. Default: the account of `k8s/base/rbac.yaml`. */
+  readonly account?: Account
   /** Guards that the replicas are to do without, as `controls.ts` names them. */
   readonly control?: string
   /** Added to the replicas' environment. */
@@ -60,6 +63,8 @@ export interface FleetOptions {
   readonly restart?: boolean
   /** How many plain users there are to take from by `user()`. Default 40. */
   readonly users?: number
+  /** What is special about the plain ones. */
+  readonly user?: Overrides
   /** Users with something special, by name; plain ones otherwise. */
   readonly people?: Readonly<Record<string, Overrides>>
   /** Default: a new one. Two fleets may share it, as two installations that collide. */
@@ -126,7 +131,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
     ...options.redis,
   })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
-  const servers = { redisUrl: redis.programUrl, kubeconfig: place.controllerKubeconfig }
+  const servers = { redisUrl: redis.programUrl, kubeconfig: options.account?.kubeconfig ?? place.controllerKubeconfig }
   const config = configFor(name, options, servers)
   const ways: Ways[] = []
   const { inherits } = options
@@ -167,6 +172,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     kubernetes: {
       requirePolicy: !isControlled(),
       ...(furniture && { namespace: furniture.namespace }),
+      ...(options.account && { namespace: options.account.namespace }),
       ...made.kubernetes,
     },
     // All fleets share the nodes: who tests prepulling asks for it.
@@ -189,8 +195,8 @@ function generously(api: ConfigInput['api']): ConfigInput['api'] {
   return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }
 }
 
-function usersFor({ users = 40, people = {}, furniture }: FleetOptions): UserRecord[] {
-  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1, furniture?.user))
+function usersFor({ users = 40, people = {}, furniture, user = furniture?.user }: FleetOptions): UserRecord[] {
+  const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1, user))
   const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
   const scopes = ['exec:notebook', 'admin:jupyterlab']
   // Apart from each other: what the judge asks counts for none of the administrator's bounds.

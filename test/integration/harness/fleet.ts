@@ -94,7 +94,8 @@ export class Fleet {
   static async start(options: FleetOptions = {}): Promise<Fleet> {
     const parts = await prepare(options)
     const fleet = new Fleet(parts)
-    await grantInstallation(fleet.world.kube, parts.config, parts.name)
+    const { account } = options
+    await (account ? account.grant(parts.config) : grantInstallation(fleet.world.kube, parts.config, parts.name))
     for (const { point, effect, ...more } of options.failpoints ?? []) fleet.armoury.arm(point, effect, more)
     try {
       await Promise.all(fleet.#ports.map((_, index) => fleet.start(index, { ready: false })))
@@ -294,7 +295,7 @@ export class Fleet {
     await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
     await Promise.all(this.#ways.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
-    await revokeInstallation(this.world.kube, this.#config, this.name)
+    if (!this.#options.account) await revokeInstallation(this.world.kube, this.#config, this.name)
     this.world.close()
     await this.recorder.written()
     if (!keepLogs) rmSync(this.stateDir, { recursive: true, force: true })

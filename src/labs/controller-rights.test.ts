@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { controllerRights, missingOfController } from './controller-rights.ts'
+import type { RightsRule } from './rights.ts'
+
+const all = [...controllerRights.everywhere, ...controllerRights.within]
+
+/** Each by itself, of a role of `k8s/base/rbac.yaml`. */
+function grantedBy(role: string): string[] {
+  const text = readFileSync(new URL('../../k8s/base/rbac.yaml', import.meta.url), 'utf8')
+  const objects = parseAllDocuments(text).map(each => each.toJS() as Role)
+  return inWords(objects.find(({ kind, metadata }) => /Role$/.test(kind) && metadata.name === role)!.rules)
+}
+
+interface Role {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly rules: readonly RightsRule[]
+}
+
+const inWords = (rules: readonly RightsRule[]): string[] =>
+  rules
+    .flatMap(({ apiGroups, resources, verbs, resourceNames = [''] }) =>
+      resources.flatMap(resource => verbs.map(verb => [apiGroups[0], resource, verb, ...resourceNames].join(' '))),
+    )
+    .sort()
+
+it('the rights that are asked for are those of k8s/base/rbac.yaml', () => {
+  expect(inWords(controllerRights.everywhere)).toEqual(grantedBy('skylab'))
+  expect(inWords(controllerRights.within)).toEqual(grantedBy('skylab-prepull'))
+})
+
+it('nothing is missing of an account that has them all', () => {
+  expect(missingOfController(all)).toEqual({ ofLabs: [], others: [] })
+  const anything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
+  expect(missingOfController(anything)).toEqual({ ofLabs: [], others: [] })
+})
+
+it('each missing right is named, apart by whether labs need it', () => {
+  const withdrawn = ['secrets create', 'namespaces create', 'daemonsets patch', 'clusterroles bind']
+  const granted = all.filter(({ resources, verbs }) => !withdrawn.includes(`${resources[0]} ${verbs[0]}`))
+  expect(missingOfController(granted)).toEqual({
+    ofLabs: ['create namespaces', 'create secrets'],
+    others: ['bind clusterroles skylab-lab', 'patch daemonsets'],
+  })
+})
