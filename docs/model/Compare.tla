@@ -21,10 +21,10 @@ JudgeByCache ==
   /\ ~AbsenceAsked /\ Compared /\ IsRunning /\ SayFailed
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, word, left>>
 
-\* Neither the record's nor above it or the tombstone: a late write made it.
+\* Neither the record's nor above it or the tombstone: a late write made it. Or its operation could not remove it.
 NamespaceIsDebris ==
   /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ~ns.terminating
-  /\ ns.op <= KnownOp /\ (rec # None => rec.ns # ns.uid)
+  /\ ns.op <= KnownOp /\ (rec # None => rec.ns # ns.uid \/ rec.remains)
 \* In the record's own namespace: a pod that was asked for twice, and came when the first was gone.
 PodIsDebris ==
   /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ns.op <= KnownOp /\ ~NamespaceIsDebris

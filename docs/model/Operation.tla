@@ -58,7 +58,8 @@ Claim(r) ==
      IF Compared /\ redis.lease = token /\ Active
      THEN /\ redis' = [redis EXCEPT !.rec.token = token]
           /\ Set(r, [phase |-> "ready", token |-> token, op |-> rec.op, step |-> rec.step, base |-> rec.step,
-                     ns |-> rec.ns, pod |-> rec.pod, doubt |-> rec.op <= redis.found, outcome |-> None])
+                     ns |-> rec.ns, pod |-> rec.pod, doubt |-> rec.op <= redis.found,
+                     old |-> rec.op <= redis.found, remains |-> FALSE, outcome |-> None])
      ELSE Release(r)
   /\ UNCHANGED <<outer, cluster, wire, cmp, word, left, ghost>>
 
@@ -177,7 +178,7 @@ DeadlinePasses(r) ==
   /\ run[r] # None /\ run[r].phase \in {"ready", "sent", "exists", "refused"}
   /\ May("deadlines") /\ Count("deadlines")
   /\ Set(r, IF ListOf[run[r].step] = Creation THEN [run[r] EXCEPT !.phase = "failing"]
-            ELSE [run[r] EXCEPT !.phase = "finishing", !.outcome = "failed"])
+            ELSE [run[r] EXCEPT !.phase = "finishing", !.outcome = "failed", !.remains = TRUE])
   /\ wire' = Orphaned(r)
   /\ UNCHANGED <<redis, outer, cluster, cmp, word, ghost>>
 
@@ -189,6 +190,13 @@ FindWhole(r) ==
      Set(r, IF whole THEN [run[r] EXCEPT !.phase = "finishing", !.outcome = "running", !.ns = ns.uid, !.pod = pod.uid]
             ELSE [run[r] EXCEPT !.phase = "doomed"])
   /\ UNCHANGED wire /\ Inside
+
+\* It refuses to say, or is silent. A client may have been told of a lab whose record may be an old one.
+Unanswered(r) ==
+  /\ Holds(r, "failing") /\ (AnsweredWhereOld => ~run[r].old)
+  /\ May("refusals") /\ Count("refusals")
+  /\ Set(r, [run[r] EXCEPT !.phase = "finishing", !.outcome = "failed", !.remains = TRUE])
+  /\ UNCHANGED <<redis, outer, cluster, wire, cmp, word, ghost>>
 
 -----------------------------------------------------------------------------
 (* Scripts of an owner. The events' place in the stream, which each gives, is here the step that it last wrote or read. *)
@@ -228,12 +236,14 @@ RingEnded == word' = IF JudgedAgain THEN "due" ELSE word
 Finish(r) ==
   /\ Holds(r, "finishing")
   /\ LET me == run[r]
-         ended == [rec EXCEPT !.status = me.outcome, !.token = None, !.ns = me.ns, !.pod = me.pod, !.step = ""] IN
+         ended == [rec EXCEPT !.status = me.outcome, !.token = None, !.ns = me.ns, !.pod = me.pod, !.step = "",
+                              !.remains = me.remains] IN
      IF Fenced(me) \/ (IntentFirst /\ rec.step # me.base) THEN Release(r) /\ UNCHANGED <<word, left, ghost>>
      ELSE /\ redis' = [redis EXCEPT !.lease = IF @ = me.token THEN None ELSE @,
                                     !.tombstone = IF me.outcome = "gone" THEN me.op ELSE @,
                                     !.rec = IF me.outcome = "gone" THEN None ELSE ended]
-          /\ ghost' = Wrote(IF me.outcome = "running" THEN Promise(ghost, me.op, me.pod) ELSE ghost, me)
+          /\ ghost' = Wrote(IF me.outcome = "running" THEN Promise(ghost, me.op, me.pod)
+                            ELSE IF me.remains THEN Intend(ghost, me.op) ELSE ghost, me)
           /\ RingEnded /\ Told(r, None)
   /\ UNCHANGED <<outer, cluster, wire, cmp>>
 

@@ -61,7 +61,7 @@ RedisLoses ==
   /\ UNCHANGED <<cluster, wire, run, cmp, word, ghost>>
 
 Fault ==
-  \/ \E r \in Replicas : Crash(r) \/ ReplyLost(r) \/ DeadlinePasses(r)
+  \/ \E r \in Replicas : Crash(r) \/ ReplyLost(r) \/ DeadlinePasses(r) \/ Unanswered(r)
   \/ LeaseRunsOut \/ ClockStepsBack \/ StrangerWrites \/ TakeBackup \/ RedisLoses \/ PodEnding
 
 -----------------------------------------------------------------------------
@@ -73,7 +73,7 @@ Init ==
   /\ word = "none"
   /\ left = [accepts |-> Accepts, crashes |-> Crashes, pauses |-> Pauses, lostReplies |-> LostReplies,
              losses |-> Losses, backups |-> Losses, clockSteps |-> ClockSteps, podEnds |-> PodEnds,
-             deadlines |-> Deadlines, labels |-> Labels]
+             deadlines |-> Deadlines, refusals |-> Refusals, labels |-> Labels]
   /\ ghost = [granted |-> 0, twice |-> FALSE, intent |-> 0, intruded |-> FALSE,
               promised |-> None, ended |-> {}, consulted |-> FALSE]
 

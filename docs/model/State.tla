@@ -6,12 +6,12 @@ CONSTANTS
   Replicas,
   None,
   \* How much of each may happen.
-  Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines, Labels,
+  Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines, Refusals, Labels,
   \* The largest number that is counted on exactly: what is drawn beyond it is one and the same.
   Largest,
   \* The rules of the protocol: a negative control switches one of them off.
   TokenChecked, OpByTime, NamespacePerCreation, AbsenceAsked,
-  GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain, LabelsBounded
+  GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain, LabelsBounded, AnsweredWhereOld
 
 VARIABLES
   redis,         \* what Redis holds of this user and of the installation
@@ -50,7 +50,7 @@ Newer == ns # None /\ ns.op > KnownOp
 \* `found`: the last op when the data were compared; what is not above it may be old.
 EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None]
 NewRecord(op, status, step, nsUid, podUid) ==
-  [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid]
+  [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid, remains |-> FALSE]
 
 \* include/draw.lua
 Draw(others) ==
