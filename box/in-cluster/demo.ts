@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { asked, askLab, type DemoLab, type LabDemo, makeLabDemo, removeLab, spawnLab, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
-import { formatLab, roundSeconds, say } from '../demo-report.ts'
+import { formatLab, howToEnd, roundSeconds, say } from '../demo-report.ts'
 import { aborted } from '../program.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import { keepRights } from '../rights.ts'
@@ -36,6 +36,7 @@ export interface InClusterReport {
 }
 
 interface Context {
+  readonly prepared: Prepared
   readonly options: DemoOptions
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -57,7 +58,7 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
       setup: roundSeconds(preparedMs - begunMs),
       up: roundSeconds(systemClock.monotonicMs() - preparedMs),
     }
-    report = await show({ options, progress, signal, stack }, prepared, seconds)
+    report = await show({ options, prepared, progress, signal, stack }, seconds)
     await keepRights(stack.cluster.auditLog, 'in-cluster')
   } finally {
     await progress.part('take down', () => run.close())
@@ -70,10 +71,9 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
 
 async function show(
   context: Context,
-  { image }: Prepared,
   seconds: Pick<InClusterReport['seconds'], 'setup' | 'up'>,
 ): Promise<InClusterReport> {
-  const { options, progress, stack, signal } = context
+  const { options, prepared, progress, stack, signal } = context
   const { kubectl, cluster, images, url } = stack
   const pods = await placedPods(kubectl)
   const start = await startTimes(kubectl)
@@ -81,7 +81,7 @@ async function show(
     askFromInside(kubectl, images.controller, stack.authority),
   )
   const spawned = options.lab ? await spawn(context) : null
-  const { layout, ...figures } = image
+  const { layout, ...figures } = prepared.image
   const report: InClusterReport = {
     url,
     kubeconfig: cluster.kubeconfig,
@@ -93,8 +93,9 @@ async function show(
   progress.summary()
   if (!options.once) {
     if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
-    say(options, guide(report, context))
-    progress.say('Ctrl-C ends it all.')
+    const places = { kubectl: prepared.tools.program('kubectl'), redisUrl: stack.redisUrl, image: images.controller }
+    say(options, formatInClusterGuide(report, places))
+    progress.say(howToEnd())
     await aborted(signal)
     return report
   }
@@ -136,21 +137,37 @@ function formatRollout(report: RolloutReport): string {
 of ${requests} requests ${repeated} took a second try, ${failedRequests.length} failed; ${streamsResumed} event streams were taken up again.\n`
 }
 
-function guide({ url, kubeconfig, users, lab, inside }: InClusterReport, { stack }: Context): string {
+/** What the report does not have. */
+export interface GuidePlaces {
+  /** The program. */
+  readonly kubectl: string
+  readonly redisUrl: string
+  /** The controller's, by its digest in the registry of this run. */
+  readonly image: string
+}
+
+/** Where things are and what to try, for a person. */
+export function formatInClusterGuide(
+  { url, kubeconfig, users, lab, inside }: Pick<InClusterReport, 'url' | 'kubeconfig' | 'users' | 'lab' | 'inside'>,
+  places: GuidePlaces,
+): string {
   const api = `${url}/nublado/spawner/v1`
   const as = (name: string) => `-H 'Authorization: Bearer ${users[name]?.token}'`
+  const kubectl = `${places.kubectl} --kubeconfig ${kubeconfig}`
   return `
 The lab of ada     ${lab ? formatLab(lab) : 'none was asked for'}
 The API            ${api} (from pods: https://${inside.name}:8080)
 Kubernetes         export KUBECONFIG=${kubeconfig}
-Redis              ${stack.redisUrl}
+Redis              ${places.redisUrl}
+Registry           ${places.image.split('/')[0]}
+Image              ${places.image}
 
 Look:
   curl -sk ${as('ada')} ${api}/user-status
   curl -sk ${as('admin')} ${api}/labs
-  kubectl --kubeconfig ${kubeconfig} get pods -A -o wide
-  kubectl --kubeconfig ${kubeconfig} logs -n skylab deployment/skylab
+  ${kubectl} get pods -A -o wide
+  ${kubectl} logs -n skylab deployment/skylab
 Replace all replicas:
-  kubectl --kubeconfig ${kubeconfig} rollout restart -n skylab deployment/skylab
+  ${kubectl} rollout restart -n skylab deployment/skylab
 `
 }

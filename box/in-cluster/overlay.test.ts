@@ -53,7 +53,7 @@ test('its secrets are new ones, which nobody else can read', async () => {
   const { redisPassword } = await writeOverlay(plan)
   expect(text('password')).toBe(redisPassword)
   expect(text('users.acl')).toMatch(
-    new RegExp(`^user default off\nuser skylab reset on >${redisPassword} ~\\{skylab\\}:\\* `),
+    new RegExp(`^user default off ~\\* &\\* \\+@all\nuser skylab reset on >${redisPassword} ~\\{skylab\\}:\\* `),
   )
   expect(Buffer.from(text('sealing.key'), 'base64')).toHaveLength(32)
   expect(text('tokens.yaml')).toContain(plan.users.ada!.token)

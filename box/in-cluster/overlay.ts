@@ -63,12 +63,12 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
     // It takes no absolute paths.
-    resources: [await pathFrom(folder, overlay)],
-    components: await Promise.all(['api-tls', 'redis-tls'].map(name => pathFrom(folder, component(name)))),
+    resources: [await pathFrom(folder, overlay), 'rights.yaml'],
+    components: await Promise.all(['api-tls', 'redis-tls', 'ca'].map(name => pathFrom(folder, component(name)))),
     images: [image('skylab', images.controller), image('docker.io/library/redis', images.redis)],
     configMapGenerator: [
       { name: 'skylab-config', namespace, behavior: 'replace', files: ['skylab.yaml'] },
-      { name: 'registry-authority', namespace, files: ['ca.crt'] },
+      { name: 'skylab-ca', namespace, files: ['ca.crt'] },
     ],
     secretGenerator: [
       { name: 'skylab-sealing', namespace, files: ['sealing.key'] },
@@ -77,14 +77,10 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
       { name: 'skylab-api-tls', namespace, files: certificateFiles('api') },
       { name: 'skylab-redis-tls', namespace, files: certificateFiles('redis') },
     ],
-    patches: [
-      { target: { kind: 'Deployment', name: 'skylab' }, patch: JSON.stringify(trustRegistry) },
-      ...Object.entries(controllerServiceIps).map(([name, address]) => ({
-        target: { kind: 'Service', name },
-        patch: JSON.stringify([add('/spec/clusterIP', address)]),
-      })),
-      { path: 'rights.yaml' },
-    ],
+    patches: Object.entries(controllerServiceIps).map(([name, value]) => ({
+      target: { kind: 'Service', name },
+      patch: JSON.stringify([{ op: 'add', path: '/spec/clusterIP', value }]),
+    })),
   }
   await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization))
   return { folder, redisPassword }
@@ -126,20 +122,4 @@ export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 
 function image(name: string, reference: string): object {
   const [newName, digest] = reference.split('@')
   return { name, newName, digest }
-}
-
-const trustRegistry = [
-  add('/spec/template/spec/volumes/-', { name: 'registry-authority', configMap: { name: 'registry-authority' } }),
-  add('/spec/template/spec/containers/0/volumeMounts/-', {
-    name: 'registry-authority',
-    mountPath: '/etc/skylab/registry-authority',
-    readOnly: true,
-  }),
-  add('/spec/template/spec/containers/0/env', [
-    { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/skylab/registry-authority/ca.crt' },
-  ]),
-]
-
-function add(path: string, value: unknown): object {
-  return { op: 'add', path, value }
 }

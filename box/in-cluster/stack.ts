@@ -8,7 +8,7 @@ import { type ControllerImage, controllerImage } from '../image/controller.ts'
 import { labImage } from '../image/lab.ts'
 import { createKubectl, type Kubectl } from '../kubectl.ts'
 import { kustomize } from '../kustomize.ts'
-import { whyNoRealNode } from '../node-claim.ts'
+import { whyNoNodeNow } from '../node-claim.ts'
 import type { Progress } from '../progress.ts'
 import { type Need, setup, type Tools } from '../setup.ts'
 import { type DemoUsers, makeUsers } from '../stack-config.ts'
@@ -18,9 +18,10 @@ import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './o
 import { startPodRegistry } from './registry.ts'
 
 /** Of the pods of Redis (component redis). */
-const redisUser = 999
+export const redisUser = 999
 
-const choice = (kwok: number): ClusterChoice => ({ realNode: 'auto', kwok, audit: true, names: true })
+/** A cluster in a box with a real node, and with names for pods. */
+export const inClusterChoice = (kwok: number): ClusterChoice => ({ realNode: 'auto', kwok, audit: true, names: true })
 
 export interface Prepared {
   readonly tools: Tools
@@ -29,9 +30,9 @@ export interface Prepared {
 
 /** Brings programs, packages and images. Throws, in words, where no real node can be had. */
 export async function prepareInCluster(progress: Progress, signal?: AbortSignal): Promise<Prepared> {
-  const reason = whyNoRealNode()
+  const reason = whyNoNodeNow()
   if (reason) throw new Error(`There is no node for the controller's pods: ${reason}`)
-  const needs: Need[] = [...clusterNeeds(choice(0)), 'redis', 'kubectl', 'names', 'image', 'builder']
+  const needs: Need[] = [...clusterNeeds(inClusterChoice(0)), 'redis', 'kubectl', 'names', 'image', 'builder']
   const tools = await setup(needs, progress, signal)
   await labImage(progress, signal)
   return { tools, image: await controllerImage(progress, signal) }
@@ -68,7 +69,7 @@ export interface InCluster {
 export async function startInCluster(options: InClusterOptions): Promise<InCluster> {
   const { stateDir, prepared, progress, signal, kwok } = options
   const { tools } = prepared
-  const cluster = await startCluster({ ...choice(kwok), stateDir, tools, progress, signal })
+  const cluster = await startCluster({ ...inClusterChoice(kwok), stateDir, tools, progress, signal })
   if (cluster.registry === null) throw new Error("There is no node for the controller's pods")
   const kubectl = createKubectl(tools, cluster.kubeconfig, cluster.stateDir)
   const users = makeUsers(options.users)
@@ -115,7 +116,8 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
   return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users, certificates }
 }
 
-async function startNames(kubectl: Kubectl, image: string): Promise<void> {
+/** The cluster's DNS, by this image of CoreDNS. */
+export async function startNames(kubectl: Kubectl, image: string): Promise<void> {
   const manifests = await readFile(new URL('coredns.yaml', import.meta.url), 'utf8')
   const input = manifests.replace('COREDNS_IMAGE', image).replace('DNS_ADDRESS', dnsServiceIp)
   await kubectl(['apply', '--server-side', '-f', '-'], { input })

@@ -20,7 +20,7 @@ describe('skylab rights', () => {
   }
 
   it('prints what is granted as YAML documents', async () => {
-    const { code, out, err } = await rights(config)
+    const { code, out, err } = await rights(config, '--namespace', 'skylab')
     expect([code, err]).toEqual([0, ''])
     const objects = parseAllDocuments(out, { version: '1.1' }).map(each => each.toJS())
     expect(objects).toEqual(renderRights(configSchema.parse(config), 'skylab'))
@@ -29,6 +29,12 @@ describe('skylab rights', () => {
   it('grants it to the account of the namespace that is named, or configured', async () => {
     expect((await rights(config, '--namespace', 'labs')).out).toContain('namespace: labs')
     expect((await rights({ kubernetes: { namespace: 'ours' } })).out).toContain('namespace: ours')
+  })
+
+  it('refuses to guess the namespace when neither names one', async () => {
+    const { code, out, err } = await rights(config)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME')
   })
 
   it('refuses a configuration that no replica takes, by its key', async () => {

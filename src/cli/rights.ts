@@ -8,20 +8,25 @@ import { codes, type Output } from './output.ts'
 
 export interface RightsCommand {
   readonly config: string
-  /** The controller's own. Default: `kubernetes.namespace`, else skylab. */
+  /** The controller's own. Default: `kubernetes.namespace`. */
   readonly namespace?: string | undefined
 }
+
+const noNamespace = 'kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME'
 
 /**
  * Prints the objects as YAML documents, for `resources` or `patches` of an overlay.
  * @returns the exit code
- * @throws {ConfigError}
+ * @throws {ConfigError} wrong, or nothing names the namespace
  */
 export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
   const config = await readConfig(file)
   const problems = labProblems(config)
   if (problems.length > 0) throw new ConfigError(file, problems)
-  const objects = renderRights(config, namespace ?? config.kubernetes.namespace ?? 'skylab')
+  const controllers = namespace ?? config.kubernetes.namespace
+  // By a guess, two installations of one name in two namespaces would pass for one, and overwrite each other's rules.
+  if (controllers === undefined) throw new ConfigError(file, [noNamespace])
+  const objects = renderRights(config, controllers)
   out(`# Made by \`skylab rights\` of skylab.yaml: make it again after each change there.\n${rightsText(objects)}`)
   return codes.ok
 }

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
 import { configSchema } from '../config/schema.ts'
 import { labRights, missingRights, renderRights, rightsInWords } from './rights.ts'
 
@@ -73,31 +71,38 @@ describe('renderRights', () => {
     expect(objects.map(({ kind, metadata }) => [kind, metadata.name, metadata.namespace])).toEqual([
       ['ClusterRole', 'skylab-installation-observatory', undefined],
       ['ClusterRoleBinding', 'skylab-installation-observatory', undefined],
+      ['ClusterRoleBinding', 'skylab-controller-observatory', undefined],
+      ['ClusterRoleBinding', 'skylab-marks-observatory', undefined],
       ['Role', 'skylab-installation-observatory', 'labs'],
       ['RoleBinding', 'skylab-installation-observatory', 'labs'],
     ])
     const subjects = [{ kind: 'ServiceAccount', name: 'skylab', namespace: 'labs' }]
     for (const object of objects.filter(({ kind }) => kind.endsWith('Binding')))
       expect(object).toMatchObject({ subjects })
-    for (const { metadata } of objects) expect(metadata.labels).toEqual({ 'skylab.dev/installation': 'observatory' })
+    const labels = { 'skylab.dev/installation': 'observatory', 'skylab.dev/namespace': 'labs' }
+    for (const { metadata } of objects) expect(metadata.labels).toEqual(labels)
+  })
+
+  it('binds the account to the roles that all installations share', () => {
+    const bound = renderRights(configOf({}), 'labs').flatMap(({ roleRef }) => (roleRef as { name: string })?.name ?? [])
+    const own = 'skylab-installation-skylab'
+    expect(bound).toEqual([own, 'skylab', 'skylab-marks', own])
   })
 
   it('lets each source be read by its name alone, and nothing where there is none', () => {
-    const [, , role] = renderRights(
-      configOf({
-        secrets: [
-          { name: 'a', key: 'b' },
-          { name: 'a', key: 'c' },
-        ],
-        volumes: [{ name: 'v', configMap: { name: 'site' } }],
-      }),
-      'skylab',
-    )
-    expect(role!.rules).toEqual([
+    const roleOf = (lab: object) => renderRights(configOf(lab), 'skylab').find(({ kind }) => kind === 'Role')!
+    const role = roleOf({
+      secrets: [
+        { name: 'a', key: 'b' },
+        { name: 'a', key: 'c' },
+      ],
+      volumes: [{ name: 'v', configMap: { name: 'site' } }],
+    })
+    expect(role.rules).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['a'], verbs: ['get'] },
       { apiGroups: [''], resources: ['configmaps'], resourceNames: ['site'], verbs: ['get'] },
     ])
-    expect(renderRights(configOf({}), 'skylab')[2]!.rules).toEqual([])
+    expect(roleOf({}).rules).toEqual([])
   })
 })
 
@@ -122,11 +127,4 @@ describe('missingRights', () => {
     expect(missingRights(any, named)).toEqual(['use storageclasses *'])
     expect(missingRights(named, any)).toEqual([])
   })
-})
-
-it.each(['demo', 'gafaelfawr', 'oidc'])('the overlay %s grants what its configuration needs', overlay => {
-  const read = (file: string) => readFileSync(new URL(`../../k8s/overlays/${overlay}/${file}`, import.meta.url), 'utf8')
-  const config = configSchema.parse(parse(read('skylab.yaml'), { version: '1.1' }))
-  const granted = parseAllDocuments(read('rights.yaml')).map(each => each.toJS())
-  expect(granted).toEqual(renderRights(config, 'skylab'))
 })

@@ -15,6 +15,8 @@ import { mountedVolumes } from './volumes.ts'
 export const policyGroup = 'skylab.dev'
 /** By which the policy `skylab-labs` finds the roles of installations. */
 export const installationLabel = 'skylab.dev/installation'
+/** The controller's own namespace. The policy `skylab-installations` lets no other namespace take the name. */
+export const namespaceLabel = 'skylab.dev/namespace'
 /** Of every controller: the policies know it by this name. */
 export const accountName = 'skylab'
 /** What a controller binds itself to in the namespace of a lab. */
@@ -36,16 +38,27 @@ export type RightsConfig = Pick<Config, 'installation' | 'lab'>
 /** Names of the objects that grant all this. */
 export const installationRole = (installation: string) => `skylab-installation-${installation}`
 
-/** The objects: a ClusterRole and its binding, a Role in the controller's own namespace and its binding. */
+/**
+ * The objects: a ClusterRole, the bindings to it and to the roles that all installations share (`k8s/base/rbac.yaml`), a
+ * Role in the controller's own namespace and its binding. Every one bears the name of the installation: another one on
+ * the same cluster brings others.
+ */
 export function renderRights(config: RightsConfig, namespace: string): KubeObject[] {
-  const name = installationRole(config.installation)
-  const labels = { [installationLabel]: config.installation }
+  const { installation, lab } = config
+  const name = installationRole(installation)
+  const labels = { [installationLabel]: installation, [namespaceLabel]: namespace }
   const subjects = [{ kind: 'ServiceAccount', name: accountName, namespace }]
-  const bound = (kind: string) => ({ roleRef: { apiGroup: rbac, kind, name }, subjects })
+  const bound = (kind: string, role = name) => ({ roleRef: { apiGroup: rbac, kind, name: role }, subjects })
+  const boundEverywhere = (called: string, role: string): KubeObject => ({
+    ...{ apiVersion, kind: 'ClusterRoleBinding', metadata: { name: called, labels } },
+    ...bound('ClusterRole', role),
+  })
   return [
     { apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules: labRights(config) },
-    { apiVersion, kind: 'ClusterRoleBinding', metadata: { name, labels }, ...bound('ClusterRole') },
-    { apiVersion, kind: 'Role', metadata: { name, namespace, labels }, rules: sourceRights(config.lab) },
+    boundEverywhere(name, name),
+    boundEverywhere(`skylab-controller-${installation}`, 'skylab'),
+    boundEverywhere(`skylab-marks-${installation}`, 'skylab-marks'),
+    { apiVersion, kind: 'Role', metadata: { name, namespace, labels }, rules: sourceRights(lab) },
     { apiVersion, kind: 'RoleBinding', metadata: { name, namespace, labels }, ...bound('Role') },
   ]
 }

@@ -61,12 +61,7 @@ describe.each(overlays)('overlay %s', overlay => {
   })
 
   test('asks for Secrets that have a form, and brings none', () => {
-    const forms: Manifest[] = parseAllDocuments(readFileSync(join(k8sFolder, 'secrets.example.yaml'), 'utf8')).map(
-      each => each.toJS(),
-    )
-    const known = forms.flatMap(({ metadata, stringData }) =>
-      Object.keys(stringData).map(key => `${metadata.name} ${key}`),
-    )
+    const known = Object.entries(forms).flatMap(([name, keys]) => keys.map(key => `${name} ${key}`))
     const asked = objectsOf(overlay).flatMap(({ spec }) => secretsOf(spec?.template?.spec.volumes ?? []))
     expect(asked.length).toBeGreaterThan(2)
     expect(known).toEqual(expect.arrayContaining(asked))
@@ -174,12 +169,22 @@ describe.each(overlays)('the monitoring port in the overlay %s', overlay => {
   })
 })
 
+/** Of each Secret that k8s/secrets.example.yaml has a form of: its keys. */
+const forms: Readonly<Record<string, string[]>> = Object.fromEntries(
+  parseAllDocuments(readFileSync(join(k8sFolder, 'secrets.example.yaml'), 'utf8'))
+    .map(each => each.toJS())
+    .map(({ metadata, stringData }) => [metadata.name, Object.keys(stringData)]),
+)
+
+/** Which keys of a Secret become which files: all of them, where a volume names none. */
+const itemsOf = ({ name, items }: Manifest): Manifest[] => items ?? forms[name]!.map(key => ({ key, path: key }))
+
 /** Paths of files that a pod's volumes put into its first container. */
 function mountedFiles({ spec }: Manifest): string[] {
   const { containers, volumes } = spec.template.spec
   return containers[0].volumeMounts.flatMap(({ name, mountPath }: Manifest) => {
     const { projected } = volumes.find((volume: Manifest) => volume.name === name)
-    const items = (projected?.sources ?? []).flatMap(({ secret }: Manifest) => secret.items)
+    const items = (projected?.sources ?? []).flatMap(({ secret }: Manifest) => itemsOf(secret))
     return items.map(({ path }: Manifest) => `${mountPath}/${path}`)
   })
 }
@@ -190,7 +195,7 @@ function secretsOf(volumes: Manifest[]): string[] {
     ...(secret ? [{ name: secret.secretName, items: secret.items }] : []),
     ...(projected?.sources ?? []).map((source: Manifest) => source.secret),
   ])
-  return sources.flatMap(({ name, items }) => items.map(({ key }: Manifest) => `${name} ${key}`))
+  return sources.flatMap(each => itemsOf(each).map(({ key }) => `${each.name} ${key}`))
 }
 
 describe('the ingresses of Gafaelfawr', () => {

@@ -57,9 +57,6 @@ const create = (sender: Installation, made: KubeObject, dry = '?dryRun=All') =>
 beforeAll(async () => {
   for (const each of both) {
     await admin.create(namespaceOf(each.installation, {}))
-    for (const role of roles) {
-      expect((await admin.request('POST', `${rbacPath}/clusterrolebindings`, bindingOf(role, each))).status).toBe(201)
-    }
     await grantInstallation(admin, each.config, each.installation, each.installation)
     const made = () => create(each, namespaceOf(labOf(each), marksOf(each)), '')
     const answer = await eventually('the rights', async () => {
@@ -73,8 +70,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const each of both) {
     await Promise.all([labOf(each), each.installation].map(name => admin.delete('Namespace', name)))
-    for (const role of roles)
-      await admin.request('DELETE', `${rbacPath}/clusterrolebindings/${each.installation}-${role}`)
     await revokeInstallation(admin, each.config, each.installation, each.installation)
   }
   admin.close()

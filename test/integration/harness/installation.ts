@@ -14,13 +14,21 @@ export const ownNamespace = 'skylab'
 const collectionOf = ({ kind, metadata: { namespace } }: KubeObject): string =>
   `${rbacPath}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`
 
+const renamed = <T extends { name: string }>(named: T, called: (was: string) => string): T => ({
+  ...named,
+  name: called(named.name),
+})
+
 /** Under a name of its own, since two fleets may be of one installation. */
 function rightsOf(config: ConfigInput, name: string, namespace: string): KubeObject[] {
-  const called = `skylab-installation-${name}`
-  return renderRights(configSchema.parse(config), namespace).map(object => ({
+  const parsed = configSchema.parse(config)
+  const ending = `-${parsed.installation}`
+  // Roles that all share stay as they are.
+  const called = (was: string) => (was.endsWith(ending) ? `${was.slice(0, -ending.length)}-${name}` : was)
+  return renderRights(parsed, namespace).map(object => ({
     ...object,
-    metadata: { ...object.metadata, name: called },
-    ...('roleRef' in object && { roleRef: { ...(object.roleRef as object), name: called } }),
+    metadata: { ...object.metadata, name: called(object.metadata.name) },
+    ...('roleRef' in object && { roleRef: renamed(object.roleRef as { name: string }, called) }),
   }))
 }
 

@@ -1,0 +1,59 @@
+/** What an operator keeps in a folder: an overlay over one of k8s/, a configuration and its rights. `kubectl` applies it. */
+import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { run } from '../../../box/command.ts'
+import { k8sFolder } from '../../../box/kustomize.ts'
+import { rightsText } from '../../../src/cli/rights.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { renderRights } from '../../../src/labs/rights.ts'
+import { testPlace } from './place.ts'
+
+const { kubectl, kubeconfig, stateDir } = testPlace()
+
+export interface SiteOptions {
+  /** Of k8s/overlays. Default: oidc. */
+  readonly overlay?: string
+  readonly namespace: string
+  readonly installation: string
+  /** What `skylab rights --namespace` is given. */
+  readonly rightsFor: string
+  /** Folders of k8s/components. */
+  readonly components?: readonly string[]
+  /** Further ConfigMaps: name, and the text of its only file. */
+  readonly files?: Readonly<Record<string, readonly [string, string]>>
+  readonly images?: readonly object[]
+}
+
+/** Writes one without pods, and gives its folder. */
+export function writeSite(options: SiteOptions): string {
+  const { namespace, installation, rightsFor, components = [], overlay = 'oidc', files = {}, images = [] } = options
+  const folder = mkdtempSync(join(stateDir, 'site-'))
+  const from = (...path: string[]) => relative(realpathSync(folder), realpathSync(join(k8sFolder, ...path)))
+  const config = {
+    ...parse(readFileSync(join(k8sFolder, 'overlays', overlay, 'skylab.yaml'), 'utf8'), { version: '1.1' }),
+    ...{ installation, lab: { namespacePrefix: installation } },
+  }
+  const site = {
+    ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', namespace },
+    resources: [from('overlays', overlay), 'rights.yaml'],
+    components: components.map(name => from('components', name)),
+    configMapGenerator: [
+      { name: 'skylab-config', namespace: 'skylab', behavior: 'replace', files: ['skylab.yaml'] },
+      ...Object.entries(files).map(([name, [file]]) => ({ name, namespace: 'skylab', files: [file] })),
+    ],
+    replicas: ['skylab', 'skylab-redis'].map(name => ({ name, count: 0 })),
+    images,
+  }
+  for (const [file, text] of Object.values(files)) writeFileSync(join(folder, file), text)
+  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
+  writeFileSync(join(folder, 'skylab.yaml'), stringify(config, { version: '1.1' }))
+  writeFileSync(join(folder, 'rights.yaml'), rightsText(renderRights(configSchema.parse(config), rightsFor)))
+  return folder
+}
+
+/** As an operator applies it. Rejects with the words of the API server. */
+export function applySite(folder: string): Promise<string> {
+  const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
+  return run(kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-k', folder], { env })
+}

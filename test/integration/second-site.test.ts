@@ -1,0 +1,141 @@
+/** An operator applies the manifests twice on one cluster: what the first installation has stays its own. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { kustomize } from '../../box/kustomize.ts'
+import { labels } from '../../src/labs/names.ts'
+import { installationLabel } from '../../src/labs/rights.ts'
+import { rbacPath } from './harness/installation.ts'
+import { AdminKube, type KubeAnswer } from './harness/kube.ts'
+import { testPlace } from './harness/place.ts'
+import { applySite, writeSite } from './harness/site.ts'
+import { eventually } from './harness/world.ts'
+
+const drawn = randomBytes(4).toString('hex')
+const { kubeconfig, kubectl } = testPlace()
+const admin = new AdminKube(kubeconfig)
+const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
+
+/** Of the cluster, and of no namespace. */
+const collections = [
+  `${rbacPath}/clusterroles`,
+  `${rbacPath}/clusterrolebindings`,
+  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+]
+
+/** Each object of Skylab and of `installation`, by path: what other tests grant to their own comes and goes. */
+async function clusterWide(installation: string): Promise<Record<string, object>> {
+  const found: Record<string, object> = {}
+  for (const path of collections) {
+    const { body } = await admin.request('GET', path)
+    for (const { metadata, ...rest } of body.items) {
+      const of = metadata.labels?.[installationLabel]
+      if (!metadata.name.startsWith('skylab') || (of !== undefined && of !== installation)) continue
+      const { status, ...content } = rest
+      found[`${path}/${metadata.name}`] = { labels: metadata.labels, ...content }
+    }
+  }
+  const { metadata } = await admin.get('Namespace', installation)
+  return { ...found, namespace: metadata.labels }
+}
+
+const accountOf = (namespace: string) => `system:serviceaccount:${namespace}:skylab`
+
+/** Tries to make a lab's namespace, as the controller in a namespace would. */
+function makeLab(namespace: string, installation: string): Promise<KubeAnswer> {
+  const name = `${installation}-ada`
+  const marks = { [labels.installation]: installation, [labels.op]: '7' }
+  const made = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: marks } }
+  const as = { 'Impersonate-User': accountOf(namespace), 'Impersonate-Group': 'system:serviceaccounts' }
+  return admin.request('POST', '/api/v1/namespaces?dryRun=All', made, as)
+}
+
+const untilItMakesLabs = (namespace: string) =>
+  eventually(`rights of ${namespace}`, async () => (await makeLab(namespace, namespace)).status === 201)
+
+beforeAll(async () => {
+  // Printed for `skylab`, as docs/deploy.md does: kustomize writes the namespace of the account into the bindings.
+  await applySite(writeSite({ namespace: one, installation: one, rightsFor: 'skylab' }))
+  await untilItMakesLabs(one)
+})
+
+afterAll(async () => {
+  for (const each of [one, two, three]) {
+    await admin.delete('Namespace', each)
+    for (const name of ['installation', 'controller', 'marks'])
+      await admin.request('DELETE', `${rbacPath}/clusterrolebindings/skylab-${name}-${each}`)
+    await admin.request('DELETE', `${rbacPath}/clusterroles/skylab-installation-${each}`)
+  }
+  admin.close()
+})
+
+describe('a second site in a namespace of its own', () => {
+  test('changes no object of the cluster or of the first, with the component `second` or without', async () => {
+    const before = await clusterWide(one)
+    expect(Object.keys(before).length).toBeGreaterThan(10)
+    const site = { namespace: two, installation: two, rightsFor: two }
+    for (const components of [[], ['second']]) {
+      await applySite(writeSite({ ...site, components }))
+      expect(await clusterWide(one)).toEqual(before)
+    }
+    await untilItMakesLabs(two)
+    expect((await makeLab(one, one)).status).toBe(201)
+    for (const [namespace, other] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      const { status, body } = await makeLab(namespace, other)
+      expect([status, body.message]).toEqual([403, expect.stringContaining(`does not own the installation ${other}`)])
+    }
+  })
+
+  test('brings with the component `second` no ClusterRole or policy but its own role', async () => {
+    const folder = writeSite({ namespace: two, installation: two, rightsFor: two, components: ['second'] })
+    const objects = parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
+    const shared = objects.filter(
+      ({ kind }) => /^ClusterRole$|Policy(Binding)?$/.test(kind) && kind !== 'NetworkPolicy',
+    )
+    expect(shared.map(({ metadata }) => metadata.name)).toEqual([`skylab-installation-${two}`])
+    const bindings = objects.filter(({ kind }) => kind === 'ClusterRoleBinding')
+    expect(bindings.map(({ metadata }) => metadata.name).toSorted()).toEqual(
+      ['controller', 'installation', 'marks'].map(name => `skylab-${name}-${two}`),
+    )
+  })
+})
+
+describe('a second site that forgot its own name', () => {
+  test.each([
+    ['with the rights of the first', 'skylab', `it would be taken from ServiceAccount ${one}/skylab`],
+    ['with rights of its own namespace', three, 'it belongs to the installation in the namespace skylab'],
+  ])('is refused %s, in words, and the first goes on', async (_, rightsFor, words) => {
+    const before = await clusterWide(one)
+    await expect(applySite(writeSite({ namespace: three, installation: one, rightsFor }))).rejects.toThrow(words)
+    expect(await clusterWide(one)).toEqual(before)
+    expect((await makeLab(one, one)).status).toBe(201)
+    const { status, body } = await makeLab(three, one)
+    expect([status, body.message]).toEqual([403, expect.stringContaining('cannot create resource "namespaces"')])
+  })
+})
+
+describe('a binding that a release before 0.3.0 left', () => {
+  const name = `site-former-${drawn}`
+  const path = `${rbacPath}/clusterrolebindings`
+  const bindingOf = (...namespaces: string[]) => ({
+    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding', metadata: { name } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'skylab' },
+    subjects: namespaces.map(namespace => ({ kind: 'ServiceAccount', name: 'skylab', namespace })),
+  })
+  afterAll(() => admin.request('DELETE', `${path}/${name}`))
+
+  test('is not given to another account, but to one more, or to none', async () => {
+    expect((await admin.request('POST', path, bindingOf(one))).status).toBe(201)
+    const taken = await admin.request('PUT', `${path}/${name}`, bindingOf(two))
+    expect([taken.status, taken.body.message]).toEqual([
+      403,
+      expect.stringContaining(`taken from ServiceAccount ${one}`),
+    ])
+    expect((await admin.request('PUT', `${path}/${name}`, bindingOf(one, two))).status).toBe(200)
+    expect((await admin.request('PUT', `${path}/${name}`, bindingOf())).status).toBe(200)
+  })
+})
