@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -38,6 +38,53 @@ describe('skylab check', () => {
     const { code, out, err } = await run('check', '--config', join(folder, 'bad.yaml'))
     expect([code, out]).toEqual([2, ''])
     expect(err).toMatch(/bad\.yaml:\n {2}api\.colour: unknown key\n$/)
+  })
+})
+
+describe('skylab check --without-secrets', () => {
+  const check = async (text: string, ...more: string[]) => {
+    const file = join(folder, 'site.yaml')
+    await writeFile(file, text)
+    return main(['check', '--config', file, ...more], {
+      ...{ env: {}, serve: () => Promise.reject(new Error('nothing is to be served')), out: () => {} },
+      err: words => void said.push(words),
+    })
+  }
+  let said: string[]
+  beforeEach(() => {
+    said = []
+  })
+
+  it.each(['demo', 'gafaelfawr', 'oidc'])(
+    'takes the configuration of the overlay %s without its files',
+    async overlay => {
+      const text = await readFile(new URL(`../k8s/overlays/${overlay}/skylab.yaml`, import.meta.url), 'utf8')
+      expect([await check(text), said.join('')]).toEqual([2, expect.stringContaining('sealing.keyFiles.0: the file')])
+      expect(await check(text, '--without-secrets')).toBe(0)
+    },
+  )
+
+  it.each([
+    ['an unknown key', 'api: {colour: blue}', 'api.colour: unknown key'],
+    ['two keys that do not fit', 'lab: {mounts: [{volume: x, path: /x}]}', 'lab.mounts.0.volume'],
+  ])('refuses %s', async (_, text, words) => {
+    expect([await check(text, '--without-secrets'), said.join('')]).toEqual([2, expect.stringContaining(words)])
+  })
+})
+
+describe('skylab check of a file that is missing', () => {
+  const keys = (path: string) => writeFile(join(folder, 'bad.yaml'), `sealing: {keyFiles: [${path}]}`)
+  const problems = async () => (await run('check', '--config', join(folder, 'bad.yaml'))).err
+
+  it('names its path', async () => {
+    await keys(join(folder, 'sealing-2.key'))
+    const path = join(folder, 'sealing-2.key')
+    expect(await problems()).toContain(`sealing.keyFiles.0: the file ${path} cannot be read (ENOENT)`)
+  })
+
+  it.each(['hunter2', '/hunter2', '/aGFyZA/hunter2='])('does not quote what may be a secret: %s', async text => {
+    await keys(text)
+    expect(await problems()).toContain('sealing.keyFiles.0: the file cannot be read (ENOENT)')
   })
 })
 
@@ -91,6 +138,7 @@ it.each([
   [['check', '--colour']],
   [['check', '--config', 'x', '--json']],
   [['serve', '--config', 'x', '--manifests', 'x']],
+  [['serve', '--config', 'x', '--without-secrets']],
   [['images', '--config', 'x', '--secrets']],
   [['images', '--config', 'x', '--apply']],
   [['heal']],

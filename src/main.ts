@@ -5,17 +5,17 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
 import { codes, type Output } from './cli/output.ts'
-import { loadSettings, type Settings } from './config/load.ts'
+import { checkWithoutSecrets, loadSettings, type Settings } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
-       skylab check --config FILE [--manifests FILE]
+       skylab check --config FILE [--without-secrets] [--manifests FILE]
                                               say what is wrong with a configuration, and which images in manifests
-                                              have no digest
+                                              have no digest; --without-secrets looks at no file that it names
        skylab images --config FILE [--json]   show what the registry has, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
                                               show the objects of a lab: YAML, from JSON of who asks and of what
-       skylab rights --config FILE [--namespace NAME]
+       skylab rights --config FILE --namespace NAME
                                               show what an operator grants to this installation, for an overlay: YAML
        skylab heal --config FILE [--apply [--with-labs]] [--json]
                                               show what a poisoned operation counter left behind; --apply removes it,
@@ -62,22 +62,34 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
   if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
   if (command.kind === 'rights') return (await import('./cli/rights.ts')).showRights(command, { out, err })
+  if (command.kind === 'check') return check(command, { env, out, err })
   const settings = await loadSettings(command.config, env)
-  if (command.kind === 'serve') {
-    await serve(settings)
-    return undefined
-  }
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
-  const { manifests } = command
+  await serve(settings)
+  return undefined
+}
+
+async function check(
+  { config, manifests, withoutSecrets }: CheckCommand,
+  { env, out, err }: Omit<Invocation, 'serve'>,
+): Promise<number> {
+  const warnings = withoutSecrets ? await checkWithoutSecrets(config, env) : (await loadSettings(config, env)).warnings
   const unpinned = manifests ? await (await import('./cli/manifests.ts')).manifestWarnings(manifests) : []
-  for (const warning of [...settings.warnings, ...unpinned]) err(`warning: ${warning}\n`)
+  for (const warning of [...warnings, ...unpinned]) err(`warning: ${warning}\n`)
   out('ok\n')
   return codes.ok
 }
 
+interface CheckCommand {
+  readonly kind: 'check'
+  readonly config: string
+  readonly manifests?: string | undefined
+  readonly withoutSecrets: boolean
+}
+
 type FileCommand =
   | { readonly kind: 'serve'; readonly config: string }
-  | { readonly kind: 'check'; readonly config: string; readonly manifests?: string | undefined }
+  | CheckCommand
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
   | { readonly kind: 'rights'; readonly config: string; readonly namespace?: string | undefined }
   | {
@@ -99,6 +111,7 @@ type Command = { readonly kind: 'help' } | { readonly kind: 'version' } | FileCo
 const options = {
   config: { type: 'string' },
   manifests: { type: 'string' },
+  'without-secrets': { type: 'boolean' },
   json: { type: 'boolean' },
   user: { type: 'string' },
   lab: { type: 'string' },
@@ -113,7 +126,7 @@ const options = {
 /** Which options a command takes. */
 const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
-  check: ['config', 'manifests'],
+  check: ['config', 'manifests', 'without-secrets'],
   images: ['config', 'json'],
   rights: ['config', 'namespace'],
   heal: ['config', 'apply', 'with-labs', 'json'],
@@ -131,14 +144,14 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (values.version) return { kind: 'version' }
     const [kind, ...more] = positionals
     const { config, json = false, user, lab, secrets = false, apply = false } = values
-    const { 'with-labs': withLabs = false, manifests } = values
+    const { 'with-labs': withLabs = false, 'without-secrets': withoutSecrets = false, manifests } = values
     if (!isKind(kind) || more.length > 0 || !config) return undefined
     if (Object.keys(values).some(name => !takenBy[kind].includes(name))) return undefined
     if (kind === 'images') return { kind, config, json }
     if (kind === 'rights') return { kind, config, namespace: values.namespace }
     if (kind === 'heal') return { kind, config, apply, withLabs, json }
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
-    return kind === 'check' ? { kind, config, manifests } : { kind, config }
+    return kind === 'check' ? { kind, config, manifests, withoutSecrets } : { kind, config }
   } catch {
     return undefined
   }

@@ -234,15 +234,22 @@ describe('the files of api.tls', () => {
   })
 
   it.each([
-    ['api.tls.certFile: the file cannot be read (ENOENT)', 'certFile: nowhere, keyFile: nowhere'],
+    ['api.tls.certFile: the file FOLDER/nowhere cannot be read (ENOENT)', 'certFile: nowhere, keyFile: nowhere'],
     ['api.tls.certFile: the file has no certificate in PEM', 'certFile: tokens.yaml, keyFile: tokens.yaml'],
     [
       'api.tls.requireClientCertificate: takes api.tls.clientCaFile',
       'certFile: nowhere, keyFile: nowhere, requireClientCertificate: true',
     ],
   ])('are refused: %s', async (problem, block) => {
-    expect(await problemsOf(`${minimal}api: {tls: {${block}}}`)).toContain(problem)
+    expect(await problemsOf(`${minimal}api: {tls: {${block}}}`)).toContain(problem.replace('FOLDER', folder))
   })
+})
+
+it('a file that cannot be read is named by its key and by its path', async () => {
+  const path = join(folder, 'password-that-is-not-there')
+  expect(await problemsOf(`${minimal}redis: {passwordFile: ${path}}`)).toContain(
+    `redis.passwordFile: the file ${path} cannot be read (ENOENT)`,
+  )
 })
 
 it('warns of a size that bots are promised', async () => {

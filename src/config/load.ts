@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
@@ -101,6 +101,19 @@ export async function loadSettings(
 }
 
 /**
+ * Checks what stands in the file itself, and none of the files that it names: where a site is reviewed, they are not there.
+ * @returns warnings
+ * @throws {ConfigError} with all problems found
+ */
+export async function checkWithoutSecrets(file: string, env: Environment): Promise<readonly string[]> {
+  const problems: string[] = []
+  const config = withPorts(await readConfig(file), env, problems)
+  problems.push(...crossProblems(config))
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  return configWarnings(config)
+}
+
+/**
  * The configuration of a file, each key looked at by itself.
  * @throws {ConfigError}
  */
@@ -164,7 +177,7 @@ export class FileReader {
     // A pipe that nobody reads would hold up the whole process.
     if (found && !found.isFile()) this.#problems.push(`${key}: is not a file`)
     await access(found ? full : dirname(full), constants.W_OK).catch(error => {
-      this.#problems.push(`${key}: the file cannot be written (${error.code})`)
+      this.#problems.push(`${key}: the file ${full} cannot be written (${error.code})`)
     })
     return full
   }
@@ -173,10 +186,19 @@ export class FileReader {
     try {
       return await read(resolve(this.#folder, path))
     } catch (error) {
-      this.#problems.push(`${key}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`)
+      const where = await showable(path)
+      this.#problems.push(`${key}: the file ${where}cannot be read (${(error as NodeJS.ErrnoException).code})`)
       return undefined
     }
   }
+}
+
+/** A path as a message has it. Only with a folder that is there: else it may be a secret in a place for paths. */
+async function showable(path: string): Promise<string> {
+  const folder = dirname(path)
+  if (!isAbsolute(path) || folder === '/') return ''
+  const found = await stat(folder).catch(() => undefined)
+  return found?.isDirectory() ? `${path} ` : ''
 }
 
 /** Kubernetes mounts it into every pod that has a token. Outside of a cluster there is none. */

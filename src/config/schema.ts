@@ -156,7 +156,7 @@ const sealing = z.strictObject({
     .array(z.string())
     .default([])
     .describe(
-      'files with 32 bytes in base64 each; the first seals, all open. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
+      'files with 32 bytes in base64 each; all open, and the first seals once all replicas have it first. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
     ),
 })
 
