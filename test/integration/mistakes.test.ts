@@ -1,0 +1,56 @@
+/** Each mistake of docs/mistakes.md is made, and named: in the log, at `/readyz`, and by the API. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFleet, useFleet } from './harness/fleet.ts'
+import { eventually } from './harness/world.ts'
+import { type Servers, startServers } from './mistakes/bench.ts'
+import { makers, secrets } from './mistakes/makers.ts'
+import { dependencies, rows } from './mistakes/rows.ts'
+import { type Line, WrongReplica } from './mistakes/wrong.ts'
+
+const fleet = useFleet({ replicas: 1, tls: false })
+let servers: Servers
+beforeAll(async () => {
+  servers = await startServers()
+})
+afterAll(() => servers?.stop())
+
+/** Words of libraries, and advice that no operator can follow. */
+const foreign = /writeable|enableOfflineQueue|use-system-ca|fetch failed|getaddrinfo|altnames:|SSL routines/
+
+test.concurrent.for(rows)('$dependency, $mistake: it is named at once, and once', async (row, context) => {
+  const { name, trouble, waits, answer } = dependencies[row.dependency]
+  const wrong = makers[row.dependency][row.mistake]!(servers)
+  const id = `wrong-${rows.indexOf(row)}`
+  const replica = await WrongReplica.start(fleet(), id, row.dependency, wrong)
+  context.onTestFinished(() => replica.stop())
+  const { host = '' } = wrong
+  const reason = pattern(row.reason.replace('WORDS', row.words).replaceAll('HOST', host))
+
+  const readyz = new RegExp(`^${waits ? '503.* \\| waiting for' : '(200|503).* \\|'} ${name}: ${reason}( \\||$)`)
+  await eventually('the reason at /readyz', async () => readyz.test(await replica.readyz()), 45_000)
+  await eventually('the answer', async () => (await replica.answer()) === `${answer}${row.words}`, 30_000)
+
+  const lines = replica.log().filter(({ msg }) => msg === trouble)
+  const isNamed = (line: Line) => new RegExp(`^${reason}$`).test(line.reason ?? '')
+  expect(lines.filter(isNamed)).toMatchObject([{ level: 'warn' }])
+  const seen = [replica.text(), await replica.readyz(), await replica.answer()]
+  for (const secret of secrets) expect(seen.join('\n')).not.toContain(secret)
+  expect(replica.shown()).not.toMatch(foreign)
+  if (host !== '') expect(await replica.answer()).not.toContain(host)
+})
+
+const pattern = (words: string) => words.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*')
+
+test.concurrent('a mistake that is put right is logged once', async context => {
+  const cutOff = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false, tls: false })
+  const logged = async (msg: string) => (await cutOff.log(0)).split('\n').filter(line => line.includes(`"${msg}"`))
+  const { redis, kubernetes } = cutOff.ways(0)
+  const both = [dependencies.Redis, dependencies['Kubernetes API']]
+  for (const { trouble } of both) await eventually(trouble, async () => (await logged(trouble)).length > 0, 60_000)
+  await Promise.all([redis.open(), kubernetes.open()])
+  await cutOff.ready()
+  for (const { trouble, over } of both) {
+    expect(await logged(trouble)).toHaveLength(1)
+    expect(await logged(over)).toHaveLength(1)
+  }
+})
