@@ -11,7 +11,7 @@ import { setup } from './setup.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 /** Where this checkout names images of registries. */
-const ownFiles = ['Dockerfile', 'hub/examples/*/Dockerfile', 'k8s/overlays/*/kustomization.yaml']
+const ownFiles = ['Dockerfile', 'hub/examples/*/Dockerfile', 'k8s/components/*/*.yaml']
 
 const usage = `npm run image                        builds the controller's image, and compares each file of it with its source
 npm run image -- --pin [FILE…]       writes the digest of each image that files name by a tag

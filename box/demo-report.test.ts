@@ -1,5 +1,10 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { formatGuide, makeReport, type ReportSource, roundSeconds } from './demo-report.ts'
+import { formatGuide, howToEnd, makeReport, type ReportSource, roundSeconds } from './demo-report.ts'
 
 const stack: ReportSource & { secrets: string } = {
   url: 'http://127.0.0.1:8000',
@@ -47,12 +52,45 @@ describe('formatGuide', () => {
     expect(text).toContain('/labs/ada/events')
     expect(text).toContain('http://127.0.0.1:9001/metrics')
     expect(text).toContain('/bin/kubectl --kubeconfig /state/kubeconfig')
-    expect(text).toContain('kill -9 11')
+    expect(text).toContain('within 10 s')
     expect(text).toContain('/api answers 200')
+  })
+
+  it('has a line that kills the replica which makes a lab, and no other', async () => {
+    const processes = ['0', '1'].map(() => spawn('sleep', ['60']))
+    const ended = processes.map(each => once(each, 'exit'))
+    const servers = ['0', '1'].map(owned =>
+      createServer((_, response) => response.end(`# HELP\nskylab_replica_operations ${owned}\n`)).listen(
+        0,
+        '127.0.0.1',
+      ),
+    )
+    try {
+      await Promise.all(servers.map(each => each.listening || once(each, 'listening')))
+      const replicas = servers.map((each, index) => {
+        const monitoringUrl = `http://127.0.0.1:${(each.address() as AddressInfo).port}`
+        return { pid: processes[index]!.pid!, url: '', monitoringUrl }
+      })
+      const report = makeReport({ ...stack, replicas }, { options, lab, seconds: { setup: 1, spawn: 1, delete: null } })
+      const line = /^ +(for each in .*)$/m.exec(formatGuide(report, '/bin/kubectl'))![1]!
+      // What the loop ends with is the answer of the last replica.
+      await promisify(execFile)('sh', ['-c', line])
+      expect((await ended[1])![1]).toBe('SIGKILL')
+      expect([processes[0]!.exitCode, processes[0]!.signalCode]).toEqual([null, null])
+    } finally {
+      for (const each of processes) each.kill('SIGKILL')
+      for (const each of servers) each.close()
+    }
   })
 
   it('does not claim an answer where nothing runs', () => {
     expect(guide(null)).toContain('not asked')
+  })
+})
+
+describe('howToEnd', () => {
+  it('names the process that a signal ends it by', () => {
+    expect(howToEnd(17)).toBe('Ctrl-C ends it all. In the background: kill 17')
   })
 })
 

@@ -1,4 +1,5 @@
 /** What the demo prints once all is up. */
+import { configSchema } from '../src/config/schema.ts'
 import type { DemoLab } from './demo-lab.ts'
 import type { DemoOptions } from './demo-options.ts'
 import type { Stack } from './stack.ts'
@@ -58,7 +59,8 @@ export function formatGuide(report: DemoReport, kubectl: string): string {
   const api = `${url}/nublado/spawner/v1`
   const as = (name: string) => `-H 'Authorization: Bearer ${users[name]?.token}'`
   const json = `-H 'Content-Type: application/json' -d '{"options": {"image_type": "recommended", "size": "small"}}'`
-  const first = replicas[0]
+  const [first] = replicas
+  const pairs = replicas.map(({ monitoringUrl, pid }) => `${monitoringUrl},${pid}`).join(' ')
   return `
 The lab of ada     ${lab ? formatLab(lab) : 'none was asked for'}
 The API            ${api}
@@ -76,10 +78,16 @@ Another lab, and its end:
   curl -si ${as('grace')} ${json} ${api}/labs/grace/create
   curl -sN ${as('grace')} ${api}/labs/grace/events
   curl -si -X DELETE ${as('admin')} ${api}/labs/grace
-Kill a replica and watch, best while a lab starts: the others go on, and it comes back after 2 s:
-  kill -9 ${first?.pid}
+Kill the replica that makes a lab, right after the create. Another one goes on within ${takeOverSeconds} s; it comes back after 2 s:
+  for each in ${pairs}; do curl -s \${each%,*}/metrics | grep -q '^skylab_replica_operations [1-9]' && kill -9 \${each#*,}; done
 `
 }
+
+/** The lease of an owner that is dead has to run out. */
+const takeOverSeconds = configSchema.parse({}).engine.leaseTtlMs / 1000
+
+/** How to end what was started. npm tells its program of signals; a shell's jobs in the background get no Ctrl-C. */
+export const howToEnd = (pid = process.pid) => `Ctrl-C ends it all. In the background: kill ${pid}`
 
 /** State and address of a lab, and whether it answers. */
 export function formatLab({ status, internal_url, http }: DemoLab): string {

@@ -12,7 +12,7 @@ import {
   username,
 } from './demo-lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo-options.ts'
-import { type DemoReport, formatGuide, formatLab, makeReport, roundSeconds, say } from './demo-report.ts'
+import { type DemoReport, formatGuide, formatLab, howToEnd, makeReport, roundSeconds, say } from './demo-report.ts'
 import { demoWithHub } from './hub/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kubectl.ts'
@@ -65,7 +65,7 @@ async function show(context: Context, setup: number): Promise<DemoReport> {
   if (!options.once) {
     if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
     say(options, formatGuide(report, tools.program('kubectl')))
-    progress.say('Ctrl-C ends it all.')
+    progress.say(howToEnd())
     await aborted(signal)
   }
   if (!spawned || options.keepLab || !wouldStay(context)) return report

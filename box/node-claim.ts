@@ -6,6 +6,8 @@ import { isAnyRunning, isInPods, sysctlFile } from './machine.ts'
 import { setUpNetwork } from './node-network.ts'
 import { bridge, forgetMachine, readNodeRecord, recordMachine } from './node-record.ts'
 import { tearDownNode } from './node-teardown.ts'
+import { isAbandoned, listRuns } from './runs.ts'
+import { clusterFolder } from './teardown.ts'
 
 /** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, without which there are neither bridges nor mounts. */
 const neededCapabilities = [12n, 21n]
@@ -27,6 +29,21 @@ export function whyNoRealNode(): string | null {
   return null
 }
 
+/** The pid of the script that has the machine's real node, by the records of runs; null where none has it. */
+export function realNodeHolder(runs = listRuns()): number | null {
+  const holds = runs.find(run => readNodeRecord(clusterFolder(run.stateDir)) !== null && !isAbandoned(run))
+  return holds?.owner.pid ?? null
+}
+
+/** Why a script that needs a real node need not begin, in words; null when it can have one. Only looks. */
+export function whyNoNodeNow(): string | null {
+  const holder = realNodeHolder()
+  return whyNoRealNode() ?? (holder === null ? null : anotherHasIt(holder))
+}
+
+const anotherHasIt = (pid: number | null) =>
+  `another run has it${pid === null ? '' : ` (pid ${pid})`}, and there can be one to a machine`
+
 const otherKubelets = ['kubelet', 'k3s', 'k3s-server', 'k3s-agent', 'k0s', 'kubelite']
 
 export type NodeClaim = { lock: Lock; reason?: never } | { lock: null; reason: string }
@@ -39,7 +56,7 @@ export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
   const reason = whyNoRealNode()
   if (reason) return { lock: null, reason }
   const lock = await lockRealNode()
-  if (!lock) return { lock: null, reason: 'another run has it, and there can be one to a machine' }
+  if (!lock) return { lock: null, reason: anotherHasIt(realNodeHolder()) }
   const refuse = async (why: string): Promise<NodeClaim> => {
     await lock.release()
     return { lock: null, reason: why }

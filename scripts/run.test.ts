@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { isInstalled } from './run.mjs'
 
 let checkout: string
@@ -95,6 +95,29 @@ test.each(['npm', 'the shell between'])('a program is asked to end when %s is ki
   expect(stdout).toContain('terminated')
   child.kill('SIGKILL')
 })
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'a program that npm runs in the background ends when npm gets %s',
+  async signal => {
+    install()
+    writeFileSync(join(checkout, 'program.ts'), waits)
+    const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8'))
+    writeJson('package.json', { scripts: { demo: scripts.demo.replace('box/demo.ts', 'program.ts') } })
+    // As a shell starts a job in the background: without Ctrl-C, and in no process group of a terminal.
+    const args = ['run', '--silent', '--update-notifier=false', 'demo']
+    const child = spawn('npm', args, { cwd: checkout, detached: true, env: { ...process.env, HOME: checkout } })
+    // All of them, where a signal went astray.
+    onTestFinished(() => {
+      spawnSync('kill', ['-KILL', '--', `-${child.pid}`])
+    })
+    let stdout = ''
+    child.stdout.on('data', chunk => (stdout += chunk))
+    await once(child.stdout, 'data')
+    child.kill(signal)
+    await once(child, 'close')
+    expect(stdout).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated')
+  },
+)
 
 test('it does not keep a program running that has come to its end', async () => {
   install()

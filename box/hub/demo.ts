@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { asked, assertNoTraces, makeLabDemo, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
-import { roundSeconds, say } from '../demo-report.ts'
+import { howToEnd, roundSeconds, say } from '../demo-report.ts'
 import { createKubectl } from '../kubectl.ts'
 import { aborted } from '../program.ts'
 import { createProgress, type Progress } from '../progress.ts'
@@ -69,7 +69,7 @@ async function show(context: Context, setupSeconds: number): Promise<HubReport> 
   if (!options.once) {
     if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
     say(options, formatHubGuide(report))
-    progress.say('Ctrl-C ends it all.')
+    progress.say(howToEnd())
     await aborted(signal)
     return report
   }

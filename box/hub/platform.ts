@@ -1,6 +1,6 @@
 /** A whole platform on the real node: a stack, the cluster's names, and a JupyterHub whose labs the stack makes. */
 import { fileURLToPath } from 'node:url'
-import { whyNoRealNode } from '../node-claim.ts'
+import { whyNoNodeNow } from '../node-claim.ts'
 import type { Progress } from '../progress.ts'
 import { openRun } from '../run.ts'
 import { setup, type Tools } from '../setup.ts'
@@ -36,7 +36,7 @@ const noNode = 'There is no node for labs that a Hub could reach'
 /** Starts all of it, does something with it, and takes it down. Throws, in words, where no real node can be had. */
 export async function withPlatform<T>(options: PlatformOptions, work: (platform: Platform) => Promise<T>): Promise<T> {
   const { version, progress, signal } = options
-  const reason = whyNoRealNode()
+  const reason = whyNoNodeNow()
   if (reason) throw new Error(`${noNode}: ${reason}`)
   const tools = await setup(['names', 'python', 'kubectl'], progress, signal)
   const environment = await hubEnvironment(version, progress, signal)
