@@ -7,6 +7,7 @@ import { configReference } from '../src/config/reference.ts'
 import { metricsReference } from '../src/telemetry/reference.ts'
 import { takePicture } from './docs-picture.ts'
 import { takeFormPicture } from './form-picture.ts'
+import { mistakesPage } from './mistakes-page.ts'
 import { runCommand, UsageError } from './program.ts'
 import { redisUsers } from './redis-users.ts'
 
@@ -26,6 +27,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/redis/users.acl': async () => redisUsers(),
   'configuration.md': async () => configReference(await examples()),
   'metrics.md': async () => metricsReference(),
+  'mistakes.md': async () => mistakesPage(),
 }
 
 async function examples() {

@@ -1,0 +1,42 @@
+/** What the documentation calls by an example's name, and what takes its place in a day. */
+
+export interface Place {
+  readonly written: string
+  /** Null: nobody contacts it. */
+  readonly here: string | null
+  readonly why: string
+}
+
+/** All names that commands of the day have and that exist nowhere. Longer ones come first. */
+export const places: readonly Place[] = [
+  {
+    written: 'k8s/overlays/oidc',
+    here: 'k8s/overlays/demo',
+    why: 'a day has no OpenID provider: users have tokens in a Secret',
+  },
+  {
+    written: 'registry.example.org',
+    here: null,
+    why: 'the node has a mirror of it, with the image that this checkout builds',
+  },
+  {
+    written: 'skylab.my.org',
+    here: null,
+    why: 'the overlay demo has no ingress, so the patch of its host has no target',
+  },
+]
+
+/** Names that nobody can own (RFC 2606), and the one that the pages call theirs. */
+const exampleNames = /[\w./:-]*\b(?:example\.(?:org|com|net)|my\.org)\b[\w./:?=@-]*/g
+
+/** The command with what is here in place of what is written. */
+export function placed(text: string): string {
+  return places.reduce((now, { written, here }) => (here === null ? now : now.replaceAll(written, here)), text)
+}
+
+/** Names of examples that the table does not have. */
+export function unknownPlaces(text: string): string[] {
+  return [...text.matchAll(exampleNames)]
+    .map(([name]) => name)
+    .filter(name => !places.some(each => name.includes(each.written)))
+}

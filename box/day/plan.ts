@@ -1,0 +1,41 @@
+/** The order of an operator's first day, and which pages it leaves out. */
+
+/**
+ * `mistakes` are made and mended (mistakes.ts). At `labs` two users get labs, and at `labs run` these still run. All else is a
+ * page, with its commands in order.
+ */
+export const plan = [
+  'docs/deploy.md',
+  'mistakes',
+  'labs',
+  'docs/operations.md',
+  'docs/redis.md',
+  'docs/upgrade.md',
+  'labs run',
+  'docs/uninstall.md',
+] as const
+
+/** In the order of the day. */
+export const plannedPages: readonly string[] = plan.filter(part => part.endsWith('.md'))
+
+/** Of the two labs. Their users do nothing else. */
+export const usersWithLabs: readonly string[] = ['grace', 'user-004']
+
+/** The page of mistakes has commands too: they are run after each mistake. */
+export const pagesOfTheDay: readonly string[] = [...plannedPages, 'docs/troubleshooting.md']
+
+/** Headings whose commands are run while users make labs. */
+export const whileUsersWork: readonly string[] = ['docs/upgrade.md#roll-it-out']
+
+/** Pages with commands for a cluster that the day does not run, and why. */
+export const otherPages: Readonly<Record<string, string>> = {
+  'README.md': 'an overview: docs/deploy.md has its commands',
+  'docs/argo-cd.md': 'needs Argo CD',
+  'docs/audit.md': 'needs a collector of logs',
+  'docs/commands.md': 'a reference; unit tests run these commands',
+  'docs/from-kubespawner.md': 'needs a Zero to JupyterHub; its Job is a test of its own',
+  'docs/identity.md': 'needs a provider of identities',
+  'docs/prepulling.md': 'shows what fails; tests on a real node have such images',
+  'docs/spawner.md': 'needs a JupyterHub: test/integration/zero-to-jupyterhub.test.ts has one',
+  'docs/tls.md': 'needs cert-manager; the demo in the cluster has TLS',
+}
