@@ -79,6 +79,9 @@ function missingOptions(text: string): string[] {
   )
 }
 
+/** Neither the Python package nor a tag of this repository is published anywhere. */
+const unpublished = (text: string) => all(text, /(pip install [^\n]*jupyterhub-skylab\b|[?]ref=v[\d.]+)/g)
+
 describe.each(pages.map(page => [relative(root, page), page]))('%s', (_, page) => {
   const text = readFileSync(page, 'utf8')
 
@@ -93,6 +96,10 @@ describe.each(pages.map(page => [relative(root, page), page]))('%s', (_, page) =
   test('commands and options can be typed', () => {
     expect([...missingScripts(text), ...missingOptions(text)]).toEqual([])
   })
+
+  test('nothing is fetched that is not published', () => {
+    expect(unpublished(text)).toEqual([])
+  })
 })
 
 test('what is not there is found', () => {
@@ -105,4 +112,5 @@ test('what is not there is found', () => {
   expect(missingFiles(text)).toEqual(['src/none.ts', 'faults/none', 'api/none.ts'])
   expect(missingScripts(text)).toEqual(['none'])
   expect(missingOptions(text)).toEqual(['npm test -- --none'])
+  expect(unpublished('`pip install jupyterhub-skylab`, `x?ref=v1`, `pip install ./hub`')).toHaveLength(2)
 })
