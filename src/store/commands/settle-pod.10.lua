@@ -1,6 +1,6 @@
--- What a watch may write between operations, and nothing else: a lab that runs, with no operation, with this very pod,
--- has failed, or ended well and is to be deleted, or was restarted in its place, which is told once. Of a lab that failed
--- before, it writes that its pod is gone.
+-- Writes what a watch saw of a lab between operations, where this very pod is still the lab's. A lab that runs has failed,
+-- or has ended well and is to be deleted, or its container was restarted; each restart becomes one event. A lab that failed
+-- before has lost its pod.
 -- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
 -- @include time events draw notes deletion generation
 -- KEYS: generation mark record events bell index last waiting deadlines audit
