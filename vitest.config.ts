@@ -26,6 +26,8 @@ export default defineConfig({
             'test/integration/harness/**/*.test.ts',
           ],
           env: { SKYLAB_TEST: '1' },
+          // Against hanging, not for speed: on a busy machine a test takes ten times as long.
+          testTimeout: 20_000,
           // One module cache for all files: imports were half of the time. So none may leave anything changed.
           isolate: false,
           // What takes long there waits: for processes, for time-outs.
