@@ -135,7 +135,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     await registry.kill()
     try {
       const before = await failures()
-      await eventually('three readings in vain', async () => (await failures()) >= before + 3, 30_000)
+      await eventually('three readings in vain', async () => (await failures()) >= before + 3, 90_000)
       await bothTell(fleet(), 'images', images())
       expect((await formOf(fleet())).menu).toEqual(menu)
       expect(await pulledFor(fleet(), { image_type: 'latest-daily' })).toBe(whole('d_2026_11_20_c0026.003'))
@@ -164,6 +164,6 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
       const answers = await Promise.all(urls.map(url => fleet().admin.at(url).request<ImagesJson>('images')))
       return answers.every(({ body }) => body['latest-weekly']?.tag === tag)
     }
-    await eventually(`the latest weekly ${tag}`, latest, 30_000)
+    await eventually(`the latest weekly ${tag}`, latest, 90_000)
   }
 })

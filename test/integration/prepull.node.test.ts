@@ -175,4 +175,4 @@ test('an image that can be had is on the node before a lab asks for it, one that
   }
   const node = await answer(fleet, 'prepulls', ({ nodes }: PrepullsJson) => nodes.find(({ name }) => name === nodeName))
   expect(node).toEqual({ name: nodeName, eligible: true, cached: [recommended.reference, weekly.reference] })
-}, 150_000)
+}, 300_000)

@@ -33,7 +33,7 @@ async function until(replica: PrepullReplica, prepulled: readonly string[], pend
     told = JSON.stringify(await replica.told())
     return told === due
   }
-  await eventually(`${due} is told`, isTold, 30_000).catch(async error => {
+  await eventually(`${due} is told`, isTold, 90_000).catch(async error => {
     const errors = (await replica.status()).pending.map(state => state.error)
     throw new Error(`${error.message}, but ${told} ${JSON.stringify(errors)}`)
   })
@@ -234,14 +234,14 @@ test('on 50 nodes of KWOK, half of them eligible, two images at a time', async (
   site.wants(...images)
   const replica = await site.replica()
   const isReady = async () => (await replica.status()).nodes.filter(node => node.eligible).length === eligible.length
-  await eventually('the nodes are ready', isReady, 30_000)
+  await eventually('the nodes are ready', isReady, 90_000)
   const isDone = async () => {
     // In busy company KWOK leaves pods of nodes that are new to it as they are, for minutes.
     await site.pullAll()
     return (await replica.told()).prepulled.length === images.length
   }
-  await eventually('all images are on all nodes', isDone, 30_000)
+  await eventually('all images are on all nodes', isDone, 90_000)
   const { prepulled } = await replica.status()
   for (const { nodes } of prepulled) expect(nodes).toEqual(eligible.map(name => site.name(name)))
   await untilSets(site, 0)
-}, 90_000)
+}, 240_000)

@@ -33,11 +33,11 @@ test('a lab answers when it is said to, and one that was shut down from within r
   expect(whoami.trim()).toBe(String(body.uid))
   // The container takes with it whoever asked for its end.
   await kubectl([...inside, 'jupyter', 'server', 'stop', '8888']).catch(() => {})
-  await eventually('the lab ends', async () => (await user.userStatus()).body.status !== 'running', 30_000)
+  await eventually('the lab ends', async () => (await user.userStatus()).body.status !== 'running', 90_000)
   expect((await user.follow()).outcome).toBe('complete')
   expect((await user.userStatus()).status).toBe(404)
   expect(await fleet.world.leftOf(user.username)).toEqual([])
-}, 120_000)
+}, 240_000)
 
 test('a lab that crashes before it has started fails at once, with exit code and last lines', async context => {
   const command = ['sh', '-c', 'echo there is no such kernel >&2; exit 3']
@@ -48,4 +48,4 @@ test('a lab that crashes before it has started fails at once, with exit code and
   expect(outcome).toBe('failed')
   expect(errors.at(-1)).toMatch(/stopped before it had started: exit code 3\nthere is no such kernel/)
   expect((await user.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
-}, 120_000)
+}, 240_000)

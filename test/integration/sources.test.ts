@@ -131,7 +131,7 @@ describe('copies', () => {
       await run(user)
       return (await database()) === large
     }
-    await eventually('a lab with the new value', isNew, 40_000)
+    await eventually('a lab with the new value', isNew, 90_000)
   })
 })
 

@@ -273,4 +273,4 @@ test('the state table: Redis emptied', async context => {
   expect(ends.map(({ events }) => events.at(-1)!.data)).toEqual([lost, lost, lost])
   for (const { arm } of [halfMade, untouched, halfGone]) arm?.release()
   await Promise.all([halfMade, halfGone].map(each => become(each, 404)))
-}, 120_000)
+}, 240_000)

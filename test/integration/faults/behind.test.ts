@@ -120,6 +120,6 @@ async function poisonedLabel(fight: Fight): Promise<void> {
 }
 
 if (isWhole) {
-  attack('T29 the clock of Redis two days behind the labs', clockBehind, { concurrent: true, limitMs: 180_000 })
+  attack('T29 the clock of Redis two days behind the labs', clockBehind, { concurrent: true, limitMs: 300_000 })
   attack('T29 an op that a stranger wrote', poisonedLabel, { concurrent: true })
 }

@@ -144,4 +144,4 @@ async function expectNewOps(fight: Fight, fleet: Fleet, actors: readonly Actor[]
   if (reissued > 0) fight.violation(`${reissued} ops were given out again`)
 }
 
-if (isWhole) attack('T8 failover with lost writes', failOver, { limitMs: 180_000 })
+if (isWhole) attack('T8 failover with lost writes', failOver, { limitMs: 300_000 })

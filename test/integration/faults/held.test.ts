@@ -143,4 +143,4 @@ async function heldByWebhook(fight: Fight): Promise<void> {
   await fleet.kill(owner, 'SIGCONT')
 }
 
-attack('T14 a write held 12 s by a webhook, its lab made anew', heldByWebhook, { limitMs: 180_000 })
+attack('T14 a write held 12 s by a webhook, its lab made anew', heldByWebhook, { limitMs: 300_000 })

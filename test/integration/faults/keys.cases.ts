@@ -80,7 +80,7 @@ async function wrongThenRotated(fight: Fight): Promise<void> {
   await wave.expectNothingLeft(fleet, [user, next.user])
 }
 
-if (isWhole) attack('P8 a wrong sealing key, then a rotation', wrongThenRotated, { concurrent: true, limitMs: 180_000 })
+if (isWhole) attack('P8 a wrong sealing key, then a rotation', wrongThenRotated, { concurrent: true, limitMs: 300_000 })
 
 /** Nobody has the key any more that a creation was sealed with. */
 async function lost(fight: Fight): Promise<void> {
@@ -106,7 +106,7 @@ async function lost(fight: Fight): Promise<void> {
   await wave.expectNothingLeft(fleet, [user])
 }
 
-attack('P8 the sealing key lost', lost, { concurrent: true, limitMs: 180_000 })
+attack('P8 the sealing key lost', lost, { concurrent: true, limitMs: 300_000 })
 
 /** The plans of two users change places in Redis, and their owner dies. */
 async function swapped(fight: Fight): Promise<void> {
@@ -136,7 +136,7 @@ async function swapped(fight: Fight): Promise<void> {
   )
 }
 
-attack('P8 plans put in each other’s place', swapped, { concurrent: true, limitMs: 180_000 })
+attack('P8 plans put in each other’s place', swapped, { concurrent: true, limitMs: 300_000 })
 
 const useless: readonly [name: string, sealing: string, key: Buffer | string | undefined, words: string][] = [
   ['none', '{}', undefined, 'sealing.keyFiles: no sealing key'],
@@ -179,4 +179,4 @@ const serve = (file: string) =>
     })
   })
 
-attack('P8 no sealing key that could be used', unusable, { concurrent: true, limitMs: 180_000 })
+attack('P8 no sealing key that could be used', unusable, { concurrent: true, limitMs: 300_000 })

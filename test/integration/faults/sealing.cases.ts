@@ -261,4 +261,4 @@ async function tell(fight: Fight): Promise<void> {
   )
 }
 
-attack('P8 planted secrets', tell, { concurrent: true, limitMs: 180_000 })
+attack('P8 planted secrets', tell, { concurrent: true, limitMs: 300_000 })

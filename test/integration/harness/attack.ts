@@ -11,7 +11,7 @@ import { Fleet, type FleetOptions } from './fleet.ts'
 import { judge } from './judge.ts'
 import { type Result, seedVariable, tell } from './result.ts'
 
-const defaultLimitMs = 120_000
+const defaultLimitMs = 300_000
 /** Of every fleet: more would weigh more than what they are to watch. */
 const readBacks = 200
 
@@ -113,7 +113,7 @@ async function fight(name: string, body: (fight: Fight) => Promise<void>, contex
   context.onTestFinished(async () => {
     const keepLogs = context.task.result?.state === 'fail'
     await Promise.all(record.fleets.map(fleet => fleet.stop({ keepLogs })))
-  }, 60_000)
+  }, 180_000)
   const late = aborted(context.signal).then(() => {
     throw context.signal.reason
   })

@@ -45,7 +45,7 @@ export async function grantInstallation(
   }
   await waitUntil(() => owns(kube, config.installation!, namespace), {
     what: `the rights of ${config.installation}`,
-    limitMs: 15_000,
+    limitMs: 45_000,
   })
 }
 

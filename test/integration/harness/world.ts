@@ -192,11 +192,11 @@ function clusterObject(kind: string, object: KubeObject): ClusterObject {
   }
 }
 
-/** Waits until a question is answered by something true, and gives that. */
+/** Waits until a question is answered by something true, and gives that. The limit is against hanging, not for speed. */
 export async function eventually<T>(
   what: string,
   question: () => Promise<T>,
-  limitMs = 15_000,
+  limitMs = 45_000,
 ): Promise<NonNullable<T>> {
   let answer: T | undefined
   const ask = async () => {
