@@ -27,7 +27,7 @@ export async function runCell(page: Page, code: string): Promise<string> {
     return true
   }
   await waitUntil(run, { what: 'the output of a cell', limitMs }).catch(async error => {
-    throw new Error(`${error.message}; the page says: ${await page.locator('body').innerText()}`, { cause: error })
+    throw new Error(`${error.message}; the page says: ${await page.locator('body').textContent()}`, { cause: error })
   })
   return (await output.textContent()) ?? ''
 }
