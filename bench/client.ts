@@ -1,7 +1,7 @@
 /** The load: asks for labs as so many users would, and follows each to its end. A process of its own. */
 import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { createParser } from 'eventsource-parser'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 import { answerQuestions } from './worker.ts'
 
 export interface Load {

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:https'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 
 export interface ApiAnswer {
   status: number

@@ -1,7 +1,7 @@
 /** Control groups that containers leave behind: the kernel removes none by itself. */
 import { existsSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 
 const root = '/sys/fs/cgroup'
 const triesMax = 50

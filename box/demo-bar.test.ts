@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LabEvent } from '../src/domain.ts'
+import type { LabEvent } from '../src/base/domain.ts'
 import { EventBar, renderBar } from './demo-bar.ts'
 
 describe('renderBar', () => {

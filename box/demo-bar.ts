@@ -1,5 +1,5 @@
 /** A lab's events as a person reads them: a bar that grows, and words. */
-import type { LabEvent } from '../src/domain.ts'
+import type { LabEvent } from '../src/base/domain.ts'
 
 /** Where the bar is drawn; on a terminal it stays on one line. */
 export interface Screen {

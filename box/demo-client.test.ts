@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Clock } from '../src/clock.ts'
-import type { LabEvent } from '../src/domain.ts'
+import type { Clock } from '../src/base/clock.ts'
+import type { LabEvent } from '../src/base/domain.ts'
 import { LabClient } from './demo-client.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,8 +1,8 @@
 /** A small client of the controller's API, as a portal or a Hub would have one. */
 import { randomUUID } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { type Clock, systemClock } from '../src/clock.ts'
-import type { LabEvent } from '../src/domain.ts'
+import { type Clock, systemClock } from '../src/base/clock.ts'
+import type { LabEvent } from '../src/base/domain.ts'
 
 /** How long a request is tried again that no replica could take, as while they compare Redis with the cluster. */
 const patienceMs = 30_000

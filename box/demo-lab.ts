@@ -1,7 +1,7 @@
 /** What the demo does with a lab: ask for it, look whether it answers, delete it, look whether anything is left. */
 import { Redis } from 'ioredis'
-import { systemClock } from '../src/clock.ts'
-import type { LabEvent } from '../src/domain.ts'
+import { systemClock } from '../src/base/clock.ts'
+import type { LabEvent } from '../src/base/domain.ts'
 import { labNames } from '../src/labs/names.ts'
 import { Keys } from '../src/store/keys.ts'
 import { waitUntil } from './api-client.ts'

@@ -1,5 +1,5 @@
 // From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 import {
   asked,
   askLab,

@@ -1,4 +1,4 @@
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { KubeClient } from '../src/kube/client.ts'
 import { askForPolicy } from '../src/ops/policy.ts'

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 import { searchPath } from './command.ts'
 
 /** Every process of a run, and all that those start, carry it in their environment; its value is the state folder. */

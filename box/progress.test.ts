@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Clock } from '../src/clock.ts'
+import type { Clock } from '../src/base/clock.ts'
 import { createProgress, formatSeconds, readDurations, rememberDuration } from './progress.ts'
 
 let folder: string

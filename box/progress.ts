@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Clock, systemClock } from '../src/clock.ts'
+import { type Clock, systemClock } from '../src/base/clock.ts'
 import { cacheFolder } from './paths.ts'
 
 /** One part of the work that was done, in order of its end. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '../src/clock.ts'
+import { type Clock, systemClock } from '../src/base/clock.ts'
 import { Replica, type ReplicaOptions } from './stack-replicas.ts'
 
 let stateDir: string

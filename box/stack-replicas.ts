@@ -1,6 +1,6 @@
 /** Replicas of the controller: real `skylab serve` processes, started again when they die, as a Deployment would. */
 import { fileURLToPath } from 'node:url'
-import { type Clock, systemClock } from '../src/clock.ts'
+import { type Clock, systemClock } from '../src/base/clock.ts'
 import { waitUntil } from './api-client.ts'
 import { freePort } from './ports.ts'
 import { type StartedProcess, startProcess, stopProcess } from './process.ts'

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/base/clock.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { createLogger } from '../src/telemetry/log.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'

@@ -1,11 +1,11 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
 import { startMonitoringServer } from './api/monitoring.ts'
 import { startApiServer } from './api/server.ts'
+import { NeedsSomeone, RetryLater } from './base/errors.ts'
+import { inFull, type Reason } from './base/reasons.ts'
 import type { Settings } from './config/load.ts'
 import { drain } from './drain.ts'
-import { NeedsSomeone, RetryLater } from './errors.ts'
 import { applyRbac } from './kube/client.ts'
-import { inFull, type Reason } from './reasons.ts'
 import { missingRights } from './store/rights.ts'
 import { type Replica, wire } from './wire.ts'
 

@@ -2,9 +2,9 @@
 import { Registry } from 'prom-client'
 import packageJson from '../package.json' with { type: 'json' }
 import type { TlsParts } from './api/http-server.ts'
-import { systemClock } from './clock.ts'
+import { systemClock } from './base/clock.ts'
+import { failpoint } from './base/failpoint.ts'
 import type { Settings } from './config/load.ts'
-import { failpoint } from './failpoint.ts'
 import { createIdentity } from './identity/create.ts'
 import type { SourceOptions } from './identity/source.ts'
 import { catalogueScope } from './images/catalogue-text.ts'

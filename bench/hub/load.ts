@@ -2,7 +2,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { answerQuestions } from '../worker.ts'
 
 export interface HubAddress {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import type { Progress } from '../progress.ts'
 import { type Block, readBlocks } from './blocks.ts'
 import { type Command, commandsOf } from './commands.ts'

@@ -1,6 +1,6 @@
 // An operator's first day, by the commands of the documentation:  npm run day -- --help
 import { parseArgs } from 'node:util'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { prepareInCluster } from '../in-cluster/stack.ts'
 import { aborted, runCommand, UsageError } from '../program.ts'
 import { createProgress } from '../progress.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as later } from 'node:timers/promises'
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 
 export interface ShellOptions {
   readonly cwd: string

@@ -1,5 +1,5 @@
 /** Users of the installation: they make labs by its API, and none of these may fail. */
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { asked, deleteLab, type LabDemo, makeLabDemo, spawnLab } from '../demo-lab.ts'
 import type { Kubectl } from '../kubectl.ts'
 import type { World } from './world.ts'

@@ -1,5 +1,5 @@
 /** Cookies as a browser keeps them for one host: by name and path. */
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 
 interface Cookie {
   readonly name: string

@@ -1,5 +1,5 @@
 /** `npm run demo -- --hub`: a whole platform. People log in to a JupyterHub, whose labs the controller starts. */
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { asked, assertNoTraces, makeLabDemo, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
 import { howToEnd, roundSeconds, say } from '../demo-report.ts'

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { request } from 'undici'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { CookieJar } from './cookies.ts'
 
 /** What the Hub tells of a server (JupyterHub's REST API, "Server"). */

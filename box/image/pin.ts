@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { DockerRegistry } from '../../src/images/docker.ts'
 import { RegistryHttp } from '../../src/images/http.ts'
 import { type NamedImage, namedImages, withDigests } from './references.ts'

@@ -1,5 +1,5 @@
 /** `npm run demo -- --in-cluster`: the main job through the Service of an installation in the cluster itself. */
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { asked, askLab, type DemoLab, type LabDemo, makeLabDemo, removeLab, spawnLab, username } from '../demo-lab.ts'
 import type { DemoOptions } from '../demo-options.ts'
 import { formatLab, howToEnd, roundSeconds, say } from '../demo-report.ts'

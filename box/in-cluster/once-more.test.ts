@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { OnceMore } from './once-more.ts'
 
 const url = 'http://skylab/labs'

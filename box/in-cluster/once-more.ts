@@ -1,5 +1,5 @@
 /** A client that tries each request once more, and no further: what it takes from its users is counted. */
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 
 /** What became of requests. */
 export interface RequestCounts {

@@ -1,7 +1,7 @@
 /** Every replica is replaced while labs are being created through the Service: nobody may notice. */
 import { randomUUID } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { roundSeconds } from '../demo-report.ts'
 import type { DemoUsers } from '../stack-config.ts'
 import { OnceMore } from './once-more.ts'

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { LabClient } from '../demo-client.ts'
 import { takeHubPicture } from '../hub/pictures.ts'
 import { runCommand, UsageError } from '../program.ts'

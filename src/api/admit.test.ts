@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Identity } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
 import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
 import { FakeGafaelfawr, faults } from '../identity/testing/gafaelfawr.ts'
 import { assemble, oidcIdentity, soundClaims, TestIssuer } from '../identity/testing/issuer.ts'

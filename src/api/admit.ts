@@ -1,7 +1,7 @@
 /** Who may ask what (the contract, "Who may ask"). */
 import { createMiddleware } from 'hono/factory'
-import type { Identity, Scope } from '../domain.ts'
-import { ApiError } from '../errors.ts'
+import type { Identity, Scope } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import { checkUsername } from '../labs/names.ts'
 import { within } from '../telemetry/tracing.ts'

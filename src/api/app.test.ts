@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ApiError, RetryLater, unavailable } from '../errors.ts'
+import { ApiError, RetryLater, unavailable } from '../base/errors.ts'
 import { createLogger } from '../telemetry/log.ts'
 import type { Origin } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'

@@ -1,7 +1,7 @@
 /** Each request that is to change something is one line of the audit log, with the result that its answer says. */
 import { Registry } from 'prom-client'
 import { describe, expect, it, vi } from 'vitest'
-import { ApiError, unavailable } from '../errors.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
 import { type AuditorOptions, AuditTrail } from '../ops/audit.ts'
 import type { LabService } from '../ops/service.ts'
 import { AuditLog } from '../telemetry/audit.ts'

@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import type { Identity, Scope } from '../domain.ts'
+import type { Identity, Scope } from '../base/domain.ts'
 import type { Auditor } from '../ops/audit.ts'
 import type { Actor, AuditAction, AuditEvent, Source } from '../telemetry/audit.ts'
 import { type Origin, originFields } from '../telemetry/tracing.ts'

@@ -1,8 +1,8 @@
 /** Bodies: how large, how many at once, and what they must be before anybody reads them. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
+import { ApiError } from '../base/errors.ts'
 import type { Limits } from '../config/limits.ts'
-import { ApiError } from '../errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ApiEnv } from './env.ts'
 import { notJson, tooLarge } from './errors.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { CreateRequest } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { CreateRequest } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { checkCreate } from './bounds.ts'
 
 const few = {

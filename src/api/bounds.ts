@@ -1,7 +1,8 @@
 /** How much a request may say. Pure. */
+
+import type { CreateRequest } from '../base/domain.ts'
+import { ApiError, type ErrorDetail } from '../base/errors.ts'
 import type { Limits } from '../config/limits.ts'
-import type { CreateRequest } from '../domain.ts'
-import { ApiError, type ErrorDetail } from '../errors.ts'
 
 type CreateLimits = Pick<
   Limits,

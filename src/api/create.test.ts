@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CreateRequest, Identity } from '../domain.ts'
+import type { CreateRequest, Identity } from '../base/domain.ts'
 import type { LabService } from '../ops/service.ts'
 import { api, detailOf, jsonBody, prefix } from './testing.ts'
 

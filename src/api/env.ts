@@ -1,8 +1,8 @@
 /** What the rooms of the API hand on to each other for one request, and what all of them are given. */
 import type { HttpBindings } from '@hono/node-server'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Identity } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import type { ImageService } from '../images/types.ts'
 import type { Auditor } from '../ops/audit.ts'

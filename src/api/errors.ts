@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { z } from 'zod'
-import { ApiError, type ErrorDetail, RetryLater, unavailable } from '../errors.ts'
+import { ApiError, type ErrorDetail, RetryLater, unavailable } from '../base/errors.ts'
 import type { ApiEnv } from './env.ts'
 
 /** Where a validator of the framework looked, in the words of `loc`. */

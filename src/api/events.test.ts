@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { createApi } from './app.ts'
 import { formatEvent } from './sse.ts'
 import { api, apiParts, detailOf, exampleLab, requestTo, ScriptedFeed, scriptedLabs } from './testing.ts'

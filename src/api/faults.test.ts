@@ -1,6 +1,6 @@
 /** What is counted of answers that are no success, and what they point to. */
 import { describe, expect, it } from 'vitest'
-import { misconfigured, unavailable } from '../errors.ts'
+import { misconfigured, unavailable } from '../base/errors.ts'
 import { createStaticIdentity } from '../identity/static.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { api, apiParts, detailOf, jsonBody } from './testing.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { CreateRequest, Identity } from '../domain.ts'
-import { ApiError, RetryLater, unavailable } from '../errors.ts'
+import type { CreateRequest, Identity } from '../base/domain.ts'
+import { ApiError, RetryLater, unavailable } from '../base/errors.ts'
 import { exampleCaller, exampleCatalogue, examplePrepulled } from '../form/testing.ts'
 import { requestedImage } from '../images/reference.ts'
 import type { CatalogueImage, ImageService } from '../images/types.ts'

@@ -1,8 +1,8 @@
 /** What the head of a request must be, beyond what the server's parser asks: read one way, whoever reads it. */
 import type { IncomingMessage } from 'node:http'
 import { createMiddleware } from 'hono/factory'
+import { ApiError } from '../base/errors.ts'
 import type { Limits } from '../config/limits.ts'
-import { ApiError } from '../errors.ts'
 import type { ApiEnv } from './env.ts'
 
 export type HeadLimits = Pick<Limits, 'maxHeaders' | 'maxTargetBytes'>

@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Certificates } from '../tls/certificates.ts'
 import { createTlsServer } from '../tls/server.ts'

@@ -1,7 +1,7 @@
 /** Field by field against the examples of SQR-066, "Prepulling". */
 import { describe, expect, it } from 'vitest'
+import { unavailable } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import { unavailable } from '../errors.ts'
 import { catalogueOf, imageOf } from '../images/testing/catalogue.ts'
 import type { Catalogue, PrepullStatus } from '../images/types.ts'
 import { imageList, prepullStatus } from './image-schemas.ts'

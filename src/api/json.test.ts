@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { checkedJson } from './json.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -1,7 +1,7 @@
 /** JSON that says one thing: well-formed UTF-8, not too deep, and no key twice. */
 import { visit } from 'jsonc-parser'
+import { ApiError } from '../base/errors.ts'
 import type { Limits } from '../config/limits.ts'
-import { ApiError } from '../errors.ts'
 
 type JsonLimits = Pick<Limits, 'maxJsonDepth' | 'maxJsonItems'>
 

@@ -1,5 +1,5 @@
 /** Bounds on what is held at once in this replica: by one user, and by all together. */
-import { ApiError, unavailable } from '../errors.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
 
 export class PerUserLimit {
   readonly #max: number

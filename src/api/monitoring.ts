@@ -1,6 +1,6 @@
 /** What a cluster and Prometheus ask of a replica, on a port of its own that no Service has: they ask without a token. */
 import { Hono } from 'hono'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { checkedPath } from './app.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { methodNotAllowed, notFound, onError } from './errors.ts'

@@ -1,5 +1,5 @@
 /** The one table of all that can go wrong: status, occasion, headers and an example. `problems.ts` says which route has which. */
-import type { ErrorDetail } from '../errors.ts'
+import type { ErrorDetail } from '../base/errors.ts'
 import { allowHeader, authenticateHeader, type Headers, retryAfterHeader } from './headers.ts'
 import type { ProblemType } from './problem-types.ts'
 

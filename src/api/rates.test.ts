@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Identity } from '../domain.ts'
+import type { Identity } from '../base/domain.ts'
 import type { LabService } from '../ops/service.ts'
 import { Rates } from './rates.ts'
 import { api, apiParts, callers, detailOf, jsonBody, ManualClock } from './testing.ts'

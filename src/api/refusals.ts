@@ -1,7 +1,7 @@
 /** Answers to what never becomes a request of the app, in the form of all errors. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ApiError, unavailable } from '../errors.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
 import { errorBodyOf } from './errors.ts'
 
 export const notHttp = new ApiError(400, { msg: 'not a well-formed request', type: 'malformed' })

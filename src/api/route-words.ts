@@ -1,6 +1,6 @@
 /** Descriptions and examples of the routes of labs, for the document. */
 import type { z } from '@hono/zod-openapi'
-import type { LabEvent } from '../domain.ts'
+import type { LabEvent } from '../base/domain.ts'
 import type { ApiParts } from './env.ts'
 import type { labStatus } from './schemas.ts'
 import { formatEvent, preamble } from './sse.ts'

@@ -1,7 +1,7 @@
 /** How the OpenAPI document says who may ask; what that is depends on where identities come from (docs/identity.md). */
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Scope } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { Scope } from '../domain.ts'
 import type { ApiEnv } from './env.ts'
 
 type IdentityConfig = Config['identity']

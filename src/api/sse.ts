@@ -1,6 +1,6 @@
 /** Server-sent events: their text, and the pump that brings an operation's events to one reader. */
-import { type Clock, notNeeded } from '../clock.ts'
-import type { LabEvent } from '../domain.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import type { LabEvent } from '../base/domain.ts'
 import type { EventFeed } from '../ops/service.ts'
 import { ByteChannel } from './channel.ts'
 

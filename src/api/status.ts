@@ -1,6 +1,6 @@
 /** The status of a lab as JSON (SQR-066, "GET …/labs/<username>", with the contract's changes). Pure. */
 import type { z } from '@hono/zod-openapi'
-import type { LabState } from '../domain.ts'
+import type { LabState } from '../base/domain.ts'
 import type { labStatus } from './schemas.ts'
 
 export type LabStatusJson = z.output<typeof labStatus>

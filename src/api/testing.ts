@@ -1,10 +1,10 @@
 /** What unit tests of this room call the API with: a scripted engine, three callers, and time that a test moves. */
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Identity, LabEvent, LabState } from '../base/domain.ts'
+import { unavailable } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Identity, LabEvent, LabState } from '../domain.ts'
-import { unavailable } from '../errors.ts'
 import { createStaticIdentity } from '../identity/static.ts'
 import type { ImageService } from '../images/types.ts'
 import { noAudit } from '../ops/audit.ts'

@@ -1,5 +1,5 @@
 /** Requests of one user take turns: while somebody sends many at once, those of everybody else come in between. */
-import { Slots } from '../kube/slots.ts'
+import { Slots } from '../base/slots.ts'
 
 export class Turns {
   readonly #places: number

@@ -1,15 +1,15 @@
 /** `skylab heal`: shows, and removes, what a counter that ran ahead of the clock left behind. */
 import { Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import { inFull } from '../base/reasons.ts'
 import type { Settings } from '../config/load.ts'
-import { RetryLater } from '../errors.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../labs/names.ts'
 import { applyTo, type Diagnosis, diagnose, type Finding, type Healers, leftOf, type Stranger } from '../ops/heal.ts'
 import { readListing } from '../ops/listing.ts'
 import { Trust } from '../ops/trust.ts'
-import { inFull } from '../reasons.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'

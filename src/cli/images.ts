@@ -1,6 +1,6 @@
 /** `skylab images`: what `GET …/images` would answer, from the registry that the configuration names. */
 import { imagesJson } from '../api/image-json.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
 import { loadRegistrySettings } from '../config/load-registry.ts'
 import { createImageSource } from '../images/create.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { CommandTest } from './testing.ts'
 
 let test: CommandTest

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { checkCreate } from '../api/bounds.ts'
 import { checkedJson } from '../api/json.ts'
 import { createBody } from '../api/schemas.ts'
+import type { CreateRequest, Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { readYaml } from '../config/load.ts'
 import { ConfigError, schemaProblems } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
-import type { CreateRequest, Identity } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { identityOf, personForm } from '../identity/tokens.ts'
 
 /** Stands for the token of a user whose file has none. */

@@ -1,5 +1,5 @@
 /** Checks of the block `network`, and warnings about all that it leaves open. */
-import { credentialRanges, isRangeWithin, privateRanges } from '../addresses.ts'
+import { credentialRanges, isRangeWithin, privateRanges } from '../base/addresses.ts'
 import type { Config } from './schema.ts'
 
 /** @returns one line for each range that no lab may reach */

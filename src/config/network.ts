@@ -1,6 +1,6 @@
 /** The block `network`: who reaches labs, and what labs reach. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
-import { privateRanges } from '../addresses.ts'
+import { privateRanges } from '../base/addresses.ts'
 import { cidr, labelValue, objectName, qualifiedName } from './values.ts'
 
 const podSelector = z

@@ -1,7 +1,7 @@
 /** Kinds of values that several blocks of the configuration have. */
 import { z } from 'zod'
-import { parseQuantity } from '../kube/quantity.ts'
-import { isLoopback } from '../loopback.ts'
+import { isLoopback } from '../base/loopback.ts'
+import { parseQuantity } from '../base/quantity.ts'
 
 export const seconds = (value: number) => z.number().positive().default(value)
 export const ms = (value: number) => z.number().int().positive().default(value)

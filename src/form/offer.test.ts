@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Identity } from '../domain.ts'
+import type { Identity } from '../base/domain.ts'
 import { offerTo } from './offer.ts'
 import type { LabOffer } from './render.ts'
 import { exampleCaller, exampleCatalogue, exampleConfig, exampleImage, examplePrepulled } from './testing.ts'

@@ -1,8 +1,9 @@
 /** What the form offers to one user: no more than `create` takes from them, and nothing that it refuses. Pure. */
+
+import type { Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { displayNameOf } from '../images/catalogue.ts'
 import { permittedTags } from '../images/restrictions.ts'
 import type { Catalogue, CatalogueImage } from '../images/types.ts'

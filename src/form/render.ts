@@ -1,7 +1,7 @@
 /** The lab form as HTML (SQR-066, "GET …/lab-form/<username>"). Pure. */
 import { html, raw } from 'hono/html'
+import type { LabOptions } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { LabOptions } from '../domain.ts'
 import { fromMenu } from '../images/reference.ts'
 import type { CatalogueImage } from '../images/types.ts'
 import type { OfferedSize } from '../labs/choose.ts'

@@ -1,6 +1,7 @@
 /** Images, sizes and an offer as a form may have them: for tests, and for the picture in the docs. */
+
+import type { Identity } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
 import type { Catalogue, CatalogueImage } from '../images/types.ts'
 
 const repository = 'registry.hub.docker.com/lsstsqre/sciplat-lab'

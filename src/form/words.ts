@@ -1,5 +1,5 @@
 /** Resources as people say them. Pure. */
-import type { Resources } from '../domain.ts'
+import type { Resources } from '../base/domain.ts'
 
 const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Scope } from '../domain.ts'
+import type { Scope } from '../base/domain.ts'
 import { TestAuthority } from '../tls/testing/authority.ts'
 import { Ingress, type IngressSecrets, secretHeader } from './ingress.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { ApiError } from '../errors.ts'
 import { identityFromClaims } from './claims.ts'
 
 function identityOf(claims: Record<string, unknown>, change: object = {}) {

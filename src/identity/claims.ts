@@ -1,8 +1,8 @@
 /** From the claims of a token that was checked to an identity, as the configuration maps them. Pure. */
 import { z } from 'zod'
+import type { Group, Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { ClaimPath, OidcConfig } from '../config/identity.ts'
-import type { Group, Identity } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { checkUsername } from '../labs/names.ts'
 import { absentable, group, notebookQuota, posixId } from './metadata.ts'
 

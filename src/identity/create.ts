@@ -1,5 +1,5 @@
 /** The provider that the configuration names. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Settings } from '../config/load.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createGafaelfawrIdentity } from './gafaelfawr.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Scope } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Scope } from '../domain.ts'
 import { createGafaelfawrIdentity } from './gafaelfawr.ts'
 import { FakeGafaelfawr, faults } from './testing/gafaelfawr.ts'
 import { refusalOf, testParts } from './testing/parts.ts'

@@ -1,6 +1,7 @@
 /** Identities from Gafaelfawr: its ingress says who asks, its API what is known of them (SQR-066, "Lab controller REST API"). */
+
+import type { Identity } from '../base/domain.ts'
 import type { GafaelfawrConfig } from '../config/identity.ts'
-import type { Identity } from '../domain.ts'
 import { Ingress, type IngressSecrets, tokenOf, userOf } from './ingress.ts'
 import { requireNoPage } from './pages.ts'
 import { type IdentityProvider, notKnown } from './provider.ts'

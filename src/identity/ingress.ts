@@ -1,7 +1,7 @@
 /** What an ingress that has checked a request says of it, and how it is known that the ingress said it. */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Scope } from '../domain.ts'
-import { ApiError } from '../errors.ts'
+import type { Scope } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { type CertificateOf, notKnown } from './provider.ts'
 
 export const secretHeader = 'x-skylab-ingress-secret'

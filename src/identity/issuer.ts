@@ -1,11 +1,11 @@
 /** The published keys of an OpenID issuer: found by discovery, kept for a while, asked for again when a key is unknown. */
 import { type CryptoKey, createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { type ApiError, unavailable } from '../base/errors.ts'
+import { isLoopback } from '../base/loopback.ts'
+import type { Reason } from '../base/reasons.ts'
 import type { OidcConfig } from '../config/identity.ts'
-import { type ApiError, unavailable } from '../errors.ts'
-import { isLoopback } from '../loopback.ts'
-import type { Reason } from '../reasons.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
 

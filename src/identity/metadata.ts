@@ -1,6 +1,6 @@
 /** What sources say of a user beyond the name, as schemas. What is null is not there; unknown keys are passed over. */
 import { z } from 'zod'
-import type { NotebookQuota } from '../domain.ts'
+import type { NotebookQuota } from '../base/domain.ts'
 
 const gibibyte = 2 ** 30
 

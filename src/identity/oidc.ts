@@ -1,8 +1,8 @@
 /** Identities from the JSON Web Tokens of an OpenID issuer. */
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { OidcConfig } from '../config/identity.ts'
-import type { Identity } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { identityFromClaims } from './claims.ts'
 import { IssuerKeys, type IssuerParts, unusableKeys } from './issuer.ts'
 import { bearerToken, type IdentityProvider, unauthorized } from './provider.ts'

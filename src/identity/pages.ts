@@ -1,5 +1,5 @@
 /** Changes that a page in a browser asks for, where cookies say who is asking. */
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 
 /**
  * A browser adds its user's cookies to what any page of the same host asks for: the page of a lab, too. It says itself by

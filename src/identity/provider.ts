@@ -1,8 +1,8 @@
 /** Who is asking: the seam behind which identities come from. */
 import type { X509Certificate } from 'node:crypto'
-import type { Identity, Scope } from '../domain.ts'
-import { ApiError } from '../errors.ts'
-import type { Reason } from '../reasons.ts'
+import type { Identity, Scope } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
+import type { Reason } from '../base/reasons.ts'
 
 /** The certificate of the other end of a connection; undefined where no client authority vouches for one. */
 export type CertificateOf = () => X509Certificate | undefined

@@ -3,11 +3,11 @@
  * of what was sent and answered nothing is logged but the status.
  */
 import type { z } from 'zod'
-import type { Clock } from '../clock.ts'
-import { ApiError, unavailable } from '../errors.ts'
-import { Deadline } from '../kube/deadline.ts'
-import { Slots } from '../kube/slots.ts'
-import { cleaned, inFull, type Reason, reasonOf } from '../reasons.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline } from '../base/deadline.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
+import { cleaned, inFull, type Reason, reasonOf } from '../base/reasons.ts'
+import { Slots } from '../base/slots.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { unauthorized } from './provider.ts'

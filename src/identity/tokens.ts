@@ -1,10 +1,10 @@
 /** The file of the `static` identity provider: tokens, and whom each one stands for. For demos and tests. */
 import { stringify } from 'yaml'
 import { z } from 'zod'
+import type { Identity } from '../base/domain.ts'
+import { parseQuantity } from '../base/quantity.ts'
 import { schemaProblems } from '../config/problems.ts'
 import { parseYaml } from '../config/yaml.ts'
-import type { Identity } from '../domain.ts'
-import { parseQuantity } from '../kube/quantity.ts'
 import { checkUsername } from '../labs/names.ts'
 
 const gibibyte = 2 ** 30

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { Authorizer } from './authorizer.ts'
 import type { RegistryHttp } from './http.ts'
 import { type FakeRegistry, TokenService } from './testing/registry.ts'

@@ -3,9 +3,9 @@
  * (Docker's token authentication). Credentials go to these two alone, and to the second only where it is trusted.
  */
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
-import { unlessAborted } from '../kube/deadline.ts'
-import { isLoopback } from '../loopback.ts'
+import type { Clock } from '../base/clock.ts'
+import { unlessAborted } from '../base/deadline.ts'
+import { isLoopback } from '../base/loopback.ts'
 import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { type Credential, credentialFor } from './docker-config.ts'
 import { type Challenge, parseChallenges } from './headers.ts'

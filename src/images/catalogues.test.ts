@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { RetryLater } from '../errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import { encodeCatalogue } from './catalogue-text.ts'
 import { StoredCatalogues } from './catalogues.ts'
 import { catalogueOf, imageOf } from './testing/catalogue.ts'

@@ -1,5 +1,5 @@
 /** The source of images that the configuration names. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { type ImageConfig, repositoryOf } from '../config/images.ts'
 import { ArtifactRegistry } from './artifact-registry.ts'
 import type { ReadCredentials } from './credential-cache.ts'

@@ -1,5 +1,5 @@
 /** Credentials that somebody else keeps and may change: read when they are needed, and no more than a minute old. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { RegistryError } from './http.ts'
 
 /** How soon a secret that was rotated is taken, at the latest. */

@@ -1,8 +1,8 @@
 /** The digest of an image at this moment, as the registry tells it; else the last that anyone here heard of. */
-import { Buckets } from '../buckets.ts'
-import type { Clock } from '../clock.ts'
-import { Deadline, unlessAborted } from '../kube/deadline.ts'
-import { Slots } from '../kube/slots.ts'
+import { Buckets } from '../base/buckets.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import { Slots } from '../base/slots.ts'
 import { maxConnections } from './http.ts'
 import { digestForm } from './reference.ts'
 import type { ImageSource } from './source.ts'

@@ -1,8 +1,8 @@
 /** A registry that speaks the Docker Registry HTTP API V2, or OCI Distribution: Docker Hub's protocol. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
-import { isLoopback } from '../loopback.ts'
+import type { Clock } from '../base/clock.ts'
+import { isLoopback } from '../base/loopback.ts'
 import { Authorizer } from './authorizer.ts'
 import type { ReadCredentials } from './credential-cache.ts'
 import { nextLink } from './headers.ts'

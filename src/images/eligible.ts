@@ -1,6 +1,7 @@
 /** Which nodes labs can come to, as the scheduler would judge: only those are prepulled onto. Pure. */
+
+import { asObject, asObjects, asText, type JsonObject } from '../base/json.ts'
 import type { Config } from '../config/schema.ts'
-import { asObject, asObjects, asText, type JsonObject } from '../labs/json.ts'
 import type { NodeFacts, Taint } from './nodes.ts'
 
 /** What labs ask of nodes. */

@@ -1,10 +1,10 @@
 /** Tokens for Google's APIs by Google's own library, which is given our connections, bounds and trust. */
 import type { AuthClient, GoogleAuth } from 'google-auth-library'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
-import { Deadline, unlessAborted } from '../kube/deadline.ts'
-import { isLoopback } from '../loopback.ts'
-import { inFull, isKnown, reasonOf } from '../reasons.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import { isLoopback } from '../base/loopback.ts'
+import { inFull, isKnown, reasonOf } from '../base/reasons.ts'
 import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { RegistryError, type RegistryHttp } from './http.ts'
 

@@ -2,11 +2,11 @@
 import { createSecureContext, getCACertificates } from 'node:tls'
 import { Agent } from 'undici'
 import type { z } from 'zod'
-import type { Clock } from '../clock.ts'
-import { type Backoff, backoffMs } from '../kube/backoff.ts'
-import { Deadline, unlessAborted } from '../kube/deadline.ts'
-import { isLoopback } from '../loopback.ts'
-import { expectsTls, inFull, isKnown, reasonOf } from '../reasons.ts'
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import { isLoopback } from '../base/loopback.ts'
+import { expectsTls, inFull, isKnown, reasonOf } from '../base/reasons.ts'
 import { retryAfterMs } from './headers.ts'
 
 export interface HttpOptions {

@@ -1,6 +1,6 @@
 /** What prepulling keeps of a Node. Pure. */
-import type { KubeObject } from '../domain.ts'
-import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../labs/json.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../base/json.ts'
 
 export interface Taint {
   readonly key: string

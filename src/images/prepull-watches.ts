@@ -3,9 +3,9 @@
  * images stand, and go on at once where the one that prepulls has died.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { KubeClient } from '../kube/client.ts'
-import type { Log } from '../kube/log.ts'
 import { Reflector, type ReflectorTimes } from '../kube/reflector.ts'
 import { WatchGroup } from '../kube/watch-group.ts'
 import { type NodeFacts, projectNode } from './nodes.ts'

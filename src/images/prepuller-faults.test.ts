@@ -1,7 +1,7 @@
 /** Prepulling by several replicas, of which some die, and by an API server that says no. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { RetryLater } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import { RetryLater } from '../errors.ts'
 import { KubeError } from '../kube/client.ts'
 import type { PrepullerOptions } from './prepuller.ts'
 import { renderPullSet } from './pull-set.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { RetryLater } from '../errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import { pullSetName } from './pull-set.ts'
 import { catalogueOf, containers, image } from './testing/cluster.ts'
 import { PrepullStage, quietMs, settled, weekly } from './testing/prepuller.ts'

@@ -3,11 +3,12 @@
  * harm, since a DaemonSet's name says what it pulls. It looks at what the cluster and the records show, decides, records
  * and then acts, so that whoever goes on after its death finds everything that it knew.
  */
-import { type Clock, notNeeded } from '../clock.ts'
+
+import { backoffMs } from '../base/backoff.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
-import { RetryLater } from '../errors.ts'
-import { backoffMs } from '../kube/backoff.ts'
 import { isAlreadyExists, type KubeClient, KubeError, type Log } from '../kube/client.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { PrepullStore } from '../store/prepulls.ts'

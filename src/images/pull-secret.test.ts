@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { KubeObject } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
 import { pullSecretReader } from './pull-secret.ts'
 
 const text = '{"auths": {"example.org": {"auth": "YTpi"}}}'

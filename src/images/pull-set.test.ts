@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { KubeObject } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
 import { labels } from '../labs/names.ts'
 import {
   prepullLabel,

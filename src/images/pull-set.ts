@@ -1,13 +1,13 @@
 /** The DaemonSet by which one image gets onto nodes, and what becomes of its pods. Pure. */
 import { createHash } from 'node:crypto'
+import type { KubeObject } from '../base/domain.ts'
+import { asObject, asObjects, asText, asTimeMs } from '../base/json.ts'
+import { cleanWords } from '../base/text.ts'
 import type { Config } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
 import type { PodFacts } from '../labs/facts.ts'
-import { asObject, asObjects, asText, asTimeMs } from '../labs/json.ts'
 import { annotations, labels } from '../labs/names.ts'
 import { projectPod } from '../labs/project.ts'
 import { judgePull, pullReasons } from '../labs/pulling.ts'
-import { cleanWords } from '../labs/words.ts'
 import type { CatalogueImage } from './types.ts'
 
 /** DaemonSets and their pods bear the installation by a label of their own: those who watch labs do not see the pods. */

@@ -1,8 +1,8 @@
 /** From a registry to a catalogue: its tags, and the digests of those that matter. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import { Slots } from '../base/slots.ts'
 import type { Config } from '../config/schema.ts'
-import { Deadline, unlessAborted } from '../kube/deadline.ts'
-import { Slots } from '../kube/slots.ts'
 import { buildCatalogue, digestsWanted, missingTags } from './catalogue.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 import type { Catalogue } from './types.ts'

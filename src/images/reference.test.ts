@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { LabOptions } from '../domain.ts'
-import { ApiError } from '../errors.ts'
+import type { LabOptions } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { requestedImage } from './reference.ts'
 
 const images = {

@@ -1,8 +1,9 @@
 /** Which image a request asks for: options to a type, or to a tag or a digest of the configured repository. Pure. */
+
+import type { LabOptions } from '../base/domain.ts'
+import { invalid } from '../base/errors.ts'
 import { repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
-import type { LabOptions } from '../domain.ts'
-import { invalid } from '../errors.ts'
 import { type ImageType, imageTypes } from './types.ts'
 
 export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar'>

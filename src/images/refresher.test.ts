@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { RetryLater } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import { RetryLater } from '../errors.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import type { Refreshed } from '../store/images.ts'
 import { createMetrics } from '../telemetry/metrics.ts'

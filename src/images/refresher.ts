@@ -3,7 +3,7 @@
  * for it; whoever finds that a reading is due takes the lease for as long as it lasts.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { CatalogueLook, ImageStore } from '../store/images.ts'

@@ -1,7 +1,8 @@
 /** Who may have which images (`images.restrictions`). Pure. */
+
+import type { Group } from '../base/domain.ts'
+import { globs } from '../base/glob.ts'
 import type { Config } from '../config/schema.ts'
-import type { Group } from '../domain.ts'
-import { globs } from '../labs/glob.ts'
 
 type Restriction = Config['images']['restrictions'][number]
 

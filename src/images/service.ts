@@ -1,8 +1,9 @@
 /** Answers for images, at any replica: what there is, what of it is on nodes, and which one a request asks for. */
+
+import type { Group, Identity, LabOptions, ResolvedImage } from '../base/domain.ts'
+import { ApiError, RetryLater, unavailable } from '../base/errors.ts'
 import { qualifiedRepositoryOf, repositoryOf } from '../config/images.ts'
 import type { Config } from '../config/schema.ts'
-import type { Group, Identity, LabOptions, ResolvedImage } from '../domain.ts'
-import { ApiError, RetryLater, unavailable } from '../errors.ts'
 import { displayNameOf } from './catalogue.ts'
 import type { Catalogues } from './catalogues.ts'
 import type { Digests } from './digests.ts'

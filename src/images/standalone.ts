@@ -1,5 +1,5 @@
 /** Answers for images from the registry alone, without what replicas share: for commands that run once. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { Digests } from './digests.ts'
 import { readCatalogue } from './read.ts'

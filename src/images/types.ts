@@ -1,5 +1,5 @@
 /** What the rooms say to each other about images: the catalogue, what is on nodes, and who answers for both. */
-import type { Identity, LabOptions, ResolvedImage } from '../domain.ts'
+import type { Identity, LabOptions, ResolvedImage } from '../base/domain.ts'
 
 /** What `image_type` may say (SQR-066, "Labs for bot users"). */
 export const imageTypes = ['recommended', 'latest-weekly', 'latest-daily', 'latest-release'] as const

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { KubeObject } from '../domain.ts'
-import { RetryLater } from '../errors.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { RetryLater } from '../base/errors.ts'
 import { isAlreadyExists, isOverQuota, KubeClient, KubeError } from './client.ts'
 import { ManualClock } from './testing/clock.ts'
 import { silentLog } from './testing/log.ts'

@@ -2,16 +2,16 @@
  * The Kubernetes API as this program uses it: raw JSON, nothing dropped that a model would not know, every delete bound
  * to a UID, absence believed only when the API server itself says so.
  */
-import type { KubeObject } from '../domain.ts'
-import { RetryLater } from '../errors.ts'
-import type { Reason } from '../reasons.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { RetryLater } from '../base/errors.ts'
+import type { Reason } from '../base/reasons.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
 
+export type { Log } from '../base/log.ts'
 export { isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
-export type { Log } from './log.ts'
 export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
 export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions

@@ -8,9 +8,9 @@ import type { RequestOptions } from 'node:https'
 import { dirname, resolve } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import { parse } from 'yaml'
-import type { Clock } from '../clock.ts'
-import { NeedsSomeone } from '../errors.ts'
-import type { Log } from './log.ts'
+import type { Clock } from '../base/clock.ts'
+import { NeedsSomeone } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 
 /** TLS settings in the form that `tls.connect` takes. */
 export interface TlsSettings {

@@ -1,7 +1,7 @@
 /** What a reflector shows: the projections, and who is told when one changes. Knows nothing of lists and watches. */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
+import type { Log } from '../base/log.ts'
 import { type Entry, keyOf, ProjectionCache } from './cache.ts'
-import type { Log } from './log.ts'
 
 /**
  * What a listener is told. `confirmed` is true for a DELETED event seen on the watch: this very object no longer

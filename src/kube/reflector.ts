@@ -5,15 +5,16 @@
  * A round: list in pages (only at first, after 410, and on the slow resync) → watch with bookmarks → when the stream
  * ends, for whatever reason, wait a growing time and go on from the last resource version.
  */
-import type { Clock } from '../clock.ts'
-import type { KubeObject } from '../domain.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { isKnown, reasonOf } from '../reasons.ts'
+
+import { backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { isKnown, reasonOf } from '../base/reasons.ts'
 import { Rarely } from '../telemetry/rarely.ts'
-import { backoffMs } from './backoff.ts'
 import { keyOf } from './cache.ts'
 import type { KubeClient, ListScope } from './client.ts'
-import { Deadline, unlessAborted } from './deadline.ts'
 import { KubeError, watchError } from './errors.ts'
 import { lines } from './lines.ts'
 import { type ChangeListener, Picture, type PictureOptions } from './picture.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { KubeClient } from './client.ts'
 import { keepingLog } from './testing/log.ts'
 import { json, type Received, ScriptedServer } from './testing/server.ts'

@@ -2,12 +2,12 @@
  * The three watches of a replica: our namespaces, our pods, and events of pods. Whoever waits for something in the
  * cluster is told "look again" and reads here; what is missing here is asked of the API server before it is believed.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { NamespaceFacts, PodEventFacts, PodFacts } from '../labs/facts.ts'
 import { labels } from '../labs/names.ts'
 import { projectNamespace, projectPod, projectPodEvent } from '../labs/project.ts'
 import type { KubeClient } from './client.ts'
-import type { Log } from './log.ts'
 import { Reflector, type ReflectorTimes } from './reflector.ts'
 import { WatchGroup } from './watch-group.ts'
 

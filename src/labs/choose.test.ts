@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { Identity, LabOptions } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Identity, LabOptions } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 import { chooseLab, sizesFor } from './choose.ts'
 
 const gib = 2 ** 30

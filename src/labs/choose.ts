@@ -1,9 +1,10 @@
 /** What of a request a lab is made with: whether this user may have one, and its size. Pure. */
+
+import type { Group, Identity, LabOptions, Quotas } from '../base/domain.ts'
+import type { ErrorDetail } from '../base/errors.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import { formatBytes } from '../base/quantity.ts'
 import type { Config } from '../config/schema.ts'
-import type { Group, Identity, LabOptions, Quotas } from '../domain.ts'
-import type { ErrorDetail } from '../errors.ts'
-import { ApiError, invalid } from '../errors.ts'
-import { formatBytes } from '../kube/quantity.ts'
 import { quotasOf, type Storage, storageOf } from './quota.ts'
 
 /** Who a lab runs as, and with what. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { KubeObject } from '../base/domain.ts'
+import type { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
-import type { ApiError } from '../errors.ts'
 import { copiedNames, copyFound, type FoundObject } from './copies.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

@@ -1,8 +1,9 @@
 /** From the Secrets and ConfigMaps that the configuration names to what a lab is given of them. Pure. */
+
+import type { KubeObject } from '../base/domain.ts'
+import { misconfigured } from '../base/errors.ts'
+import { asObject, asText } from '../base/json.ts'
 import type { Config } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
-import { misconfigured } from '../errors.ts'
-import { asObject, asText } from './json.ts'
 import type { LabSources } from './sources.ts'
 
 /** The copies alone: whether the user was provisioned is recorded elsewhere. */

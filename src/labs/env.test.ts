@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import { ApiError } from '../errors.ts'
 import type { EnvSources } from './env.ts'
 import { labEnv, maskedEnv } from './env.ts'
 

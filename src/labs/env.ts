@@ -1,8 +1,9 @@
 /** The environment of a lab: three layers, merged, then parted into what anyone may read and what is secret. Pure. */
+
+import type { LabOptions, Quotas, ResolvedImage } from '../base/domain.ts'
+import { invalid } from '../base/errors.ts'
+import { globs } from '../base/glob.ts'
 import type { Config } from '../config/schema.ts'
-import type { LabOptions, Quotas, ResolvedImage } from '../domain.ts'
-import { invalid } from '../errors.ts'
-import { globs } from './glob.ts'
 
 export type Env = Readonly<Record<string, string>>
 

@@ -1,13 +1,13 @@
 /** A lab with everything configured at once: what holds of each of its objects. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import type { KubeObject } from '../base/domain.ts'
+import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
-import type { KubeObject } from '../domain.ts'
 import { renderPullSet } from '../images/pull-set.ts'
 import { image } from '../images/testing/cluster.ts'
 import { createSteps } from '../ops/create.ts'
-import { asObject, asObjects } from './json.ts'
 import { withOwnership } from './render.ts'
 import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 

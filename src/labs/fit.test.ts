@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { ApiError } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
-import type { ApiError } from '../errors.ts'
 import { requireFit } from './fit.ts'
 
 const ada = { username: 'ada', uid: 1000, gid: 1000, groups: [] }

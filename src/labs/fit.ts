@@ -1,7 +1,8 @@
 /** Numbers and names of users that a site takes for labs. Pure. */
+
+import type { Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 
 /** Nothing that a shell, or a script that root runs over all homes, reads as anything but a name. */
 const plainName = '[A-Za-z0-9_][A-Za-z0-9._@+-]*'

@@ -3,9 +3,10 @@
  *
  * A verdict is drawn from what stands there now, never from what changed: who comes late judges the same.
  */
+
+import { cleanLastLines, cleanWords } from '../base/text.ts'
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
 import { judgePull, pullReasons, secretMissed, tellsCause } from './pulling.ts'
-import { cleanLastLines, cleanWords } from './words.ts'
 
 /** Container states whose cause is in the container's own settings, if it is in any. */
 const creationReasons = new Set([

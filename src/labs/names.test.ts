@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { checkUsername, labNames } from './names.ts'
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/

@@ -6,7 +6,7 @@
  * where that is a DNS label, else readable text and a hash.
  */
 import { createHash } from 'node:crypto'
-import { invalid } from '../errors.ts'
+import { invalid } from '../base/errors.ts'
 
 export const labels = {
   /** Which installation made an object; what bears another value is foreign. */

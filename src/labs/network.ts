@@ -1,5 +1,5 @@
 /** Who may connect to a lab, and where it may connect to (SQR-066, "Network policy"). Pure. */
-import { credentialRanges, isIpv6, isRangeWithin } from '../addresses.ts'
+import { credentialRanges, isIpv6, isRangeWithin } from '../base/addresses.ts'
 import type { Config } from '../config/schema.ts'
 import { labPort } from './env.ts'
 

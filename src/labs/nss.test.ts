@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import type { NssUser } from './nss.ts'
 import { baseNss, nssFiles } from './nss.ts'
 

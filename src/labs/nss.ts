@@ -1,7 +1,8 @@
 /** The files that give a lab's numbers their names: `/etc/passwd` and `/etc/group` (SQR-066). Pure. */
+
+import type { Group } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
-import type { Group } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 
 /** Two files, whole lines each. */
 export interface NssFiles {

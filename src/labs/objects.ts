@@ -1,6 +1,7 @@
 /** How the objects of a lab are known again: what each of them bears, whatever its kind. Pure. */
+
+import type { Identity, KubeObject } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity, KubeObject } from '../domain.ts'
 import { annotations, labels } from './names.ts'
 
 /** Makes an object in the namespace of a lab; `extra` are annotations beside ours, which win. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { homeOf, isWithin, pathFor } from './paths.ts'
 
 const usual = { homePrefix: '/home', homeScheme: 'username' as const }

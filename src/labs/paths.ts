@@ -1,6 +1,7 @@
 /** Paths that a user's name is part of: the home, and what mounts name. Pure. */
+
+import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
-import { ApiError } from '../errors.ts'
 
 /** What stands for the user's name in paths of mounts. */
 export const userMark = '{username}'

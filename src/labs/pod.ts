@@ -1,6 +1,7 @@
 /** The pod of a lab: what Pod Security calls restricted, with the user's identity and files. Pure. */
+
+import type { Identity } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity } from '../domain.ts'
 import type { LabChoice } from './choose.ts'
 import { labPort } from './env.ts'
 import type { LabNames } from './names.ts'

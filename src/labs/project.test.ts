@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { isWhole, judgeLife, judgeStart } from './judge.ts'
 import { projectNamespace, projectPod, projectPodEvent } from './project.ts'
 import { containerFacts } from './testing.ts'

@@ -1,6 +1,7 @@
 /** The container that prepares what a user needs, before their first lab (SQR-066, "User provisioning"). Pure. */
+
+import type { Identity, Quotas } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { Identity, Quotas } from '../domain.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabNames } from './names.ts'
 import { containerResources, isCounted, quotasOf, type Storage, storageOf, withinQuota } from './quota.ts'

@@ -1,6 +1,7 @@
 /** Why an image could not be pulled, read from what kubelets and container runtimes write. Pure. */
+
+import { cleanWords } from '../base/text.ts'
 import type { StartVerdict } from './facts.ts'
-import { cleanWords } from './words.ts'
 
 /** Container states in which an image is missing. Their message may be silent about the cause. */
 export const pullReasons = new Set([

@@ -1,6 +1,6 @@
 /** What a user's quota makes of a lab's resources (SQR-066, "Resource quotas"). Pure. */
-import type { NotebookQuota, Quotas, Resources } from '../domain.ts'
-import { formatBytes, formatCpu } from '../kube/quantity.ts'
+import type { NotebookQuota, Quotas, Resources } from '../base/domain.ts'
+import { formatBytes, formatCpu } from '../base/quantity.ts'
 
 /** Resources, and bytes of the node's disk. */
 interface Amounts extends Resources {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../domain.ts'
-import { ApiError } from '../errors.ts'
-import { asObject, asObjects } from './json.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
+import { asObject, asObjects } from '../base/json.ts'
 import { projectNamespace } from './project.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { withOwnership } from './render.ts'

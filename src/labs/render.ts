@@ -1,6 +1,7 @@
 /** A plan becomes objects: everything that Kubernetes is to hold of one lab, rendered at acceptance. Pure. */
+
+import type { CreateRequest, Identity, KubeObject, LabPlan, LabView, ResolvedImage } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { CreateRequest, Identity, KubeObject, LabPlan, LabView, ResolvedImage } from '../domain.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabEnv } from './env.ts'
 import { labEnv, labPort, maskedEnv } from './env.ts'

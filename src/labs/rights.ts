@@ -4,8 +4,9 @@
  *
  * Most of these rights are of resources that no API has. The policies of `k8s/base/policy.yaml` ask for them.
  */
+
+import type { KubeObject } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
 import { copiedNames } from './copies.ts'
 import { levels, neededLevel, type PodSecurityLevel } from './pod-security.ts'
 import { rootCapabilities } from './provision.ts'

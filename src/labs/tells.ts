@@ -1,8 +1,8 @@
 /** What a pod itself tells of its lab, where its record is not known to be ours. Pure. */
-import type { KubeObject, LabView, Quotas, Resources } from '../domain.ts'
-import { parseQuantity } from '../kube/quantity.ts'
+import type { KubeObject, LabView, Quotas, Resources } from '../base/domain.ts'
+import { asObject, asObjects, asText, type JsonObject } from '../base/json.ts'
+import { parseQuantity } from '../base/quantity.ts'
 import { isServicePrefix } from './env.ts'
-import { asObject, asObjects, asText, type JsonObject } from './json.ts'
 import type { LabNames } from './names.ts'
 import { containerName } from './pod.ts'
 import { labAddress, servicePrefixOf } from './view.ts'

@@ -1,9 +1,10 @@
 /** Plans for tests: of a lab by default, with whatever a test configures. */
+
+import type { CreateRequest, Identity, KubeObject, LabPlan } from '../base/domain.ts'
+import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { labProblems } from '../config/lab-checks.ts'
 import { configSchema } from '../config/schema.ts'
-import type { CreateRequest, Identity, KubeObject, LabPlan } from '../domain.ts'
 import { chooseLab } from './choose.ts'
-import { asObject, asObjects, type JsonObject } from './json.ts'
 import { renderLab } from './render.ts'
 import { type LabSources, noSources } from './sources.ts'
 

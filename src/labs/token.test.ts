@@ -1,6 +1,6 @@
 /** Which labs get a token, and of whom. */
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { objectOf, render } from './testing-plan.ts'
 
 const gafaelfawr = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }

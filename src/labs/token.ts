@@ -1,7 +1,8 @@
 /** Whether a lab gets its user's token (SQR-066, "Secrets"), and which token it never gets. Pure. */
+
+import type { Scope } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
-import type { Scope } from '../domain.ts'
-import { ApiError } from '../errors.ts'
 
 const ofAdministrators: Scope = 'admin:jupyterlab'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { LabView } from '../domain.ts'
-import { ApiError } from '../errors.ts'
+import type { LabView } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
 import { parseView, viewText } from './view.ts'
 
 const view: LabView = {

@@ -1,9 +1,9 @@
 /** The view of a lab as text, kept as an annotation of its namespace, and read back from there. Pure. */
-import type { LabOptions, LabView, Resources } from '../domain.ts'
-import { invalid } from '../errors.ts'
+import type { LabOptions, LabView, Resources } from '../base/domain.ts'
+import { invalid } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
+import { asObject, asObjects } from '../base/json.ts'
 import { isServicePrefix, labPort } from './env.ts'
-import type { JsonObject } from './json.ts'
-import { asObject, asObjects } from './json.ts'
 import type { LabNames } from './names.ts'
 
 /** Kubernetes takes 256 KiB of annotations on an object; the rest is for the others. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { asObjects } from './json.ts'
+import { asObjects } from '../base/json.ts'
 import { initContainers, labContainer, objectOf, podSpecIn, renderWith } from './testing-plan.ts'
 
 const mounts = (...entries: object[]) =>

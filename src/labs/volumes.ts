@@ -1,7 +1,8 @@
 /** What a lab and its provisioning mount, and the objects behind it (SQR-066, "Mounts"). Pure. */
+
+import type { KubeObject } from '../base/domain.ts'
+import { formatBytes } from '../base/quantity.ts'
 import type { Config } from '../config/schema.ts'
-import type { KubeObject } from '../domain.ts'
-import { formatBytes } from '../kube/quantity.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabNames } from './names.ts'
 import { ownVolumePrefix, volumeObjectName } from './names.ts'

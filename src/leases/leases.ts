@@ -5,8 +5,8 @@
  */
 import type { Redis } from 'ioredis'
 import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
-import { type Clock, notNeeded } from '../clock.ts'
-import { Fenced, RetryLater } from '../errors.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import { Fenced, RetryLater } from '../base/errors.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
 
 /** Why a lease is over: nobody could extend it, or it is another's. */

@@ -1,5 +1,5 @@
 /** Requests that are being accepted: they go before the operations that they begin, since somebody waits for an answer. */
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 
 /** However many come, new operations wait no longer for them. */
 const patienceMs = 250

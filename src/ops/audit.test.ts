@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { RetryLater } from '../errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { formatNote, type Note, type NoteStore } from '../store/notes.ts'
 import { AuditLog } from '../telemetry/audit.ts'

@@ -3,9 +3,9 @@
  * ends an operation leaves a note, the replica that called it writes the line and removes the note. A note that stays is
  * told by any replica, late. So each is told at least once, under the same id.
  */
-import type { Clock } from '../clock.ts'
-import type { OperationKind } from '../domain.ts'
-import { RetryLater } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import type { OperationKind } from '../base/domain.ts'
+import { RetryLater } from '../base/errors.ts'
 import { labNames } from '../labs/names.ts'
 import { formatNote, type Note, type NoteResult, type NoteStore } from '../store/notes.ts'
 import type { Actor, AuditEvent, AuditLog, Source } from '../telemetry/audit.ts'

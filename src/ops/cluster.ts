@@ -1,5 +1,5 @@
 /** What the engine knows of the cluster: by watches what is probably so, by requests what is so. */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import type { KubeClient } from '../kube/client.ts'
 import type { NamespaceFacts, PodEventFacts, PodFacts } from '../labs/facts.ts'
 

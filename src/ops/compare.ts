@@ -4,10 +4,10 @@
  * conditional script for each user. Until the last script wrote the generation, nobody believes an absence in Redis.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import { backoffMs } from '../kube/backoff.ts'
+import { backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { Deadline } from '../base/deadline.ts'
 import { inOperatorsWords, KubeError } from '../kube/client.ts'
-import { Deadline } from '../kube/deadline.ts'
 import { labels } from '../labs/names.ts'
 import type { Leases } from '../leases/leases.ts'
 import { type CompareStore, type Mark, NumberAhead } from '../store/compares.ts'

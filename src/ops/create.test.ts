@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject, LabPlan } from '../domain.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import type { KubeObject, LabPlan } from '../base/domain.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { podEventFacts } from '../labs/testing.ts'
 import { render } from '../labs/testing-plan.ts'

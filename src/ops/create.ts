@@ -3,8 +3,8 @@
  * and wait until the lab answers. An undisturbed one sends one write per object and reads nothing; what stands already is
  * read by a right that is bound then (`reading.ts`).
  */
-import type { KubeObject, LabPlan } from '../domain.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import type { KubeObject, LabPlan } from '../base/domain.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
 import type { PodFacts, StartVerdict } from '../labs/facts.ts'
 import { isStartTold, judgeStart, tellEvent, tellPreparation } from '../labs/judge.ts'

@@ -2,9 +2,9 @@
  * The engine of a replica: finds operations that nobody owns, takes their lease, claims and runs them. It looks at start,
  * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
  */
-import { notNeeded } from '../clock.ts'
-import { RetryLater } from '../errors.ts'
-import { failpoint } from '../failpoint.ts'
+import { notNeeded } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import { failpoint } from '../base/failpoint.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Bell, Ring } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'

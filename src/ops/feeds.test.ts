@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LabEvent } from '../domain.ts'
+import type { LabEvent } from '../base/domain.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import type { Ring } from '../store/bell.ts'
 import type { EventsRead } from '../store/labs.ts'

@@ -1,6 +1,6 @@
 /** What an operation tells and records, in order: each event once, each write known by its place in the stream. */
-import type { Clock } from '../clock.ts'
-import { ApiError, RetryLater } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { ApiError, RetryLater } from '../base/errors.ts'
 import type { Lease } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { EndNote, Outcome, OwnerStore } from '../store/owners.ts'

@@ -1,9 +1,17 @@
 /** The operations of SQR-066 on labs, as any replica accepts and reads them. */
 import { createHash, randomUUID } from 'node:crypto'
+import type {
+  CreateRequest,
+  Identity,
+  LabOptions,
+  LabState,
+  LabStatus,
+  LabView,
+  ResolvedImage,
+} from '../base/domain.ts'
+import { ApiError, invalid, RetryLater, unavailable } from '../base/errors.ts'
+import { failpoint } from '../base/failpoint.ts'
 import type { Config } from '../config/schema.ts'
-import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, LabView, ResolvedImage } from '../domain.ts'
-import { ApiError, invalid, RetryLater, unavailable } from '../errors.ts'
-import { failpoint } from '../failpoint.ts'
 import { chooseLab } from '../labs/choose.ts'
 import { requireFit } from '../labs/fit.ts'
 import { annotations, labNames } from '../labs/names.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { withOwnership } from '../labs/render.ts'
 import { render } from '../labs/testing-plan.ts'
 import { Sealer } from '../store/sealing.ts'

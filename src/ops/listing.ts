@@ -1,5 +1,5 @@
 /** What a compare makes of its lists: the labs that are believed, and what is not. Pure. */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import type { PodFacts } from '../labs/facts.ts'
 import { labNames } from '../labs/names.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'

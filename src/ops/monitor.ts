@@ -2,8 +2,8 @@
  * What befalls labs between operations. A watch only says "look again"; what is written is one conditional script, and
  * what that refuses because an operation runs is judged again when the bell tells the operation's end.
  */
-import type { Clock } from '../clock.ts'
-import { RetryLater } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
 import { inOperatorsWords, KubeError } from '../kube/client.ts'
 import type { PodFacts } from '../labs/facts.ts'
 import { judgeLife } from '../labs/judge.ts'

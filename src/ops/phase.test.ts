@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { noTracing } from '../telemetry/tracing.ts'

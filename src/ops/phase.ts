@@ -2,8 +2,8 @@
  * A phase of an operation: a list of steps, under one deadline. Whoever owns the operation runs it from the step that
  * the record names; who resumed it does nothing else than who began it.
  */
-import { type Clock, notNeeded } from '../clock.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError, refuserOf } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'

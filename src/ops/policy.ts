@@ -2,8 +2,8 @@
  * Whether the API server has the policies of `k8s/base/policy.yaml` at work, which refuse late writes and what a thief of
  * our token would send; and whether they let the labs of this configuration pass. Asked by dry runs that change nothing.
  */
-import { type Clock, notNeeded } from '../clock.ts'
-import { unavailable } from '../errors.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import { unavailable } from '../base/errors.ts'
 import { applyRbac, type CallOptions, inOperatorsWords, KubeError, type Log, refuserOf } from '../kube/client.ts'
 import { collectionPath, objectPath } from '../kube/kinds.ts'
 import { type MissingRights, missingOfController } from '../labs/controller-rights.ts'

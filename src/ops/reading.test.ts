@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { KubeError } from '../kube/client.ts'
 import { readStanding } from './reading.ts'
 import { FakeCluster, fakeContext, names } from './testing.ts'

@@ -2,7 +2,7 @@
  * Reading what stands in the namespace of a lab. The controller has no right to it until it binds itself to `skylab-lab`
  * there: a creation that nothing disturbs never needs it, so no right to read Secrets stands anywhere beforehand.
  */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { isAlreadyExists, KubeError } from '../kube/client.ts'
 import { labRole } from '../labs/rights.ts'
 import { refOf } from './cluster.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { removalSteps, requireNotNewer } from './removal.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing.ts'
 import { boundAt } from './trust.ts'

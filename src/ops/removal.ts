@@ -5,7 +5,7 @@
  * Only what bears an op at or below the operation's own is removed, by the UID read with it: the operation's record is
  * the intent. A higher op means that Redis has gone back; it is neither touched nor taken for absence.
  */
-import { NeedsSomeone, RetryLater } from '../errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
 import { projectNamespace, projectPod } from '../labs/project.ts'
 import type { NewEvent } from '../store/records.ts'

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
-import { Fenced, RetryLater } from '../errors.ts'
+import { Fenced, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'

@@ -1,8 +1,8 @@
 /** One operation in the hands of its owner, from the claim until it is ended, handed over or lost. */
-import { type Clock, notNeeded } from '../clock.ts'
-import type { LabPlan } from '../domain.ts'
-import { Fenced, NeedsSomeone } from '../errors.ts'
-import { failpoint } from '../failpoint.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import type { LabPlan } from '../base/domain.ts'
+import { Fenced, NeedsSomeone } from '../base/errors.ts'
+import { failpoint } from '../base/failpoint.ts'
 import { type KubeError, remedyOf } from '../kube/client.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'

@@ -2,8 +2,8 @@
  * Steps: an operation is an ordered list of them, each idempotent, so that whoever comes next may run any of them again.
  * An `act` changes the cluster and may, at worst, take its owner down with it; a `wait` only watches.
  */
-import { type Clock, notNeeded } from '../clock.ts'
-import type { LabPlan } from '../domain.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import type { LabPlan } from '../base/domain.ts'
 import { type CallOptions, KubeError } from '../kube/client.ts'
 import type { LabNames } from '../labs/names.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'

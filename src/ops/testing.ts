@@ -1,5 +1,5 @@
 /** For tests: a cluster of one user, as steps see it by watches and by requests. */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
 import type { PodEventFacts } from '../labs/facts.ts'
 import { annotations, labels, labNames } from '../labs/names.ts'

@@ -3,7 +3,7 @@
  * labels and annotations. An op counts only where installation, user and name fit, and never more than a day beyond
  * Redis' clock. A record counts only as long as no MAC says that somebody else wrote it.
  */
-import type { KubeObject } from '../domain.ts'
+import type { KubeObject } from '../base/domain.ts'
 import type { NamespaceFacts } from '../labs/facts.ts'
 import { annotations, labels, labNames } from '../labs/names.ts'
 import type { MacVerdict, Sealer } from '../store/sealing.ts'

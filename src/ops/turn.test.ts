@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { RetryLater } from '../errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { Journal } from './journal.ts'
 import { Room } from './room.ts'
 import { Turn } from './turn.ts'

@@ -1,7 +1,8 @@
 /** Whether a lab stands, asked of the API server itself: what is about to be given up is looked at once more. */
-import type { Clock } from '../clock.ts'
-import { NeedsSomeone, RetryLater } from '../errors.ts'
-import { backoffMs } from '../kube/backoff.ts'
+
+import { backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { type CallOptions, KubeError } from '../kube/client.ts'
 import { isWhole, judgeStart } from '../labs/judge.ts'
 import type { LabNames } from '../labs/names.ts'

@@ -5,7 +5,7 @@
  * The connection that listens only reads. It does not notice that its server was demoted, or cut off from the others. So
  * its place is compared with what the commands see, every two seconds.
  */
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
 import { pairs } from './records.ts'
 

@@ -1,5 +1,5 @@
 /** What a compare writes, and what a watch may write between operations. */
-import { RetryLater } from '../errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { counterAhead } from './labs.ts'

@@ -3,11 +3,11 @@
  * command of ours may be, and nothing else is. The client's own habit of resending is switched off.
  */
 import type { Redis } from 'ioredis'
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import { inFull, reasonOf } from '../base/reasons.ts'
 import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import { RetryLater } from '../errors.ts'
-import { inFull, reasonOf } from '../reasons.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
 import { Link, type LinkOptions, secretsOf, type Trouble } from './link.ts'
 import { Demoted, meaningOf } from './replies.ts'

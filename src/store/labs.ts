@@ -1,7 +1,7 @@
 /** What any replica asks of Redis without owning anything: to accept, and to read. */
 import { createHash } from 'node:crypto'
-import type { LabEvent, LabStatus, LabView } from '../domain.ts'
-import { unavailable } from '../errors.ts'
+import type { LabEvent, LabStatus, LabView } from '../base/domain.ts'
+import { unavailable } from '../base/errors.ts'
 import type { Census } from '../telemetry/gauges.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'

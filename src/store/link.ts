@@ -1,9 +1,9 @@
 /** One connection to Redis, made anew for as long as it takes. It is ready only where it reaches a server that can be used. */
 import { Redis, type RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
+import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../base/reasons.ts'
 import type { RedisLogin } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../reasons.ts'
 import { meaningOf } from './replies.ts'
 import { readServer, refusalOf, type Server } from './server.ts'
 

@@ -1,5 +1,5 @@
 /** Notes of what the audit log must tell: left by the script that did it, removed by who told it. */
-import type { OperationKind } from '../domain.ts'
+import type { OperationKind } from '../base/domain.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 

@@ -1,6 +1,6 @@
 /** What an owner asks of Redis, and who looks for something to own. Every write is known by (op, token). */
-import type { Clock } from '../clock.ts'
-import { Fenced } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { Fenced } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { type Note, noteGraceMs } from './notes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LabView } from '../domain.ts'
+import type { LabView } from '../base/domain.ts'
 import { encodeEvents, encodeFields, parseEvents, parseRecord, type RecordFields, readView } from './records.ts'
 
 const resources = { cpu: 1, memory: 2 ** 30 }

@@ -1,5 +1,5 @@
 /** Records as Redis holds them: flat hashes of strings, read into types. */
-import type { LabEvent, LabStatus, LabView, OperationKind } from '../domain.ts'
+import type { LabEvent, LabStatus, LabView, OperationKind } from '../base/domain.ts'
 import { parseView } from '../labs/view.ts'
 
 /** A user's lab and its latest operation. Times are Redis' clock, in milliseconds. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NeedsSomeone } from '../errors.ts'
+import { NeedsSomeone } from '../base/errors.ts'
 import { Sealer } from './sealing.ts'
 
 const [older, newer] = [randomBytes(32), randomBytes(32)]

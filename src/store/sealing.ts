@@ -10,7 +10,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
-import { NeedsSomeone } from '../errors.ts'
+import { NeedsSomeone } from '../base/errors.ts'
 
 /** What Redis is told of a replica's keys. */
 export interface SealingKeys {

@@ -1,6 +1,6 @@
 /** What Redis says that only a person can put right: logged once in a while, in words, and never a failure by itself. */
-import type { Clock } from '../clock.ts'
-import { inFull, type ReasonHints, reasonOf } from '../reasons.ts'
+import type { Clock } from '../base/clock.ts'
+import { inFull, type ReasonHints, reasonOf } from '../base/reasons.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
 import { codeOf, meaningOf } from './replies.ts'
 import { noCluster } from './server.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Actor, AuditEvent } from './audit.ts'
 import { RefusalFlood, refusalRate } from './audit-flood.ts'
 

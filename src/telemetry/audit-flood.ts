@@ -1,6 +1,6 @@
 /** Refusals that come in floods: each actor's first have a line each, the others are counted, and told together. */
-import { Buckets } from '../buckets.ts'
-import { type Clock, notNeeded } from '../clock.ts'
+import { Buckets } from '../base/buckets.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import type { AuditEvent, AuditLog } from './audit.ts'
 
 export interface FloodOptions {

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Logger, pino } from 'pino'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { LineSink } from './audit-sinks.ts'
 import { redact } from './log.ts'
 import type { Metrics } from './metrics.ts'

@@ -3,7 +3,7 @@
  * to, and how much of its bounds is in use. One scrape costs two calls of Redis, however many labs and images there are.
  */
 import { Gauge, type Registry } from 'prom-client'
-import type { LabStatus } from '../domain.ts'
+import type { LabStatus } from '../base/domain.ts'
 
 /** What Redis holds, for the whole installation: every replica says the same. */
 export interface Census {

@@ -22,7 +22,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'

@@ -1,5 +1,5 @@
 /** A trouble that goes on is logged when its reason changes, then rarely; its end is logged once. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 
 export interface RarelyOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>

@@ -1,7 +1,7 @@
 /** From the end of a span to the receiver: bounded in number and in time, and counted. */
 import { ExportResultCode } from '@opentelemetry/core'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace'
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 

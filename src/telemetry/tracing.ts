@@ -2,7 +2,7 @@
  * Traces, as the rooms see them: spans within spans, each known to others by its W3C `traceparent`. Without a configured
  * receiver nothing is recorded, and what a client said of its own trace is handed on as it came.
  */
-import type { OperationKind } from '../domain.ts'
+import type { OperationKind } from '../base/domain.ts'
 
 /** Never a secret, a token, or an option or variable of a lab. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { servedMetrics } from '../telemetry/testing.ts'
 import { Certificates } from './certificates.ts'
 import { type Pair, readPair } from './files.ts'

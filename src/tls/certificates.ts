@@ -4,7 +4,7 @@
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type Pair, readPair, type TlsFiles, type UnusableFile } from './files.ts'
 

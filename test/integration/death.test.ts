@@ -1,6 +1,6 @@
 /** What befalls labs that run: whoever asks is told soon, in words. */
 import { expect, test } from 'vitest'
-import type { LabEvent } from '../../src/domain.ts'
+import type { LabEvent } from '../../src/base/domain.ts'
 import type { Client, StatusAnswer } from './harness/client.ts'
 import { assertContiguous } from './harness/client.ts'
 import { startFleet, useFleet } from './harness/fleet.ts'

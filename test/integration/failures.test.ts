@@ -1,6 +1,6 @@
 /** Creations and deletions that cannot succeed, and what stands in their way. */
 import { describe, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import type { Client, Followed } from './harness/client.ts'
 import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
 import { eventually } from './harness/world.ts'

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { HubVersion } from '../../box/hub/environment.ts'
 import { runCell } from '../../box/hub/notebook.ts'
 import { HubRefusal, HubVisitor } from '../../box/hub/visitor.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { servingReplica, usePlatform } from './harness/platform.ts'
 import { eventually } from './harness/world.ts'
 

@@ -1,6 +1,6 @@
 /** Each recorded past is taken over by the present program: once with its Redis, and once with the cluster alone. */
 import { describe, expect, type TestContext, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { annotations } from '../../src/labs/names.ts'
 import { opOf } from './harness/check/evidence.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'

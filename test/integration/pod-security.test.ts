@@ -1,6 +1,6 @@
 /** What the API server refuses in the namespace of a lab, whoever asks. */
 import { expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { startFleet } from './harness/fleet.ts'
 
 const container = { name: 'x', image: 'x' }

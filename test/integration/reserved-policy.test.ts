@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { annotations, labels, reserved } from '../../src/labs/names.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'

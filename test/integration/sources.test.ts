@@ -1,7 +1,7 @@
 /** What labs are given that stands elsewhere: copies of Secrets and ConfigMaps, and volumes. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import type { Answer, Client, ErrorBody } from './harness/client.ts'
 import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
 import { AdminKube } from './harness/kube.ts'

@@ -1,6 +1,6 @@
 /** Event streams: where one begins, goes on and ends, and what Last-Event-ID means. */
 import { expect, test } from 'vitest'
-import type { LabEvent } from '../../src/domain.ts'
+import type { LabEvent } from '../../src/base/domain.ts'
 import type { Client, EventStream } from './harness/client.ts'
 import { assertContiguous } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'

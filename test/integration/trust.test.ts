@@ -1,7 +1,7 @@
 /** What others can write in the cluster, and in Redis, is not believed, and befalls nobody else. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
 import { annotations, labels } from '../../src/labs/names.ts'
 import type { Client } from './harness/client.ts'

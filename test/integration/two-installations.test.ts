@@ -1,7 +1,7 @@
 /** Two installations on one cluster, each with an account of its own: each works, and neither touches what is the other's. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/labs/names.ts'
 import { withOwnership } from '../../src/labs/render.ts'

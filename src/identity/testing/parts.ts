@@ -1,6 +1,6 @@
 /** What the providers are given in tests: time that a test moves on, and a log that it reads. */
-import { type Clock, systemClock } from '../../clock.ts'
-import type { ApiError } from '../../errors.ts'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import type { ApiError } from '../../base/errors.ts'
 import { createLogger } from '../../telemetry/log.ts'
 import type { SourceResult } from '../source.ts'
 

@@ -1,5 +1,5 @@
 /** For tests: images and catalogues by hand, and a repository that says what a test wants it to. */
-import { unlessAborted } from '../../kube/deadline.ts'
+import { unlessAborted } from '../../base/deadline.ts'
 import type { ImageSource, ListedTag, Manifest } from '../source.ts'
 import type { Catalogue, CatalogueImage } from '../types.ts'
 

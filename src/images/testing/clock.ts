@@ -1,5 +1,5 @@
 /** Time in which waits between attempts pass at once, and time-outs when a test says so. */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 
 /** Sleeps of so many milliseconds and more are time-outs. */
 const timeoutMs = 5000

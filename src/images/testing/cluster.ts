@@ -1,5 +1,5 @@
 /** A cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. Nothing is real. */
-import type { KubeObject } from '../../domain.ts'
+import type { KubeObject } from '../../base/domain.ts'
 import { KubeError, type ObjectIdentity, type ObjectRef } from '../../kube/client.ts'
 import { type NodeFacts, projectNode } from '../nodes.ts'
 import type { PrepullView } from '../prepull-watches.ts'

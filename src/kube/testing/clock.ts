@@ -1,5 +1,5 @@
 /** A clock for tests that only moves when told. */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 
 interface Sleeper {
   readonly ms: number

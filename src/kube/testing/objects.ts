@@ -1,5 +1,5 @@
 /** What a scripted API server says of pods, in lists and on watches. */
-import type { KubeObject } from '../../domain.ts'
+import type { KubeObject } from '../../base/domain.ts'
 import { type Answer, json, type Received, stream } from './server.ts'
 
 export function pod(name: string, resourceVersion: number, uid = `uid-${name}`): KubeObject {

@@ -1,6 +1,6 @@
 /** Everything that 409 can mean: done before, debris, foreign, on its way out, or not the one that was meant. */
 import { expect } from 'vitest'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { annotations, labels } from '../../../src/labs/names.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
 import { attack, type Fight } from '../harness/attack.ts'

@@ -1,7 +1,7 @@
 /** Redis emptied, or restarted empty, under labs that run and operations in progress. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect } from 'vitest'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Answer, Client, StatusAnswer } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

@@ -1,6 +1,6 @@
 /** Clients that leave their event stream again and again, and go on with `Last-Event-ID` at another replica. */
 import { isDeepStrictEqual } from 'node:util'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

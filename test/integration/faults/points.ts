@@ -1,6 +1,7 @@
 /** Every place where a blow can land, made from the step lists themselves: a new step is struck on its first day. */
+
+import type { Identity, LabPlan } from '../../../src/base/domain.ts'
 import { configSchema } from '../../../src/config/schema.ts'
-import type { Identity, LabPlan } from '../../../src/domain.ts'
 import { chooseLab } from '../../../src/labs/choose.ts'
 import { renderLab } from '../../../src/labs/render.ts'
 import { noSources } from '../../../src/labs/sources.ts'

@@ -1,6 +1,6 @@
 /** SIGTERM to the owner of operations at every kind of step: handed over within a second, and the process ends. */
 import { expect } from 'vitest'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

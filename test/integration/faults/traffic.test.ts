@@ -1,6 +1,6 @@
 /** Redis emptied, or restarted empty, while clients ask every replica for everything all the time. */
 import { isDeepStrictEqual } from 'node:util'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import type { Arm } from '../harness/armoury.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'

@@ -2,7 +2,7 @@
  * Each right of the controller's account is withdrawn and given back, under creations, deletions, compares and prepulls:
  * every operation ends by its deadline, in words, and nothing is left when the right is back.
  */
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { FakeRegistry } from '../../../src/images/testing/registry.ts'
 import { labels } from '../../../src/labs/names.ts'
 import { withOwnership } from '../../../src/labs/render.ts'

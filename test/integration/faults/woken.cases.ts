@@ -1,6 +1,6 @@
 /** Owners stopped between their last look at the lease and the bytes of a write, and woken when a newer lab's namespace stands. */
 import { expect } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { KubeClient } from '../../../src/kube/client.ts'
 import { silentLog } from '../../../src/kube/testing/log.ts'
 import { Watches } from '../../../src/kube/watches.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import { assertContiguous } from './client.ts'
 
 const event = (id: string, kind: LabEvent['event'] = 'info', data = 'words'): LabEvent => ({ id, event: kind, data })

@@ -3,7 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { z } from 'zod'
 import type { Conformance } from '../../../src/api/conformance.ts'
 import type { labStatus } from '../../../src/api/schemas.ts'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import type { RecordedCall, RecordedStream, Recorder } from './recorder.ts'
 
 export type StatusAnswer = z.output<typeof labStatus>

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { TestContext } from 'vitest'
 import { run } from '../../../box/command.ts'
 import { bridge } from '../../../box/node-record.ts'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { testPlace } from './place.ts'
 import { eventually, type World } from './world.ts'
 

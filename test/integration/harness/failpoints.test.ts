@@ -9,7 +9,7 @@ import { Armoury } from './armoury.ts'
 import { folderVariable, strikes } from './arms.ts'
 
 const module = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
-const source = fileURLToPath(new URL('../../../src/failpoint.ts', import.meta.url))
+const source = fileURLToPath(new URL('../../../src/base/failpoint.ts', import.meta.url))
 /** Passes the points that it is told of, one after another, and says so. */
 const program = `
   const { failpoint } = await import(${JSON.stringify(source)})

@@ -4,7 +4,7 @@
  */
 import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setFailpoint } from '../../../src/failpoint.ts'
+import { setFailpoint } from '../../../src/base/failpoint.ts'
 import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
 import './wall.ts'
 

@@ -2,7 +2,7 @@
  * What a fleet was asked, what it answered, and what befell it, in the manner of Jepsen: every request is invoked, then
  * ok, failed (a definite refusal) or unknown (no answer, or one that says nothing about what was done).
  */
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 
 export type Question = 'create' | 'delete' | 'status' | 'user-status' | 'labs' | 'events' | 'other'
 

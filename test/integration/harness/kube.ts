@@ -1,7 +1,7 @@
 /** The cluster as its administrator sees it, for looking and for breaking things. */
 import { Agent, request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 
 export interface KubeAnswer {

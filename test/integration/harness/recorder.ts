@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { join } from 'node:path'
-import type { LabEvent } from '../../../src/domain.ts'
+import type { LabEvent } from '../../../src/base/domain.ts'
 import type { Answered, Entry, Invoked, LabValue, Question, Struck, Transcript, Value } from './history.ts'
 
 /** A request that is under way. */

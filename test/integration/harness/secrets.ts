@@ -1,7 +1,7 @@
 /** Where a secret could be told: all that a fleet writes, keeps and answers, as text to look in. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import type { Fleet } from './fleet.ts'
 import type { UserRecord } from './users.ts'
 

@@ -1,6 +1,6 @@
 /** Objects as the API server takes them from the controller, with nothing dropped and nothing rewritten. */
 import { expect } from 'vitest'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath } from '../../../src/kube/kinds.ts'
 import type { AdminKube, KubeAnswer } from './kube.ts'
 

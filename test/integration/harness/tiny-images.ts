@@ -1,6 +1,6 @@
 /** Many images of a few bytes each in a real registry, pushed by its API. */
 import { createHash } from 'node:crypto'
-import { Slots } from '../../../src/kube/slots.ts'
+import { Slots } from '../../../src/base/slots.ts'
 
 const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 /** Requests at once: most of their time is the registry's disk. */

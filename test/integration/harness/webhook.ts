@@ -5,7 +5,7 @@
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import type { KubeObject } from '../../../src/domain.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { makeCertificate } from '../../../src/kube/testing/server.ts'
 import { labels } from '../../../src/labs/names.ts'
 import type { Fleet } from './fleet.ts'

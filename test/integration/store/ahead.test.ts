@@ -1,6 +1,6 @@
 /** Numbers more than a day beyond Redis' clock are neither believed nor given out. */
 import { expect, test } from 'vitest'
-import { ApiError, RetryLater } from '../../../src/errors.ts'
+import { ApiError, RetryLater } from '../../../src/base/errors.ts'
 import { deletion, nowUs, useStore, view } from './store.ts'
 
 const store = useStore()

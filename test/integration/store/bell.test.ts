@@ -1,6 +1,6 @@
 /** The bell: what was rung is heard once and in order; whatever may have been missed is noticed. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { Bell, type Ring } from '../../../src/store/bell.ts'
 import { useStore } from './store.ts'
 

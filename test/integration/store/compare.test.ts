@@ -1,7 +1,7 @@
 /** What a compare and a watch may write, and under which conditions alone. */
 
 import { describe, expect, test } from 'vitest'
-import { RetryLater } from '../../../src/errors.ts'
+import { RetryLater } from '../../../src/base/errors.ts'
 import type { PodWord, Settlement } from '../../../src/store/compares.ts'
 import { deletion, hourUs, nowUs, useStore, view } from './store.ts'
 

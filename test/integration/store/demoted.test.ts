@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../../../box/ports.ts'
 import { type Redis, urlsAt } from '../../../box/redis.ts'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { Feeds } from '../../../src/ops/feeds.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { TcpProxy } from '../harness/proxy.ts'

@@ -1,6 +1,6 @@
 /** A connection is made only to a Redis that can be used; why there is none is said in words. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { error, FakeRedis } from './fake-redis.ts'

@@ -1,8 +1,8 @@
 /** Error replies of Redis: which are tried again, which need somebody, and that none of them fails an operation. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { RetryLater } from '../../../src/base/errors.ts'
 import { configSchema } from '../../../src/config/schema.ts'
-import { RetryLater } from '../../../src/errors.ts'
 import { Leases } from '../../../src/leases/leases.ts'
 import { Bell, type Ring } from '../../../src/store/bell.ts'
 import { Connection } from '../../../src/store/connection.ts'

@@ -1,7 +1,7 @@
 /** Rights in Redis: what is missing is known by name, and an installation reaches no keys but its own. */
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { RetryLater } from '../../../src/errors.ts'
+import { RetryLater } from '../../../src/base/errors.ts'
 import { aclLine, commandsOfReplicas, missingRights } from '../../../src/store/rights.ts'
 import { creation, ownRedis, refusedBy, Store } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** Loads a past into an empty Redis and a cluster, under its own names: one load of a past stands at a time. */
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../../../box/api-client.ts'
-import { systemClock } from '../../../../src/clock.ts'
-import type { KubeObject } from '../../../../src/domain.ts'
+import { systemClock } from '../../../../src/base/clock.ts'
+import type { KubeObject } from '../../../../src/base/domain.ts'
 import { creationPath } from '../../../../src/kube/kinds.ts'
 import { AdminKube } from '../kube.ts'
 import { testPlace } from '../place.ts'

@@ -1,6 +1,6 @@
 /** Redis and the cluster as they stand, as text that a person can read. */
 import type { Redis } from 'ioredis'
-import type { KubeObject } from '../../../../src/domain.ts'
+import type { KubeObject } from '../../../../src/base/domain.ts'
 import { collectionPath } from '../../../../src/kube/kinds.ts'
 import { labels } from '../../../../src/labs/names.ts'
 import { pairs } from '../../../../src/store/records.ts'

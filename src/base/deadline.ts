@@ -1,4 +1,4 @@
-import { type Clock, notNeeded } from '../clock.ts'
+import { type Clock, notNeeded } from './clock.ts'
 
 /** A signal that fires after a time, or with another signal. To be released, else it stays in the other's listeners. */
 export class Deadline {

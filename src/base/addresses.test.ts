@@ -19,7 +19,7 @@ it.each<[string, string, boolean]>([
 })
 
 describe('k8s/base/network.yaml', () => {
-  const text = readFileSync(new URL('../k8s/base/network.yaml', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../k8s/base/network.yaml', import.meta.url), 'utf8')
   // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes
   const policies: any[] = parseAllDocuments(text).map(each => each.toJS())
   const egressOf = (name: string) => policies.find(({ metadata }) => metadata.name === name).spec

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { ManualClock } from '../kube/testing/clock.ts'
 import { Buckets } from './buckets.ts'
-import { ManualClock } from './kube/testing/clock.ts'
 
 function bucketsOf(perSecond: number, burst: number) {
   const clock = new ManualClock()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cleanLastLines, cleanWords } from './words.ts'
+import { cleanLastLines, cleanWords } from './text.ts'
 
 const opaque = '0123456789abcdef0123456789abcdef'
 

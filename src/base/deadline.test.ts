@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../kube/testing/clock.ts'
 import { Deadline, unlessAborted } from './deadline.ts'
-import { ManualClock } from './testing/clock.ts'
 
 describe('a deadline', () => {
   test('fires after its time', async () => {
