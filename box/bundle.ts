@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
-const entries = { main: 'src/main.ts', serve: 'src/serve.ts' }
+const entries = { main: 'src/main.ts', serve: 'src/run/serve.ts' }
 /** What the program reads at run time, beside the module that reads it. */
 const besideModules = ['src/store/commands', 'src/api/page']
 /** Packages of CommonJS ask for modules of Node by a function that ES modules do not have. */

@@ -161,7 +161,7 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
   const code = await main(process.argv.slice(2), {
     env: process.env,
     // `skylab check` needs nothing of what serving loads.
-    serve: async settings => (await import('./serve.ts')).serve(settings),
+    serve: async settings => (await import('./run/serve.ts')).serve(settings),
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),
   })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { ManualClock } from '../kube/testing/clock.ts'
+import { silentLogger } from '../telemetry/log.ts'
 import { drain } from './drain.ts'
-import { ManualClock } from './kube/testing/clock.ts'
-import { silentLogger } from './telemetry/log.ts'
 
 /** A replica that drains for 30 s at most. */
 function draining(handOver: (told: string[]) => Promise<void>) {

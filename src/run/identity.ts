@@ -1,12 +1,12 @@
 /** The provider that the configuration names. */
 import type { Clock } from '../base/clock.ts'
 import type { Settings } from '../config/load.ts'
+import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
+import { createOidcIdentity } from '../identity/oidc.ts'
+import type { IdentityProvider } from '../identity/provider.ts'
+import type { SourceOptions } from '../identity/source.ts'
+import { createStaticIdentity } from '../identity/static.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { createGafaelfawrIdentity } from './gafaelfawr.ts'
-import { createOidcIdentity } from './oidc.ts'
-import type { IdentityProvider } from './provider.ts'
-import type { SourceOptions } from './source.ts'
-import { createStaticIdentity } from './static.ts'
 
 export interface IdentityParts {
   readonly clock: Clock

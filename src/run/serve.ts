@@ -1,12 +1,12 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
-import { startMonitoringServer } from './api/monitoring.ts'
-import { startApiServer } from './api/server.ts'
-import { NeedsSomeone, RetryLater } from './base/errors.ts'
-import { inFull, type Reason } from './base/reasons.ts'
-import type { Settings } from './config/load.ts'
+import { startMonitoringServer } from '../api/monitoring.ts'
+import { startApiServer } from '../api/server.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { inFull, type Reason } from '../base/reasons.ts'
+import type { Settings } from '../config/load.ts'
+import { applyRbac } from '../kube/client.ts'
+import { missingRights } from '../store/rights.ts'
 import { drain } from './drain.ts'
-import { applyRbac } from './kube/client.ts'
-import { missingRights } from './store/rights.ts'
 import { type Replica, wire } from './wire.ts'
 
 /** Since the process began. */
@@ -28,7 +28,7 @@ const firstCompare = 'the first compare of the records with the cluster'
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
 export async function serve(settings: Settings): Promise<void> {
   // Only where traces are wanted: loading what makes them takes a while.
-  const otel = settings.config.tracing.endpoint ? await import('./telemetry/otel.ts') : undefined
+  const otel = settings.config.tracing.endpoint ? await import('../telemetry/otel.ts') : undefined
   const replica = wire(settings, otel?.createTracing)
   const { log, config, clock } = replica
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')

@@ -1,6 +1,6 @@
 /** The end of a replica's work: operations are handed over, streams end, answers are sent, all within one time. */
-import { type Clock, notNeeded } from './base/clock.ts'
-import type { Logger } from './telemetry/log.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
+import type { Logger } from '../telemetry/log.ts'
 
 /** How long a balancer may go on sending requests to a replica that has just turned unready. */
 const unreadyMs = 1_500
