@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadSettings } from '../src/config/load.ts'
+import { loadSettings } from '../src/settings/load.ts'
 import { makeUsers, stackConfig, writeConfig } from './stack-config.ts'
 
 describe('makeUsers', () => {

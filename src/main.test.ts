@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Settings } from './config/load.ts'
 import { main } from './main.ts'
+import type { Settings } from './settings/load.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
 import { codes, type Output } from './cli/output.ts'
-import { checkWithoutSecrets, loadSettings, type Settings } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
+import { checkWithoutSecrets, loadSettings, type Settings } from './settings/load.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
        skylab check --config FILE [--without-secrets] [--manifests FILE]

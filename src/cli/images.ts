@@ -2,10 +2,10 @@
 import { imagesJson } from '../api/image-json.ts'
 import { systemClock } from '../base/clock.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
-import { loadRegistrySettings } from '../config/load-registry.ts'
 import { createImageSource } from '../images/create.ts'
 import { readCatalogue } from '../images/read.ts'
 import { type Catalogue, type CatalogueImage, imageTypes } from '../images/types.ts'
+import { loadRegistrySettings } from '../settings/load-registry.ts'
 import { codes, type Output, warningsTo } from './output.ts'
 
 export interface ImagesCommand {

@@ -1,9 +1,9 @@
 /** `skylab rights`: what an operator grants to the installation of a configuration, without a cluster. */
 import { stringify } from 'yaml'
-import { labProblems } from '../config/lab-checks.ts'
-import { readConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { renderRights } from '../labs/rights.ts'
+import { labProblems } from '../settings/lab-checks.ts'
+import { readConfig } from '../settings/load.ts'
 import { codes, type Output } from './output.ts'
 
 export interface RightsCommand {

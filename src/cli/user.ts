@@ -5,10 +5,10 @@ import { checkedJson } from '../api/json.ts'
 import { createBody } from '../api/schemas.ts'
 import type { CreateRequest, Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
-import { readYaml } from '../config/load.ts'
 import { ConfigError, schemaProblems } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
 import { identityOf, personForm } from '../identity/tokens.ts'
+import { readYaml } from '../settings/load.ts'
 
 /** Stands for the token of a user whose file has none. */
 export const noToken = '<the token of the user>'

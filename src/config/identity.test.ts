@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { loadSettings } from './load.ts'
+import { loadSettings } from '../settings/load.ts'
 import { ConfigError } from './problems.ts'
 
 const env = { SKYLAB_SEALING_KEY: Buffer.alloc(32).toString('base64') }

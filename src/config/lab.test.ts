@@ -1,6 +1,6 @@
 /** What the block `lab` refuses, each by its key. */
 import { describe, expect, it } from 'vitest'
-import { labProblems } from './lab-checks.ts'
+import { labProblems } from '../settings/lab-checks.ts'
 import { schemaProblems } from './problems.ts'
 import { configSchema } from './schema.ts'
 

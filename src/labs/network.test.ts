@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { credentialRanges, isRangeWithin } from '../base/addresses.ts'
 import { asObject, asObjects } from '../base/json.ts'
-import { networkProblems } from '../config/network-checks.ts'
 import { configSchema } from '../config/schema.ts'
+import { networkProblems } from '../settings/network-checks.ts'
 import { networkPolicySpec } from './network.ts'
 
 const specOf = (network: object) => networkPolicySpec(configSchema.parse({ network }).network, { a: 'b' })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { labProblems } from '../config/lab-checks.ts'
 import { configSchema } from '../config/schema.ts'
+import { labProblems } from '../settings/lab-checks.ts'
 import { renderWith } from './testing-plan.ts'
 
 const folder = { name: 'data', hostPath: { path: '/opt' } }

@@ -2,8 +2,8 @@
 
 import type { CreateRequest, Identity, KubeObject, LabPlan } from '../base/domain.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
-import { labProblems } from '../config/lab-checks.ts'
 import { configSchema } from '../config/schema.ts'
+import { labProblems } from '../settings/lab-checks.ts'
 import { chooseLab } from './choose.ts'
 import { renderLab } from './render.ts'
 import { type LabSources, noSources } from './sources.ts'

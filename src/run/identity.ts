@@ -1,11 +1,11 @@
 /** The provider that the configuration names. */
 import type { Clock } from '../base/clock.ts'
-import type { Settings } from '../config/load.ts'
 import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
 import { createOidcIdentity } from '../identity/oidc.ts'
 import type { IdentityProvider } from '../identity/provider.ts'
 import type { SourceOptions } from '../identity/source.ts'
 import { createStaticIdentity } from '../identity/static.ts'
+import type { Settings } from '../settings/load.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 export interface IdentityParts {

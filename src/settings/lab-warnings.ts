@@ -1,9 +1,10 @@
 /** Warnings about the block `lab`: it is permitted, and an operator should know. */
+
+import { hasDigest } from '../config/image-name.ts'
+import { secretPatterns } from '../config/lab.ts'
+import type { Config } from '../config/schema.ts'
 import { homeOf, isWithin, pathFor } from '../labs/paths.ts'
 import { getsToken } from '../labs/token.ts'
-import { hasDigest } from './image-name.ts'
-import { secretPatterns } from './lab.ts'
-import type { Config } from './schema.ts'
 
 type Lab = Config['lab']
 type Volume = Lab['volumes'][number]

@@ -1,10 +1,11 @@
 /** What keys of the block `lab` demand of each other: sizes, volumes and mounts, secrets, provisioning, tolerations. */
+
+import type { Config } from '../config/schema.ts'
 import { ownVolumePrefix, reservedVolumeNames } from '../labs/names.ts'
 import { isWithin, userMark, withoutEnd } from '../labs/paths.ts'
 import { isStricter, neededLevel } from '../labs/pod-security.ts'
 import { givenVariables } from '../labs/provision.ts'
 import { type ContainerSize, storageOf } from '../labs/quota.ts'
-import type { Config } from './schema.ts'
 
 type Lab = Config['lab']
 type Mount = Lab['mounts'][number]

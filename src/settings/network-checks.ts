@@ -1,6 +1,6 @@
 /** Checks of the block `network`, and warnings about all that it leaves open. */
 import { credentialRanges, isRangeWithin, privateRanges } from '../base/addresses.ts'
-import type { Config } from './schema.ts'
+import type { Config } from '../config/schema.ts'
 
 /** @returns one line for each range that no lab may reach */
 export function networkProblems({ network: { egressRanges } }: Config): string[] {

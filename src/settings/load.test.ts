@@ -3,9 +3,9 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ConfigError } from '../config/problems.ts'
 import { type Issued, TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
-import { ConfigError } from './problems.ts'
 
 const sealingKey = randomBytes(32).toString('base64')
 const tokens = 'tokens: [{token: ada-token, username: ada, scopes: [exec:notebook]}]\n'

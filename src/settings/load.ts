@@ -4,13 +4,13 @@ import { access, constants, readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
+import { ConfigError, schemaProblems } from '../config/problems.ts'
+import { type Config, configSchema } from '../config/schema.ts'
+import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { configWarnings, crossProblems } from './checks.ts'
-import { ConfigError, schemaProblems } from './problems.ts'
-import { type Config, configSchema } from './schema.ts'
-import { parseYaml } from './yaml.ts'
 
 const keyBytes = 32
 

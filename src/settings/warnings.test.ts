@@ -1,7 +1,7 @@
 /** What `skylab check` and the log warn of. */
 import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
 import { configWarnings } from './checks.ts'
-import { configSchema } from './schema.ts'
 
 const warningsOf = (config: object, key: string) =>
   configWarnings(configSchema.parse(config)).filter(warning => warning.startsWith(key))

@@ -1,11 +1,11 @@
 /** What of a configuration tells of images alone, for commands that need neither keys nor cluster. */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import type { ImageConfig } from '../config/images.ts'
+import { ConfigError, schemaProblems } from '../config/problems.ts'
+import { configSchema } from '../config/schema.ts'
 import { imageProblems } from './checks.ts'
-import type { ImageConfig } from './images.ts'
 import { FileReader, readCredentials, readYaml } from './load.ts'
-import { ConfigError, schemaProblems } from './problems.ts'
-import { configSchema } from './schema.ts'
 
 export interface RegistrySettings {
   readonly images: ImageConfig

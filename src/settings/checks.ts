@@ -1,9 +1,9 @@
 /** What one key of the configuration demands of another. */
-import type { GafaelfawrConfig } from './identity.ts'
+import type { GafaelfawrConfig } from '../config/identity.ts'
+import type { Config } from '../config/schema.ts'
 import { labProblems } from './lab-checks.ts'
 import { labWarnings } from './lab-warnings.ts'
 import { networkProblems, networkWarnings } from './network-checks.ts'
-import type { Config } from './schema.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
 const promisedSizes = ['small', 'medium', 'large']
