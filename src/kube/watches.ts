@@ -4,10 +4,10 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { NamespaceFacts, PodEventFacts, PodFacts } from '../labs/facts.ts'
 import { labels } from '../labs/names.ts'
-import { projectNamespace, projectPod, projectPodEvent } from '../labs/project.ts'
 import type { KubeClient } from './client.ts'
+import type { NamespaceFacts, PodEventFacts, PodFacts } from './pods/facts.ts'
+import { projectNamespace, projectPod, projectPodEvent } from './pods/project.ts'
 import { Reflector, type ReflectorTimes } from './reflector.ts'
 import { WatchGroup } from './watch-group.ts'
 

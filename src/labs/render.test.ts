@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import { asObject, asObjects } from '../base/json.ts'
-import { projectNamespace } from './project.ts'
+import { projectNamespace } from '../kube/pods/project.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { withOwnership } from './render.ts'
 import {

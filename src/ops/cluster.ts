@@ -1,7 +1,7 @@
 /** What the engine knows of the cluster: by watches what is probably so, by requests what is so. */
 import type { KubeObject } from '../base/domain.ts'
 import type { KubeClient } from '../kube/client.ts'
-import type { NamespaceFacts, PodEventFacts, PodFacts } from '../labs/facts.ts'
+import type { NamespaceFacts, PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
 
 /** Something about a namespace, or in it, changed. */
 export interface Change {

@@ -5,7 +5,7 @@
  */
 import type { Config } from '../config/schema.ts'
 import { isAlreadyExists } from '../kube/client.ts'
-import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
+import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
 import { labNames } from '../labs/names.ts'
 import { marks } from '../labs/objects.ts'
 import { withOwnership } from '../labs/render.ts'

@@ -1,8 +1,8 @@
 /** What a compare makes of its lists: the labs that are believed, and what is not. Pure. */
 import type { KubeObject } from '../base/domain.ts'
-import type { PodFacts } from '../labs/facts.ts'
+import type { PodFacts } from '../kube/pods/facts.ts'
+import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import { labNames } from '../labs/names.ts'
-import { projectNamespace, projectPod } from '../labs/project.ts'
 import { tellsOf } from '../labs/tells.ts'
 import type { Mark } from '../store/compares.ts'
 import type { MacVerdict } from '../store/sealing.ts'

@@ -6,8 +6,8 @@
  * the intent. A higher op means that Redis has gone back; it is neither touched nor taken for absence.
  */
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
-import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
-import { projectNamespace, projectPod } from '../labs/project.ts'
+import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
+import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
 import { type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { NamespaceFacts, PodFacts } from '../labs/facts.ts'
+import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
 import { containerFacts, podFacts } from '../labs/testing.ts'
 import type { Standing } from '../store/compares.ts'
 import { type LabRecord, readView } from '../store/records.ts'

@@ -4,7 +4,7 @@
  * Redis' clock. A record counts only as long as no MAC says that somebody else wrote it.
  */
 import type { KubeObject } from '../base/domain.ts'
-import type { NamespaceFacts } from '../labs/facts.ts'
+import type { NamespaceFacts } from '../kube/pods/facts.ts'
 import { annotations, labels, labNames } from '../labs/names.ts'
 import type { MacVerdict, Sealer } from '../store/sealing.ts'
 

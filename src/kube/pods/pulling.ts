@@ -1,6 +1,6 @@
 /** Why an image could not be pulled, read from what kubelets and container runtimes write. Pure. */
 
-import { cleanWords } from '../base/text.ts'
+import { cleanWords } from '../../base/text.ts'
 import type { StartVerdict } from './facts.ts'
 
 /** Container states in which an image is missing. Their message may be silent about the cause. */

@@ -1,9 +1,9 @@
 /** From Kubernetes' objects to the facts that we keep of them. Pure. */
-import type { KubeObject } from '../base/domain.ts'
-import type { JsonObject } from '../base/json.ts'
-import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from '../base/json.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from '../../base/json.ts'
+import { annotations, labels } from '../../labs/names.ts'
 import type { ContainerFacts, NamespaceFacts, PodEventFacts, PodFacts, TerminationFacts } from './facts.ts'
-import { annotations, labels } from './names.ts'
 
 /** Conditions of a namespace that stand in the way of its deletion while they are true. */
 const obstacleConditions = new Set([

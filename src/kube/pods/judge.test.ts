@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { containerFacts, podEventFacts, podFacts, terminationFacts } from '../../labs/testing.ts'
 import type { ContainerFacts, PodFacts } from './facts.ts'
 import { isWhole, judgeLife, judgeStart, tellEvent } from './judge.ts'
-import { containerFacts, podEventFacts, podFacts, terminationFacts } from './testing.ts'
 
 const podOf = (container: Partial<ContainerFacts>, pod: Partial<PodFacts> = {}) =>
   podFacts({ ...pod, containers: [containerFacts(container)] })

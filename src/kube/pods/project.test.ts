@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../base/domain.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import { containerFacts } from '../../labs/testing.ts'
 import { isWhole, judgeLife, judgeStart } from './judge.ts'
 import { projectNamespace, projectPod, projectPodEvent } from './project.ts'
-import { containerFacts } from './testing.ts'
 
 const labels = { 'skylab/installation': 'skylab', 'skylab/op': '1700000000001' }
 const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'namespace-uid' }]

@@ -4,7 +4,7 @@
  * A verdict is drawn from what stands there now, never from what changed: who comes late judges the same.
  */
 
-import { cleanLastLines, cleanWords } from '../base/text.ts'
+import { cleanLastLines, cleanWords } from '../../base/text.ts'
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
 import { judgePull, pullReasons, secretMissed, tellsCause } from './pulling.ts'
 
