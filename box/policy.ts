@@ -1,7 +1,7 @@
 import { systemClock } from '../src/base/clock.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { KubeClient } from '../src/kube/client.ts'
-import { askForPolicy } from '../src/ops/policy.ts'
+import { askForPolicy } from '../src/ops/upkeep/policy.ts'
 import { silentLogger } from '../src/telemetry/log.ts'
 import { waitUntil } from './api-client.ts'
 

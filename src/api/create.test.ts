@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CreateRequest, Identity } from '../base/domain.ts'
-import type { LabService } from '../ops/service.ts'
+import type { LabService } from '../ops/labs/service.ts'
 import { api, detailOf, jsonBody, prefix } from './testing.ts'
 
 describe('POST labs/<username>/create', () => {

@@ -1,6 +1,6 @@
 /** The route of an operation's events (SQR-066, "GET …/labs/<username>/events"). */
 import type { Context } from 'hono'
-import type { EventFeed } from '../ops/service.ts'
+import type { EventFeed } from '../ops/labs/service.ts'
 import type { ApiEnv, ApiParts } from './env.ts'
 import { noLab } from './errors.ts'
 import { PerUserLimit, TotalLimit } from './limits.ts'

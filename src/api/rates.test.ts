@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Identity } from '../base/domain.ts'
-import type { LabService } from '../ops/service.ts'
+import type { LabService } from '../ops/labs/service.ts'
 import { Rates } from './rates.ts'
 import { api, apiParts, callers, detailOf, jsonBody, ManualClock } from './testing.ts'
 

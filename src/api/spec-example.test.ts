@@ -9,7 +9,7 @@ import { chooseLab } from '../labs/choose.ts'
 import { renderLab } from '../labs/render.ts'
 import { noSources } from '../labs/sources.ts'
 import { podSpecIn, rra } from '../labs/testing-plan.ts'
-import type { LabService } from '../ops/service.ts'
+import type { LabService } from '../ops/labs/service.ts'
 import { api, detailOf } from './testing.ts'
 
 const example = `{

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { EventType, LabEvent } from '../base/domain.ts'
-import type { EventFeed } from '../ops/service.ts'
+import type { EventFeed } from '../ops/labs/service.ts'
 import { EventPump, formatEvent, type StreamEnd } from './sse.ts'
 import { ManualClock, ScriptedFeed } from './testing.ts'
 

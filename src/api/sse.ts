@@ -1,7 +1,7 @@
 /** Server-sent events: their text, and the pump that brings an operation's events to one reader. */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import type { LabEvent } from '../base/domain.ts'
-import type { EventFeed } from '../ops/service.ts'
+import type { EventFeed } from '../ops/labs/service.ts'
 import { ByteChannel } from './channel.ts'
 
 /**

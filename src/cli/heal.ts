@@ -6,9 +6,17 @@ import { RetryLater } from '../base/errors.ts'
 import { inFull } from '../base/reasons.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../labs/names.ts'
-import { applyTo, type Diagnosis, diagnose, type Finding, type Healers, leftOf, type Stranger } from '../ops/heal.ts'
-import { readListing } from '../ops/listing.ts'
 import { Trust } from '../ops/trust.ts'
+import {
+  applyTo,
+  type Diagnosis,
+  diagnose,
+  type Finding,
+  type Healers,
+  leftOf,
+  type Stranger,
+} from '../ops/upkeep/heal.ts'
+import { readListing } from '../ops/upkeep/listing.ts'
 import type { Settings } from '../settings/load.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'

@@ -1,6 +1,7 @@
 /** The watches of a replica as the engine reads them. */
-import type { Watches } from '../kube/watches.ts'
+
 import type { ClusterView } from './cluster.ts'
+import type { Watches } from './watches.ts'
 
 export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterView {
   return {

@@ -206,8 +206,8 @@ export const controls: readonly Control[] = [
     name: 'left-behind',
     attacks: [{ name: 'T30 ', expected: /nothing left of/ }],
     edits: [
-      { file: 'src/ops/debris.ts', find: 'record.remains === true', replace: 'false' },
-      { file: 'src/ops/settle.ts', find: 'record.remains === true', replace: 'false' },
+      { file: 'src/ops/upkeep/debris.ts', find: 'record.remains === true', replace: 'false' },
+      { file: 'src/ops/upkeep/settle.ts', find: 'record.remains === true', replace: 'false' },
     ],
   },
   {
@@ -217,7 +217,7 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T29 the clock of Redis', expected: /P7 .* was answered 404/ }],
     edits: [
       {
-        file: 'src/ops/compare.ts',
+        file: 'src/ops/upkeep/compare.ts',
         find: 'if (doubt !== undefined) return this.#leaveDoubt(mark, doubt)',
         replace: '',
       },
@@ -235,7 +235,7 @@ export const controls: readonly Control[] = [
         replace: 'return false and math.min(',
       },
       {
-        file: 'src/ops/listing.ts',
+        file: 'src/ops/upkeep/listing.ts',
         find: 'let highestOp = 0',
         replace: 'let highestOp = namespaces.reduce((most, { namespace: { op = 0 } }) => Math.max(most, op), 0)',
       },

@@ -1,13 +1,13 @@
 /** What a compare makes of its lists: the labs that are believed, and what is not. Pure. */
-import type { KubeObject } from '../base/domain.ts'
-import type { PodFacts } from '../kube/pods/facts.ts'
-import { projectNamespace, projectPod } from '../kube/pods/project.ts'
-import { labNames } from '../labs/names.ts'
-import { tellsOf } from '../labs/tells.ts'
-import type { Mark } from '../store/compares.ts'
-import type { MacVerdict } from '../store/sealing.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import type { PodFacts } from '../../kube/pods/facts.ts'
+import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
+import { labNames } from '../../labs/names.ts'
+import { tellsOf } from '../../labs/tells.ts'
+import type { Mark } from '../../store/compares.ts'
+import type { MacVerdict } from '../../store/sealing.ts'
+import { boundAt, type Trust } from '../trust.ts'
 import type { Found } from './settle.ts'
-import { boundAt, type Trust } from './trust.ts'
 
 /** An object that bears our label, and is not believed. */
 export interface Distrusted {

@@ -1,9 +1,9 @@
 /** Events for clients: one reader of the bell serves them all, so a waiting client costs nothing. */
-import { type Clock, notNeeded } from '../base/clock.ts'
-import type { LabEvent } from '../base/domain.ts'
-import { ApiError } from '../base/errors.ts'
-import type { Bell } from '../store/bell.ts'
-import type { EventsRead, LabStore } from '../store/labs.ts'
+import { type Clock, notNeeded } from '../../base/clock.ts'
+import type { LabEvent } from '../../base/domain.ts'
+import { ApiError } from '../../base/errors.ts'
+import type { Bell } from '../../store/bell.ts'
+import type { EventsRead, LabStore } from '../../store/labs.ts'
 import type { EventFeed } from './service.ts'
 
 /** Told without id to a client whose operation's stream was lost with Redis' data. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { configSchema } from '../config/schema.ts'
-import type { CompareStore, Standing } from '../store/compares.ts'
-import type { LabRecord } from '../store/records.ts'
-import { silentLogger } from '../telemetry/log.ts'
+import { configSchema } from '../../config/schema.ts'
+import type { CompareStore, Standing } from '../../store/compares.ts'
+import type { LabRecord } from '../../store/records.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from '../testing.ts'
+import { boundAt } from '../trust.ts'
 import { Debris } from './debris.ts'
-import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from './testing.ts'
-import { boundAt } from './trust.ts'
 
 const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
 

@@ -1,8 +1,8 @@
 /** What `skylab heal` finds, and does about it, from Redis and the cluster as both were read. */
-import type { KubeClient } from '../kube/client.ts'
-import type { HealStore, Survey } from '../store/heal.ts'
+import type { KubeClient } from '../../kube/client.ts'
+import type { HealStore, Survey } from '../../store/heal.ts'
+import { boundAt } from '../trust.ts'
 import { type Distrusted, doubtOf, type Listing } from './listing.ts'
-import { boundAt } from './trust.ts'
 
 export type Finding =
   /** The last op given out is ahead; it is set to the highest of Redis' clock and of the ops that are believed. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../base/domain.ts'
-import { withOwnership } from '../labs/render.ts'
-import { render } from '../labs/testing-plan.ts'
-import { Sealer } from '../store/sealing.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import { withOwnership } from '../../labs/render.ts'
+import { render } from '../../labs/testing-plan.ts'
+import { Sealer } from '../../store/sealing.ts'
+import { installation, redisMs, sealer } from '../testing.ts'
+import { boundAt, Trust } from '../trust.ts'
 import { doubtOf, readListing } from './listing.ts'
-import { installation, redisMs, sealer } from './testing.ts'
-import { boundAt, Trust } from './trust.ts'
 
 const namespacePrefix = 'nublado'
 const bound = boundAt(redisMs)

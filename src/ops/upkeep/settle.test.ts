@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
-import { containerFacts, podFacts } from '../labs/testing.ts'
-import type { Standing } from '../store/compares.ts'
-import { type LabRecord, readView } from '../store/records.ts'
+import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { containerFacts, podFacts } from '../../labs/testing.ts'
+import type { Standing } from '../../store/compares.ts'
+import { type LabRecord, readView } from '../../store/records.ts'
 import { decide, type Found } from './settle.ts'
 
 const hourMs = 3_600_000

@@ -3,16 +3,16 @@
  * remove. Who was told that a lab is gone, or failed, goes on being told so; what stands of it after that is taken away by
  * its UID, without a new operation.
  */
-import type { Config } from '../config/schema.ts'
-import { isAlreadyExists } from '../kube/client.ts'
-import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
-import { labNames } from '../labs/names.ts'
-import { marks } from '../labs/objects.ts'
-import { withOwnership } from '../labs/render.ts'
-import type { CompareStore, Standing } from '../store/compares.ts'
-import type { Logger } from '../telemetry/log.ts'
-import { type ClusterClient, type ClusterView, namespaceRef, podRef } from './cluster.ts'
-import { boundAt, type Trust } from './trust.ts'
+import type { Config } from '../../config/schema.ts'
+import { isAlreadyExists } from '../../kube/client.ts'
+import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { labNames } from '../../labs/names.ts'
+import { marks } from '../../labs/objects.ts'
+import { withOwnership } from '../../labs/render.ts'
+import type { CompareStore, Standing } from '../../store/compares.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { type ClusterClient, type ClusterView, namespaceRef, podRef } from '../cluster.ts'
+import { boundAt, type Trust } from '../trust.ts'
 
 export interface DebrisOptions {
   readonly config: Pick<Config, 'installation' | 'lab'>

@@ -2,14 +2,14 @@
  * Reads what labs are given of the controller's own namespace (SQR-066, "Secrets"), at acceptance: what is missing is
  * told before anything is accepted, and what was read goes sealed into the plan.
  */
-import type { Clock } from '../base/clock.ts'
-import { Deadline } from '../base/deadline.ts'
-import { ApiError, RetryLater } from '../base/errors.ts'
-import { KubeError } from '../kube/client.ts'
-import { type CopyConfig, copiedNames, copyFound, type FoundObject, type LabCopies } from '../labs/copies.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { Span } from '../telemetry/tracing.ts'
-import type { ClusterClient } from './cluster.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Deadline } from '../../base/deadline.ts'
+import { ApiError, RetryLater } from '../../base/errors.ts'
+import { KubeError } from '../../kube/client.ts'
+import { type CopyConfig, copiedNames, copyFound, type FoundObject, type LabCopies } from '../../labs/copies.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { Span } from '../../telemetry/tracing.ts'
+import type { ClusterClient } from '../cluster.ts'
 
 export interface SourcesOptions {
   readonly lab: CopyConfig

@@ -1,10 +1,10 @@
 /** What a compare decides for one user, from the record and the cluster as both were read. Pure. */
-import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
-import { isWhole, judgeLife } from '../kube/pods/judge.ts'
-import type { LabNames } from '../labs/names.ts'
-import { type PodTells, rebuildView } from '../labs/tells.ts'
-import type { Settlement, Standing } from '../store/compares.ts'
-import { type LabRecord, readView } from '../store/records.ts'
+import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { isWhole, judgeLife } from '../../kube/pods/judge.ts'
+import type { LabNames } from '../../labs/names.ts'
+import { type PodTells, rebuildView } from '../../labs/tells.ts'
+import type { Settlement, Standing } from '../../store/compares.ts'
+import { type LabRecord, readView } from '../../store/records.ts'
 
 /** What the cluster has of a user; nothing foreign. */
 export interface Found {

@@ -2,19 +2,19 @@
  * What befalls labs between operations. A watch only says "look again"; what is written is one conditional script, and
  * what that refuses because an operation runs is judged again when the bell tells the operation's end.
  */
-import type { Clock } from '../base/clock.ts'
-import { RetryLater } from '../base/errors.ts'
-import { inOperatorsWords, KubeError } from '../kube/client.ts'
-import type { PodFacts } from '../kube/pods/facts.ts'
-import { judgeLife } from '../kube/pods/judge.ts'
-import { labNames } from '../labs/names.ts'
-import type { Bell } from '../store/bell.ts'
-import type { CompareStore, Mark, PodWord } from '../store/compares.ts'
-import type { NewEvent } from '../store/records.ts'
-import type { Logger } from '../telemetry/log.ts'
-import { Rarely } from '../telemetry/rarely.ts'
-import { type Auditor, byController } from './audit.ts'
-import type { Change, ClusterView } from './cluster.ts'
+import type { Clock } from '../../base/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
+import { inOperatorsWords, KubeError } from '../../kube/client.ts'
+import type { PodFacts } from '../../kube/pods/facts.ts'
+import { judgeLife } from '../../kube/pods/judge.ts'
+import { labNames } from '../../labs/names.ts'
+import type { Bell } from '../../store/bell.ts'
+import type { CompareStore, Mark, PodWord } from '../../store/compares.ts'
+import type { NewEvent } from '../../store/records.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { Rarely } from '../../telemetry/rarely.ts'
+import { type Auditor, byController } from '../audit.ts'
+import type { Change, ClusterView } from '../cluster.ts'
 import type { Debris } from './debris.ts'
 
 export interface MonitorOptions {

@@ -2,16 +2,16 @@
  * Whether the API server has the policies of `k8s/base/policy.yaml` at work, which refuse late writes and what a thief of
  * our token would send; and whether they let the labs of this configuration pass. Asked by dry runs that change nothing.
  */
-import { type Clock, notNeeded } from '../base/clock.ts'
-import { unavailable } from '../base/errors.ts'
-import { applyRbac, type CallOptions, inOperatorsWords, KubeError, type Log, refuserOf } from '../kube/client.ts'
-import { collectionPath, objectPath } from '../kube/kinds.ts'
-import { type MissingRights, missingOfController } from '../labs/controller-rights.ts'
-import { labels } from '../labs/names.ts'
-import { accountName, labRights, missingRights, type RightsConfig, type RightsRule } from '../labs/rights.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import { Rarely } from '../telemetry/rarely.ts'
-import type { ClusterClient } from './cluster.ts'
+import { type Clock, notNeeded } from '../../base/clock.ts'
+import { unavailable } from '../../base/errors.ts'
+import { applyRbac, type CallOptions, inOperatorsWords, KubeError, type Log, refuserOf } from '../../kube/client.ts'
+import { collectionPath, objectPath } from '../../kube/kinds.ts'
+import { type MissingRights, missingOfController } from '../../labs/controller-rights.ts'
+import { labels } from '../../labs/names.ts'
+import { accountName, labRights, missingRights, type RightsConfig, type RightsRule } from '../../labs/rights.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { Rarely } from '../../telemetry/rarely.ts'
+import type { ClusterClient } from '../cluster.ts'
 
 /** Of each policy and its binding. */
 const latePolicy = 'skylab'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Survey } from '../store/heal.ts'
+import type { Survey } from '../../store/heal.ts'
+import { redisMs } from '../testing.ts'
+import { boundAt } from '../trust.ts'
 import { applyTo, diagnose as diagnoseBy, type Finding, leftOf } from './heal.ts'
 import type { Listing } from './listing.ts'
-import { redisMs } from './testing.ts'
-import { boundAt } from './trust.ts'
 
 const nowUs = redisMs * 1000
 const ahead = boundAt(redisMs) + 1

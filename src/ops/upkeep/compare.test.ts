@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ManualClock } from '../kube/testing/clock.ts'
-import { NumberAhead } from '../store/compares.ts'
-import { silentLogger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { ManualClock } from '../../kube/testing/clock.ts'
+import { NumberAhead } from '../../store/compares.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
+import { installation, redisMs, trust } from '../testing.ts'
 import { Comparer, type ComparerOptions } from './compare.ts'
-import { installation, redisMs, trust } from './testing.ts'
 
 const known = { kind: 'compare', reason: 'the clock of Redis' } as const
 const running = { record: { op: 7, active: false, status: 'running', podUid: 'p' }, tombstone: 0 }

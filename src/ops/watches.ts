@@ -4,12 +4,12 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { KubeClient } from '../kube/client.ts'
+import type { NamespaceFacts, PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
+import { projectNamespace, projectPod, projectPodEvent } from '../kube/pods/project.ts'
+import { Reflector, type ReflectorTimes } from '../kube/reflector.ts'
+import { WatchGroup } from '../kube/watch-group.ts'
 import { labels } from '../labs/names.ts'
-import type { KubeClient } from './client.ts'
-import type { NamespaceFacts, PodEventFacts, PodFacts } from './pods/facts.ts'
-import { projectNamespace, projectPod, projectPodEvent } from './pods/project.ts'
-import { Reflector, type ReflectorTimes } from './reflector.ts'
-import { WatchGroup } from './watch-group.ts'
 
 export interface WatchesOptions {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>

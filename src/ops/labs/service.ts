@@ -1,6 +1,6 @@
 /** What the API asks of the engine: the operations of SQR-066 on labs, free of HTTP. */
-import type { CreateRequest, Identity, LabEvent, LabState } from '../base/domain.ts'
-import type { Origin } from '../telemetry/tracing.ts'
+import type { CreateRequest, Identity, LabEvent, LabState } from '../../base/domain.ts'
+import type { Origin } from '../../telemetry/tracing.ts'
 
 /** A client's place in one operation's events. */
 export interface EventFeed {
