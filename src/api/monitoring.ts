@@ -2,11 +2,11 @@
 import { Hono } from 'hono'
 import { ApiError } from '../base/errors.ts'
 import { checkedPath } from './app.ts'
-import type { ApiEnv, ApiParts } from './env.ts'
-import { methodNotAllowed, notFound, onError } from './errors.ts'
-import { refuseBadHead } from './head.ts'
-import { boundServer } from './http-server.ts'
-import { requestLog } from './request-log.ts'
+import { boundServer } from './connections/http-server.ts'
+import type { ApiEnv, ApiParts } from './request/env.ts'
+import { methodNotAllowed, notFound, onError } from './request/errors.ts'
+import { refuseBadHead } from './request/head.ts'
+import { requestLog } from './request/request-log.ts'
 
 /** Whether this replica should be sent requests. */
 export interface Readiness {

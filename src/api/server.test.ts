@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LabEvent } from '../base/domain.ts'
 import type { EventFeed } from '../ops/labs/service.ts'
-import type { ApiParts } from './env.ts'
+import type { ApiParts } from './request/env.ts'
 import { type ApiServer, startApiServer } from './server.ts'
 import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from './testing.ts'
 

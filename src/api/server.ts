@@ -2,8 +2,8 @@
 
 import { clientCertificateOf } from '../tls/server.ts'
 import { createApi } from './app.ts'
-import type { ApiParts } from './env.ts'
-import { boundServer, type TlsParts } from './http-server.ts'
+import { boundServer, type TlsParts } from './connections/http-server.ts'
+import type { ApiParts } from './request/env.ts'
 
 export interface ApiServer {
   readonly host: string

@@ -13,10 +13,10 @@ import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { noTracing } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
-import { Conformance } from './conformance.ts'
-import { apiDocument } from './document.ts'
-import type { ApiParts } from './env.ts'
-import { pathOf } from './head.ts'
+import { Conformance } from './document/conformance.ts'
+import { apiDocument } from './document/document.ts'
+import type { ApiParts } from './request/env.ts'
+import { pathOf } from './request/head.ts'
 
 /** Time that passes when a test says so. */
 export class ManualClock implements Clock {

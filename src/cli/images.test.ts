@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { imageList } from '../api/image-schemas.ts'
+import { imageList } from '../api/images/schemas.ts'
 import { CommandTest } from './testing.ts'
 
 let test: CommandTest

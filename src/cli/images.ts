@@ -1,5 +1,5 @@
 /** `skylab images`: what `GET …/images` would answer, from the registry that the configuration names. */
-import { imagesJson } from '../api/image-json.ts'
+import { imagesJson } from '../api/images/json.ts'
 import { systemClock } from '../base/clock.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
 import { createImageSource } from '../images/create.ts'

@@ -1,8 +1,8 @@
 /** The files of `skylab render`: who asks, and for what, checked as the service checks them. */
 import { readFile } from 'node:fs/promises'
-import { checkCreate } from '../api/bounds.ts'
-import { checkedJson } from '../api/json.ts'
-import { createBody } from '../api/schemas.ts'
+import { checkCreate } from '../api/bounds/create.ts'
+import { checkedJson } from '../api/bounds/json.ts'
+import { createBody } from '../api/labs/schemas.ts'
 import type { CreateRequest, Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import { ConfigError, schemaProblems } from '../config/problems.ts'

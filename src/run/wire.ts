@@ -1,7 +1,7 @@
 /** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
 import { Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { TlsParts } from '../api/http-server.ts'
+import type { TlsParts } from '../api/connections/http-server.ts'
 import { systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { SourceOptions } from '../identity/source.ts'

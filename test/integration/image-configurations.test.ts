@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ImagesJson, PrepullsJson } from '../../src/api/image-json.ts'
+import type { ImagesJson, PrepullsJson } from '../../src/api/images/json.ts'
 import { FakeGoogle } from '../../src/images/testing/google.ts'
 import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from './harness/docker-registry.ts'
 import {

@@ -3,7 +3,7 @@
  * registry that is read all the time: also while it is down, and when the replica that reads it is killed.
  */
 import { afterAll, describe, expect, test } from 'vitest'
-import type { ImagesJson } from '../../src/api/image-json.ts'
+import type { ImagesJson } from '../../src/api/images/json.ts'
 import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from './harness/docker-registry.ts'
 import { bothTell, distinct, formOf, prepullsAre, pulledFor, useInstallation } from './harness/image-site.ts'
 import { dailiesFrom, weekliesFrom } from './harness/tags.ts'

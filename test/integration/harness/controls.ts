@@ -179,13 +179,13 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T28 ', expected: /p99 of the others|of processor time/ }],
     edits: [
       {
-        file: 'src/api/rates.ts',
+        file: 'src/api/bounds/rates.ts',
         find: 'if (waitMs > 0) throw refused(kind',
         replace: 'if (waitMs < 0) throw refused(kind',
       },
-      { file: 'src/api/json.ts', find: 'if (commas > maxJsonItems) throw', replace: 'if (commas > 1e9) throw' },
-      { file: 'src/api/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
-      { file: 'src/api/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
+      { file: 'src/api/bounds/json.ts', find: 'if (commas > maxJsonItems) throw', replace: 'if (commas > 1e9) throw' },
+      { file: 'src/api/bounds/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
+      { file: 'src/api/request/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
       { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
     ],
   },

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, expect } from 'vitest'
 import type { ConfigInput } from '../../../box/stack-config.ts'
-import type { PrepullsJson } from '../../../src/api/image-json.ts'
+import type { PrepullsJson } from '../../../src/api/images/json.ts'
 import { type Fleet, useFleet } from './fleet.ts'
 import { PrepullSite, type TestNode } from './prepull.ts'
 import { eventually } from './world.ts'

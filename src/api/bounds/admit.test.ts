@@ -1,0 +1,196 @@
+import type { ServerResponse } from 'node:http'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Identity } from '../../base/domain.ts'
+import { configSchema } from '../../config/schema.ts'
+import { createGafaelfawrIdentity } from '../../identity/gafaelfawr.ts'
+import { FakeGafaelfawr, faults } from '../../identity/testing/gafaelfawr.ts'
+import { assemble, oidcIdentity, soundClaims, TestIssuer } from '../../identity/testing/issuer.ts'
+import { testParts } from '../../identity/testing/parts.ts'
+import { api, detailOf, exampleLab, jsonBody } from '../testing.ts'
+
+const secret = 'the-ingress-is-known-by-this'
+const adminSecret = 'administrators-come-with-this'
+let server: FakeGafaelfawr
+beforeEach(async () => {
+  server = await FakeGafaelfawr.start()
+  server.users.set('token-of-rra', { username: 'rra', uid: 4123 })
+  server.users.set('token-of-eve', { username: 'eve', uid: 6666, gid: 6666 })
+})
+afterEach(() => server.stop())
+
+function behindGafaelfawr(more: object = {}) {
+  const gafaelfawr = { baseUrl: server.url, cacheSeconds: 0, timeoutSeconds: 10, ...more }
+  const config = configSchema.parse({ identity: { provider: 'gafaelfawr', gafaelfawr } })
+  const callers: Identity[] = []
+  const script = {
+    create: async (caller: Identity) => void callers.push(caller),
+    delete: async () => true,
+    status: async () => exampleLab(),
+    running: async () => ['rra'],
+  }
+  const call = api(script, {
+    config,
+    identity: createGafaelfawrIdentity(
+      config.identity.gafaelfawr!,
+      { user: [secret], admin: [adminSecret] },
+      testParts(),
+    ),
+  })
+  return { call, callers }
+}
+
+const ingress = (user: string, token?: string): Record<string, string> => ({
+  'X-Skylab-Ingress-Secret': secret,
+  'X-Auth-Request-User': user,
+  ...(token !== undefined && { 'X-Auth-Request-Token': token }),
+})
+const create = (headers: Record<string, string>): RequestInit => {
+  const { body } = jsonBody({ options: {} })
+  return { body: body!, headers: { ...headers, 'Content-Type': 'application/json' } }
+}
+
+it('routes of administrators ask nobody, and work while Gafaelfawr is down', async () => {
+  const { call } = behindGafaelfawr()
+  server.fault = faults.error
+  for (const [method, path, status] of [
+    ['GET', 'labs', 200],
+    ['GET', 'labs/rra', 200],
+    ['DELETE', 'labs/rra', 202],
+  ] as const) {
+    const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret }
+    expect((await call(method, path, undefined, { headers: byAdmins })).status).toBe(status)
+    const byUsers = await call(method, path, undefined, { headers: ingress('hub', 'token-of-rra') })
+    expect([byUsers.status, (await detailOf(byUsers)).type]).toEqual([403, 'scope_missing'])
+    expect((await call(method, path, undefined, { headers: { 'X-Auth-Request-User': 'hub' } })).status).toBe(401)
+  }
+  expect(server.asked).toEqual([])
+})
+
+it('routes of users ask who the user is', async () => {
+  const { call, callers } = behindGafaelfawr()
+  expect((await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))).status).toBe(303)
+  expect(callers).toEqual([
+    { username: 'rra', token: 'token-of-rra', scopes: ['exec:notebook'], uid: 4123, groups: [] },
+  ])
+  expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
+  // The creation asks for the scopes of the token, too.
+  expect(server.asked).toHaveLength(3)
+})
+
+it.each([
+  ['another user’s path', 403, ingress('eve', 'token-of-eve')],
+  ['another user’s name', 401, ingress('rra', 'token-of-eve')],
+  ['no token', 401, ingress('rra')],
+  ['a bearer alone', 401, { Authorization: 'Bearer token-of-rra' }],
+  ['no secret', 401, { 'X-Auth-Request-User': 'rra', 'X-Auth-Request-Token': 'token-of-rra' }],
+])('a creation with %s is %i', async (_, status, headers) => {
+  const { call, callers } = behindGafaelfawr()
+  const response = await call('POST', 'labs/rra/create', undefined, create(headers))
+  expect(response.status).toBe(status)
+  await detailOf(response)
+  expect(callers).toEqual([])
+})
+
+/** Headers that Chromium sends with a request of a page's script, which can change the Referer alone. */
+const fromPage = (origin: string, site = 'same-origin', referer = '/nb/user/eve/notebook.html') => ({
+  ...{ 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
+  ...{ Origin: origin, Referer: `${origin}${referer}` },
+})
+const { Origin: _origin, ...withoutOrigin } = fromPage('https://data.example.org')
+
+describe('a change that a page asks for', () => {
+  const lab = 'https://data.example.org'
+
+  it.each<[string, Record<string, string>]>([
+    ['a lab under the same host', fromPage(lab)],
+    ['a lab that says another Referer', fromPage(lab, 'same-origin', '/nublado/spawner/v1/docs/')],
+    ['a page of a host beside it', fromPage('https://lab.example.org', 'same-site')],
+    ['any page', fromPage('https://evil.example', 'cross-site')],
+    ['a page without origin', fromPage('null', 'cross-site')],
+    ['a page that tells its Referer alone', { Referer: `${lab}/nb/user/eve/` }],
+    ['a page that tells its site alone', { 'Sec-Fetch-Site': 'same-origin' }],
+    ['a form', { ...withoutOrigin, 'Sec-Fetch-Mode': 'navigate' }],
+  ])('is refused behind Gafaelfawr: %s', async (_, headers) => {
+    const { call, callers } = behindGafaelfawr()
+    const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret, ...headers }
+    const removed = await call('DELETE', 'labs/rra', undefined, { headers: byAdmins })
+    expect([removed.status, (await detailOf(removed)).msg]).toEqual([403, expect.stringMatching(/pageOrigins/)])
+    const byUsers = { ...ingress('rra', 'token-of-rra'), ...headers }
+    expect((await call('POST', 'labs/rra/create', undefined, create(byUsers))).status).toBe(403)
+    expect(callers).toEqual([])
+    expect((await call('GET', 'user-status', undefined, { headers: byUsers })).status).toBe(200)
+  })
+
+  it('is made of an origin that the configuration names, and of programs', async () => {
+    const origin = 'https://admin.example.org'
+    const { call } = behindGafaelfawr({ pageOrigins: [origin] })
+    const remove = async (headers: Record<string, string>) => {
+      const byAdmins = { ...ingress('hub'), 'X-Skylab-Ingress-Secret': adminSecret, ...headers }
+      return (await call('DELETE', 'labs/rra', undefined, { headers: byAdmins })).status
+    }
+    expect(await remove(fromPage(origin, 'same-site'))).toBe(202)
+    expect(await remove(fromPage(lab))).toBe(403)
+    expect(await remove({ Origin: lab, Referer: `${origin}/` })).toBe(403)
+    // As Node's own fetch sends it.
+    expect(await remove({ 'Sec-Fetch-Mode': 'cors' })).toBe(202)
+    expect(await remove({ 'Sec-Fetch-Site': 'none' })).toBe(202)
+  })
+
+  it('is made where a token says who asks, which no page has', async () => {
+    const call = api({ delete: async () => true })
+    expect((await call('DELETE', 'labs/rra', 'hub', { headers: fromPage(lab) })).status).toBe(202)
+  })
+})
+
+describe('a lab that gets its user’s token', () => {
+  it('is refused where the delegated token has the scope of administrators', async () => {
+    const { call, callers } = behindGafaelfawr()
+    const ask = () => call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+    expect((await ask()).status).toBe(303)
+    server.scopes.set('token-of-rra', ['exec:notebook', 'admin:jupyterlab'])
+    const refused = await ask()
+    expect([refused.status, (await detailOf(refused)).type]).toEqual([403, 'token_too_strong'])
+    expect(callers).toHaveLength(1)
+  })
+
+  it('is not made while Gafaelfawr does not tell the scopes', async () => {
+    const { call, callers } = behindGafaelfawr()
+    expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
+    server.tokenFault = faults.error
+    const response = await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+    expect(response.status).toBe(503)
+    expect(callers).toEqual([])
+  })
+})
+
+it('while Gafaelfawr is down users are put off', async () => {
+  const { call, callers } = behindGafaelfawr()
+  server.fault = faults.busy
+  const response = await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
+  expect((await detailOf(response)).type).toBe('unavailable')
+  expect(callers).toEqual([])
+})
+
+it('a user whose key is known is answered while 2048 requests with unknown keys meet an issuer that stalls', async () => {
+  const issuer = await TestIssuer.start([{ username: 'rra', scopes: ['exec:notebook'] }])
+  onTestFinished(() => issuer.stop())
+  const { identify, clock } = oidcIdentity(issuer)
+  const token = await issuer.token('rra')
+  await identify(token)
+  clock.advance(10)
+  const stalled: ServerResponse[] = []
+  issuer.fault = { at: '', answer: response => void stalled.push(response) }
+  const provider = { identify: (headers: Headers) => identify(headers.get('authorization')?.slice('Bearer '.length)) }
+  const call = api({ status: async () => exampleLab() }, { identity: provider })
+  const ask = (bearer: string) =>
+    call('GET', 'user-status', undefined, { headers: { Authorization: `Bearer ${bearer}` } })
+  const madeUp = (i: number) => assemble({ alg: 'RS256', kid: `made-up-${i}` }, soundClaims(issuer), 'x')
+  let waiting = 2048
+  const all = Array.from({ length: 2048 }, (_, i) => ask(madeUp(i)).finally(() => waiting--))
+  await Promise.all(all.slice(32))
+  expect((await ask(token)).status).toBe(200)
+  expect(waiting).toBe(32)
+  for (const response of stalled) response.destroy()
+  await Promise.all(all)
+}, 20_000)

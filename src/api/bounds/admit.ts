@@ -1,0 +1,97 @@
+/** Who may ask what (the contract, "Who may ask"). */
+import { createMiddleware } from 'hono/factory'
+import type { Identity, Scope } from '../../base/domain.ts'
+import { ApiError } from '../../base/errors.ts'
+import type { IdentityProvider } from '../../identity/provider.ts'
+import { checkUsername } from '../../labs/names.ts'
+import { within } from '../../telemetry/tracing.ts'
+import { clientCertificateOf } from '../../tls/server.ts'
+import type { ApiEnv, ApiParts } from '../request/env.ts'
+import { PerUserLimit } from './held.ts'
+import { onceSent } from './in-flight.ts'
+import { Rates, type UserRate } from './rates.ts'
+import { Turns } from './turns.ts'
+
+/** Routes of users are open to the user in the path alone; those of administrators take any user. */
+type Audience = 'user' | 'admin'
+
+const scopes: Record<Audience, Scope> = { user: 'exec:notebook', admin: 'admin:jupyterlab' }
+
+export interface AdmitParts {
+  readonly identity: IdentityProvider
+  readonly requests: PerUserLimit
+  readonly rates: Rates
+  readonly turns: Turns
+  /** `api.limits.maxUsernameBytes` */
+  readonly maxUsernameBytes: number
+}
+
+type AdmissionParts = Pick<ApiParts, 'config' | 'identity' | 'clock' | 'metrics'>
+
+/** The middleware of all routes that ask who is there; bounds count what a user has at all of them. */
+export type Admission = ReturnType<typeof admission>
+
+export function admission({ config, identity, clock, metrics }: AdmissionParts) {
+  const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = config.api.limits
+  const rates = new Rates({ rates: config.api.rates, clock, metrics })
+  const requests = new PerUserLimit(maxRequestsPerUser, 'requests')
+  const parts = { identity, rates, requests, turns: new Turns(maxTurnsPerUser), maxUsernameBytes }
+  return { asUser: admit('user', parts), asAdmin: admit('admin', parts), rates }
+}
+
+/** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
+export function admit(audience: Audience, { identity, requests, rates, turns, maxUsernameBytes }: AdmitParts) {
+  return createMiddleware<ApiEnv>(async function admit(c, next) {
+    const ask = () =>
+      identity.identify(c.req.raw.headers, scopes[audience], () => clientCertificateOf(c.env?.incoming?.socket))
+    const caller = await within(c.get('origin').span, 'identify', {}, ask)
+    const origin = c.get('audit')?.identified(caller)
+    if (origin) c.set('origin', origin)
+    // Before any refusal: what is refused costs as much.
+    rates.take(kindOf(c.req.method), caller)
+    if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)
+    requireScope(caller, scopes[audience])
+    const username = c.req.param('username')
+    if (audience === 'user' && username !== undefined) requireSelf(caller, username)
+    checkName(username, caller, maxUsernameBytes)
+    const leave = requests.enter(caller.username)
+    try {
+      c.set('caller', caller)
+      await (rates.isPrivileged(caller) ? next() : turns.take(caller.username, next))
+    } finally {
+      onceSent(c, leave)
+    }
+  })
+}
+
+const isRead = (method: string) => method === 'GET' || method === 'HEAD'
+
+/** Of a create only that it was asked for. Its route counts it as a create, and looks for an Idempotency-Key first. */
+function kindOf(method: string): UserRate {
+  return isRead(method) || method === 'POST' ? 'read' : 'change'
+}
+
+function requireScope(caller: Identity, scope: Scope): void {
+  if (!caller.scopes.includes(scope)) {
+    throw new ApiError(403, { msg: `the token lacks the scope ${scope}`, type: 'scope_missing' })
+  }
+}
+
+/** A name of which the path has no part is the token's: there is no place to point to. */
+function checkName(inPath: string | undefined, caller: Identity, maxBytes: number): void {
+  try {
+    checkUsername(inPath ?? caller.username, maxBytes)
+  } catch (error) {
+    if (inPath !== undefined || !(error instanceof ApiError)) throw error
+    throw new ApiError(
+      error.status,
+      error.detail.map(({ msg, type }) => ({ msg, type })),
+    )
+  }
+}
+
+function requireSelf(caller: Identity, username: string): void {
+  if (caller.username !== username) {
+    throw new ApiError(403, { msg: 'this is another user’s lab', type: 'other_user', loc: ['path', 'username'] })
+  }
+}

@@ -1,0 +1,117 @@
+/** A server of HTTP with all bounds of connections and times, on which an app answers. */
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import type { Clock } from '../../base/clock.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { Certificates } from '../../tls/certificates.ts'
+import { createTlsServer } from '../../tls/server.ts'
+import type { ApiEnv } from '../request/env.ts'
+import { errorResponse } from '../request/errors.ts'
+import { type Head, settleHead } from '../request/head.ts'
+import { closeWhenIdle } from './closing.ts'
+import { boundConnections, boundPipeline, boundSecureConnections, onClientError } from './connections.ts'
+import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
+
+/** How often it is looked which requests are overdue: one is cut that much later at most. */
+const longestLookMs = 1000
+
+export type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
+
+/** Reads each head once, and hands on what was read beside the request. */
+function listenerFor(limits: Limits, fetch: Fetch): RequestListener {
+  const heads = new WeakMap<object, Head>()
+  const adapter = getRequestListener(
+    (request, env) => fetch(request, { ...(env as HttpBindings), head: heads.get(env.incoming)! }),
+    { errorHandler: () => errorResponse(notHttp) },
+  )
+  return (incoming, outgoing) => {
+    heads.set(incoming, settleHead(incoming, limits))
+    return adapter(incoming, outgoing)
+  }
+}
+
+export interface BoundServer {
+  readonly server: Server
+  /**
+   * Listens; 0 is any free port. Rejects when the port cannot be had.
+   * @returns the port
+   */
+  listen(host: string, port: number): Promise<number>
+  /**
+   * Takes no connection any more, and lets requests in flight return.
+   * @param graceMs after which the connections that remain are broken
+   */
+  close(graceMs: number): Promise<void>
+}
+
+/** How a server shows who it is, and asks clients who they are. */
+export interface TlsParts {
+  readonly certificates: Certificates
+  readonly requireClientCertificate: boolean
+}
+
+/** A server with the bounds of `api.limits`, which answers by `fetch`; without `tls` in the clear. */
+export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, tls?: TlsParts): BoundServer {
+  const { server, breakHandshakes } = serverFor(limits, fetch, tls)
+  const stop = closeWhenIdle(server)
+  const stopListening = () => {
+    const closed = stop()
+    breakHandshakes()
+    return closed
+  }
+  return {
+    server,
+    listen: (host, port) => listen(server, host, port),
+    close: graceMs => close(server, stopListening, graceMs, clock),
+  }
+}
+
+function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
+  const headersTimeout = limits.headersTimeoutSeconds * 1000
+  const options: ServerOptions = {
+    keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
+    headersTimeout,
+    // Answers, and so event streams, take what they take.
+    requestTimeout: limits.requestTimeoutSeconds * 1000,
+    connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
+    maxHeaderSize: limits.maxHeaderBytes,
+    // Node's own refusal has no body; that of the app has.
+    requireHostHeader: false,
+  }
+  const listener = boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests)
+  const { server, breakHandshakes } = tls
+    ? createTlsServer({ ...tls, http: options, handshakeTimeoutMs: headersTimeout }, listener)
+    : { server: createServer(options, listener), breakHandshakes: () => {} }
+  // Whoever reads no answer, or sends nothing more and waits for none.
+  server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
+  if (tls) boundSecureConnections(server, limits.maxConnections)
+  else boundConnections(server, limits.maxConnections)
+  server.on('clientError', onClientError)
+  server.on('checkExpectation', onExpectation)
+  server.on('connect', (_, socket) => hangUp(socket, noTunnel))
+  return { server, breakHandshakes }
+}
+
+/** Takes no connection any more, and lets requests in flight return; after the grace connections that remain are broken. */
+async function close(server: Server, stopListening: () => Promise<void>, graceMs: number, clock: Clock): Promise<void> {
+  const over = new AbortController()
+  const closed = stopListening()
+  const deadline = clock.sleep(graceMs, over.signal).then(
+    () => server.closeAllConnections(),
+    () => {},
+  )
+  await closed
+  over.abort()
+  await deadline
+}
+
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}

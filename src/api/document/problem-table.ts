@@ -1,0 +1,300 @@
+/** The one table of all that can go wrong: status, occasion, headers and an example. `problems.ts` says which route has which. */
+import type { ErrorDetail } from '../../base/errors.ts'
+import { allowHeader, authenticateHeader, type Headers, retryAfterHeader } from './headers.ts'
+import type { ProblemType } from './problem-types.ts'
+
+export interface Problem {
+  readonly status: number
+  readonly when: string
+  readonly example: ErrorDetail & { readonly type: ProblemType }
+  readonly headers?: Headers
+  /** Answered before a request has got its id. */
+  readonly nameless?: true
+}
+
+const username = ['path', 'username']
+const body = (...path: string[]) => ['body', ...path]
+
+export const problemTable = {
+  badRequest: {
+    status: 400,
+    when: 'the request is not well-formed HTTP',
+    example: { msg: 'not a well-formed request', type: 'malformed' },
+    nameless: true,
+  },
+  badHead: {
+    status: 400,
+    when: 'the path could be read in two ways, a header that may appear once appears twice, or Host is missing or is not the name or address of a host',
+    example: { msg: 'the path has dot segments', type: 'malformed', loc: ['path'] },
+  },
+  badJson: {
+    status: 400,
+    when: 'the body is not well-formed JSON in UTF-8',
+    example: { msg: 'the body is not well-formed JSON in UTF-8', type: 'malformed', loc: body() },
+  },
+  badEventId: {
+    status: 400,
+    when: 'Last-Event-ID is not the id of an event',
+    example: {
+      msg: 'Last-Event-ID is not the id of an event',
+      type: 'malformed',
+      loc: ['header', 'last-event-id'],
+    },
+  },
+  unauthorized: {
+    status: 401,
+    when: 'the token is missing, unknown or no longer valid',
+    example: { msg: 'a valid token is required', type: 'unauthorized', loc: ['header', 'authorization'] },
+    headers: { 'WWW-Authenticate': authenticateHeader },
+  },
+  noUserScope: {
+    status: 403,
+    when: 'the token lacks the scope exec:notebook',
+    example: { msg: 'the token lacks the scope exec:notebook', type: 'scope_missing' },
+  },
+  noAdminScope: {
+    status: 403,
+    when: 'the token lacks the scope admin:jupyterlab',
+    example: { msg: 'the token lacks the scope admin:jupyterlab', type: 'scope_missing' },
+  },
+  otherUser: {
+    status: 403,
+    when: 'the user in the path is not the caller',
+    example: { msg: 'this is another user’s lab', type: 'other_user', loc: username },
+  },
+  refusedToken: {
+    status: 403,
+    when: 'the source of identities refuses the token',
+    example: { msg: 'the source of identities refuses this token', type: 'forbidden' },
+  },
+  badClaims: {
+    status: 403,
+    when: 'the token is valid, but one of its claims cannot be used',
+    example: { msg: 'the claim uid cannot be used', type: 'claim_unusable' },
+  },
+  noLabForYou: {
+    status: 403,
+    when: 'the caller’s quota, UID, GID, groups or name do not permit a lab, or do not permit this size or image',
+    example: {
+      msg: 'The size large is more than your quota allows: 4 CPUs of 2',
+      type: 'forbidden',
+      loc: body('options', 'size'),
+    },
+  },
+  strongToken: {
+    status: 403,
+    when: 'labs get their user’s token, and that of the caller has the scope of administrators',
+    example: {
+      msg: 'Your token has the scope admin:jupyterlab, and this site puts tokens into labs',
+      type: 'token_too_strong',
+      loc: ['header', 'authorization'],
+    },
+  },
+  ofPage: {
+    status: 403,
+    when: 'behind Gafaelfawr, a page in a browser asks for a change',
+    example: { msg: 'the request comes from a page in a browser', type: 'forbidden', loc: ['header', 'origin'] },
+  },
+  noSuchRoute: { status: 404, when: 'no route has this path', example: { msg: 'no such route', type: 'not_found' } },
+  noLab: {
+    status: 404,
+    when: 'the user has no lab',
+    example: { msg: 'this user has no lab', type: 'unknown_user', loc: username },
+  },
+  noOwnLab: {
+    status: 404,
+    when: 'the caller has no lab',
+    example: { msg: 'this user has no lab', type: 'unknown_user' },
+  },
+  noEvents: {
+    status: 404,
+    when: 'the user has no lab, and had none in the last ten minutes',
+    example: { msg: 'this user has no events', type: 'unknown_user', loc: username },
+  },
+  methodNotAllowed: {
+    status: 405,
+    when: 'the route does not have this method',
+    example: { msg: 'method not allowed', type: 'method_not_allowed' },
+    headers: { Allow: allowHeader },
+  },
+  slowRequest: {
+    status: 408,
+    when: 'the request took too long to arrive',
+    example: { msg: 'the request took too long to arrive', type: 'malformed' },
+    nameless: true,
+  },
+  cutBody: {
+    status: 408,
+    when: 'the body did not arrive',
+    example: { msg: 'the body did not arrive', type: 'malformed', loc: body() },
+  },
+  labExists: {
+    status: 409,
+    when: 'the user has a lab that is pending or running',
+    example: { msg: 'A lab for ada exists', type: 'lab_exists' },
+  },
+  labTerminating: {
+    status: 409,
+    when: 'the lab of the user is being deleted; after the deletion the same request is accepted',
+    example: { msg: 'A lab for ada exists; it is being deleted', type: 'lab_terminating' },
+  },
+  largeBody: {
+    status: 413,
+    when: 'the body is larger than `api.limits.maxBodyBytes`',
+    example: { msg: 'the body is too large', type: 'too_large', loc: body() },
+  },
+  longTarget: {
+    status: 414,
+    when: 'path and query are longer than `api.limits.maxTargetBytes`',
+    example: { msg: 'the path is too long', type: 'malformed', loc: ['path'] },
+  },
+  notJson: {
+    status: 415,
+    when: 'the Content-Type is not JSON in UTF-8, or the body is compressed',
+    example: { msg: 'the body must be application/json', type: 'not_json', loc: ['header', 'content-type'] },
+  },
+  badExpectation: {
+    status: 417,
+    when: 'Expect is anything but 100-continue',
+    example: { msg: 'only 100-continue can be expected', type: 'malformed', loc: ['header', 'expect'] },
+    nameless: true,
+  },
+  badName: {
+    status: 422,
+    when: 'the name in the path cannot be the name of a user',
+    example: { msg: 'The user name contains ":" or "/"', type: 'invalid', loc: username },
+  },
+  badOwnName: {
+    status: 422,
+    when: 'the caller’s own name cannot be the name of a user here',
+    example: { msg: 'The user name contains ":" or "/"', type: 'invalid' },
+  },
+  badField: {
+    status: 422,
+    when: 'a value is not accepted: for example a size or an image that does not exist, or an Idempotency-Key that was sent with another body',
+    example: {
+      msg: 'There is no such size, only small, medium, large',
+      type: 'invalid',
+      loc: body('options', 'size'),
+    },
+  },
+  missingField: {
+    status: 422,
+    when: 'a required key is missing',
+    example: { msg: 'is required', type: 'missing', loc: body('options') },
+  },
+  unknownField: {
+    status: 422,
+    when: 'a key has no meaning',
+    example: { msg: 'unknown key', type: 'unknown_key', loc: body('options', 'colour') },
+  },
+  longField: {
+    status: 422,
+    when: 'a value is longer, or an object has more entries, than `api.limits` permit',
+    example: { msg: 'has more than 512 variables', type: 'too_long', loc: body('env') },
+  },
+  repeatedField: {
+    status: 422,
+    when: 'an object has the same key twice',
+    example: { msg: 'the key stands twice', type: 'duplicate_key', loc: body('options', 'size') },
+  },
+  muchBody: {
+    status: 422,
+    when: 'the body has more properties and elements than `api.limits.maxJsonItems`',
+    example: { msg: 'the body has more than 1024 properties and elements', type: 'too_large', loc: body() },
+  },
+  deepBody: {
+    status: 422,
+    when: 'the body is deeper than `api.limits.maxJsonDepth`',
+    example: { msg: 'the body has more than 8 objects and lists within each other', type: 'too_deep', loc: body() },
+  },
+  tooManyUnanswered: {
+    status: 429,
+    when: 'the connection has too many requests that are not answered yet',
+    example: { msg: 'too many requests at once on one connection', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+    nameless: true,
+  },
+  tooMany: {
+    status: 429,
+    when: 'the user has as many requests at once as `api.limits` permit',
+    example: { msg: 'too many requests at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  tooManyBodies: {
+    status: 429,
+    when: 'the user is sending as many bodies at once as `api.limits` permit',
+    example: { msg: 'too many bodies at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  tooManyStreams: {
+    status: 429,
+    when: 'the user has as many event streams open as `api.limits` permit',
+    example: { msg: 'too many event streams at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  tooOften: {
+    status: 429,
+    when: 'the user has asked more often than `api.rates` permit; after `Retry-After` there is room for one request again',
+    example: { msg: 'too many reads in a short time', type: 'too_often' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  tooOftenByAll: {
+    status: 429,
+    when: 'all clients together have asked more often than `api.rates` permit; after `Retry-After` there is room for one request again',
+    example: { msg: 'too many documents in a short time', type: 'too_often' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  largeHead: {
+    status: 431,
+    when: 'the headers are too large',
+    example: { msg: 'the headers are too large', type: 'malformed' },
+    nameless: true,
+  },
+  manyHeaders: {
+    status: 431,
+    when: 'there are too many headers',
+    example: { msg: 'there are too many headers', type: 'malformed', loc: ['header'] },
+  },
+  internal: {
+    status: 500,
+    when: 'the server has a defect; its log has the error under the id of the request',
+    example: { msg: 'internal error', type: 'internal' },
+  },
+  misconfigured: {
+    status: 500,
+    when: 'a Secret or ConfigMap that the configuration gives to every lab is missing, incomplete or too large: nothing was accepted, and an administrator has to put it right',
+    example: { msg: 'The Secret lab-secrets in the namespace skylab has no key db-password', type: 'misconfigured' },
+  },
+  busy: {
+    status: 503,
+    when: 'the replica has as many connections as it takes',
+    example: { msg: 'this replica has too many connections', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+    nameless: true,
+  },
+  crowded: {
+    status: 503,
+    when: 'the replica has as many requests at once as it takes',
+    example: { msg: 'this replica has too many requests at once', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedBodies: {
+    status: 503,
+    when: 'the replica is reading as many bytes of bodies at once as it takes',
+    example: { msg: 'this replica has too many bytes of bodies at once', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedStreams: {
+    status: 503,
+    when: 'the replica has as many event streams open as it takes',
+    example: { msg: 'this replica has too many event streams at once', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  unavailable: {
+    status: 503,
+    when: 'Redis, Kubernetes or the source of identities does not answer, records are being compared with the cluster, or the registry was not read yet',
+    example: { msg: 'the records are being compared with the cluster', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+} as const satisfies Record<string, Problem>

@@ -1,0 +1,84 @@
+/** What can go wrong at each route, as the OpenAPI document tells it. */
+import type { z } from '@hono/zod-openapi'
+import { errorBody } from '../labs/schemas.ts'
+import { sharedResponse } from './components.ts'
+import { type Header, requestIdHeader } from './headers.ts'
+import { type Problem, problemTable } from './problem-table.ts'
+
+export type ProblemName = keyof typeof problemTable
+
+const problems: Readonly<Record<ProblemName, Problem>> = problemTable
+
+/** What any route can answer, for want of a request or by a fault. */
+export const anywhere = [
+  'badRequest',
+  'badHead',
+  'slowRequest',
+  'longTarget',
+  'badExpectation',
+  'tooManyUnanswered',
+  'largeHead',
+  'manyHeaders',
+  'internal',
+  'busy',
+] as const satisfies ProblemName[]
+
+/** What routes under the prefix answer beside it. */
+export const underPrefix = [...anywhere, 'crowded'] as const satisfies ProblemName[]
+
+const admitted = [
+  ...underPrefix,
+  'unauthorized',
+  'refusedToken',
+  'badClaims',
+  'tooMany',
+  'tooOften',
+  'unavailable',
+] as const satisfies ProblemName[]
+
+/** The problems of routes that need a token (`admit.ts`), with a user in their path or without. */
+export const forAdmins = [...admitted, 'noAdminScope', 'badOwnName'] as const satisfies ProblemName[]
+export const forAdminsOfUser = [...admitted, 'noAdminScope', 'badName'] as const satisfies ProblemName[]
+export const forCaller = [...admitted, 'noUserScope', 'badOwnName'] as const satisfies ProblemName[]
+export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as const satisfies ProblemName[]
+/** The problems of routes that need no token. */
+export const forAll = [...underPrefix, 'tooOftenByAll'] as const satisfies ProblemName[]
+
+/** A response of the document: as the framework wants it. */
+export interface Refusal {
+  readonly description: string
+  readonly headers: Record<string, Header>
+  readonly content: { 'application/json': { schema: z.ZodType; examples: Record<string, object> } }
+}
+
+/** One response for each status that some of these problems have. Routes with the same problems share it. */
+export function refusals<Name extends ProblemName>(
+  names: readonly Name[],
+): { [Status in (typeof problemTable)[Name]['status']]: Refusal } {
+  const statuses = [...new Set(names.map(name => problems[name].status))].sort()
+  const responses = statuses.map(status => {
+    const those = names.filter(name => problems[name].status === status)
+    const response = refusal(Object.fromEntries(those.map(name => [name, problems[name]])))
+    return [status, those.length > mostShared ? response : sharedResponse(nameOf(those), response)]
+  })
+  return Object.fromEntries(responses)
+}
+
+/** A longer list is of one route alone, and would make a long name. */
+const mostShared = 4
+
+const nameOf = (names: readonly string[]) => names.map(name => name.charAt(0).toUpperCase() + name.slice(1)).join('Or')
+
+function refusal(those: Readonly<Record<string, Problem>>): Refusal {
+  const list = Object.values(those)
+  const common = { 'X-Request-ID': requestIdHeader(!list.some(({ nameless }) => nameless)) }
+  const examples = Object.entries(those).map(([name, { when, example }]) => [
+    name,
+    { summary: when, value: { detail: [example] } },
+  ])
+  return {
+    description: list.map(({ when }) => when).join('; or '),
+    headers: Object.assign(common, ...list.map(({ headers }) => headers)),
+    content: { 'application/json': { schema: errorBody, examples: Object.fromEntries(examples) } },
+  }
+}

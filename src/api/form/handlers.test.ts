@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest'
+import type { CreateRequest, Identity } from '../../base/domain.ts'
+import { ApiError, RetryLater, unavailable } from '../../base/errors.ts'
+import { exampleCaller, exampleCatalogue, examplePrepulled } from '../../form/testing.ts'
+import { requestedImage } from '../../images/reference.ts'
+import type { CatalogueImage, ImageService } from '../../images/types.ts'
+import { chooseLab } from '../../labs/choose.ts'
+import { api, apiParts, detailOf, jsonBody, scriptedImages } from '../testing.ts'
+
+const { config } = apiParts()
+const prepulled = (image: CatalogueImage) => ({ image, nodes: ['n1'], missing: [] })
+const images = scriptedImages({
+  catalogue: async () => exampleCatalogue,
+  prepulls: async () => ({
+    prepulled: exampleCatalogue.prepull.filter(({ reference }) => examplePrepulled.has(reference)).map(prepulled),
+    pending: [],
+    nodes: [],
+  }),
+})
+
+/** Calls of an API whose every caller is this one. */
+function asked(caller: Partial<Identity> = {}, service: ImageService = images, block: object = {}) {
+  const identity = { identify: async () => ({ ...exampleCaller, ...caller }) }
+  const { config } = apiParts({}, {}, block)
+  return api({}, { identity, images: service, config })
+}
+const form = async (...args: Parameters<typeof asked>) => (await asked(...args)('GET', 'lab-form/ada', 'ada')).text()
+
+interface Control {
+  readonly name: string
+  readonly value: string
+}
+
+/** All that a form may post, one control at a time. */
+function controls(text: string): Control[] {
+  const inputs = [...text.matchAll(/<input type="(?:radio|checkbox)" name="([^"]*)" value="([^"]*)"/g)]
+  const options = [...text.matchAll(/<option value="([^"]*)"/g)]
+  return [
+    ...inputs.map(([, name, value]) => ({ name: name!, value: value! })),
+    ...options.map(([, value]) => ({ name: 'image_dropdown', value: value! })),
+  ]
+}
+
+describe('GET lab-form/<username>', () => {
+  it('is a fragment of HTML that nobody keeps', async () => {
+    const response = await asked()('GET', 'lab-form/ada', 'ada')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^text\/html; charset=utf-8$/i)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(await response.text()).toMatch(/^<div class="skylab-form">.*<\/div>\s*$/s)
+  })
+
+  it('answers HEAD, and no other method', async () => {
+    const head = await asked()('HEAD', 'lab-form/ada', 'ada')
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    const posted = await asked()('POST', 'lab-form/ada', 'ada')
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
+
+  it('is for a user of the scope, and for their own', async () => {
+    const call = api({}, { images })
+    expect((await call('GET', 'lab-form/rra')).status).toBe(401)
+    expect((await call('GET', 'lab-form/hub', 'hub')).status).toBe(403)
+    const other = await call('GET', 'lab-form/rra', 'both')
+    expect([other.status, (await detailOf(other)).type]).toEqual([403, 'other_user'])
+  })
+
+  it('looks as it is configured', async () => {
+    const text = await form({}, images, { form: { heading: 'Choose well', accentColor: '#006e6e', dark: 'never' } })
+    expect(text).toContain('Choose well')
+    expect(text).toContain('--skylab-accent:#006e6e')
+    expect(text).not.toContain('prefers-color-scheme')
+  })
+
+  it('is 200 where a quota forbids labs, and says so', async () => {
+    const response = await asked({ quota: { spawn: false } })('GET', 'lab-form/ada', 'ada')
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('Your quota does not allow labs')
+  })
+
+  it('keeps from a user what is kept from them', async () => {
+    const restrictions = [{ tags: ['r29_*'], groups: ['board'] }]
+    expect(await form({}, images, { images: { restrictions } })).not.toContain('r29_')
+    expect(await form({ groups: [{ name: 'board' }] }, images, { images: { restrictions } })).toContain(':r29_1_1"')
+  })
+})
+
+describe('while images cannot be listed', () => {
+  it.each([
+    ['no replica ever read them', unavailable('not read yet')],
+    ['Redis does not answer', new RetryLater('Redis does not answer')],
+  ])('since %s, the recommended one can be had', async (_, error) => {
+    const away = scriptedImages({ catalogue: () => Promise.reject(error), prepulls: () => Promise.reject(error) })
+    const response = await asked({}, away)('GET', 'lab-form/ada', 'ada')
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    expect(controls(text).filter(({ name }) => name === 'image_list')).toEqual([
+      { name: 'image_list', value: 'registry.hub.docker.com/lsstsqre/sciplat-lab:recommended' },
+    ])
+    expect(text).toContain('cannot be had at the moment')
+  })
+
+  it('the menu stays when it is only nodes that nobody knows', async () => {
+    const text = await form({}, { ...images, prepulls: () => Promise.reject(unavailable('no nodes yet')) })
+    expect(controls(text).filter(({ name }) => name === 'image_dropdown')).toHaveLength(exampleCatalogue.menu.length)
+    expect(text).toContain('Not on all nodes yet')
+  })
+
+  it('by a fault of ours, that is told as one', async () => {
+    const broken = scriptedImages({ ...images, catalogue: () => Promise.reject(new Error('a fault')) })
+    expect((await asked({}, broken)('GET', 'lab-form/ada', 'ada')).status).toBe(500)
+  })
+})
+
+describe('what a form posts', () => {
+  /** What `create` makes of options. */
+  async function created(options: object): Promise<CreateRequest['options']> {
+    const seen: CreateRequest[] = []
+    const identity = { identify: async () => exampleCaller }
+    const call = api({ create: async (_, request) => void seen.push(request) }, { identity })
+    const response = await call('POST', 'labs/ada/create', 'ada', jsonBody({ options }))
+    if (response.status !== 303) throw new Error(JSON.stringify(await response.json()))
+    return seen[0]!.options
+  }
+
+  it('is taken by create, every value in either shape', async () => {
+    const all = controls(await form())
+    expect(new Set(all.map(({ name }) => name))).toEqual(
+      new Set(['image_list', 'image_dropdown', 'size', 'enable_debug', 'reset_user_env']),
+    )
+    const { reference } = exampleCatalogue.types.recommended!
+    for (const { name, value } of all) {
+      const posted = { image_list: reference, image_dropdown: reference, [name]: value }
+      const lists = Object.fromEntries(Object.entries(posted).map(([key, each]) => [key, [each]]))
+      const options = await created(posted)
+      expect(await created({ ...lists, _xsrf: ['2|abc'] })).toEqual(options)
+      expect(() => requestedImage(config.images, options)).not.toThrow()
+      expect(() => chooseLab(config.lab, exampleCaller, options)).not.toThrow()
+    }
+  })
+
+  it('means the image that was chosen: the radio button, unless it says that the menu is meant', async () => {
+    const [one, other] = [exampleCatalogue.prepull[1]!, exampleCatalogue.menu.at(-1)!]
+    const imageOf = async (image_list: string) =>
+      requestedImage(config.images, await created({ image_list: [image_list], image_dropdown: [other.reference] }))
+    expect(await imageOf(one.reference)).toMatchObject({ tag: one.tag })
+    expect(await imageOf('use_image_from_dropdown')).toMatchObject({ tag: other.tag })
+  })
+
+  it('is what the user may have: what is not offered is refused', async () => {
+    const quota = { cpu: 1, spawn: true }
+    const offered = controls(await form({ quota })).filter(({ name }) => name === 'size')
+    expect(offered).toEqual([{ name: 'size', value: 'small' }])
+    expect(() => chooseLab(config.lab, { ...exampleCaller, quota }, { size: 'medium' })).toThrow(ApiError)
+  })
+})

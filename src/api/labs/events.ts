@@ -1,0 +1,84 @@
+/** The route of an operation's events (SQR-066, "GET …/labs/<username>/events"). */
+import type { Context } from 'hono'
+import type { EventFeed } from '../../ops/labs/service.ts'
+import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
+import type { ApiEnv, ApiParts } from '../request/env.ts'
+import { noLab } from '../request/errors.ts'
+import { EventPump, preamble, type StreamEnd } from '../sse/sse.ts'
+
+const streamHeaders = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache',
+  // Balancers that know it do not hold events back.
+  'X-Accel-Buffering': 'no',
+}
+
+export class EventRoute {
+  readonly #parts: ApiParts
+  readonly #ofUser: PerUserLimit
+  readonly #ofAll: TotalLimit
+  readonly #open = new Set<EventPump>()
+
+  constructor(parts: ApiParts) {
+    this.#parts = parts
+    const { maxStreams, maxStreamsPerUser } = parts.config.api.limits
+    this.#ofUser = new PerUserLimit(maxStreamsPerUser, 'event streams')
+    this.#ofAll = new TotalLimit(maxStreams, 'event streams')
+    parts.draining?.addEventListener('abort', () => {
+      for (const pump of this.#open) pump.stop()
+    })
+  }
+
+  async answer(c: Context<ApiEnv>, username: string, lastEventId: string | undefined): Promise<Response> {
+    const feed = await this.#parts.labs.events(username, lastEventId)
+    if (feed === null) throw noLab('this user has no events')
+    if (feed === 'ended') return c.body(null, 204)
+    if (c.req.method === 'HEAD') return c.body(null, 200, streamHeaders)
+    // An empty stream brings the client back after a second, and the balancer to another replica.
+    if (this.#parts.draining?.aborted) return c.body(preamble, 200, streamHeaders)
+    return c.body(this.#stream(c, username, feed), 200, streamHeaders)
+  }
+
+  #stream(c: Context<ApiEnv>, username: string, feed: EventFeed): ReadableStream<Uint8Array> {
+    const { config, clock, metrics } = this.#parts
+    const leave = this.#enter(username)
+    const log = c.get('log')
+    const outgoing = c.env?.outgoing
+    const pump = new EventPump(feed, {
+      clock,
+      heartbeatMs: config.api.heartbeatSeconds * 1000,
+      writeTimeoutMs: config.api.limits.writeTimeoutSeconds * 1000,
+      // Ending the stream would leave a socket open that nobody reads.
+      sever: outgoing && (() => outgoing.destroy()),
+      onEnd: (end, err) => {
+        this.#open.delete(pump)
+        metrics.eventStreamsOpen.set(this.#open.size)
+        leave()
+        if (end === 'cut') metrics.eventStreamsCut.inc()
+        log[levels[end]]({ user: username, end, err }, 'event stream ended')
+      },
+    })
+    this.#open.add(pump)
+    metrics.eventStreamsOpen.set(this.#open.size)
+    return pump.start()
+  }
+
+  #enter(username: string): () => void {
+    const leaveUser = this.#ofUser.enter(username)
+    try {
+      const leaveAll = this.#ofAll.enter()
+      return () => {
+        leaveUser()
+        leaveAll()
+      }
+    } catch (error) {
+      leaveUser()
+      throw error
+    }
+  }
+}
+
+const levels = { complete: 'debug', stopped: 'debug', cut: 'warn', failed: 'error' } as const satisfies Record<
+  StreamEnd,
+  string
+>

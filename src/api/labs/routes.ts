@@ -1,0 +1,180 @@
+/** The declarations of the routes of SQR-066, "Lab controller REST API", without what they do. */
+import { createRoute, z } from '@hono/zod-openapi'
+import {
+  appliedHeader,
+  type Header,
+  type Headers,
+  locationHeader,
+  requestIdHeader,
+  streamHeaders,
+} from '../document/headers.ts'
+import { forAdmins, forAdminsOfUser, forCaller, forUsers, refusals } from '../document/problems.ts'
+import { requires } from '../document/security.ts'
+import type { ApiParts } from '../request/env.ts'
+import { createBody, createHeaders, eventsHeaders, labStatus, plainHeaders, userList, userPath } from './schemas.ts'
+import { createExamples, createWords, eventsWords, exampleStream, labExample, removeWords } from './words.ts'
+
+const tags = ['labs']
+
+export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
+  const { prefix, limits } = api
+  const location = locationHeader(labLocation(api, 'ada'))
+  const bounds = { sizes: Object.keys(lab.sizes), limits }
+  const params = userPath(bounds)
+  const ofUsers = requires(identity, 'exec:notebook')
+  const ofAdmins = requires(identity, 'admin:jupyterlab')
+  return {
+    list: createRoute({
+      method: 'get',
+      path: `${prefix}/labs`,
+      operationId: 'listLabs',
+      tags,
+      summary: 'The users whose lab is running',
+      description: 'A lab that is pending, terminating or failed is not listed.',
+      security: ofAdmins,
+      request: { headers: plainHeaders },
+      responses: { 200: json('their names, sorted', userList, ['ada', 'grace']), ...refusals(forAdmins) },
+    }),
+    status: createRoute({
+      method: 'get',
+      path: `${prefix}/labs/{username}`,
+      operationId: 'getLab',
+      tags,
+      summary: 'The lab of a user',
+      description: 'The status of the lab, what was asked for, and the events of its current operation.',
+      security: ofAdmins,
+      request: { params, headers: plainHeaders },
+      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forAdminsOfUser, 'noLab']) },
+    }),
+    ownStatus: createRoute({
+      method: 'get',
+      path: `${prefix}/user-status`,
+      operationId: 'getOwnLab',
+      tags,
+      summary: 'The lab of the caller',
+      description: 'The same as `getLab`, of the user whose token is sent.',
+      security: ofUsers,
+      request: { headers: plainHeaders },
+      responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forCaller, 'noOwnLab']) },
+    }),
+    create: createRoute({
+      method: 'post',
+      path: `${prefix}/labs/{username}/create`,
+      operationId: 'createLab',
+      tags,
+      summary: 'Create a lab for the caller',
+      description: createWords,
+      security: ofUsers,
+      request: {
+        params,
+        headers: createHeaders(bounds),
+        body: {
+          required: true,
+          content: { 'application/json': { schema: createBody(bounds), examples: createExamples({ lab, images }) } },
+        },
+      },
+      responses: {
+        201: {
+          description: 'accepted, for clients that send `Prefer: return=minimal`: no crash loses it now',
+          headers: answered({ Location: location, 'Preference-Applied': appliedHeader }),
+          links,
+        },
+        303: {
+          description:
+            'accepted: no crash loses it now. **Clients need not follow it and should not**: `Location` can lead to a route that the caller may not use',
+          headers: answered({ Location: location }),
+          links,
+        },
+        ...refusals([...forUsers, ...createProblems]),
+      },
+    }),
+    remove: createRoute({
+      method: 'delete',
+      path: `${prefix}/labs/{username}`,
+      operationId: 'deleteLab',
+      tags,
+      summary: 'Stop and remove the lab of a user',
+      description: removeWords,
+      security: ofAdmins,
+      request: { params, headers: plainHeaders },
+      responses: {
+        202: { description: 'accepted: no crash loses it now', headers: answered(), links },
+        ...refusals([...forAdminsOfUser, 'ofPage', 'noLab']),
+      },
+    }),
+    events: createRoute({
+      method: 'get',
+      path: `${prefix}/labs/{username}/events`,
+      operationId: 'followEvents',
+      tags,
+      summary: 'The events of the caller’s current operation',
+      description: eventsWords,
+      security: ofUsers,
+      request: { params, headers: eventsHeaders },
+      responses: {
+        200: {
+          description: 'server-sent events, until the operation has ended; `x-event` is the form of one of them',
+          headers: answered(streamHeaders),
+          content: {
+            'text/event-stream': {
+              // Text: what generators make of an object here cannot read a stream. OpenAPI 3.1 has no word for its events.
+              schema: z.string(),
+              example: exampleStream,
+              'x-event': { $ref: '#/components/schemas/Event' },
+            },
+          },
+        },
+        204: { description: 'no event will follow the one that was named', headers: answered() },
+        ...refusals([...forUsers, 'noEvents', 'badEventId', 'tooManyStreams', 'crowdedStreams']),
+      },
+    }),
+  }
+}
+
+/** Where a create redirects to: what administrators may read (SQR-066), or what its own user may. */
+export function labLocation({ prefix, createLocation }: ApiParts['config']['api'], username: string): string {
+  return createLocation === 'lab' ? `${prefix}/labs/${encodeURIComponent(username)}` : `${prefix}/user-status`
+}
+
+/** What all answers of the app bear, and what one has beside it. */
+export function answered(more: Headers = {}): Record<string, Header> {
+  return { 'X-Request-ID': requestIdHeader(), ...more }
+}
+
+/** A success that is JSON. */
+export function json<T extends z.ZodType>(description: string, schema: T, example: z.output<T>) {
+  return { description, headers: answered(), content: { 'application/json': { schema, example: example as unknown } } }
+}
+
+const createProblems = [
+  'badJson',
+  'noLabForYou',
+  'strongToken',
+  'ofPage',
+  'cutBody',
+  'labExists',
+  'labTerminating',
+  'largeBody',
+  'notJson',
+  'badField',
+  'missingField',
+  'unknownField',
+  'longField',
+  'repeatedField',
+  'deepBody',
+  'muchBody',
+  'misconfigured',
+  'tooManyBodies',
+  'crowdedBodies',
+] as const
+
+/** Where to look after an operation was accepted. */
+const links = {
+  status: link('getLab', 'the lab, for administrators'),
+  events: link('followEvents', 'the operation, for the user'),
+  deletion: link('deleteLab', 'removes the lab, for administrators'),
+}
+
+function link(operationId: string, description: string) {
+  return { operationId, description, parameters: { username: '$request.path.username' } }
+}

@@ -1,0 +1,284 @@
+/** What goes in and out, as schemas: they validate requests, and the OpenAPI document is made of them. */
+import { z } from '@hono/zod-openapi'
+import type { Limits } from '../../config/limits.ts'
+import { imageTypes } from '../../images/types.ts'
+import { component } from '../document/components.ts'
+import { problemTypes } from '../document/problem-types.ts'
+
+/** What of the configuration clients are told by the schemas. */
+export interface Bounds {
+  /** Names of `lab.sizes`. */
+  readonly sizes: readonly string[]
+  readonly limits: Limits
+}
+
+/**
+ * Gives a schema a name in the OpenAPI document, and has zod describe it there: the framework's own generator knows
+ * neither optional keys that may not be `undefined` nor the names of a record's keys.
+ * @param io which side of a schema that converts is meant: what it takes, or what it gives
+ */
+export function named<T extends z.ZodType>(name: string, schema: T, io: 'input' | 'output' = 'output'): T {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return schema.openapi(name, json as object)
+}
+
+/** JupyterHub's form gives every value as a list of one; both forms are taken (SQR-066, "POST …/create"). */
+function singleOrPlain<T extends z.ZodType<string | boolean>>(plain: T, error: string) {
+  return z
+    .union([plain, z.array(plain).length(1)], { error })
+    .transform(value => (Array.isArray(value) ? value[0]! : value) as z.output<T>)
+}
+
+/**
+ * A text, of which the document says more than is checked here: `bounds.ts` and who makes the lab look at its value.
+ * @param name of a list of values, which would stand in the document twice
+ */
+function text(
+  said: Readonly<{ maxLength: number; enum?: readonly string[]; pattern?: string }>,
+  description: string,
+  name?: string,
+) {
+  const plain = z.string().meta({ ...said })
+  const value = name === undefined ? plain : component(name, plain, description)
+  // One word for all wrong types of an option: which union member failed tells a client nothing.
+  return singleOrPlain(value, 'must be a string, or a list of one string').describe(description)
+}
+
+function flag(description: string) {
+  // Without a flag of the expression: a pattern in the document has none.
+  const word = z.string().regex(/^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$/)
+  return singleOrPlain(z.union([z.boolean(), word]), 'must be true or false, or a list of one of them')
+    .transform(value => (typeof value === 'string' ? value.toLowerCase() === 'true' : value))
+    .describe(description)
+}
+
+const imageOptions = ['image_tag', 'image_type', 'image_list', 'image_dropdown'] as const
+
+function createOptions({ sizes, limits: { maxOptionLength: maxLength } }: Bounds) {
+  const tag = '^[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,127}$'
+  const options = z
+    .strictObject({
+      enable_debug: flag('sets DEBUG=TRUE in the lab').exactOptional(),
+      image_list: text({ maxLength }, 'an image of the configured repository, as a form gives it').exactOptional(),
+      image_dropdown: text({ maxLength }, 'the same, where `image_list` says to look here').exactOptional(),
+      image_tag: text({ maxLength, pattern: tag }, 'tag of an image; goes before image_type').exactOptional(),
+      image_type: text(
+        { maxLength, enum: imageTypes },
+        'which image, by the names that `GET …/images` lists',
+        'ImageType',
+      ).exactOptional(),
+      reset_user_env: flag('sets RESET_USER_ENV=TRUE in the lab').exactOptional(),
+      size: text(
+        { maxLength, enum: sizes },
+        'how large the lab is; default: the configured size',
+        'Size',
+      ).exactOptional(),
+      _xsrf: z.unknown().describe('part of JupyterHub’s form; ignored, whatever it is').optional(),
+    })
+    .transform(({ _xsrf, ...rest }) => rest)
+    // Within `allOf`: generators of clients that see `anyOf` beside `properties` throw the properties away.
+    .meta({ allOf: [{ anyOf: imageOptions.map(option => ({ required: [option] })) }] })
+  const words =
+    'each value is plain, or a list of one, as JupyterHub’s form gives it; one of the image options is required'
+  return component('CreateLabOptions', options, words)
+}
+
+/** Expressions in the document look neither ahead nor behind: engines of many languages cannot. */
+const envName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+  .meta({ not: { const: '__proto__' } })
+const envValue = z.string().regex(/^[^\x00]*$/, { error: 'must not contain NUL' })
+
+/** Zod leaves `__proto__` out of records without a word; nothing that was sent is dropped in silence. */
+function env({ limits }: Bounds) {
+  return z.preprocess(
+    (value, context) => {
+      if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {
+        context.addIssue({ code: 'custom', message: 'not the name of a variable', path: ['__proto__'] })
+      }
+      return value
+    },
+    z
+      .record(
+        envName.meta({ maxLength: limits.maxEnvNameLength }),
+        envValue.meta({ maxLength: limits.maxEnvValueLength }),
+      )
+      .meta({ maxProperties: limits.maxEnvEntries })
+      .describe(`variables of the lab’s environment; names and values have ${limits.maxEnvBytes} bytes at most`),
+  )
+}
+
+/** The body of a create; parsed, it is a `CreateRequest`. */
+export function createBody(bounds: Bounds) {
+  const body = z.strictObject({ options: createOptions(bounds), env: env(bounds).default({}) })
+  return named('CreateLab', body, 'input')
+}
+
+const requestHeaders = {
+  'x-request-id': z.string().optional().openapi({
+    description: 'names the request in logs, if it has 1 to 128 letters, digits and . : = + / _ -; given back',
+    example: '7f9c0e2a-hub',
+  }),
+  traceparent: z.string().optional().openapi({
+    description:
+      'the trace that the request and what it begins belong to (W3C Trace Context); any other value is ignored',
+    example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  }),
+}
+
+export const plainHeaders = z.object(requestHeaders)
+
+export function createHeaders({ limits }: Bounds) {
+  return z.object({
+    ...requestHeaders,
+    'idempotency-key': z.string().min(1).max(limits.maxIdempotencyKeyLength).optional().openapi({
+      description:
+        'a repeat with the same key within ten minutes is accepted like the first request, and creates nothing more',
+      example: '2f1d9c1e-6a0b-4d0e-9f0f-0a7d6c1f5b7e',
+    }),
+    prefer: z.string().optional().openapi({
+      description:
+        '`return=minimal` (RFC 7240) asks for 201 in place of 303; any other preference, and a value that is not well-formed, is ignored',
+      example: 'return=minimal',
+    }),
+  })
+}
+
+export const eventsHeaders = z.object({
+  ...requestHeaders,
+  'last-event-id': z.string().optional().openapi({
+    description: 'id of the last event received: the stream of that operation goes on after it',
+    minLength: 3,
+    maxLength: 26,
+    pattern: '^[0-9]{1,16}-[0-9]{1,9}$',
+    example: '1767225600000000-2',
+  }),
+})
+
+/**
+ * Characters of names that nobody sees, for readers of expressions that know no categories: Unicode's category Cf up to
+ * U+FFFF. Above it, and for the line separators, languages and generators disagree about how an expression is written; the
+ * server refuses those characters by 422 all the same.
+ */
+const unseen =
+  '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
+const unfit = `\\x00-\\x1f\\x7f-\\x9f:\\/${unseen}`
+/** Neither `.` nor `..`, without looking ahead. */
+const usernamePattern = `^(\\.*[^.${unfit}][^${unfit}]*|\\.{3,})$`
+
+export function userPath({ limits }: Bounds) {
+  return z.object({
+    username: z.string().openapi({
+      description: `the user whose lab it is: ${limits.maxUsernameBytes} bytes of UTF-8 at most, without colons, slashes, control characters and invisible characters`,
+      minLength: 1,
+      maxLength: limits.maxUsernameBytes,
+      pattern: usernamePattern,
+      example: 'ada',
+    }),
+  })
+}
+
+export const userList = named('Users', z.array(z.string().describe('a user name')))
+
+const username = z.string().describe('the user name')
+const posixId = z.number().int().min(0)
+const resources = component(
+  'Resources',
+  z.object({
+    cpu: z.number().positive().describe('CPUs'),
+    memory: z.number().int().positive().describe('bytes'),
+  }),
+  'CPUs and memory',
+)
+
+/** One event, as it stands in a status, and as the fields of one in a stream. */
+export const labEvent = component(
+  'Event',
+  z.object({
+    event: z
+      .enum(['complete', 'error', 'failed', 'info', 'progress'])
+      .describe('`complete` and `failed` end an operation; an `error` is reported and does not end it'),
+    data: z.string().min(1).describe('words for people; of `progress` a whole percentage, which never falls'),
+    id: z
+      .string()
+      .regex(/^[0-9]+-[0-9]+$/)
+      .exactOptional()
+      .describe('number of the operation and of the event in it, without gaps; absent when its stream was lost'),
+  }),
+  'one event of an operation',
+)
+
+const labOptions = component(
+  'LabOptions',
+  z.object({
+    enable_debug: z.boolean().exactOptional().describe('whether DEBUG=TRUE is set in the lab'),
+    image_list: z.string().exactOptional().describe('the image, as a form gave it'),
+    image_dropdown: z.string().exactOptional().describe('the image, where `image_list` says to look here'),
+    image_tag: z.string().exactOptional().describe('the tag of the image'),
+    image_type: z.string().exactOptional().describe('which image, by the names that `GET …/images` lists'),
+    reset_user_env: z.boolean().exactOptional().describe('whether RESET_USER_ENV=TRUE is set in the lab'),
+    size: z.string().exactOptional().describe('the size that was asked for'),
+  }),
+  'the options as sent, converted to plain values',
+)
+
+const group = component(
+  'Group',
+  z.object({ name: z.string().describe('the group name'), id: posixId.describe('its GID') }),
+  'a group of the user',
+)
+
+export const labStatus = named(
+  'Lab',
+  z.object({
+    username,
+    status: z
+      .enum(['pending', 'running', 'terminating', 'failed'])
+      .describe('`pending`: being created; `terminating`: being deleted; `failed`: the last `error` event says why'),
+    pod: z
+      .enum(['present', 'missing'])
+      .describe('whether the lab has a pod: `missing` before it is created, and after it is gone'),
+    internal_url: z
+      .string()
+      .exactOptional()
+      .describe('where the lab answers inside the cluster; only while it is running and its pod is there'),
+    options: labOptions,
+    env: z.record(z.string(), z.string()).describe('the variables as sent, secret values as ***'),
+    uid: posixId.describe('the UID of the lab’s processes'),
+    gid: posixId.describe('the primary GID of the lab’s processes'),
+    groups: z.array(group).describe('the groups of the user that have a GID'),
+    quotas: component(
+      'Quotas',
+      z.object({
+        limits: resources.describe('what the lab can use at most'),
+        requests: resources.describe('what the cluster reserves for the lab'),
+      }),
+      'what the size of the lab means',
+    ),
+    events: z.array(labEvent).describe('the events of the current operation'),
+  }),
+)
+
+const problemType = component('ErrorType', z.enum(problemTypes), 'the types of errors that this release knows')
+
+const errorDetail = component(
+  'ErrorDetail',
+  z.object({
+    msg: z.string().min(1).describe('words for people'),
+    // Not the list alone: a client that was generated of an older document has to read what a newer release adds.
+    type: z
+      .union([problemType, z.string().regex(/^[a-z_]+$/)])
+      .describe('a word for programs: one of `ErrorType`; later releases may add others'),
+    loc: z
+      .array(z.union([z.string(), z.number()]))
+      .exactOptional()
+      .describe('where the problem is: `body`, `path` or `header`, then the way to it'),
+  }),
+  'one thing that is wrong',
+)
+
+export const errorBody = named(
+  'ErrorBody',
+  z.object({ detail: z.array(errorDetail).min(1).describe('one entry for each thing that is wrong') }),
+)

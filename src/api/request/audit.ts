@@ -1,0 +1,131 @@
+/** One line of the audit log for each request that is to change something: that it was accepted, or why it was not. */
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import type { Identity, Scope } from '../../base/domain.ts'
+import type { Auditor } from '../../ops/audit.ts'
+import type { Actor, AuditAction, AuditEvent, Source } from '../../telemetry/audit.ts'
+import { type Origin, originFields } from '../../telemetry/tracing.ts'
+import type { ApiEnv, ApiParts } from './env.ts'
+import { toApiError } from './errors.ts'
+import { type IsTrusted, sourceOf, trustIn } from './source.ts'
+
+interface Change {
+  readonly action: AuditAction
+  readonly scope: Scope
+}
+
+/** Every route that changes something, by method and path behind the prefix. */
+export const changes: Readonly<Record<string, Change>> = {
+  'POST /labs/:username/create': { action: 'lab.create', scope: 'exec:notebook' },
+  'DELETE /labs/:username': { action: 'lab.delete', scope: 'admin:jupyterlab' },
+}
+
+/** What is learned of a request until it is answered. */
+export class AuditDraft {
+  readonly #change: Change
+  readonly #user: string
+  readonly #provider: string
+  readonly #from: Source
+  readonly #origin: Origin
+  readonly #audit: Auditor
+  #caller: Identity | undefined
+  #asked: string | undefined
+  #accepted: { readonly op: number | undefined; readonly how: 'accepted' | 'joined' | 'repeated' } | undefined
+
+  constructor(change: Change, user: string, provider: string, from: Source, origin: Origin, audit: Auditor) {
+    this.#change = change
+    this.#user = user
+    this.#provider = provider
+    this.#from = from
+    this.#origin = origin
+    this.#audit = audit
+  }
+
+  /** It is known who asks. @returns what the request hands on to the operation that it may begin */
+  identified(caller: Identity): Origin {
+    this.#caller = caller
+    return {
+      ...this.#origin,
+      by: () => this.#by(),
+      onAccepted: (op, how) => {
+        this.#accepted = { op, how }
+      },
+    }
+  }
+
+  /** Writes the one line. */
+  end(status: number, error: Error | undefined): void {
+    const { action } = this.#change
+    const accepted = this.#accepted
+    if (accepted?.how === 'accepted' && accepted.op) {
+      this.#audit.operation(accepted.op, action === 'lab.create' ? 'create' : 'delete', 'accepted', this.#by())
+      return
+    }
+    const common = {
+      ...{ action, actor: this.#actor(), from: this.#from },
+      object: { kind: 'lab' as const, user: this.#user, op: accepted?.op },
+    }
+    const request = { ...this.#request(), status }
+    if (accepted || status < 400) {
+      const reason = accepted?.how === 'accepted' ? undefined : accepted?.how
+      this.#audit.request({ ...common, result: 'accepted', reason, request })
+      return
+    }
+    const reason = toApiError(error)?.detail[0]?.type ?? 'internal'
+    this.#audit.request({ ...common, result: status < 500 ? 'refused' : 'failed', reason, request })
+  }
+
+  /** The line names the note in Redis by this text, so the operation gets the very same. */
+  #by(): string {
+    const { id, trace } = this.#request()
+    this.#asked ??= this.#audit.by({
+      ...{ user: this.#user, actor: this.#actor(), from: this.#from },
+      ...{ requestId: id, traceId: trace },
+    })
+    return this.#asked
+  }
+
+  #request(): NonNullable<AuditEvent['request']> {
+    const { requestId, traceId } = originFields(this.#origin.requestId, this.#origin.span.traceparent)
+    return { id: requestId, trace: traceId }
+  }
+
+  #actor(): Actor {
+    const caller = this.#caller
+    if (!caller) return { kind: 'anonymous' }
+    const { scope } = this.#change
+    const letIn = caller.scopes.includes(scope)
+    return {
+      kind: letIn && scope === 'admin:jupyterlab' ? 'administrator' : 'user',
+      ...{ name: caller.username, scope: letIn ? scope : undefined, provider: this.#provider },
+    }
+  }
+}
+
+/** Middleware outside of all that may refuse a request of a route. What no route has is no change. */
+export function auditChanges({ config, audit }: Pick<ApiParts, 'config' | 'audit'>) {
+  const { prefix } = config.api
+  const isTrusted = trustIn(config.audit.trustedProxies)
+  return createMiddleware<ApiEnv>(async function auditChanges(c, next) {
+    const path = routePath(c, -1)
+    const change = path.startsWith(`${prefix}/`) ? changes[`${c.req.method} ${path.slice(prefix.length)}`] : undefined
+    if (!change) return next()
+    const from = whence(c, isTrusted)
+    const draft = new AuditDraft(change, userIn(c, path), config.identity.provider, from, c.get('origin'), audit)
+    c.set('audit', draft)
+    await next()
+    draft.end(c.res.status, c.error)
+  })
+}
+
+function whence(c: Context<ApiEnv>, isTrusted: IsTrusted): Source {
+  const remote = c.env?.incoming?.socket.remoteAddress
+  return sourceOf(remote, c.req.header('x-forwarded-for'), isTrusted)
+}
+
+/** The user in a path that was found to be decodable. */
+function userIn(c: Context<ApiEnv>, pattern: string): string {
+  const place = pattern.split('/').indexOf(':username')
+  return decodeURIComponent(c.env?.head?.path.split('/')[place] ?? '')
+}

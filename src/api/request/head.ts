@@ -1,0 +1,123 @@
+/** What the head of a request must be, beyond what the server's parser asks: read one way, whoever reads it. */
+import type { IncomingMessage } from 'node:http'
+import { createMiddleware } from 'hono/factory'
+import { ApiError } from '../../base/errors.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { ApiEnv } from './env.ts'
+
+export type HeadLimits = Pick<Limits, 'maxHeaders' | 'maxTargetBytes'>
+
+/** Of which a request has one: of two, who stood before us may have checked the other. */
+const single = new Set([
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'host',
+  'idempotency-key',
+  'last-event-id',
+  'x-auth-request-token',
+  'x-auth-request-user',
+  'x-skylab-ingress-secret',
+])
+
+/** What may stand in a path as it is; all else is percent-encoded. */
+const plainPath = /^[!$%&-;=@-Z_a-z~]*$/
+/** A name or an address of IPv4, or an address of IPv6 in brackets; then perhaps a port. */
+const authority = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
+const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is
+const dotSegment = /\/(\.|%2e){1,2}(?=\/|$)/i
+
+/** What the server read of a head, once. */
+export interface Head {
+  /** The path of the request line. Routes, their parameters, the log, spans and metrics go by this value alone. */
+  readonly path: string
+  /** Why the request is not served. Its path is then `/`, which no route has. */
+  readonly refusal?: ApiError
+}
+
+/**
+ * Reads and checks a head, then writes over target and Host what was read: neither the query nor a host that a client
+ * chose goes into a URL that is made of them later.
+ */
+export function settleHead(incoming: IncomingMessage, limits: HeadLimits): Head {
+  const head = readHead(incoming, limits)
+  incoming.url = head.path
+  incoming.headers.host = 'localhost'
+  return head
+}
+
+/** Middleware before all others that look at a request: 400, 414, 431. */
+export const refuseBadHead = createMiddleware<ApiEnv>(async function refuseBadHead(c, next) {
+  const refusal = c.env?.head?.refusal
+  if (refusal) throw refusal
+  await next()
+})
+
+function readHead(incoming: IncomingMessage, limits: HeadLimits): Head {
+  try {
+    check(incoming, limits)
+    return { path: pathOf(incoming.url ?? '') }
+  } catch (error) {
+    if (error instanceof ApiError) return { path: '/', refusal: error }
+    throw error
+  }
+}
+
+function check(incoming: IncomingMessage, { maxHeaders, maxTargetBytes }: HeadLimits): void {
+  const { rawHeaders, url = '', httpVersion, headers } = incoming
+  if (rawHeaders.length > 2 * maxHeaders) throw refusal(431, 'there are too many headers', 'header')
+  if (url.length > maxTargetBytes) throw refusal(414, 'the path is too long', 'path')
+  // The parser takes a line without a version for HTTP/0.9, which has no headers.
+  if (!httpVersion.startsWith('1.')) throw refusal(400, 'only HTTP/1.1 and 1.0 are spoken')
+  const repeated = repeatedOf(rawHeaders)
+  if (repeated !== undefined) throw refusal(400, 'the header stands twice', 'header', repeated)
+  if (headers.host !== undefined) checkAuthority(headers.host, 'header', 'host')
+  else if (httpVersion !== '1.0') throw refusal(400, 'the header is missing', 'header', 'host')
+}
+
+function repeatedOf(rawHeaders: readonly string[]): string | undefined {
+  const seen = new Set<string>()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase()
+    if (!single.has(name)) continue
+    if (seen.has(name)) return name
+    seen.add(name)
+  }
+  return undefined
+}
+
+/**
+ * The path of a request target: without the query, of which nothing is read, and without the origin, which clients
+ * write when they speak to a proxy.
+ * @throws {ApiError} 400 for a target that another reader may take for another path
+ */
+export function pathOf(target: string): string {
+  const [, origin, rest = target] = absoluteForm.exec(target) ?? []
+  if (origin !== undefined) checkAuthority(origin, 'path')
+  const path = rest.replace(/\?.*$/s, '') || (origin === undefined ? '' : '/')
+  if (!path.startsWith('/')) throw refusal(400, 'the path does not begin with a slash', 'path')
+  checkPath(path)
+  return path
+}
+
+function checkAuthority(text: string, ...loc: string[]): void {
+  if (!authority.test(text)) throw refusal(400, 'not the name or address of a host', ...loc)
+}
+
+/**
+ * A proxy decides by the path that it sees. One that means another path once dots are resolved, or that readers decode
+ * differently, is refused instead of resolved.
+ */
+function checkPath(path: string): void {
+  if (!plainPath.test(path)) throw refusal(400, 'the path has characters that must be percent-encoded', 'path')
+  if (dotSegment.test(path)) throw refusal(400, 'the path has dot segments', 'path')
+  try {
+    decodeURIComponent(path)
+  } catch {
+    throw refusal(400, 'the path is not percent-encoded UTF-8', 'path')
+  }
+}
+
+function refusal(status: number, msg: string, ...loc: string[]): ApiError {
+  return new ApiError(status, { msg, type: 'malformed', ...(loc.length > 0 && { loc }) })
+}

@@ -1,0 +1,60 @@
+/** Where a request comes from: the connection's other end, and what proxies say that are known. */
+import { BlockList, isIP } from 'node:net'
+import type { Source } from '../../telemetry/audit.ts'
+
+/** More than any chain of proxies; what stands further left is not read. */
+const maxHops = 16
+
+/** Whether an address belongs to a proxy that is believed. */
+export type IsTrusted = (address: string) => boolean
+
+/** @param ranges CIDRs, as the configuration has checked them */
+export function trustIn(ranges: readonly string[]): IsTrusted {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', length] = range.split('/')
+    list.addSubnet(address, Number(length), familyOf(address))
+  }
+  return address => list.check(address, familyOf(address))
+}
+
+/**
+ * The first address from the right that is no trusted proxy's is believed, since a trusted one wrote it. What stands left
+ * of it, anybody may have sent.
+ * @param forwarded X-Forwarded-For, in which each proxy appends where a request came to it from
+ */
+export function sourceOf(remote: string | undefined, forwarded: string | undefined, isTrusted: IsTrusted): Source {
+  const peer = remote === undefined ? undefined : addressIn(remote)
+  if (peer === undefined) return {}
+  const hops = hopsOf(forwarded)
+  let address = peer
+  while (hops.length > 0 && isTrusted(address)) {
+    const hop = addressIn(hops[0]!)
+    if (hop === undefined) break
+    address = hop
+    hops.shift()
+  }
+  const claimed = hops.flatMap(hop => addressIn(hop) ?? [])
+  return { address, ...(address !== peer && { proxy: peer }), ...(claimed.length > 0 && { claimed }) }
+}
+
+/** From the nearest on. */
+function hopsOf(forwarded: string | undefined): string[] {
+  const parts = forwarded?.split(',') ?? []
+  return parts
+    .slice(-maxHops)
+    .map(part => part.trim())
+    .reverse()
+}
+
+/** An address as it is written anywhere: alone, in brackets, with a port, or of IPv4 within IPv6. Undefined for none. */
+function addressIn(text: string): string | undefined {
+  const bare = /^\[(.+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text
+  const address = bare.replace(/^::ffff:(?=[\d.]+$)/i, '')
+  // A zone is no part of an address, and would be a place for any text.
+  return isIP(address) !== 0 && !address.includes('%') ? address : undefined
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4'
+}

@@ -1,0 +1,147 @@
+/** Server-sent events: their text, and the pump that brings an operation's events to one reader. */
+import { type Clock, notNeeded } from '../../base/clock.ts'
+import type { LabEvent } from '../../base/domain.ts'
+import type { EventFeed } from '../../ops/labs/service.ts'
+import { ByteChannel } from './channel.ts'
+
+/**
+ * How soon a client comes back, here or to another replica, when its stream ended before the operation. Without a blank
+ * line: some readers make an event of every block, even of one without data. It belongs to the first event's block.
+ */
+export const preamble = 'retry: 1000\n'
+/** With a blank line: readers that take whole blocks, as JupyterHub's spawner does, would not see that the server lives. */
+const heartbeat = ':\n\n'
+
+/** One event as text; data of several lines become several `data` fields, which a reader joins again. */
+export function formatEvent({ id, event, data }: LabEvent): string {
+  const head = id === undefined ? '' : `id: ${id}\n`
+  const lines = data.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
+  return `${head}event: ${event}\n${lines.join('')}\n`
+}
+
+/** How a stream came to its end. `cut`: its reader took nothing for too long. */
+export type StreamEnd = 'complete' | 'stopped' | 'cut' | 'failed'
+
+export interface PumpOptions {
+  readonly clock: Clock
+  /** A comment is sent after so long a silence. */
+  readonly heartbeatMs: number
+  /** How long a reader may leave what is there for it. */
+  readonly writeTimeoutMs: number
+  /** Breaks the connection of a reader that takes nothing; without one, the stream is made to fail. */
+  readonly sever?: (() => void) | undefined
+  /** Called once, when the stream is over. */
+  onEnd(end: StreamEnd, error?: unknown): void
+}
+
+/**
+ * Brings a feed to one reader. Nothing is taken from the feed while the reader has not taken what came before, so what
+ * a stuck reader costs is one batch.
+ */
+export class EventPump {
+  readonly #feed: EventFeed
+  readonly #options: PumpOptions
+  readonly #stop = new AbortController()
+  readonly #channel = new ByteChannel(() => this.stop())
+
+  constructor(feed: EventFeed, options: PumpOptions) {
+    this.#feed = feed
+    this.#options = options
+  }
+
+  /** Begins. To be called once. */
+  start(): ReadableStream<Uint8Array> {
+    void this.#run()
+    return this.#channel.readable
+  }
+
+  /** Ends the stream cleanly, wherever it is. */
+  stop(): void {
+    this.#stop.abort(notNeeded)
+  }
+
+  async #run(): Promise<void> {
+    let end: StreamEnd = 'failed'
+    let failure: unknown
+    try {
+      end = await this.#pump()
+    } catch (error) {
+      failure = error
+    }
+    if (end !== 'cut') this.#channel.close()
+    else if (this.#options.sever) this.#options.sever()
+    else this.#channel.fail(new Error('event stream cut'))
+    this.#options.onEnd(end, failure)
+  }
+
+  async #pump(): Promise<StreamEnd> {
+    const batches = this.#feed.read(this.#stop.signal)[Symbol.asyncIterator]()
+    try {
+      return await this.#bring(batches)
+    } finally {
+      this.#stop.abort(notNeeded)
+      // A generator left where it had yielded would never let go of what it holds; one that is deaf is not waited for.
+      batches.return?.().catch(() => {})
+    }
+  }
+
+  async #bring(batches: AsyncIterator<readonly LabEvent[]>): Promise<StreamEnd> {
+    let text = preamble
+    let next: Promise<IteratorResult<readonly LabEvent[]>> | undefined
+    for (;;) {
+      const written = await this.#write(text)
+      if (written !== 'done') return written
+      // Taken only now that what came before is with the reader; a comment may have been sent while it is awaited.
+      next ??= take(batches)
+      const result = await this.#within(this.#options.heartbeatMs, next)
+      if (result === 'stopped') return 'stopped'
+      if (result === 'late') {
+        text = heartbeat
+        continue
+      }
+      if (result.done) return this.#stop.signal.aborted ? 'stopped' : 'complete'
+      text = result.value.map(formatEvent).join('')
+      next = undefined
+    }
+  }
+
+  async #write(text: string): Promise<'done' | 'stopped' | 'cut'> {
+    if (!this.#channel.wanted) {
+      const result = await this.#within(this.#options.writeTimeoutMs, this.#channel.whenWanted())
+      if (result === 'late') return 'cut'
+      if (result === 'stopped') return 'stopped'
+    }
+    this.#channel.write(text)
+    return 'done'
+  }
+
+  /** Waits for a promise, at most so long, and not longer than until the stream is stopped. */
+  async #within<T>(ms: number, promise: Promise<T>): Promise<T | 'late' | 'stopped'> {
+    const stop = this.#stop.signal
+    if (stop.aborted) return 'stopped'
+    // A signal of this wait alone: what listens is gone when the wait is over.
+    const wait = new AbortController()
+    const cancel = () => wait.abort(notNeeded)
+    stop.addEventListener('abort', cancel, { once: true })
+    try {
+      const timer = this.#options.clock.sleep(ms, wait.signal)
+      return await Promise.race([
+        promise,
+        timer.then(
+          () => 'late' as const,
+          () => 'stopped' as const,
+        ),
+      ])
+    } finally {
+      stop.removeEventListener('abort', cancel)
+      wait.abort(notNeeded)
+    }
+  }
+}
+
+/** The next batch. A stream may end while it is on its way: that it failed is then nobody's concern. */
+function take(batches: AsyncIterator<readonly LabEvent[]>): Promise<IteratorResult<readonly LabEvent[]>> {
+  const next = batches.next()
+  next.catch(() => {})
+  return next
+}
