@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
-import { DockerRegistry } from '../../src/images/docker.ts'
-import { RegistryHttp } from '../../src/images/http.ts'
+import { DockerRegistry } from '../../src/images/registry/docker.ts'
+import { RegistryHttp } from '../../src/images/registry/http.ts'
 import { type NamedImage, namedImages, withDigests } from './references.ts'
 
 export interface PinOptions {

@@ -2,9 +2,9 @@
 import { imagesJson } from '../api/images/json.ts'
 import { systemClock } from '../base/clock.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
-import { createImageSource } from '../images/create.ts'
-import { readCatalogue } from '../images/read.ts'
-import { type Catalogue, type CatalogueImage, imageTypes } from '../images/types.ts'
+import { readCatalogue } from '../images/catalogue/read.ts'
+import { type Catalogue, type CatalogueImage, imageTypes } from '../images/catalogue/types.ts'
+import { createImageSource } from '../images/registry/create.ts'
 import { loadRegistrySettings } from '../settings/load-registry.ts'
 import { codes, type Output, warningsTo } from './output.ts'
 

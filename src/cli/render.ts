@@ -5,7 +5,7 @@ import type { CreateRequest, Identity, KubeObject, LabPlan } from '../base/domai
 import { ApiError } from '../base/errors.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
-import { createImageSource } from '../images/create.ts'
+import { createImageSource } from '../images/registry/create.ts'
 import { standaloneImages } from '../images/standalone.ts'
 import { chooseLab } from '../labs/choose.ts'
 import { requireFit } from '../labs/fit.ts'

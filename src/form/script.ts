@@ -1,5 +1,5 @@
 /** What the form gains where the page lets scripts run; without it, nothing is missing but comfort. Pure. */
-import { fromMenu } from '../images/reference.ts'
+import { fromMenu } from '../images/catalogue/reference.ts'
 import { rootClass } from './style.ts'
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Identity } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
-import type { Catalogue, CatalogueImage } from '../images/types.ts'
+import type { Catalogue, CatalogueImage } from '../images/catalogue/types.ts'
 
 const repository = 'registry.hub.docker.com/lsstsqre/sciplat-lab'
 

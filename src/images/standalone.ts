@@ -1,11 +1,11 @@
 /** Answers for images from the registry alone, without what replicas share: for commands that run once. */
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/schema.ts'
-import { Digests } from './digests.ts'
-import { readCatalogue } from './read.ts'
+import { Digests } from './catalogue/digests.ts'
+import { readCatalogue } from './catalogue/read.ts'
+import type { Catalogue } from './catalogue/types.ts'
+import type { ImageSource } from './registry/source.ts'
 import { Images, nothingPrepulled } from './service.ts'
-import type { ImageSource } from './source.ts'
-import type { Catalogue } from './types.ts'
 
 export interface StandaloneParts {
   readonly images: Config['images']

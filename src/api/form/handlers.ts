@@ -2,7 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type KnownImages, offerTo } from '../../form/offer.ts'
 import { renderForm } from '../../form/render.ts'
-import type { ImageService } from '../../images/types.ts'
+import type { ImageService } from '../../images/catalogue/types.ts'
 import type { Admission } from '../bounds/admit.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { methodNotAllowed, toApiError } from '../request/errors.ts'

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { unavailable } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
+import type { Catalogue, PrepullStatus } from '../../images/catalogue/types.ts'
 import { catalogueOf, imageOf } from '../../images/testing/catalogue.ts'
-import type { Catalogue, PrepullStatus } from '../../images/types.ts'
 import { api, detailOf, scriptedImages } from '../testing.ts'
 import { imageList, prepullStatus } from './schemas.ts'
 

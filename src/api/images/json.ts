@@ -2,8 +2,8 @@
 import type { z } from '@hono/zod-openapi'
 import { repositoryOf } from '../../config/images.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Catalogue, CatalogueImage, NodeState, PrepullState, PrepullStatus } from '../../images/types.ts'
-import { imageTypes } from '../../images/types.ts'
+import type { Catalogue, CatalogueImage, NodeState, PrepullState, PrepullStatus } from '../../images/catalogue/types.ts'
+import { imageTypes } from '../../images/catalogue/types.ts'
 import type { imageList, prepullStatus } from './schemas.ts'
 
 export type ImagesJson = z.output<typeof imageList>

@@ -1,7 +1,7 @@
 /** What goes in and out, as schemas: they validate requests, and the OpenAPI document is made of them. */
 import { z } from '@hono/zod-openapi'
 import type { Limits } from '../../config/limits.ts'
-import { imageTypes } from '../../images/types.ts'
+import { imageTypes } from '../../images/catalogue/types.ts'
 import { component } from '../document/components.ts'
 import { problemTypes } from '../document/problem-types.ts'
 

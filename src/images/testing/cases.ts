@@ -1,7 +1,7 @@
 /** The cases of image-tags.json: tags by the convention of SQR-059, as those who use them today see them. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
-import type { TagType } from '../tags.ts'
+import type { TagType } from '../catalogue/tags.ts'
 
 export interface ParseCase {
   readonly input: string

@@ -5,8 +5,8 @@ import { ManualClock } from '../../kube/testing/clock.ts'
 import { keepingLog } from '../../kube/testing/log.ts'
 import type { PrepullReading, PrepullRecords } from '../../store/prepulls.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { Prepuller, type PrepullerOptions } from '../prepuller.ts'
-import type { Catalogue } from '../types.ts'
+import type { Catalogue } from '../catalogue/types.ts'
+import { Prepuller, type PrepullerOptions } from '../prepull/prepuller.ts'
 import { catalogueOf, FakeCluster, image } from './cluster.ts'
 
 /** What Redis would hold, and the one lease. */

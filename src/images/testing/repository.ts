@@ -1,6 +1,6 @@
 /** A made-up repository with years of tags, and what registries tell of it. */
 import { createHash } from 'node:crypto'
-import type { ListedTag } from '../source.ts'
+import type { ListedTag } from '../registry/source.ts'
 
 const dayMs = 86_400_000
 

@@ -1,6 +1,6 @@
 /** Sources of images for tests, configured as operators would. */
 import { configSchema } from '../../config/schema.ts'
-import { createImageSource, type ImageSourceParts } from '../create.ts'
+import { createImageSource, type ImageSourceParts } from '../registry/create.ts'
 import { HastyClock } from './clock.ts'
 import { FakeRegistry, TokenService } from './registry.ts'
 

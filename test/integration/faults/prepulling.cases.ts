@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import { pullSetName } from '../../../src/images/pull-set.ts'
+import { pullSetName } from '../../../src/images/prepull/pull-set.ts'
 import { FakeRegistry } from '../../../src/images/testing/registry.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Fleet, FleetOptions } from '../harness/fleet.ts'

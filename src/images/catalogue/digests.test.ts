@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest'
+import { ManualClock } from '../../kube/testing/clock.ts'
+import { maxConnections } from '../registry/http.ts'
+import { digestA, digestB, FakeSource } from '../testing/catalogue.ts'
+import { Digests } from './digests.ts'
+
+const down = new Error('the registry is down')
+
+/** What a replica has of digests: a repository, and what all replicas remember. */
+function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string, string> = {}) {
+  const source = new FakeSource(tags)
+  const clock = new ManualClock()
+  const remembered = new Map<string, string>()
+  const told: [string, string | null][] = []
+  const redis = { away: false }
+  const memory = {
+    digestOf: async (tag: string) => {
+      if (redis.away) throw new Error('Redis is away')
+      return remembered.get(tag) ?? null
+    },
+    remember: async (tag: string, digest: string | null) => {
+      if (redis.away) throw new Error('Redis is away')
+      told.push([tag, digest])
+      if (digest === null) remembered.delete(tag)
+      else remembered.set(tag, digest)
+    },
+  }
+  const warned: string[] = []
+  const log = { warn: (fields: object) => warned.push(String((fields as { err: unknown }).err)) }
+  const fresh = { is: false }
+  const times = { timeoutMs: 5000, missingMs: 15_000 }
+  const isFresh = () => fresh.is
+  const parts = { source, memory, catalogued: (tag: string) => catalogued[tag], isFresh, clock, ...times, log }
+  return { fresh, digests: new Digests(parts), source, clock, remembered, told, redis, warned }
+}
+
+it('is what the registry tells, of tags and of digests', async () => {
+  const { digests } = digestsOf({ a: digestA })
+  expect(await digests.look('a')).toBe(digestA)
+  expect(await digests.look(digestA)).toBe(digestA)
+  expect(await digests.look('b')).toBe('missing')
+})
+
+it('is asked for once by all who ask within seconds, and again later', async () => {
+  const { digests, source, clock } = digestsOf({ a: digestA })
+  const together = await Promise.all([1, 2, 3].map(() => digests.look('a')))
+  expect(new Set(together)).toEqual(new Set([digestA]))
+  clock.advance(4999)
+  await digests.look('a')
+  expect(source.asked).toEqual(['a'])
+  source.digests.set('a', digestB)
+  clock.advance(1)
+  expect(await digests.look('a')).toBe(digestB)
+})
+
+it('is given up for one caller without spoiling it for the others', async () => {
+  const { digests, source } = digestsOf({ a: digestA })
+  const gate = Promise.withResolvers<void>()
+  source.gate = gate.promise
+  const caller = new AbortController()
+  const leaving = digests.look('a', caller.signal)
+  const staying = digests.look('a')
+  caller.abort(new Error('gone'))
+  await expect(leaving).rejects.toThrow('gone')
+  gate.resolve()
+  expect(await staying).toBe(digestA)
+  expect(source.asked).toEqual(['a'])
+})
+
+it('is not waited for longer than configured, whether the source heeds it or not', async () => {
+  const { digests, source, clock, warned } = digestsOf()
+  source.manifestOf = () => new Promise(() => {})
+  const looking = digests.look('a')
+  clock.advance(5000)
+  expect(await looking).toBeNull()
+  expect(warned).toEqual([expect.stringContaining('no answer within 5000 ms')])
+})
+
+it('is asked for again where it was missing, 15 s later', async () => {
+  const { digests, source, clock } = digestsOf()
+  expect(await digests.look('a')).toBe('missing')
+  source.digests.set('a', digestA)
+  clock.advance(14_999)
+  expect(await digests.look('a')).toBe('missing')
+  expect(source.asked).toEqual(['a'])
+  clock.advance(1)
+  expect(await digests.look('a')).toBe(digestA)
+})
+
+it('is told to the other replicas when it is news, by tag', async () => {
+  const { digests, source, clock, told } = digestsOf({ a: digestA })
+  await digests.look('a')
+  clock.advance(5000)
+  await digests.look('a')
+  await digests.look(digestA)
+  clock.advance(5000)
+  source.digests.set('a', digestB)
+  await digests.look('a')
+  clock.advance(5000)
+  source.digests.delete('a')
+  await digests.look('a')
+  expect(told).toEqual([
+    ['a', digestA],
+    ['a', digestB],
+    ['a', null],
+  ])
+})
+
+it('leaves the last known, of whoever heard it last, while the registry is down', async () => {
+  const { digests, source, clock, remembered, redis, warned } = digestsOf({ a: digestA }, { a: digestA, c: digestB })
+  await digests.look('a')
+  source.failure = down
+  clock.advance(5000)
+  remembered.set('a', digestB)
+  expect(await digests.look('a')).toBe(digestB)
+  expect(warned).toEqual([expect.stringContaining('the registry is down')])
+  // Nobody asks a registry that is down once for each creation.
+  await digests.look('a')
+  expect(source.asked).toEqual(['a', 'a'])
+  expect(await digests.look('c')).toBe(digestB)
+  redis.away = true
+  clock.advance(5000)
+  expect(await digests.look('a')).toBe(digestA)
+})
+
+it('is what this replica knew where nobody else does', async () => {
+  const { digests, source, clock, redis } = digestsOf({ a: digestA })
+  await digests.look('a')
+  redis.away = true
+  source.failure = down
+  clock.advance(5000)
+  expect(await digests.look('a')).toBe(digestA)
+})
+
+it('is unknown where it was never told, and of a tag that was gone before', async () => {
+  const { digests, source, clock } = digestsOf({ a: digestA })
+  await digests.look('a')
+  clock.advance(5000)
+  source.digests.delete('a')
+  expect(await digests.look('a')).toBe('missing')
+  source.failure = down
+  clock.advance(15_000)
+  expect(await digests.look('a')).toBeNull()
+  expect(await digests.look('b')).toBeNull()
+})
+
+it('is remembered of five hundred tags at most', async () => {
+  const { digests, source } = digestsOf(Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`t${i}`, digestA])))
+  for (const tag of source.digests.keys()) await digests.look(tag)
+  source.asked.length = 0
+  await digests.look('t500')
+  await digests.look('t0')
+  expect(source.asked).toEqual(['t0'])
+})
+
+describe('made-up tags', () => {
+  const madeUp = (count: number) => Array.from({ length: count }, (_, i) => `made-up-${i}`)
+
+  it('of which a fresh catalogue has none cost the registry 40 requests, and one each second', async () => {
+    const { digests, source, fresh, clock } = digestsOf({ a: digestA, pushed: digestB }, { a: digestA })
+    fresh.is = true
+    const found = await Promise.all(madeUp(1000).map(tag => digests.look(tag)))
+    expect(new Set(found)).toEqual(new Set(['missing']))
+    expect(source.asked).toHaveLength(40)
+    expect(await digests.look('a')).toBe(digestA)
+    // Newer than the catalogue: it can be had as soon as there is room.
+    expect(await digests.look('pushed')).toBe('missing')
+    clock.advance(1000)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(source.asked).toHaveLength(42)
+  })
+
+  it('are asked for where the catalogue is too old to count', async () => {
+    const { digests, source } = digestsOf({ pushed: digestB }, {})
+    for (const tag of madeUp(50)) await digests.look(tag)
+    expect(await digests.look('pushed')).toBe(digestB)
+    expect(source.asked).toHaveLength(51)
+  })
+
+  it('take two connections of eight, images of the catalogue two more, and the refresher has the others', async () => {
+    const { digests, source } = digestsOf(
+      { a: digestA, b: digestA, c: digestB },
+      { a: digestA, b: digestA, c: digestB },
+    )
+    const gate = Promise.withResolvers<void>()
+    source.gate = gate.promise
+    const strangers = madeUp(100).map(tag => digests.look(tag))
+    await expect.poll(() => source.inFlight).toBe(2)
+    const known = ['a', 'b', 'c'].map(tag => digests.look(tag))
+    await expect.poll(() => source.inFlight).toBe(4)
+    expect(source.asked).toEqual(['made-up-0', 'made-up-1', 'a', 'b'])
+    gate.resolve()
+    expect(await Promise.all(known)).toEqual([digestA, digestA, digestB])
+    await Promise.all(strangers)
+    expect(source.mostInFlight).toBe(maxConnections / 2)
+  })
+
+  it('are remembered, five hundred at most, and forget no tag that there is', async () => {
+    const { digests, source } = digestsOf({ a: digestA })
+    await digests.look('a')
+    for (const tag of madeUp(501)) await digests.look(tag)
+    source.asked.length = 0
+    await Promise.all(['a', 'made-up-500', 'made-up-0'].map(tag => digests.look(tag)))
+    expect(source.asked).toEqual(['made-up-0'])
+  })
+
+  it('a made-up digest is left to the kubelet where there is no room for its look', async () => {
+    const { digests, fresh } = digestsOf({ a: digestA }, { a: digestA })
+    fresh.is = true
+    for (const tag of madeUp(40)) await digests.look(tag)
+    expect(await digests.look(`sha256:${'c'.repeat(64)}`)).toBeNull()
+  })
+})

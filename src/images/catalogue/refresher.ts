@@ -1,0 +1,226 @@
+/**
+ * Keeps the catalogue fresh: one replica at a time reads the registry, all the others look whether it did. Nobody is chosen
+ * for it; whoever finds that a reading is due takes the lease for as long as it lasts.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Leases } from '../../leases/leases.ts'
+import type { CatalogueLook, ImageStore } from '../../store/images.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { Rarely } from '../../telemetry/rarely.ts'
+import { registryWords } from '../registry/http.ts'
+import type { ImageSource } from '../registry/source.ts'
+import { type CatalogueRead, readCatalogue } from './read.ts'
+import type { StoredCatalogues } from './stored.ts'
+import { encodeCatalogue } from './text.ts'
+import type { Catalogue } from './types.ts'
+
+export interface RefresherParts {
+  readonly images: Config['images']
+  readonly source: ImageSource
+  readonly store: Pick<ImageStore, 'lease' | 'end' | 'remembered'>
+  readonly catalogues: StoredCatalogues
+  readonly leases: Pick<Leases, 'acquireTask'>
+  readonly clock: Clock
+  readonly log: {
+    debug(fields: object, message: string): void
+    info(fields: object, message: string): void
+    warn(fields: object, message: string): void
+  }
+  readonly metrics: Pick<Metrics, 'catalogueRefreshDuration'>
+  readonly failpoint: (place: string) => void | Promise<void>
+}
+
+export interface RegistryTrouble {
+  /** For clients. */
+  readonly words: string
+  /** For operators. */
+  readonly message: string
+}
+
+/** From an attempt in vain to the next, while there is no catalogue at all; and where Redis does not answer. */
+const soonMs = 10_000
+/** From finding that another one reads to the next look: it may have died over it. */
+const lookAgainMs = 2000
+
+export class Refresher {
+  readonly #parts: RefresherParts
+  readonly #closed = new AbortController()
+  #wake = new AbortController()
+  #loop: Promise<void> | undefined
+  readonly #failures: Rarely
+  #trouble: RegistryTrouble | undefined
+  /** The version that stood when the registry began to fail us; undefined while it does not. */
+  #failingSince: { readonly version: string | undefined } | undefined
+
+  /** Tags that were missing at the last reading. */
+  #toldMissing: readonly string[] = []
+
+  constructor(parts: RefresherParts) {
+    this.#parts = parts
+    const { clock, log } = parts
+    this.#failures = new Rarely({
+      ...{ clock, log },
+      ...{ trouble: 'the registry cannot be read', over: 'the registry can be read again' },
+    })
+  }
+
+  /** Why the registry could not be read, if it was this replica that tried; undefined once any replica has read it. */
+  trouble(): RegistryTrouble | undefined {
+    return this.#trouble
+  }
+
+  start(): void {
+    this.#loop = this.#refreshForever()
+  }
+
+  /** A reading in progress is given up, and its lease given back. */
+  async stop(): Promise<void> {
+    this.#closed.abort()
+    this.#wake.abort()
+    await this.#loop
+  }
+
+  /** Looks now whether a reading is due; for when Redis lost what it had. */
+  look(): void {
+    this.#wake.abort()
+  }
+
+  async #refreshForever(): Promise<void> {
+    const { clock, log } = this.#parts
+    while (!this.#closed.signal.aborted) {
+      this.#wake = new AbortController()
+      const waitMs = await this.#turn().catch(error => {
+        log.debug({ reason: (error as Error).message }, 'the catalogue of images is looked at later')
+        return this.#soonMs
+      })
+      if (waitMs > 0 && !this.#closed.signal.aborted) await clock.sleep(waitMs, this.#wake.signal).catch(() => {})
+    }
+  }
+
+  /** @returns how long there is nothing to do, in milliseconds */
+  async #turn(): Promise<number> {
+    const { catalogues, leases, store } = this.#parts
+    const dueInMs = await this.#dueInMs()
+    if (dueInMs > 0) return dueInMs
+    const lease = await leases.acquireTask(store.lease)
+    if (!lease) return lookAgainMs
+    try {
+      // Another one may have done it since we looked.
+      const stillDue = (await this.#dueInMs()) <= 0
+      if (stillDue && !(await this.#refresh(lease.token))) return lookAgainMs
+    } finally {
+      await lease.release()
+    }
+    await catalogues.look()
+    return 0
+  }
+
+  async #dueInMs(): Promise<number> {
+    const look = await this.#parts.catalogues.look()
+    this.#tellRecovery(look)
+    const { version, sinceAttemptMs } = look
+    const everyMs = version === undefined ? this.#soonMs : this.#intervalMs
+    // Redis' clock may have stepped back.
+    if (sinceAttemptMs === undefined || sinceAttemptMs < 0) return 0
+    return everyMs - sinceAttemptMs
+  }
+
+  get #intervalMs(): number {
+    return this.#parts.images.refreshIntervalSeconds * 1000
+  }
+
+  get #soonMs(): number {
+    return Math.min(soonMs, this.#intervalMs)
+  }
+
+  /** @returns false where the lease went to another meanwhile */
+  async #refresh(token: string): Promise<boolean> {
+    const { clock, metrics, store, failpoint } = this.#parts
+    const begunMs = clock.monotonicMs()
+    let result: 'done' | 'failed' = 'failed'
+    try {
+      const read = await this.#read()
+      const found = read && {
+        version: randomUUID(),
+        body: encodeCatalogue(read.catalogue),
+        digests: await this.#told(read),
+      }
+      await failpoint('catalogue.read')
+      const written = await store.end(token, found)
+      await failpoint('catalogue.written')
+      if (found && written) result = 'done'
+      return written
+    } finally {
+      if (!this.#closed.signal.aborted)
+        metrics.catalogueRefreshDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
+    }
+  }
+
+  /** @returns null where the registry does not tell */
+  async #read(): Promise<CatalogueRead | null> {
+    const { images, source, clock, catalogues, log } = this.#parts
+    const { signal } = this.#closed
+    const known = knownDigests(catalogues.known)
+    try {
+      const read = await readCatalogue({ images, source, clock, known, signal })
+      const { trouble, catalogue, missing } = read
+      if (trouble) log.debug({ err: trouble }, 'the registry did not tell all digests')
+      log.debug({ images: catalogue.all.length }, 'the registry was read')
+      this.#tellMissing(missing)
+      return read
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#tellFailure(error as Error)
+      return null
+    }
+  }
+
+  /** Of what is remembered beside the catalogue, what this reading makes old. */
+  async #told({ digests }: CatalogueRead): Promise<ReadonlyMap<string, string | null>> {
+    const told = new Map<string, string | null>()
+    for (const tag of await this.#parts.store.remembered()) {
+      const digest = digests.get(tag)
+      if (digest === undefined || digest !== null) told.set(tag, digest ?? null)
+    }
+    return told
+  }
+
+  /** Once by each replica, and again when it is not the same any more: to go on without them is right, and no error. */
+  #tellMissing(tags: readonly string[]): void {
+    const before = this.#toldMissing
+    this.#toldMissing = tags
+    const { log } = this.#parts
+    if (tags.some(tag => !before.includes(tag))) {
+      log.warn({ tags }, 'the registry lacks tags that the configuration names')
+    } else if (tags.length === 0 && before.length > 0) {
+      log.info({ tags: before }, 'the registry has the tags that it lacked')
+    }
+  }
+
+  #tellFailure(error: Error): void {
+    this.#failingSince ??= { version: this.#parts.catalogues.version }
+    this.#trouble = { words: registryWords(error), message: error.message }
+    this.#failures.failed(error.message)
+  }
+
+  /** Whichever replica it told. */
+  #tellRecovery({ version }: CatalogueLook): void {
+    if (!this.#failingSince || version === undefined || version === this.#failingSince.version) return
+    this.#failingSince = undefined
+    this.#trouble = undefined
+    this.#failures.worked()
+  }
+}
+
+/** Aliases too: they are no images of the catalogue, and would name nothing when the registry does not tell theirs. */
+function knownDigests(catalogue: Catalogue | null): ReadonlyMap<string, string> {
+  const { all, menu, prepull, types } = catalogue ?? { all: [], menu: [], prepull: [], types: {} }
+  const images = [...all, ...menu, ...prepull, ...Object.values(types)]
+  return new Map(
+    images.flatMap(({ tag, aliases, digest }) =>
+      digest === null ? [] : [tag, ...aliases].map(name => [name, digest] as const),
+    ),
+  )
+}

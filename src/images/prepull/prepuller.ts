@@ -1,0 +1,243 @@
+/**
+ * Gets images onto nodes before anybody asks for them (SQR-066, "Prepulling"). One replica does it, by lease; two do no
+ * harm, since a DaemonSet's name says what it pulls. It looks at what the cluster and the records show, decides, records
+ * and then acts, so that whoever goes on after its death finds everything that it knew.
+ */
+
+import { backoffMs } from '../../base/backoff.ts'
+import { type Clock, notNeeded } from '../../base/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
+import { qualifiedRepositoryOf } from '../../config/images.ts'
+import type { Config } from '../../config/schema.ts'
+import { isAlreadyExists, type KubeClient, KubeError, type Log } from '../../kube/client.ts'
+import type { Leases } from '../../leases/leases.ts'
+import type { PrepullStore } from '../../store/prepulls.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Catalogue, PrepullStatus } from '../catalogue/types.ts'
+import {
+  decidePrepull,
+  type PrepullDecision,
+  type PrepullRules,
+  type PrepullWorld,
+  type PullOrder,
+  recordsAfterRefusal,
+} from './decide.ts'
+import { type PullSet, projectPullSet, renderPullNodes, renderPullSet } from './pull-set.ts'
+import { prepullStatus } from './status.ts'
+import type { PrepullView } from './watches.ts'
+
+export interface PrepullerOptions {
+  readonly config: Pick<Config, 'installation' | 'lab' | 'images' | 'engine'>
+  /** The controller's own, where the DaemonSets stand. */
+  readonly namespace: string
+  readonly view: PrepullView
+  readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete'>
+  readonly store: Pick<PrepullStore, 'read' | 'write' | 'lease'>
+  readonly leases: Pick<Leases, 'acquireTask'>
+  /** null while no reading of the registry stands in Redis: then nothing is done, and nothing undone. */
+  readonly catalogue: () => Promise<Catalogue | null>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Pick<Metrics, 'prepullFailures' | 'prepullsFailing'>
+  readonly failpoint: (place: string) => void | Promise<void>
+}
+
+/** What changes within this time after a decision is part of the next one. */
+const gatherMs = 250
+/** Decided anew after so long without news: the lease may have been lost, the catalogue have changed. */
+const idleMs = 10_000
+/** After something failed another replica may try; this one does again a while later. */
+const backoff = { baseMs: 1000, capMs: 30_000 }
+
+export class Prepuller {
+  readonly #options: PrepullerOptions
+  readonly #rules: PrepullRules & { readonly repository: string }
+  readonly #closed = new AbortController()
+  #wake = new AbortController()
+  #loop: Promise<void> | undefined
+
+  constructor(options: PrepullerOptions) {
+    const { installation, lab, images } = options.config
+    const { timeoutSeconds, retrySeconds, maxRetrySeconds, maxAtOnce } = images.prepull
+    this.#options = options
+    this.#rules = {
+      installation,
+      placement: lab,
+      repository: qualifiedRepositoryOf(images),
+      timeoutMs: timeoutSeconds * 1000,
+      retryMs: retrySeconds * 1000,
+      maxRetryMs: maxRetrySeconds * 1000,
+      maxAtOnce,
+    }
+  }
+
+  /** Begins to prepull, or to wait until whoever does it is gone. The watches are started by whoever made them. */
+  start(): void {
+    this.#loop ??= this.#prepullForever()
+  }
+
+  /** Gives the lease back. What is being pulled goes on; another replica sees to its end. */
+  async stop(): Promise<void> {
+    this.#closed.abort(notNeeded)
+    this.#wake.abort(notNeeded)
+    await this.#loop
+  }
+
+  /** The catalogue may have changed. */
+  poke(): void {
+    this.#wake.abort(notNeeded)
+  }
+
+  /**
+   * How the images of a catalogue stand on the nodes; any replica tells the same.
+   * @throws {RetryLater} the cluster was not seen yet, or Redis does not answer
+   */
+  async status(catalogue: Catalogue): Promise<PrepullStatus> {
+    const { view, store } = this.#options
+    if (!view.ready()) throw new RetryLater('the nodes of the cluster are not known yet')
+    // In this order: a pod is removed only after its pull was recorded.
+    const [nodes, pods] = [view.nodes(), view.pods()]
+    const { records } = await store.read()
+    return prepullStatus(catalogue, { nodes, pods, records }, this.#rules)
+  }
+
+  async #prepullForever(): Promise<void> {
+    const { view, clock, log, config } = this.#options
+    const { signal } = this.#closed
+    await view.whenReady(signal).catch(() => {})
+    const off = view.onChange(() => this.poke())
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await this.#turn()
+        failures = 0
+      } catch (error) {
+        failures += 1
+        if (!signal.aborted) log.warn({ reason: (error as Error).message }, 'prepulling is put off')
+      }
+      const pauseMs = failures > 0 ? backoffMs(failures, backoff) : config.engine.scanIntervalMs
+      await clock.sleep(pauseMs, signal).catch(() => {})
+    }
+    off()
+  }
+
+  /** Prepulls for as long as the lease is held; returns at once where another holds it. */
+  async #turn(): Promise<void> {
+    const { leases, store, clock, metrics } = this.#options
+    const lease = await leases.acquireTask(store.lease)
+    if (!lease) return
+    try {
+      while (!this.#closed.signal.aborted) {
+        this.#wake = new AbortController()
+        const dueInMs = await this.#look(lease.token)
+        if (dueInMs === null) return
+        await clock.sleep(gatherMs, this.#closed.signal).catch(() => {})
+        await clock.sleep(Math.min(idleMs, Math.max(0, dueInMs - gatherMs)), this.#wake.signal).catch(() => {})
+      }
+    } finally {
+      // From here on it is for another replica to tell.
+      metrics.prepullsFailing.set(0)
+      await lease.release()
+    }
+  }
+
+  /** @returns in how many milliseconds to look again at the latest; null when the lease is lost */
+  async #look(token: string): Promise<number | null> {
+    const { store, view, catalogue, config, failpoint } = this.#options
+    const known = await catalogue()
+    const { held, nowMs, records } = await store.read(token)
+    if (!held) return null
+    if (!known) return idleMs
+    const world = { nodes: view.nodes(), sets: view.sets(), pods: view.pods(), records, nowMs }
+    const decision = decidePrepull(config.images.prepull.enabled ? known.prepull : [], world, this.#rules)
+    if (!(await store.write(token, records, decision.records))) return null
+    this.#tell(decision)
+    await failpoint('prepull.recorded')
+    await this.#carryOut(decision, world, token)
+    await failpoint('prepull.acted')
+    return decision.dueMs === undefined ? idleMs : decision.dueMs - nowMs
+  }
+
+  #tell({ failed, remove, records }: PrepullDecision): void {
+    const { log, metrics } = this.#options
+    metrics.prepullsFailing.set(records.failures.size)
+    metrics.prepullFailures.inc({ result: 'failed' }, failed.length)
+    for (const { image, failure } of failed) {
+      const { attempts, error } = failure
+      log.warn({ image: image.reference, attempts, reason: error }, 'an image could not be pulled')
+    }
+    for (const { set, why } of remove) {
+      if (why === 'pulled') log.info({ image: set.image }, 'an image is on all nodes')
+      if (why === 'unwanted') log.info({ image: set.image }, 'an image is pulled no longer')
+    }
+  }
+
+  /** Each for itself: what stands in the way of one image must not hold up the others. */
+  async #carryOut(decision: PrepullDecision, world: PrepullWorld, token: string): Promise<void> {
+    const { log, metrics, store } = this.#options
+    let records = decision.records
+    const refused = async (order: PullOrder, error: unknown) => {
+      if (!(error instanceof KubeError)) throw error
+      const before = records
+      records = recordsAfterRefusal(
+        records,
+        order,
+        `The cluster refuses the pull: ${error.message}`,
+        world,
+        this.#rules,
+      )
+      log.warn({ image: order.image.reference, reason: error.message }, 'a pull was refused')
+      metrics.prepullFailures.inc({ result: 'refused' })
+      await store.write(token, before, records)
+    }
+    const results = await Promise.allSettled([
+      ...decision.remove.map(({ set }) => this.#remove(set)),
+      ...decision.extend.map(order => this.#restrict(order.set, order).catch(error => refused(order, error))),
+      ...decision.create.map(order => this.#create(order, world.nowMs).catch(error => refused(order, error))),
+    ])
+    const failure = results.find(result => result.status === 'rejected')
+    if (failure) throw failure.reason
+  }
+
+  async #create(order: PullOrder, begunMs: number): Promise<void> {
+    const { kube, config, namespace, log } = this.#options
+    const { image, nodes } = order
+    try {
+      await kube.create(renderPullSet({ config, namespace, image, nodes, begunMs }), this.#call('create'))
+      log.info({ image: image.reference, digest: image.digest, nodes: nodes.length }, 'an image is pulled onto nodes')
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+      // Ours, made by a reply that was lost or by another replica, and not seen yet.
+      const standing = await kube.get(this.#ref(order.name), this.#call('get'))
+      if (standing) await this.#restrict(projectPullSet(standing), order)
+    }
+  }
+
+  /** Makes a DaemonSet one for the nodes of the order, if it is not for them all. */
+  async #restrict({ name, uid, deleting, nodes }: PullSet, order: PullOrder): Promise<void> {
+    const { kube, log } = this.#options
+    if (deleting || order.nodes.every(node => nodes.includes(node))) return
+    try {
+      await kube.patch({ ...this.#ref(name), uid }, renderPullNodes(order.nodes), this.#call('patch'))
+      log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
+    } catch (error) {
+      // Another one of its name: that is for the next look.
+      const standing = error instanceof KubeError ? await kube.get(this.#ref(name), this.#call('get')) : undefined
+      if (standing && standing.metadata.uid !== uid) return
+      if (error instanceof KubeError && error.status === 409) throw new RetryLater(error.message)
+      throw error
+    }
+  }
+
+  async #remove({ name, uid }: PullSet): Promise<void> {
+    await this.#options.kube.delete({ ...this.#ref(name), uid }, { ...this.#call('delete'), propagation: 'Background' })
+  }
+
+  #ref(name: string) {
+    return { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace: this.#options.namespace, name }
+  }
+
+  #call(verb: string) {
+    const pass = (place: string) => this.#options.failpoint(`prepull.${verb}.${place}`)
+    return { agent: 'prepull', signal: this.#closed.signal, failpoint: pass }
+  }
+}

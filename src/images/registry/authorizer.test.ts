@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { LocalServer, status } from '../testing/server.ts'
+import {
+  basic,
+  credentialsOfAda,
+  dockerConfig,
+  messageOf,
+  passwordOf,
+  type RegistryTest,
+  registryAndSource,
+  serviceOf,
+} from '../testing/source.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function pair(test?: RegistryTest) {
+  const made = await registryAndSource(test)
+  closing.push(made.stop)
+  return made
+}
+
+describe('a password', () => {
+  const users = () => serviceOf(['ada', 'secret-of-ada'])
+
+  it('is shown when it is asked for, and from then on', async () => {
+    const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
+    registry.asks = 'basic'
+    registry.push('a')
+    await source.manifestOf('a')
+    await source.listTags()
+    expect(server.shown).toEqual([undefined, basic('ada', 'secret-of-ada'), basic('ada', 'secret-of-ada')])
+  })
+
+  it('is not shown to who does not ask, nor read for it', async () => {
+    const credentials = vi.fn(credentialsOfAda)
+    const { server, source } = await pair({ credentials })
+    await source.listTags()
+    expect(server.shown).toEqual([undefined])
+    expect(credentials).not.toHaveBeenCalled()
+  })
+
+  it('is wanting', async () => {
+    const { registry, server, source, host } = await pair({ tokens: users() })
+    registry.asks = 'basic'
+    expect(await messageOf(source.listTags())).toBe(`${host} asks for credentials, and there are none`)
+    expect(server.asked.length).toBe(1)
+  })
+
+  it('of another host is not shown', async () => {
+    const { registry, server, source } = await pair({
+      tokens: users(),
+      credentials: () => credentialsOfAda('r.example.org'),
+    })
+    registry.asks = 'basic'
+    expect(await messageOf(source.listTags())).toContain('there are none')
+    expect(server.shown).toEqual([undefined])
+  })
+
+  it('that is wrong is shown once', async () => {
+    const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', 'secret-of-yesterday'))
+    const { registry, server, source, host } = await pair({ tokens: users(), credentials })
+    registry.asks = 'basic'
+    expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
+    expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
+    expect(server.asked.length).toBe(3)
+  })
+
+  it('that was changed is read anew when it is refused', async () => {
+    let password = 'secret-of-ada'
+    const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', password))
+    const { registry, server, source } = await pair({ tokens: users(), credentials })
+    registry.asks = 'basic'
+    await source.listTags()
+    password = 'secret-of-today'
+    registry.tokens.users.set('ada', password)
+    await source.listTags()
+    expect(server.shown.slice(2)).toEqual([basic('ada', 'secret-of-ada'), basic('ada', 'secret-of-today')])
+  })
+
+  it('is read anew after a minute', async () => {
+    const credentials = vi.fn(credentialsOfAda)
+    const { registry, source, clock } = await pair({ tokens: users(), credentials })
+    registry.asks = 'basic'
+    await source.listTags()
+    clock.pass(59_999)
+    await source.listTags()
+    expect(credentials).toHaveBeenCalledTimes(1)
+    clock.pass(1)
+    await source.listTags()
+    expect(credentials).toHaveBeenCalledTimes(2)
+  })
+
+  it('that cannot be read any more is the one that was read before', async () => {
+    let fails = false
+    const credentials = (host: string) => (fails ? Promise.reject(new Error('no Kubernetes')) : credentialsOfAda(host))
+    const { registry, source, clock } = await pair({ tokens: users(), credentials })
+    registry.asks = 'basic'
+    await source.listTags()
+    fails = true
+    clock.pass(60_000)
+    expect(await source.listTags()).toEqual([])
+  })
+
+  it('that could never be read is an error', async () => {
+    const { registry, source } = await pair({ credentials: () => Promise.reject(new Error('no Kubernetes')) })
+    registry.asks = 'basic'
+    expect(await messageOf(source.listTags())).toBe('the credentials of the registry cannot be read')
+  })
+
+  it('stands in no message about a file that is none', async () => {
+    const { registry, source } = await pair({ credentials: async () => 'secret-of-ada' })
+    registry.asks = 'basic'
+    expect(await messageOf(source.listTags())).toBe('the credentials are no Docker config.json')
+  })
+
+  it('does not follow a redirect to another host', async () => {
+    const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
+    registry.asks = 'basic'
+    const digest = registry.push('a')
+    await source.manifestOf('a')
+    const other = await LocalServer.start(status(200, { 'Docker-Content-Digest': digest }))
+    closing.push(() => other.stop())
+    server.faults.push(status(307, { Location: `${other.url}/there` }))
+    expect(await source.manifestOf('a')).toEqual({ digest })
+    expect(server.shown.at(-1)).toBe(basic('ada', 'secret-of-ada'))
+    expect(other.shown).toEqual([undefined])
+  })
+})

@@ -1,0 +1,21 @@
+import { expect, it, vi } from 'vitest'
+import { HastyClock } from '../testing/clock.ts'
+import { CredentialCache } from './credential-cache.ts'
+
+it('reads once for all who want to know at the same time, and once more when told to', async () => {
+  const read = vi.fn(async () => `read ${read.mock.calls.length} times`)
+  const cache = new CredentialCache(read, new HastyClock())
+  expect(await Promise.all([cache.current(), cache.current(), cache.renew()])).toEqual(Array(3).fill('read 1 times'))
+  expect(await cache.current()).toBe('read 1 times')
+  expect(await Promise.all([cache.renew(), cache.renew()])).toEqual(Array(2).fill('read 2 times'))
+})
+
+it('asks again after a failure', async () => {
+  const read = vi
+    .fn<() => Promise<string>>()
+    .mockRejectedValueOnce(new Error('no Kubernetes'))
+    .mockResolvedValue('there')
+  const cache = new CredentialCache(read, new HastyClock())
+  await expect(cache.current()).rejects.toThrow('cannot be read')
+  expect(await cache.current()).toBe('there')
+})

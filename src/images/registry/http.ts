@@ -1,0 +1,233 @@
+/** How registries are spoken to: one pool of connections, with bounds on time, bytes, attempts and redirects. */
+import { createSecureContext, getCACertificates } from 'node:tls'
+import { Agent } from 'undici'
+import type { z } from 'zod'
+import { type Backoff, backoffMs } from '../../base/backoff.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Deadline, unlessAborted } from '../../base/deadline.ts'
+import { isLoopback } from '../../base/loopback.ts'
+import { expectsTls, inFull, isKnown, reasonOf } from '../../base/reasons.ts'
+import { retryAfterMs } from './headers.ts'
+
+export interface HttpOptions {
+  readonly clock: Clock
+  /** Of one attempt, to the end of its answer. */
+  readonly timeoutMs: number
+  /** PEM of authorities that are believed beside the usual ones. */
+  readonly authorities?: string | undefined
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly maxBytes: number
+  /** Ends the request wherever it stands, also between attempts. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Answer {
+  /** Where it came from, which is elsewhere than asked after a redirect. */
+  readonly url: URL
+  readonly status: number
+  /** What stands under a name in small letters; empty when nothing does. */
+  header(name: string): string
+  readonly body: Buffer
+}
+
+/** Thrown where a registry gave no usable answer: in words, with its host, and without what was sent to it. */
+export class RegistryError extends Error {
+  override readonly name = 'RegistryError'
+  /** For clients, who learn no host. */
+  readonly words: string
+
+  constructor(message: string, { words = 'it gives no usable answer', ...options }: RegistryErrorOptions = {}) {
+    super(message, options)
+    this.words = words
+  }
+}
+
+interface RegistryErrorOptions extends ErrorOptions {
+  readonly words?: string
+}
+
+/** What clients are shown of a registry that could not be read. */
+export const registryWords = (error: unknown): string =>
+  error instanceof RegistryError ? error.words : reasonOf(error).words
+
+/** With these waits, a second of refusals. */
+const maxAttempts = 3
+const backoff: Backoff = { baseMs: 500, capMs: 5_000 }
+/** Whoever asks to wait longer than this is not waited for. */
+const maxWaitMs = 5_000
+const maxRedirects = 5
+/** To each host. */
+export const maxConnections = 8
+
+const redirects = [301, 302, 303, 307, 308]
+/** Codes of connections that ended under a request. A kept one, which the other side has closed meanwhile, says nothing. */
+const endings = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
+
+export class RegistryHttp {
+  readonly #options: HttpOptions
+  readonly #agent: Agent
+
+  constructor(options: HttpOptions) {
+    const { timeoutMs, authorities } = options
+    // The usual ones are named too, since a list of one's own replaces them. Read once, not for each connection.
+    const ca = authorities === undefined ? undefined : [...getCACertificates('default'), authorities]
+    this.#options = options
+    this.#agent = new Agent({
+      connections: maxConnections,
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: timeoutMs, ...(ca && { secureContext: createSecureContext({ ca }) }) },
+    })
+  }
+
+  /**
+   * The answer, whatever its status. 429, 5xx and connections that end are tried again, after `Retry-After` or a wait.
+   * @throws {RegistryError} when there is none within the attempts; the signal's reason when it is aborted
+   */
+  async send(request: HttpRequest): Promise<Answer> {
+    const { clock } = this.#options
+    for (let attempt = 1; ; attempt += 1) {
+      const result = await this.#exchange(request)
+      const trouble = troubleOf(result, request.url)
+      if (trouble === undefined) return result as Answer
+      const askedMs = result instanceof Error ? undefined : retryAfterMs(result.header('retry-after'), clock.wallMs())
+      const waitMs = (askedMs ?? 0) + backoffMs(attempt, backoff)
+      if (!trouble.passing || attempt >= maxAttempts || waitMs > maxWaitMs) {
+        const asked = askedMs === undefined ? '' : ` and asks to wait ${Math.ceil(askedMs / 1000)} s`
+        const cause = result instanceof Error ? result : undefined
+        throw new RegistryError(trouble.message + asked, { cause, words: trouble.words })
+      }
+      await clock.sleep(waitMs, request.signal)
+    }
+  }
+
+  /**
+   * As `send`, and on to where redirects lead: to another host without `Authorization`, and only where `mayLeadTo` it.
+   * @throws {RegistryError} as `send`, and for a redirect that leads nowhere good
+   */
+  async follow(request: HttpRequest): Promise<Answer> {
+    let { url, headers = {} } = request
+    for (let hops = 0; hops <= maxRedirects; hops += 1) {
+      const answer = await this.send({ ...request, url, headers })
+      if (!redirects.includes(answer.status)) return answer
+      const next = URL.canParse(answer.header('location'), url.href) && new URL(answer.header('location'), url)
+      if (!next) throw new RegistryError(`${url.host} answered ${answer.status} without saying where to go`)
+      if (!mayLeadTo(url, next)) throw new RegistryError(`${url.host} sends to ${next.origin}, which is not trusted`)
+      if (next.origin !== url.origin) headers = withoutAuthorization(headers)
+      url = next
+    }
+    throw new RegistryError(`${request.url.host} redirects more than ${maxRedirects} times`)
+  }
+
+  /** Cuts every connection. */
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
+
+  /** An answer, or why there is none. Rejects with the reason of the request's own signal alone. */
+  async #exchange(request: HttpRequest): Promise<Answer | Error> {
+    const deadline = new Deadline(this.#options.clock, this.#options.timeoutMs, request.signal)
+    try {
+      // The pool settles late where an abort meets a connection that is still being opened.
+      return await unlessAborted(this.#read(request, deadline.signal), deadline.signal)
+    } catch (error) {
+      if (request.signal?.aborted) throw request.signal.reason
+      return error as Error
+    } finally {
+      deadline.release()
+    }
+  }
+
+  async #read({ method, url, headers, body, maxBytes }: HttpRequest, signal: AbortSignal): Promise<Answer> {
+    const response = await this.#agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method,
+      headers: { 'User-Agent': 'skylab', ...headers },
+      body: body ?? null,
+      signal,
+    })
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of response.body) {
+      size += chunk.length
+      // Leaving the loop ends the exchange.
+      if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    const header = (name: string) => [response.headers[name] ?? ''].flat().join(', ')
+    return { url, status: response.statusCode, header, body: Buffer.concat(chunks) }
+  }
+}
+
+interface Trouble {
+  readonly message: string
+  /** For clients. */
+  readonly words: string
+  /** Whether another attempt may fare better. */
+  readonly passing: boolean
+}
+
+function troubleOf(result: Answer | Error, { host, protocol }: URL): Trouble | undefined {
+  const clear = protocol === 'http:'
+  if (result instanceof Error) {
+    const { code = '', message } = result as NodeJS.ErrnoException
+    const reason = reasonOf(result, { trustBy: 'images.caFile', clear })
+    // An error of our own, such as that of an answer that is too large, says more.
+    const full = isKnown(reason) ? inFull(reason) : message || code
+    return { message: `${host}: ${full}`, words: reason.words, passing: endings.includes(code) }
+  }
+  if (clear && result.status === 400 && reasonOf(result.body.toString()).words === expectsTls) {
+    return { message: `${host}: ${expectsTls} (it answered 400)`, words: expectsTls, passing: false }
+  }
+  // 501 says that there is no such method: an answer like any other.
+  if (result.status !== 429 && (result.status < 500 || result.status === 501)) return undefined
+  return { message: `${host} answered ${result.status}`, words: `it answers ${result.status}`, passing: true }
+}
+
+/** Whether one host may send us to another: by TLS, and not from afar to this machine; to itself it always may. */
+export function mayLeadTo(from: URL, to: URL): boolean {
+  if (to.origin === from.origin) return true
+  if (!['http:', 'https:'].includes(to.protocol)) return false
+  return isLoopback(to.host) ? isLoopback(from.host) : to.protocol === 'https:'
+}
+
+/** An answer with a status that nothing can be made of. */
+export const unexpected = ({ url, status }: Answer): RegistryError =>
+  new RegistryError(`${url.host} answered ${status}`, { words: `it answers ${status}` })
+
+export function isSuccess({ status }: Answer): boolean {
+  return status >= 200 && status < 300
+}
+
+/**
+ * What an answer says, as a schema reads it.
+ * @throws {RegistryError} which names the places, and quotes nothing
+ */
+export function jsonOf<T extends z.ZodType>({ url, body }: Answer, schema: T): z.output<T> {
+  const parsed = schema.safeParse(parseJson(body, url.host))
+  if (parsed.success) return parsed.data
+  const places = new Set(parsed.error.issues.map(({ path }) => path.map(String).join('.') || 'the whole'))
+  throw new RegistryError(`the answer of ${url.host} is malformed at ${[...places].slice(0, 3).join(', ')}`)
+}
+
+/** The parser's own words quote what it could not parse. */
+function parseJson(body: Buffer, host: string): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new RegistryError(`the answer of ${host} is not JSON`)
+  }
+}
+
+function withoutAuthorization(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'))
+}
