@@ -18,14 +18,14 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     && npm ci --ignore-scripts --no-progress --loglevel=error \
     && mv /tmp/package.json .
 # The very Node that the tests run on, whatever the base has; its libraries; and a user to be.
-COPY box/image/etc /image/etc
+COPY dev/image/etc /image/etc
 RUN mkdir -p /image/usr/local/bin \
     && cp node_modules/node-linux-*/bin/node /image/usr/local/bin/node \
     && ldd /image/usr/local/bin/node | grep -o '/[^ ]*' | xargs -I '{}' cp -L --parents '{}' /image
-COPY box/bundle.ts box/
+COPY dev/image/bundle.ts dev/image/
 COPY src src
 # Beside the bundle there are the files of one page.
-RUN /image/usr/local/bin/node box/bundle.ts bundle.json \
+RUN /image/usr/local/bin/node dev/image/bundle.ts bundle.json \
     && mkdir -p /skylab/node_modules && mv dist /skylab/ \
     && cp -r node_modules/swagger-ui-dist /skylab/node_modules/ && rm -f /skylab/node_modules/swagger-ui-dist/*.map
 # What is compiled beforehand for this user, at this place, is not compiled at each start, which takes half the time.
@@ -33,8 +33,8 @@ RUN mkdir /skylab/compiled && chown 65532:65532 /skylab/compiled \
     && NODE_COMPILE_CACHE=/skylab/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
        /image/usr/local/bin/node --input-type=module --eval "await import('/skylab/dist/main.mjs'); await import('/skylab/dist/serve.mjs')"
 # The bill of materials names every file, and the package that each comes from.
-COPY box/image/bill.ts box/image/sbom.ts box/image/
-RUN /image/usr/local/bin/node box/image/sbom.ts bundle.json /image /skylab > sbom.cdx.json && mv sbom.cdx.json /skylab/
+COPY dev/image/bill.ts dev/image/sbom.ts dev/image/
+RUN /image/usr/local/bin/node dev/image/sbom.ts bundle.json /image /skylab > sbom.cdx.json && mv sbom.cdx.json /skylab/
 
 FROM scratch
 COPY --from=build /image /

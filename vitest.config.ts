@@ -21,7 +21,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'box/**/*.test.ts',
+            'dev/**/*.test.ts',
             'scripts/**/*.test.ts',
             'test/integration/harness/**/*.test.ts',
           ],

@@ -1,7 +1,7 @@
 /** Benchmarks: each prints one line `RESULT {json}` with its conditions.  npm run bench -- NAME [options] */
 
-import { runProgram } from '../box/program.ts'
-import { createProgress } from '../box/progress.ts'
+import { runProgram } from '../dev/process/program.ts'
+import { createProgress } from '../dev/process/progress.ts'
 import { hubBench } from './hub.ts'
 import { imagesBench } from './images.ts'
 import { readersBench } from './readers.ts'

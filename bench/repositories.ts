@@ -1,7 +1,7 @@
 /** Repositories of many tags, of both kinds: what replicas are configured with, and what was asked of them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConfigInput } from '../box/stack-config.ts'
+import type { ConfigInput } from '../dev/stack/config.ts'
 import { FakeGoogle } from '../src/images/testing/google.ts'
 import { startDockerRegistry } from '../test/integration/harness/docker-registry.ts'
 import { dailiesFrom, weekliesFrom } from '../test/integration/harness/tags.ts'

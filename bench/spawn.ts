@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import type { Progress } from '../box/progress.ts'
+import type { Progress } from '../dev/process/progress.ts'
 import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { acceptanceOf, report } from './report.ts'
 import { openStage, type Stage } from './stage.ts'

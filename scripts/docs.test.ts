@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { usage as demoUsage } from '../box/demo-options.ts'
-import { usage as faultsUsage } from '../box/faults-options.ts'
-import { usage as testUsage } from '../box/test-options.ts'
+import { usage as demoUsage } from '../dev/demo/options.ts'
+import { usage as faultsUsage } from '../dev/faults/options.ts'
+import { usage as testUsage } from '../dev/test/options.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { parseRequirements, requirementFiles } from '../box/lock/requirements.ts'
+import { parseRequirements, requirementFiles } from '../dev/setup/requirements.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const json = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
@@ -38,7 +38,7 @@ describe('package-lock.json', () => {
 })
 
 test('the C libraries of both machines are the same, of the same versions', () => {
-  const lock: Record<string, { file: string; version: string; sha256: string }[]> = json('box/image/libraries.json')
+  const lock: Record<string, { file: string; version: string; sha256: string }[]> = json('dev/image/libraries.json')
   const told = Object.values(lock).map(list =>
     list.map(({ file, version }) => `${file.replace(/^ld-linux-.*/, 'ld-linux')} ${version}`),
   )

@@ -16,7 +16,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const installLock = join(root, '.artefacts', 'install.lock')
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Where box/progress.ts remembers how long things took. */
+/** Where dev/process/progress.ts remembers how long things took. */
 const durationsFile = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'skylab', 'durations.json')
 const partName = 'npm packages'
 

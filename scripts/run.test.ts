@@ -102,7 +102,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     install()
     writeFileSync(join(checkout, 'program.ts'), waits)
     const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8'))
-    writeJson('package.json', { scripts: { demo: scripts.demo.replace('box/demo.ts', 'program.ts') } })
+    writeJson('package.json', { scripts: { demo: scripts.demo.replace('dev/demo.ts', 'program.ts') } })
     // As a shell starts a job in the background: without Ctrl-C, and in no process group of a terminal.
     const args = ['run', '--silent', '--update-notifier=false', 'demo']
     const child = spawn('npm', args, { cwd: checkout, detached: true, env: { ...process.env, HOME: checkout } })

@@ -1,6 +1,6 @@
 /** Headers of the ingress as a pod writes them that reaches a replica's port: no NetworkPolicy stands in its way here. */
 import { expect, test } from 'vitest'
-import { run } from '../../box/command.ts'
+import { run } from '../../dev/process/command.ts'
 import { startBehindIngress } from './behind-ingress.ts'
 import { testPlace } from './harness/place.ts'
 

@@ -1,7 +1,7 @@
 /** From the form to the lab: what a user chooses in a browser is what their lab is made of. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launchBrowser } from '../../box/browser.ts'
+import { launchBrowser } from '../../dev/setup/browser.ts'
 import { FakeRegistry } from '../../src/images/testing/registry.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'

@@ -1,7 +1,7 @@
 /** The lab form in a browser: everybody can use it, with and without scripts, and `create` takes what it posts. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser } from '../../box/browser.ts'
+import { launchBrowser } from '../../dev/setup/browser.ts'
 import { api, jsonBody, scriptedImages } from '../../src/api/testing.ts'
 import type { CreateRequest, Identity, LabOptions } from '../../src/base/domain.ts'
 import { configSchema } from '../../src/config/schema.ts'

@@ -1,9 +1,9 @@
 /** People and bots come by an unchanged JupyterHub, in its present versions, to real labs on a real node. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { HubVersion } from '../../box/hub/environment.ts'
-import { runCell } from '../../box/hub/notebook.ts'
-import { HubRefusal, HubVisitor } from '../../box/hub/visitor.ts'
+import { runCell } from '../../dev/hub/notebook.ts'
+import { HubRefusal, HubVisitor } from '../../dev/hub/visitor.ts'
+import type { HubVersion } from '../../dev/setup/jupyterhub.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { servingReplica, usePlatform } from './harness/platform.ts'
 import { eventually } from './harness/world.ts'

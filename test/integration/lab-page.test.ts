@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
-import { launchBrowser } from '../../box/browser.ts'
+import { launchBrowser } from '../../dev/setup/browser.ts'
 import { startApiServer } from '../../src/api/server.ts'
 import { apiParts, ManualClock, prefix, scriptedLabs } from '../../src/api/testing.ts'
 import { configSchema } from '../../src/config/schema.ts'

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ConfigInput } from '../../box/stack-config.ts'
+import type { ConfigInput } from '../../dev/stack/config.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { lab as labSchema } from '../../src/config/lab.ts'
 import { configSchema } from '../../src/config/schema.ts'

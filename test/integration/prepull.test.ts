@@ -1,6 +1,6 @@
 /** Images get onto nodes: on a real API server, with its controllers; kubelets are played by the test, or by KWOK. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { Redis } from '../../box/redis.ts'
+import type { Redis } from '../../dev/redis/redis.ts'
 import { projectPullSet, pullSetName } from '../../src/images/prepull/pull-set.ts'
 import { digestOf, image, repository } from '../../src/images/testing/cluster.ts'
 import { type PrepullReplica, PrepullSite } from './harness/prepull.ts'

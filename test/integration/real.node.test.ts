@@ -1,7 +1,7 @@
 /** What only a real kubelet shows: a lab that runs, one that ends itself, and one that cannot start. */
 import { expect, test } from 'vitest'
-import { run } from '../../box/command.ts'
-import { askLab } from '../../box/demo-lab.ts'
+import { askLab } from '../../dev/demo/lab.ts'
+import { run } from '../../dev/process/command.ts'
 import { startFleet } from './harness/fleet.ts'
 import { testPlace } from './harness/place.ts'
 import { eventually } from './harness/world.ts'

@@ -1,6 +1,6 @@
 /** A Redis that cannot be used: a process that starts ends with words; one that runs says why, and fails nothing. */
 import { expect, type TestContext, test } from 'vitest'
-import { startRedis } from '../../box/redis.ts'
+import { startRedis } from '../../dev/redis/redis.ts'
 import type { ErrorBody } from './harness/client.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
 import { eventually } from './harness/world.ts'

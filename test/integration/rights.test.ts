@@ -1,6 +1,6 @@
 /** What the controller's ServiceAccount may do in a cluster: what k8s/base/rbac.yaml lists, and nothing else. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { readGranted, rightsOf } from '../../box/rights.ts'
+import { readGranted, rightsOf } from '../../dev/kube/rights.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { kustomize } from '../../box/kustomize.ts'
+import { kustomize } from '../../dev/kube/kustomize.ts'
 import { labels } from '../../src/labs/names.ts'
 import { installationLabel } from '../../src/labs/rights.ts'
 import { rbacPath } from './harness/installation.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { k8sFolder, kustomize } from '../../box/kustomize.ts'
+import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
 import { testPlace } from './harness/place.ts'
 import { type SiteOptions, writeSite } from './harness/site.ts'
 

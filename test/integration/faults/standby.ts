@@ -1,6 +1,6 @@
 /** A second Redis that follows the fleet's own until it takes its place, as under Sentinel. */
 import { Redis as Client } from 'ioredis'
-import { type Redis, startRedis } from '../../../box/redis.ts'
+import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
 import type { Fleet } from '../harness/fleet.ts'
 import { TcpProxy } from '../harness/proxy.ts'
 import { eventually } from '../harness/world.ts'

@@ -1,7 +1,7 @@
 /** The tests' side of failpoints: arms them, waits for the blows, lets go what is held. */
 import { existsSync, mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { waitUntil } from '../../../box/api-client.ts'
+import { waitUntil } from '../../../dev/process/api-client.ts'
 import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, stopFirst, wallFile } from './arms.ts'
 
 export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms' | 'group'>>

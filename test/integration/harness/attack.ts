@@ -5,7 +5,7 @@
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import { expect, type TestContext, test } from 'vitest'
-import { aborted } from '../../../box/program.ts'
+import { aborted } from '../../../dev/process/program.ts'
 import { controlVariable } from './controls.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { judge } from './judge.ts'

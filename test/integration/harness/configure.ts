@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { Fleet } from './fleet.ts'
 
 export function configure({ stateDir }: Fleet, index: number, change: (config: ConfigInput) => ConfigInput): void {

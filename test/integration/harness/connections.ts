@@ -1,8 +1,8 @@
 /** Who can connect to whom on a real node: pods that answer, addresses of the machine that do, and trying from inside. */
 import { createServer } from 'node:net'
 import type { TestContext } from 'vitest'
-import { run } from '../../../box/command.ts'
-import { bridge } from '../../../box/node-record.ts'
+import { bridge } from '../../../dev/node/record.ts'
+import { run } from '../../../dev/process/command.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { testPlace } from './place.ts'
 import { eventually, type World } from './world.ts'

@@ -1,6 +1,6 @@
 /** All that labs can be given on KWOK's nodes: a configuration with everything, and what it takes in the cluster. */
 import { randomBytes } from 'node:crypto'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { LabSources } from '../../../src/labs/sources.ts'
 import { AdminKube } from './kube.ts'
 import { testPlace } from './place.ts'

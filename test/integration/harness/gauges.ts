@@ -1,7 +1,7 @@
 /** What a replica takes, seen from outside: open files and connections by `/proc`, and its heap by its own word. */
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { waitUntil } from '../../../box/api-client.ts'
+import { waitUntil } from '../../../dev/process/api-client.ts'
 
 export interface Gauges {
   /** Whatever is no connection. */

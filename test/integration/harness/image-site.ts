@@ -1,7 +1,7 @@
 /** For tests of what replicas tell of images, and make labs of: an installation that prepulls onto nodes of its own. */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, expect } from 'vitest'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { PrepullsJson } from '../../../src/api/images/json.ts'
 import { type Fleet, useFleet } from './fleet.ts'
 import { PrepullSite, type TestNode } from './prepull.ts'

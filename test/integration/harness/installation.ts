@@ -1,6 +1,6 @@
 /** What an operator grants to an installation, granted by a test: made from its configuration, as `skylab rights` does. */
-import { waitUntil } from '../../../box/api-client.ts'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import { waitUntil } from '../../../dev/process/api-client.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { accountName, renderRights } from '../../../src/labs/rights.ts'

@@ -1,8 +1,8 @@
 /** For tests of prepulling: nodes whose kubelet is the test, and replicas that do nothing but prepull. */
 import { randomBytes } from 'node:crypto'
 import { Registry } from 'prom-client'
-import type { Redis } from '../../../box/redis.ts'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { Redis } from '../../../dev/redis/redis.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { failpoint } from '../../../src/base/failpoint.ts'

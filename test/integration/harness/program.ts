@@ -1,8 +1,8 @@
 /** What the replicas of tests run: the program as the image has it, with what strikes it in the same process. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundle } from '../../../box/bundle.ts'
-import { run } from '../../../box/command.ts'
+import { bundle } from '../../../dev/image/bundle.ts'
+import { run } from '../../../dev/process/command.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 const harness = 'test/integration/harness'

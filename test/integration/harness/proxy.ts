@@ -1,6 +1,6 @@
 /** A way to a server on which a test does what networks do: it is shut, falls silent, loses a reply, leads elsewhere. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { freePort } from '../../../box/ports.ts'
+import { freePort } from '../../../dev/process/ports.ts'
 
 /** Of one chunk with the next: what is looked for may be cut in two. */
 const overlap = 200

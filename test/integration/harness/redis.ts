@@ -1,5 +1,5 @@
 /** A Redis of a test's own: a process, or a container where `npm test -- --containers redis` asked for that. */
-import { type Redis, type RedisOptions, startRedis } from '../../../box/redis.ts'
+import { type Redis, type RedisOptions, startRedis } from '../../../dev/redis/redis.ts'
 import { testPlace } from './place.ts'
 import { everythingByTls, redisTls } from './tls.ts'
 
@@ -8,6 +8,6 @@ export async function startTestRedis(options: RedisOptions): Promise<Redis> {
   const image = testPlace().redisImage
   const tls = options.tls ?? (everythingByTls ? redisTls() : undefined)
   if (image === null || options.wrongClock || tls) return startRedis({ ...options, tls })
-  const { startRedisContainer } = await import('../../../box/redis-container.ts')
+  const { startRedisContainer } = await import('../../../dev/redis/container.ts')
   return startRedisContainer({ ...options, image })
 }

@@ -1,7 +1,7 @@
 /** How one replica reaches what it needs, through proxies of its own. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { parse } from 'yaml'
-import type { ConfigPlan } from '../../../box/stack-config.ts'
+import type { ConfigPlan } from '../../../dev/stack/config.ts'
 import { TcpProxy } from './proxy.ts'
 
 export type Servers = Pick<ConfigPlan, 'redisUrl' | 'kubeconfig'>

@@ -1,6 +1,6 @@
 /** What there is of a fleet outside its replicas: objects in the cluster and keys in Redis. */
 import { Redis } from 'ioredis'
-import { waitUntil } from '../../../box/api-client.ts'
+import { waitUntil } from '../../../dev/process/api-client.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { annotations, labels, labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConfigInput } from '../../../box/stack-config.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { type Flaw, kubeconfigWith, type Servers } from './bench.ts'
 import type { Row } from './rows.ts'
 

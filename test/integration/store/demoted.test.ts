@@ -1,7 +1,7 @@
 /** Redis fails over, and connections stay at the server that was demoted: streams hear of what comes after all the same. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { freePort } from '../../../box/ports.ts'
-import { type Redis, urlsAt } from '../../../box/redis.ts'
+import { freePort } from '../../../dev/process/ports.ts'
+import { type Redis, urlsAt } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Feeds } from '../../../src/ops/labs/feeds.ts'
 import { Bell } from '../../../src/store/bell.ts'

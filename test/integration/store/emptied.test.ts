@@ -1,6 +1,6 @@
 /** Redis emptied, or restarted, between any two scripts of an operation: nothing stale stands, no number comes twice. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Redis } from '../../../box/redis.ts'
+import type { Redis } from '../../../dev/redis/redis.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { type Accepted, LabStore } from '../../../src/store/labs.ts'
 import type { Ownership } from '../../../src/store/owners.ts'

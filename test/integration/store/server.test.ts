@@ -1,7 +1,7 @@
 /** What tests do to a Redis is done, be it a process or in a container: everything under `faults/` relies on that. */
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Redis } from '../../../box/redis.ts'
+import type { Redis } from '../../../dev/redis/redis.ts'
 import { ownRedis } from './store.ts'
 
 async function start(options: Parameters<typeof ownRedis>[0] = {}): Promise<Redis> {

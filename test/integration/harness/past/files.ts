@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
-import type { ConfigInput } from '../../../../box/stack-config.ts'
+import type { ConfigInput } from '../../../../dev/stack/config.ts'
 import type { KubeObject } from '../../../../src/base/domain.ts'
 import { formatTokens, type StaticTokens } from '../../../../src/identity/tokens.ts'
 import type { UserRecord } from '../users.ts'

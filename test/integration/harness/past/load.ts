@@ -1,6 +1,6 @@
 /** Loads a past into an empty Redis and a cluster, under its own names: one load of a past stands at a time. */
 import { Redis } from 'ioredis'
-import { waitUntil } from '../../../../box/api-client.ts'
+import { waitUntil } from '../../../../dev/process/api-client.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
 import type { KubeObject } from '../../../../src/base/domain.ts'
 import { creationPath } from '../../../../src/kube/kinds.ts'

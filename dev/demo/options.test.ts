@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { UsageError } from '../process/program.ts'
+import { parseOptions } from './options.ts'
+
+describe('parseOptions', () => {
+  it('has three replicas, three users, a lab and a real node by default', () => {
+    expect(parseOptions([])).toEqual({
+      once: false,
+      json: false,
+      replicas: 3,
+      users: 3,
+      keepLab: false,
+      lab: true,
+      inCluster: false,
+      hub: null,
+      rollout: 0,
+      cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
+    })
+  })
+
+  it('takes every option that the usage names', () => {
+    const line = '--once --json --replicas 5 --users 200 --keep-lab --kwok 7 --kubeconfig f --context c'
+    expect(parseOptions(line.split(' '))).toEqual({
+      once: true,
+      json: true,
+      replicas: 5,
+      users: 200,
+      keepLab: true,
+      lab: true,
+      inCluster: false,
+      hub: null,
+      rollout: 0,
+      cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
+    })
+    expect(parseOptions(['--no-lab']).lab).toBe(false)
+  })
+
+  it.each([
+    [['--replicas', '0'], /--replicas: a number/],
+    [['--users', 'many'], /--users: a number/],
+    [['--kwok', '1.5'], /--kwok: a number/],
+    [['--nonsense'], /--nonsense/],
+    [['word'], /word/],
+  ])('refuses %s in words', (args, words) => {
+    expect(() => parseOptions(args)).toThrow(UsageError)
+    expect(() => parseOptions(args)).toThrow(words)
+  })
+})
+
+describe('--in-cluster', () => {
+  it('may have a rollout', () => {
+    expect(parseOptions('--in-cluster --once --rollout 50'.split(' '))).toMatchObject({ inCluster: true, rollout: 50 })
+  })
+
+  it.each([
+    ['--rollout 50', /--rollout: only with --in-cluster and --once/],
+    ['--in-cluster --rollout 50', /--rollout: only with/],
+    ['--in-cluster --kwok 2', /--kwok: not with --in-cluster/],
+    ['--in-cluster --kubeconfig f', /--kubeconfig: not with --in-cluster/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})
+
+describe('--hub', () => {
+  it('is the newest JupyterHub, unless another one is asked for', () => {
+    expect(parseOptions(['--hub'])).toMatchObject({ hub: 6, cluster: { realNode: 'auto' } })
+    expect(parseOptions('--hub --hub-version 5 --once'.split(' '))).toMatchObject({ hub: 5, once: true })
+  })
+
+  it.each([
+    ['--hub-version 5', /--hub-version: only with --hub/],
+    ['--hub --hub-version 4', /--hub-version: 5 or 6, not 4/],
+    ['--hub --kwok 2', /--kwok: not with --hub/],
+    ['--hub --kubeconfig f', /--kubeconfig: not with --hub/],
+    ['--hub --in-cluster', /--hub: not with --in-cluster/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})

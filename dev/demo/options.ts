@@ -1,0 +1,104 @@
+/** The command line of the demo. */
+import { parseArgs } from 'node:util'
+import type { ClusterChoice } from '../cluster/cluster.ts'
+import { UsageError } from '../process/program.ts'
+import { type HubVersion, hubVersions } from '../setup/jupyterhub.ts'
+
+export const usage = `usage: npm run demo -- [OPTIONS]
+
+  --once              delete the lab again, check that nothing of it is left, and end
+  --json              print one line of JSON on stdout once all is up (with --once: at the end)
+  --replicas N        replicas of the controller (default 3)
+  --users N           users with tokens, at least ada, grace and admin (default 3)
+  --keep-lab          leave the lab when the demo ends
+  --no-lab            start the stack only
+  --kwok N            send labs to N nodes of KWOK, which only pretend to run them; no image is built
+  --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
+  --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
+  --hub-version N     its major version, 5 or 6 (default 6)
+  --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
+  --kubeconfig FILE   use this cluster instead of one in a box
+  --context NAME      use this context of the kubeconfig
+`
+
+export interface DemoOptions {
+  readonly once: boolean
+  readonly json: boolean
+  readonly replicas: number
+  readonly users: number
+  readonly keepLab: boolean
+  readonly lab: boolean
+  /** Whether the controller runs in the cluster, by the overlay `demo`. */
+  readonly inCluster: boolean
+  /** The JupyterHub before it; null for none. */
+  readonly hub: HubVersion | null
+  /** Labs that are created while all replicas are replaced; 0 for no such thing. */
+  readonly rollout: number
+  /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
+  readonly cluster: Omit<ClusterChoice, 'audit'>
+}
+
+/** @throws {UsageError} */
+export function parseOptions(args: readonly string[]): DemoOptions {
+  const values = parse(args)
+  refuseMixtures(values)
+  const kwok = values.kwok === undefined ? undefined : count('kwok', values.kwok)
+  return {
+    once: values.once,
+    json: values.json,
+    replicas: count('replicas', values.replicas),
+    users: count('users', values.users),
+    keepLab: values['keep-lab'],
+    lab: !values['no-lab'],
+    inCluster: values['in-cluster'],
+    hub: values.hub ? hubVersion(values['hub-version'] ?? '6') : null,
+    rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
+    cluster: {
+      kubeconfig: values.kubeconfig,
+      context: values.context,
+      realNode: kwok === undefined ? 'auto' : 'never',
+      kwok: kwok ?? 1,
+    },
+  }
+}
+
+function parse(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  const number = { type: 'string', default: '3' } as const
+  const text = { type: 'string' } as const
+  const options = {
+    ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
+    ...{ hub: flag, 'hub-version': text },
+    ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
+  }
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+/** What an installation in the cluster takes from its manifests, or cannot be had with it. */
+function refuseMixtures(values: ReturnType<typeof parse>): void {
+  if (values.rollout !== undefined && !(values['in-cluster'] && values.once)) {
+    throw new UsageError('--rollout: only with --in-cluster and --once')
+  }
+  if (values['hub-version'] !== undefined && !values.hub) throw new UsageError('--hub-version: only with --hub')
+  const place = values.hub ? '--hub' : '--in-cluster'
+  if (!values.hub && !values['in-cluster']) return
+  if (values.hub && values['in-cluster']) throw new UsageError('--hub: not with --in-cluster')
+  for (const name of ['kubeconfig', 'context', 'kwok'] as const) {
+    if (values[name] !== undefined) throw new UsageError(`--${name}: not with ${place}`)
+  }
+}
+
+function hubVersion(text: string): HubVersion {
+  const version = hubVersions.find(each => String(each) === text)
+  if (version === undefined) throw new UsageError(`--hub-version: ${hubVersions.join(' or ')}, not ${text}`)
+  return version
+}
+
+function count(name: string, text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw new UsageError(`--${name}: a number from 1 to 9999, not ${text}`)
+}

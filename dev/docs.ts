@@ -1,0 +1,60 @@
+// Pages of the documentation that are made of the source; tests say when they are stale:  npm run docs -- --help
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { configReference } from '../src/config/reference.ts'
+import { metricsReference } from '../src/telemetry/reference.ts'
+import { takePicture } from './pages/api-picture.ts'
+import { takeFormPicture } from './pages/form-picture.ts'
+import { mistakesPage } from './pages/mistakes-page.ts'
+import { runCommand, UsageError } from './process/program.ts'
+import { redisUsers } from './redis/users.ts'
+
+const docs = fileURLToPath(new URL('../docs/', import.meta.url))
+
+const usage = `npm run docs [-- --picture]     writes the pages that are made of the source
+
+  --picture     also docs/api.png and docs/form.png, the page of the API and the lab form in Debian's Chromium
+`
+
+interface Options {
+  readonly picture: boolean
+}
+
+/** By path below `docs/`. */
+const makers: Readonly<Record<string, () => Promise<string>>> = {
+  '../k8s/components/redis/users.acl': async () => redisUsers(),
+  'configuration.md': async () => configReference(await examples()),
+  'metrics.md': async () => metricsReference(),
+  'mistakes.md': async () => mistakesPage(),
+}
+
+async function examples() {
+  const folder = join(docs, 'examples')
+  const names = (await readdir(folder)).filter(name => name.endsWith('.yaml')).sort()
+  return Promise.all(names.map(async name => ({ name, text: await readFile(join(folder, name), 'utf8') })))
+}
+
+function parse(args: readonly string[]): Options {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { picture: { type: 'boolean' } } })
+    return { picture: values.picture ?? false }
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+async function run({ picture }: Options, signal: AbortSignal): Promise<number> {
+  for (const [name, make] of Object.entries(makers)) {
+    await writeFile(join(docs, name), await make())
+    process.stderr.write(`${join('docs', name)} is written\n`)
+  }
+  if (picture) {
+    await takePicture(join(docs, 'api.png'), signal)
+    await takeFormPicture(join(docs, 'form.png'), signal)
+  }
+  return 0
+}
+
+await runCommand({ usage, parse, run })

@@ -1,0 +1,86 @@
+/** All attacks as they are: none may find anything. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { resultsVariable, seedVariable } from '../../test/integration/harness/result.ts'
+import { onCluster, onRealNode, type RunContext } from '../test/runs.ts'
+import { attackProjects, type Project, reportVitest, type VitestReport } from '../test/suites.ts'
+import type { FaultsOptions } from './options.ts'
+import { formatTable, makeRows, parseResults, type Row } from './table.ts'
+
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+const attacks = 'test/integration/faults'
+
+export interface FaultsContext extends RunContext {
+  readonly options: FaultsOptions
+  /** The file of all lines of figures. */
+  readonly results: string
+}
+
+export interface FaultsOutcome {
+  readonly table: string
+  readonly isRight: boolean
+}
+
+export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome> {
+  const { options, progress, signal, results } = context
+  const reports: VitestReport[] = []
+  const broken: Row[] = []
+  const suite = async (name: string, run: () => Promise<VitestReport | null>) => {
+    try {
+      const report = await progress.part(name, run)
+      if (report) reports.push(report)
+    } catch (error) {
+      // What could not even begin is red; what was asked to end ends.
+      signal.throwIfAborted()
+      broken.push({ test: name, red: (error as Error).message })
+    }
+  }
+  await suite('attacks on a cluster', () => runProjects(context, true, attackProjects, options.filters))
+  const files = options.realNode ? filesOnRealNode(options.filters) : []
+  if (files.length > 0) {
+    await suite('attacks on a real node', () =>
+      onRealNode(context, () => runProjects(context, false, ['node-alone'], files)))
+  }
+  const rows = [...makeRows(parseResults(readFileSync(results, 'utf8')), reports), ...broken]
+  return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
+}
+
+/** That project has more than attacks, and filters choose among these alone. */
+function filesOnRealNode(filters: readonly string[]): string[] {
+  return readdirSync(join(checkout, attacks))
+    .filter(name => name.endsWith('.node.test.ts'))
+    .map(name => `${attacks}/${name}`)
+    .filter(path => filters.length === 0 || filters.some(filter => path.includes(filter)))
+}
+
+/** Runs projects of vitest on a cluster of their own, one after another. */
+function runProjects(
+  context: FaultsContext,
+  labsOnKwok: boolean,
+  projects: readonly Project[],
+  files: readonly string[],
+): Promise<VitestReport> {
+  const { options, signal, results } = context
+  return onCluster(context, labsOnKwok, async ({ folder, env }) => {
+    const testResults: VitestReport['testResults'][number][] = []
+    for (const project of projects) {
+      const { report } = await reportVitest({
+        project,
+        args: [...(options.pattern === undefined ? [] : ['-t', options.pattern]), ...files],
+        env: { ...env, ...environment(options, results, true) },
+        folder,
+        signal,
+      })
+      testResults.push(...report.testResults)
+    }
+    return { testResults }
+  })
+}
+
+/** Of vitest. */
+export const environment = ({ seed }: FaultsOptions, results: string, isWhole: boolean): Record<string, string> => ({
+  [resultsVariable]: results,
+  ...(seed !== undefined && { [seedVariable]: String(seed) }),
+  ...(isWhole && { SKYLAB_FAULTS: 'all' }),
+})

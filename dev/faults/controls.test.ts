@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { formatControls, isRed, type Shown } from './controls.ts'
+
+const red: Shown = {
+  ...{ control: 'no-fence', attack: 'T4 ', expected: /I9/ },
+  shown: 'AssertionError: expected\n  + "I9 pod made twice"',
+}
+
+test('a control holds when its attack turns red for the reason that was expected', () => {
+  expect(isRed(red)).toBe(true)
+  expect(isRed({ ...red, shown: null })).toBe(false)
+  expect(isRed({ ...red, shown: 'the control is broken' })).toBe(false)
+})
+
+test('one table, with the line that tells, and a sum', () => {
+  const all = [red, { ...red, control: 'no-cap', shown: null }, { ...red, control: 'no-uid', shown: 'timed out\nat x' }]
+  expect(formatControls(all).split('\n')).toEqual([
+    'control   attack  expected  shown',
+    'no-fence  T4      /I9/      + "I9 pod made twice"  red',
+    'no-cap    T4      /I9/      nothing                GREEN',
+    'no-uid    T4      /I9/      timed out              red for ANOTHER reason',
+    '3 controls, 1 red for their reason, 2 not',
+  ])
+})
+
+test('of a long line what tells is shown', () => {
+  const shown = `${'a'.repeat(200)} I9 ${'b'.repeat(200)}`
+  expect(formatControls([{ ...red, shown }])).toContain(`  …${'a'.repeat(29)} I9 ${'b'.repeat(57)}…  red`)
+})

@@ -1,0 +1,114 @@
+/** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import {
+  type Control,
+  controls,
+  controlVariable,
+  edited,
+  isOfCluster,
+} from '../../test/integration/harness/controls.ts'
+import { type Result, whyRed } from '../../test/integration/harness/result.ts'
+import { untilPolicy } from '../kube/policy.ts'
+import { UsageError } from '../process/program.ts'
+import { type ClusterRun, onCluster } from '../test/runs.ts'
+import { reportVitest } from '../test/suites.ts'
+import { environment, type FaultsContext, type FaultsOutcome } from './attacks.ts'
+import { columns, parseResults } from './table.ts'
+
+/** What one control showed. */
+export interface Shown {
+  readonly control: string
+  readonly attack: string
+  readonly expected: RegExp
+  /** What the attack says is wrong; null where nothing is. */
+  readonly shown: string | null
+}
+
+export async function runControls(context: FaultsContext): Promise<FaultsOutcome> {
+  const chosen = choose(context.options.filters)
+  const shown = await onCluster(context, true, async run => {
+    const all: Shown[] = []
+    for (const control of chosen) {
+      all.push(...(await context.progress.part(control.name, () => onEditedCluster(context, run, control))))
+    }
+    return all
+  })
+  return { table: formatControls(shown), isRight: shown.every(isRed) }
+}
+
+/** Those whose names contain one of these; some are for attacks alone. */
+function choose(filters: readonly string[]): Control[] {
+  const chosen = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
+  if (chosen.length === 0) throw new UsageError(`no control is called ${filters.join(' or ')}`)
+  return chosen.filter(({ attacks }) => attacks.length > 0)
+}
+
+/** What an operator applied is changed for as long as the control runs. */
+async function onEditedCluster(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
+  const [edit] = control.edits.filter(isOfCluster)
+  if (!edit) return runControl(context, run, control)
+  const manifest = readFileSync(fileURLToPath(new URL(`../../${edit.file}`, import.meta.url)), 'utf8')
+  await run.apply(edited(manifest, edit, control.name))
+  await untilPolicy('gone', run.controllerKubeconfig, context.signal)
+  try {
+    return await runControl(context, run, control)
+  } finally {
+    await run.apply(manifest)
+    await untilPolicy('at work', run.controllerKubeconfig, context.signal)
+  }
+}
+
+async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
+  const { options, results, signal } = context
+  const pattern = control.attacks.map(({ name }) => `^${name}`).join('|')
+  const without = [control.beside, control.name].filter(each => each !== undefined).join(',')
+  const { report } = await reportVitest({
+    project: 'faults',
+    args: ['-t', pattern],
+    env: { ...run.env, ...environment(options, results, control.whole ?? false), [controlVariable]: without },
+    folder: run.folder,
+    signal,
+  })
+  const told = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === without)
+  const failures = report.testResults.flatMap(({ assertionResults }) => assertionResults)
+  return control.attacks.map(({ name, expected }): Shown => {
+    const words = told.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)
+    const messages = failures.filter(({ title }) => title?.startsWith(name)).flatMap(each => each.failureMessages ?? [])
+    const all = [...words, ...messages]
+    return {
+      control: control.name,
+      attack: name,
+      expected,
+      shown: all.find(each => expected.test(each)) ?? all[0] ?? null,
+    }
+  })
+}
+
+const wordsOf = (result: Result): string[] => [...result.violations, whyRed(result) ?? []].flat()
+
+/** Red, and for its reason. */
+export const isRed = ({ shown, expected }: Shown): boolean => shown !== null && expected.test(shown)
+
+const longest = 90
+const before = 30
+
+/** The line that tells, around what was expected in it. */
+function excerpt({ shown, expected }: Shown): string {
+  if (shown === null) return 'nothing'
+  const lines = shown.split('\n')
+  const line = (lines.find(each => expected.test(each)) ?? lines[0]!).trim()
+  const from = Math.max(0, Math.min(line.search(expected) - before, line.length - longest))
+  return `${from > 0 ? '…' : ''}${line.slice(from, from + longest)}${from + longest < line.length ? '…' : ''}`
+}
+
+export function formatControls(all: readonly Shown[]): string {
+  const cells = all.map(each => {
+    const verdict = isRed(each) ? 'red' : each.shown === null ? 'GREEN' : 'red for ANOTHER reason'
+    return [each.control, each.attack, String(each.expected), excerpt(each), verdict]
+  })
+  const red = all.filter(isRed).length
+  const sum = `${all.length} controls, ${red} red for their reason, ${all.length - red} not`
+  const headings = ['control', 'attack', 'expected', 'shown', '']
+  return [...columns([headings, ...cells], headings.length), sum].join('\n')
+}

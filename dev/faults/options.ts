@@ -1,0 +1,50 @@
+/** The command line of `npm run faults`. */
+import { parseArgs } from 'node:util'
+import { UsageError } from '../process/program.ts'
+
+export const usage = `usage: npm run faults -- [OPTIONS] [FILTER…]
+
+  FILTER              only files of attacks whose path contains one of these; with --controls, only these controls
+  -t PATTERN          only attacks whose name matches, such as '^T3 '
+  --seed N            with this seed, as a line of an earlier run has it
+  --controls          negative controls: attacks whose guard was removed, each of which must turn red for its reason
+  --no-real-node      all but what takes a real node
+`
+
+export interface FaultsOptions {
+  readonly controls: boolean
+  /** Whether attacks that take a real node are run. */
+  readonly realNode: boolean
+  readonly seed: number | undefined
+  readonly pattern: string | undefined
+  readonly filters: readonly string[]
+}
+
+/**
+ * @param canHaveRealNode whether this machine can
+ * @throws {UsageError}
+ */
+export function parseFaultsOptions(args: readonly string[], canHaveRealNode: boolean): FaultsOptions {
+  const { values, positionals } = parse(args)
+  if (values.seed !== undefined && !/^\d{1,10}$/.test(values.seed)) {
+    throw new UsageError(`--seed: a whole number, not ${values.seed}`)
+  }
+  return {
+    controls: values.controls,
+    realNode: canHaveRealNode && !values['no-real-node'] && !values.controls,
+    seed: values.seed === undefined ? undefined : Number(values.seed),
+    pattern: values.t,
+    filters: positionals,
+  }
+}
+
+function parse(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  const text = { type: 'string' } as const
+  const options = { controls: flag, 'no-real-node': flag, seed: text, t: { ...text, short: 't' } }
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

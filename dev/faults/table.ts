@@ -1,0 +1,87 @@
+/** What attacks told, line by line, and what vitest says of those that told nothing: one table. */
+import { type Result, whyRed } from '../../test/integration/harness/result.ts'
+import type { VitestReport } from '../test/suites.ts'
+
+export interface Row extends Partial<Omit<Result, 'test' | 'error'>> {
+  readonly test: string
+  /** Why it is red; null where it is not. */
+  readonly red: string | null
+}
+
+/** Lines of a file of results. */
+export function parseResults(text: string): Result[] {
+  return text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+}
+
+/** One row for each line, and one for each test or file that failed without a line; in the order of their numbers. */
+export function makeRows(results: readonly Result[], reports: readonly VitestReport[]): Row[] {
+  const told = results.map((result): Row => {
+    const { error: _, ...rest } = result
+    return { ...rest, red: whyRed(result) }
+  })
+  const failures = reports.flatMap(({ testResults }) => testResults.flatMap(failuresOf))
+  // A line may be green, and its test red: what comes after it is the taking down.
+  const rows = told.map(row => ({
+    ...row,
+    red: row.red ?? failures.find(({ test }) => test === row.test)?.red ?? null,
+  }))
+  const silent = failures.filter(({ test }) => !told.some(row => row.test === test))
+  return [...rows, ...silent].sort((a, b) => a.test.localeCompare(b.test, 'en', { numeric: true }))
+}
+
+function failuresOf({ name, status, message, assertionResults }: VitestReport['testResults'][number]): Row[] {
+  const failed = assertionResults.filter(each => each.status === 'failed')
+  if (status === 'failed' && failed.length === 0) return [{ test: name ?? 'a file', red: firstLine(message) }]
+  return failed.map(({ title, failureMessages }) => ({ test: title ?? 'a test', red: firstLine(failureMessages?.[0]) }))
+}
+
+const firstLine = (text: string | undefined) => text?.split('\n')[0] || 'it failed without a word'
+
+const headings = ['test', 'injected', 'landed', 'missed', 'violations', 'p50 ms', 'p99 ms', 'seed', 's', '']
+
+/** The table, what is wrong in it, and the line that sums it up. */
+export function formatTable(rows: readonly Row[]): string {
+  const cells = rows.map(row => [
+    row.test,
+    ...[row.injected, row.landed, row.missed, row.violations?.length, row.p50, row.p99, row.seed].map(text),
+    row.seconds === undefined ? '–' : row.seconds.toFixed(0),
+    row.red === null ? 'green' : 'RED',
+  ])
+  const reds = rows.filter(({ red }) => red !== null)
+  const sum = (of: (row: Row) => number | undefined) => rows.reduce((total, row) => total + (of(row) ?? 0), 0)
+  const summary = [
+    `${rows.length} attacks`,
+    `${sum(row => row.injected)} faults injected`,
+    `${sum(row => row.landed)} landed`,
+    `${sum(row => row.missed)} missed`,
+    `${sum(row => row.violations?.length)} violations`,
+    `${reds.length} red`,
+  ]
+  return [...columns([headings, ...cells], 1), ...reds.flatMap(explain), summary.join(', ')].join('\n')
+}
+
+const text = (value: number | undefined) => (value === undefined ? '–' : String(value))
+
+const mostWords = 10
+
+/** What was wrong, since a second violation may tell more than the first; all of it is in the lines that are kept. */
+function explain({ test, red, violations = [], fleets = [] }: Row): string[] {
+  const words = [...new Set([red!, ...violations])]
+  const more = words.length - mostWords
+  return [
+    `RED ${test}`,
+    ...words.slice(0, mostWords).map(each => `    ${each}`),
+    ...(more > 0 ? [`    and ${more} more`] : []),
+    ...(fleets.length > 0 ? [`    logs: ${fleets.join(', ')}`] : []),
+  ]
+}
+
+/** Lines of cells under each other: the first `left` to the left, the others, as numbers are, to the right. */
+export function columns(lines: readonly (readonly string[])[], left: number): string[] {
+  const widths = lines[0]!.map((_, i) => Math.max(...lines.map(line => line[i]!.length)))
+  const pad = (cell: string, i: number) => (i < left ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))
+  return lines.map(line => line.map(pad).join('  ').trimEnd())
+}

@@ -1,0 +1,119 @@
+// Requests made up from the API's own document, against a running stack:  npm run fuzz -- --help
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
+import { runCommand } from './process/program.ts'
+import { createProgress, type Progress } from './process/progress.ts'
+import { openRun } from './run/run.ts'
+import { pythonProgram } from './setup/python.ts'
+import { setup } from './setup/setup.ts'
+import { type Stack, setupStack, startStack } from './stack/stack.ts'
+
+const ours = fileURLToPath(new URL('fuzz', import.meta.url))
+const kept = fileURLToPath(new URL('../.artefacts/fuzz', import.meta.url))
+const choice = { realNode: 'never', kwok: 1 } as const
+const administrator = 'admin'
+/** Twenty users ask as often as thousands do. */
+const overrides = {
+  api: {
+    rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000, documentsPerSecond: 5000 },
+  },
+}
+
+/** What of a run there is to tell. */
+interface Verdict {
+  readonly ok: boolean
+  /** By status, as the replicas themselves counted their answers. */
+  readonly answers: Readonly<Record<string, number>>
+  /** What they logged as a fault of their own. */
+  readonly faults: number
+}
+
+async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> {
+  const progress = createProgress()
+  await setup(['python'], progress, signal)
+  const requirements = join(ours, 'requirements.txt')
+  const program = await pythonProgram({ name: 'schemathesis', requirements, progress, signal })
+  const tools = await setupStack({ ...choice, audit: false }, progress, signal)
+  const run = await openRun(progress)
+  try {
+    const { stateDir } = run
+    const { replicas } = options
+    const users = options.users + 1
+    const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users, overrides })
+    try {
+      const code = await makeUp({ program, options, stack, stateDir, progress, signal })
+      const verdict = await judge(stack, stateDir, code)
+      process.stdout.write(
+        `RESULT ${JSON.stringify({ fuzz: 'schemathesis', ...options, exit_code: code, ...verdict })}\n`,
+      )
+      return verdict.ok ? 0 : 1
+    } finally {
+      await Promise.all(stack.replicas.map(replica => replica.stop(0)))
+    }
+  } finally {
+    await progress.part('take down', () => run.close())
+  }
+}
+
+interface MakingUp {
+  readonly program: string
+  readonly options: FuzzOptions
+  readonly stack: Stack
+  readonly stateDir: string
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Runs Schemathesis; its words go to stderr, its reports to the folder of artefacts. Gives its exit code. */
+async function makeUp({ program, options, stack, stateDir, progress, signal }: MakingUp): Promise<number> {
+  mkdirSync(kept, { recursive: true })
+  const people = join(stateDir, 'people.json')
+  writeFileSync(people, JSON.stringify(peopleOf(stack)), { mode: 0o600 })
+  const args = [
+    ...['--config-file', join(ours, 'schemathesis.toml'), '--no-color'],
+    ...['run', `${stack.url}/nublado/spawner/v1/openapi.json`],
+    ...['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful', '--max-time', String(options.seconds)],
+    ...['--report', 'json,ndjson', '--report-dir', kept, '--generation-database', 'none'],
+    ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
+  ]
+  return progress.part(`requests made up for ${options.seconds} s`, async () => {
+    const child = spawn(program, args, {
+      cwd: stateDir,
+      env: { ...process.env, SCHEMATHESIS_HOOKS: join(ours, 'hooks.py'), SKYLAB_FUZZ_PEOPLE: people },
+      stdio: ['ignore', 2, 2],
+      signal,
+    })
+    const [code] = (await once(child, 'exit')) as [number | null]
+    return code ?? 1
+  })
+}
+
+function peopleOf({ users }: Stack) {
+  const { [administrator]: admin, ...others } = users
+  const tokens = Object.entries(others).map(([name, { token }]) => [name, token])
+  return { admin: admin!.token, users: Object.fromEntries(tokens) }
+}
+
+/** What was found is one thing; whether each replica lived through it, and without a fault of its own, another. */
+async function judge({ replicas }: Stack, stateDir: string, code: number): Promise<Verdict> {
+  const answers: Record<string, number> = {}
+  let faults = 0
+  for (const { name, monitoringUrl } of replicas) {
+    const text = await (await fetch(`${monitoringUrl}/metrics`)).text()
+    for (const [, status, count] of text.matchAll(
+      /^skylab_http_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)/gm,
+    )) {
+      answers[status!] = (answers[status!] ?? 0) + Number(count)
+    }
+    const log = readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')
+    faults += log.split('\n').filter(line => /"level":"(error|fatal)"/.test(line)).length
+  }
+  const serverErrors = Object.keys(answers).filter(status => status.startsWith('5') && status !== '503')
+  return { ok: code === 0 && faults === 0 && serverErrors.length === 0, answers, faults }
+}
+
+await runCommand({ usage, parse: parseFuzzOptions, run: fuzz })

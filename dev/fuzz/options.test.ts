@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest'
+import { UsageError } from '../process/program.ts'
+import { parseFuzzOptions } from './options.ts'
+
+describe('the command line of npm run fuzz', () => {
+  it('has defaults', () => {
+    expect(parseFuzzOptions([])).toEqual({ seconds: 60, seed: undefined, replicas: 3, users: 20 })
+  })
+
+  it('takes parts of minutes, and a seed', () => {
+    expect(parseFuzzOptions(['--minutes', '0.5', '--seed', '7'])).toMatchObject({ seconds: 30, seed: 7 })
+  })
+
+  it.each([['--minutes', '0'], ['--minutes', 'x'], ['--seed', '-1'], ['--users', '1'], ['--what'], ['more']])(
+    'refuses %s %s',
+    (...args) => {
+      expect(() => parseFuzzOptions(args)).toThrow(UsageError)
+    },
+  )
+})

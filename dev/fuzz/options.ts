@@ -1,0 +1,46 @@
+/** The command line of `npm run fuzz`. */
+import { parseArgs } from 'node:util'
+import { UsageError } from '../process/program.ts'
+
+export const usage = `usage: npm run fuzz -- [OPTIONS]
+
+  --minutes N         how long requests are made up (default 1; parts of a minute may be given)
+  --seed N            with this seed, as the line of an earlier run has it
+  --replicas N        replicas of the controller, behind a balancer (default 3)
+  --users N           users with tokens and labs, besides the administrator (default 20)
+`
+
+export interface FuzzOptions {
+  readonly seconds: number
+  readonly seed: number | undefined
+  readonly replicas: number
+  readonly users: number
+}
+
+/** @throws {UsageError} */
+export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
+  const { minutes, seed, replicas, users } = parse(args)
+  const seconds = Math.round(Number(minutes) * 60)
+  if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: more than nothing, not ${minutes}`)
+  return {
+    seconds,
+    seed: seed === undefined ? undefined : whole('seed', seed, 0),
+    replicas: whole('replicas', replicas, 1),
+    users: whole('users', users, 2),
+  }
+}
+
+function parse(args: readonly string[]) {
+  const text = (value: string) => ({ type: 'string', default: value }) as const
+  const options = { minutes: text('1'), seed: { type: 'string' }, replicas: text('3'), users: text('20') } as const
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function whole(name: string, value: string, least: number): number {
+  if (/^\d{1,10}$/.test(value) && Number(value) >= least) return Number(value)
+  throw new UsageError(`--${name}: a whole number from ${least}, not ${value}`)
+}

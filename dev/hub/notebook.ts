@@ -1,0 +1,39 @@
+/** What a person does in JupyterLab, by a browser. */
+import type { Page } from 'playwright-core'
+import { waitUntil } from '../process/api-client.ts'
+
+const limitMs = 120_000
+const outputMs = 3000
+/** After so many runs without output the page is loaded again, as a person would. */
+const runsBeforeReload = 8
+
+/** Opens a notebook by the launcher and runs one cell; resolves with what it has printed. The code may run more than once. */
+export async function runCell(page: Page, code: string): Promise<string> {
+  await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: limitMs })
+  const cell = page.locator('.jp-Notebook .cm-content').first()
+  await cell.waitFor({ timeout: limitMs })
+  const output = page.locator('.jp-OutputArea-output').first()
+  let runs = 0
+  // JupyterLab forgets what is written while it still loads the notebook, and what is run while its kernel connects. It
+  // shows neither: so the code is written until the cell has it, and run until it has run.
+  const run = async () => {
+    runs += 1
+    if (runs % runsBeforeReload === 0) await page.reload()
+    await acceptDialog(page)
+    if ((await cell.textContent({ timeout: limitMs })) !== code) await cell.fill(code, { timeout: outputMs })
+    await cell.click({ timeout: outputMs })
+    await page.keyboard.press('Control+Enter')
+    await output.waitFor({ timeout: outputMs })
+    return true
+  }
+  await waitUntil(run, { what: 'the output of a cell', limitMs }).catch(async error => {
+    throw new Error(`${error.message}; the page says: ${await page.locator('body').textContent()}`, { cause: error })
+  })
+  return (await output.textContent()) ?? ''
+}
+
+/** A question of JupyterLab, such as which kernel to use, lies over the notebook and takes its clicks. */
+async function acceptDialog(page: Page): Promise<void> {
+  const button = page.locator('.jp-Dialog .jp-mod-accept').first()
+  if (await button.isVisible()) await button.click({ timeout: outputMs })
+}

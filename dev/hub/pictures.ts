@@ -1,0 +1,54 @@
+/** Takes the picture docs/hub.png of the way from the login to a lab: login, form, progress, a cell that has run. */
+import type { Browser, Page } from 'playwright-core'
+import { username } from '../demo/lab.ts'
+import { createProgress } from '../process/progress.ts'
+import { launchBrowser } from '../setup/browser.ts'
+import { setup } from '../setup/setup.ts'
+import { runCell } from './notebook.ts'
+import { type Platform, withPlatform } from './platform.ts'
+
+const size = { width: 960, height: 720 }
+/** In the picture, each of four. */
+const shown = { width: 640, height: 480 }
+const limitMs = 120_000
+
+/** @param file the picture: four steps beside and below each other */
+export async function takeHubPicture(file: string, signal: AbortSignal): Promise<void> {
+  const progress = createProgress()
+  await setup(['browser'], progress, signal)
+  const options = { version: 6, replicas: 2, users: 3, progress, signal } as const
+  await withPlatform(options, async platform => {
+    const browser = await launchBrowser()
+    const take = async () => arrange(browser, await walk(await browser.newPage({ viewport: size }), platform), file)
+    await progress.part('picture of the Hub', take).finally(() => browser.close())
+  })
+}
+
+/** From the login to a cell that runs; pictures on the way. */
+async function walk(page: Page, { hub, stack }: Platform): Promise<readonly Buffer[]> {
+  const pictures: Buffer[] = []
+  const take = async () => void pictures.push(await page.screenshot())
+  await page.goto(hub.url)
+  await page.getByLabel('Username').fill(username)
+  await page.getByLabel('Password').fill(stack.users[username]!.token)
+  await take()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('radio', { name: /recommended/ }).check()
+  await take()
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Event log').click()
+  await page.locator('.progress-log-event', { hasText: 'Container started' }).waitFor({ timeout: limitMs })
+  await take()
+  await page.waitForURL(/\/user\/ada\/lab/, { timeout: limitMs, waitUntil: 'commit' })
+  await runCell(page, 'import os; print(os.getuid(), os.environ["CPU_LIMIT"], os.environ["MEM_LIMIT"])')
+  await take()
+  return pictures
+}
+
+async function arrange(browser: Browser, pictures: readonly Buffer[], file: string): Promise<void> {
+  const page = await browser.newPage({ viewport: { width: 2 * shown.width, height: 2 * shown.height } })
+  const style = `width:${shown.width - 8}px;margin:4px;float:left;outline:1px solid #bbb`
+  const images = pictures.map(data => `<img src="data:image/png;base64,${data.toString('base64')}" style="${style}">`)
+  await page.setContent(`<body style="margin:0">${images.join('')}`, { waitUntil: 'load' })
+  await page.screenshot({ path: file, fullPage: true })
+}

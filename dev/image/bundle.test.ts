@@ -1,0 +1,24 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { run } from '../process/command.ts'
+import { bundle } from './bundle.ts'
+
+const mib = 2 ** 20
+
+test('the program runs without the source and its packages, and has only what it uses of the client of Kubernetes', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'bundle-'))
+  try {
+    const main = await bundle({ dir })
+    expect(await run(process.execPath, [main, '--version'])).toBe(`skylab ${packageJson.version}\n`)
+    const names = (await readdir(dirname(main))).filter(name => name.endsWith('.mjs'))
+    const sizes = await Promise.all(names.map(async name => (await stat(join(dirname(main), name))).size))
+    const total = sizes.reduce((sum, size) => sum + size, 0)
+    expect(total).toBeGreaterThan(2 * mib)
+    expect(total).toBeLessThan(8 * mib)
+  } finally {
+    await rm(dir, { recursive: true })
+  }
+}, 60_000)

@@ -1,0 +1,48 @@
+/** The images of what runs in the cluster, in the demo's registry. */
+import { copyFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ImageConfig, writeLayout } from '../image/layout.ts'
+import { pushLayout } from '../image/push.ts'
+import { redisConfig, redisTree } from '../image/redis.ts'
+import type { Tools } from '../setup/setup.ts'
+
+export interface ImagePlan {
+  /** `host:port` of the registry on loopback, from which the node pulls. */
+  readonly registry: string
+  /** OCI layout of the controller. */
+  readonly controller: string
+  /** Folder for what is made here. */
+  readonly folder: string
+  readonly tools: Tools
+  readonly signal?: AbortSignal | undefined
+}
+
+/** References with digests, as pods name them. */
+export interface ImageReferences {
+  readonly controller: string
+  readonly redis: string
+  readonly coredns: string
+}
+
+/** Makes what is not there yet: Debian's Redis with its libraries, and CoreDNS, which has none. */
+export async function pushImages(plan: ImagePlan): Promise<ImageReferences> {
+  const made = async (name: string, fill: (rootfs: string) => Promise<void>, config: ImageConfig) => {
+    const rootfs = join(plan.folder, name)
+    await mkdir(rootfs, { recursive: true, mode: 0o755 })
+    await fill(rootfs)
+    await writeLayout({ rootfs, out: `${rootfs}.layout`, name, config })
+    return push(plan, name, `${rootfs}.layout`)
+  }
+  const copyNames = (rootfs: string) => copyFile(plan.tools.program('coredns'), join(rootfs, 'coredns'))
+  const [controller, redis, coredns] = await Promise.all([
+    push(plan, 'controller', plan.controller),
+    made('redis-server', redisTree, redisConfig),
+    made('coredns', copyNames, { Entrypoint: ['/coredns'] }),
+  ])
+  return { controller, redis, coredns }
+}
+
+async function push({ registry }: ImagePlan, name: string, layout: string): Promise<string> {
+  const repository = `skylab/${name}`
+  return `${registry}/${repository}@${await pushLayout({ layout, registry, repository, tags: ['demo'] })}`
+}

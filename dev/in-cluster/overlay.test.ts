@@ -1,0 +1,99 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { configSchema } from '../../src/config/schema.ts'
+import { makeUsers } from '../stack/config.ts'
+import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
+
+const digest = `sha256:${'a'.repeat(64)}`
+const reference = (name: string) => `127.0.0.1:5000/skylab/${name}@${digest}`
+
+let plan: OverlayPlan
+let made: string
+let certificates: OverlayPlan['certificates']
+beforeAll(async () => {
+  made = mkdtempSync(join(tmpdir(), 'overlay-pki-'))
+  certificates = await makeCertificates(join(made, 'pki'))
+}, 60_000)
+afterAll(() => rmSync(made, { recursive: true }))
+
+let parent: string
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'overlay-'))
+  const authority = join(parent, 'authority')
+  writeFileSync(authority, 'PEM')
+  plan = {
+    folder: join(parent, 'overlay'),
+    images: { controller: reference('controller'), redis: reference('redis-server'), coredns: reference('coredns') },
+    registry: { address: '10.244.0.1:5001', authority },
+    labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
+    users: makeUsers(3),
+    certificates,
+  }
+})
+afterEach(() => rmSync(parent, { recursive: true }))
+
+const text = (name: string) => readFileSync(join(plan.folder, name), 'utf8')
+
+test('it lies over the overlay demo, with the images of this run by digest', async () => {
+  await writeOverlay(plan)
+  const { resources, components, images } = parse(text('kustomization.yaml'))
+  expect(existsSync(resolve(plan.folder, resources[0], 'kustomization.yaml'))).toBe(true)
+  for (const each of components) expect(existsSync(resolve(plan.folder, each, 'kustomization.yaml'))).toBe(true)
+  expect(images).toEqual([
+    { name: 'skylab', newName: '127.0.0.1:5000/skylab/controller', digest },
+    { name: 'docker.io/library/redis', newName: '127.0.0.1:5000/skylab/redis-server', digest },
+  ])
+})
+
+test('its secrets are new ones, which nobody else can read', async () => {
+  const { redisPassword } = await writeOverlay(plan)
+  expect(text('password')).toBe(redisPassword)
+  expect(text('users.acl')).toMatch(
+    new RegExp(`^user default off ~\\* &\\* \\+@all\nuser skylab reset on >${redisPassword} ~\\{skylab\\}:\\* `),
+  )
+  expect(Buffer.from(text('sealing.key'), 'base64')).toHaveLength(32)
+  expect(text('tokens.yaml')).toContain(plan.users.ada!.token)
+  for (const name of ['password', 'users.acl', 'sealing.key', 'tokens.yaml']) {
+    expect(statSync(join(plan.folder, name)).mode & 0o777).toBe(0o600)
+  }
+})
+
+test('its configuration is that of the overlay, but for where labs come from and go to', async () => {
+  await writeOverlay(plan)
+  const config = () => configSchema.parse(parse(text('skylab.yaml'), { version: '1.1' }))
+  expect(config()).toMatchObject({
+    identity: { provider: 'static' },
+    api: { tls: { certFile: '/etc/skylab/tls/tls.crt' } },
+    redis: { url: 'rediss://skylab@skylab-redis:6379', caFile: '/etc/skylab/redis-tls/ca.crt' },
+    images: { registry: '10.244.0.1:5001', docker: { repository: 'some/lab' } },
+    lab: { nodeSelector: {}, tolerations: [] },
+  })
+  await placeLabs(plan, 'kwok')
+  expect(config().lab).toMatchObject({ nodeSelector: { type: 'kwok' } })
+  expect(config().redis.passwordFile).toBe('/etc/skylab/secrets/redis.password')
+})
+
+test('its certificates bear the names and addresses of their Services, by one authority', async () => {
+  await writeOverlay(plan)
+  const { secretGenerator, patches } = parse(text('kustomization.yaml'))
+  for (const [secret, service] of [
+    ['skylab-api-tls', 'skylab'],
+    ['skylab-redis-tls', 'skylab-redis'],
+  ]) {
+    const { files } = secretGenerator.find(({ name }: { name: string }) => name === secret)
+    const [certFile, keyFile] = files.map((file: string) => join(plan.folder, file.split('=')[1]!))
+    const certificate = new X509Certificate(readFileSync(certFile))
+    expect(certificate.verify(new X509Certificate(certificates.authority).publicKey)).toBe(true)
+    expect(certificate.checkPrivateKey(createPrivateKey(readFileSync(keyFile)))).toBe(true)
+    expect(certificate.checkHost(`${service}.skylab.svc.cluster.local`)).toBeDefined()
+    const of = patches.filter(
+      ({ target }: { target?: { kind: string; name: string } }) =>
+        target?.kind === 'Service' && target.name === service,
+    )
+    expect(certificate.checkIP(JSON.parse(of[0].patch)[0].value)).toBeDefined()
+  }
+})

@@ -1,0 +1,125 @@
+/** What this run adds to the overlay `demo` of k8s/: images, secrets, and where labs' images and nodes are. */
+import { randomBytes } from 'node:crypto'
+import { copyFile, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { rightsText } from '../../src/cli/rights.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { renderRights } from '../../src/labs/rights.ts'
+import { TestAuthority } from '../../src/tls/testing/authority.ts'
+import { controllerServiceIps } from '../kube/credentials.ts'
+import { k8sFolder } from '../kube/kustomize.ts'
+import { redisUsers } from '../redis/users.ts'
+import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack/config.ts'
+import type { ImageReferences } from './images.ts'
+import type { PodRegistry } from './registry.ts'
+
+const overlay = join(k8sFolder, 'overlays', 'demo')
+const namespace = 'skylab'
+
+export interface OverlayPlan {
+  /** A new folder. */
+  readonly folder: string
+  readonly images: ImageReferences
+  readonly registry: PodRegistry
+  /** Repository and tag of labs. */
+  readonly labs: Pick<NonNullable<ConfigInput['images']>, 'docker' | 'recommendedTag'>
+  readonly users: DemoUsers
+  readonly certificates: Certificates
+}
+
+/** Of the API and of Redis, for their names and addresses in the cluster. */
+export interface Certificates {
+  readonly folder: string
+  /** PEM of the authority of both. */
+  readonly authority: string
+}
+
+export interface Overlay {
+  /** To be given to `kubectl kustomize`. */
+  readonly folder: string
+  readonly redisPassword: string
+}
+
+/** Who looks, at the end, whether a lab has left keys. */
+const lookerLine = (password: string) => `user looker on >${password} ~* +@all`
+
+/** Writes a kustomization over the overlay; its secrets are new ones. */
+export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
+  const { folder, images, registry, users, certificates } = plan
+  await mkdir(folder, { mode: 0o700 })
+  const redisPassword = randomBytes(24).toString('hex')
+  const secrets: Record<string, string> = {
+    'sealing.key': makeSealingKey(),
+    password: redisPassword,
+    'users.acl': `${redisUsers(redisPassword)}${lookerLine(redisPassword)}\n`,
+    'tokens.yaml': formatUsers(users),
+  }
+  for (const [name, text] of Object.entries(secrets)) await writeFile(join(folder, name), text, { mode: 0o600 })
+  await copyFile(registry.authority, join(folder, 'ca.crt'))
+  await cp(certificates.folder, join(folder, 'pki'), { recursive: true })
+  await placeLabs(plan, 'real')
+  const kustomization = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    // It takes no absolute paths.
+    resources: [await pathFrom(folder, overlay), 'rights.yaml'],
+    components: await Promise.all(['api-tls', 'redis-tls', 'ca'].map(name => pathFrom(folder, component(name)))),
+    images: [image('skylab', images.controller), image('docker.io/library/redis', images.redis)],
+    configMapGenerator: [
+      { name: 'skylab-config', namespace, behavior: 'replace', files: ['skylab.yaml'] },
+      { name: 'skylab-ca', namespace, files: ['ca.crt'] },
+    ],
+    secretGenerator: [
+      { name: 'skylab-sealing', namespace, files: ['sealing.key'] },
+      { name: 'skylab-redis', namespace, files: ['password', 'users.acl'] },
+      { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
+      { name: 'skylab-api-tls', namespace, files: certificateFiles('api') },
+      { name: 'skylab-redis-tls', namespace, files: certificateFiles('redis') },
+    ],
+    patches: Object.entries(controllerServiceIps).map(([name, value]) => ({
+      target: { kind: 'Service', name },
+      patch: JSON.stringify([{ op: 'add', path: '/spec/clusterIP', value }]),
+    })),
+  }
+  await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization))
+  return { folder, redisPassword }
+}
+
+const pathFrom = async (folder: string, to: string) => relative(await realpath(folder), await realpath(to))
+const component = (name: string) => join(k8sFolder, 'components', name)
+
+/** Makes them in a new folder. */
+export async function makeCertificates(folder: string): Promise<Certificates> {
+  await mkdir(folder, { mode: 0o700 })
+  const authority = new TestAuthority(folder)
+  const named = (service: keyof typeof controllerServiceIps) => {
+    const names = ['', '.skylab', '.skylab.svc', '.skylab.svc.cluster.local'].map(suffix => `DNS:${service}${suffix}`)
+    return { alternatives: [...names, `IP:${controllerServiceIps[service]}`] }
+  }
+  authority.issue('api', named('skylab'))
+  authority.issue('redis', named('skylab-redis'))
+  return { folder, authority: authority.ca }
+}
+
+const certificateFiles = (name: string) => [`tls.crt=pki/${name}.crt`, `tls.key=pki/${name}.key`, 'ca.crt=pki/ca.crt']
+
+/** Says to which nodes labs go; takes effect when the overlay is applied again. */
+export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 'real' | 'kwok'): Promise<void> {
+  const config: ConfigInput = parse(await readFile(join(overlay, 'skylab.yaml'), 'utf8'), { version: '1.1' })
+  const changed: ConfigInput = {
+    ...config,
+    api: { ...config.api, tls: { certFile: '/etc/skylab/tls/tls.crt', keyFile: '/etc/skylab/tls/tls.key' } },
+    redis: { ...config.redis, url: 'rediss://skylab@skylab-redis:6379', caFile: '/etc/skylab/redis-tls/ca.crt' },
+    images: { registry: registry.address, ...labs },
+    lab: { ...config.lab, ...(nodes === 'kwok' ? kwokPlacement : {}) },
+  }
+  await writeFile(join(folder, 'skylab.yaml'), stringify(changed, { version: '1.1' }))
+  await writeFile(join(folder, 'rights.yaml'), rightsText(renderRights(configSchema.parse(changed), namespace)))
+}
+
+/** As kustomize wants it: by what name the manifests call an image, and what it shall be. */
+function image(name: string, reference: string): object {
+  const [newName, digest] = reference.split('@')
+  return { name, newName, digest }
+}

@@ -1,0 +1,188 @@
+/** The controller as an operator installs it: the overlay `demo` on a cluster with a real node, its Redis and names too. */
+import { chown, mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { type Cluster, type ClusterChoice, clusterNeeds, startCluster } from '../cluster/cluster.ts'
+import { type ControllerImage, controllerImage } from '../image/controller.ts'
+import { labImage } from '../image/lab.ts'
+import { dnsServiceIp, nodeName } from '../kube/credentials.ts'
+import { createKubectl, type Kubectl } from '../kube/kubectl.ts'
+import { kustomize } from '../kube/kustomize.ts'
+import type { Progress } from '../process/progress.ts'
+import { whyNoNodeNow } from '../run/claim.ts'
+import { type Need, setup, type Tools } from '../setup/setup.ts'
+import { type DemoUsers, makeUsers } from '../stack/config.ts'
+import { provideImage } from '../stack/image.ts'
+import { type ImageReferences, pushImages } from './images.ts'
+import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
+import { startPodRegistry } from './registry.ts'
+
+/** Of the pods of Redis (component redis). */
+export const redisUser = 999
+
+/** A cluster in a box with a real node, and with names for pods. */
+export const inClusterChoice = (kwok: number): ClusterChoice => ({ realNode: 'auto', kwok, audit: true, names: true })
+
+export interface Prepared {
+  readonly tools: Tools
+  readonly image: ControllerImage
+}
+
+/** Brings programs, packages and images. Throws, in words, where no real node can be had. */
+export async function prepareInCluster(progress: Progress, signal?: AbortSignal): Promise<Prepared> {
+  const reason = whyNoNodeNow()
+  if (reason) throw new Error(`There is no node for the controller's pods: ${reason}`)
+  const needs: Need[] = [...clusterNeeds(inClusterChoice(0)), 'redis', 'kubectl', 'names', 'image', 'builder']
+  const tools = await setup(needs, progress, signal)
+  await labImage(progress, signal)
+  return { tools, image: await controllerImage(progress, signal) }
+}
+
+export interface InClusterOptions {
+  /** The folder of an open run. */
+  readonly stateDir: string
+  readonly prepared: Prepared
+  /** How many users with tokens; at least three are made. */
+  readonly users: number
+  /** Nodes of KWOK beside the real one. */
+  readonly kwok: number
+  readonly progress: Progress
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface InCluster {
+  readonly cluster: Cluster
+  readonly kubectl: Kubectl
+  /** The Service's, by its address in the cluster, which this machine can reach. */
+  readonly url: string
+  /** With the password. */
+  readonly redisUrl: string
+  /** PEM of the authority that vouches for both. */
+  readonly authority: string
+  readonly users: DemoUsers
+  readonly images: ImageReferences
+  /** Changes the configuration, which rolls the replicas; resolves when the new ones are ready. */
+  sendLabsTo(nodes: 'real' | 'kwok'): Promise<void>
+}
+
+/** Starts all of it; resolves when every replica is ready. What `signal` or a failure breaks off ends with the run. */
+export async function startInCluster(options: InClusterOptions): Promise<InCluster> {
+  const { stateDir, prepared, progress, signal, kwok } = options
+  const { tools } = prepared
+  const cluster = await startCluster({ ...inClusterChoice(kwok), stateDir, tools, progress, signal })
+  if (cluster.registry === null) throw new Error("There is no node for the controller's pods")
+  const kubectl = createKubectl(tools, cluster.kubeconfig, cluster.stateDir)
+  const users = makeUsers(options.users)
+  const plan = await progress.part('images into the registry', () => planOverlay(options, cluster, users))
+  await progress.part('names', () => startNames(kubectl, plan.images.coredns))
+  const { folder, redisPassword } = await writeOverlay(plan)
+  const { authority } = plan.certificates
+  // Of all that this process asks from now on.
+  setDefaultCACertificates([...getCACertificates('default'), authority])
+  const apply = async () => {
+    await cluster.apply(await kustomize(tools.program('kubectl'), folder, signal))
+    await rolledOut(kubectl, 'statefulset/skylab-redis')
+    await rolledOut(kubectl, 'deployment/skylab')
+  }
+  await progress.part('overlay demo, until its replicas are ready', async () => {
+    await provideVolume(cluster, stateDir)
+    await apply()
+  })
+  const url = `https://${await addressOf(kubectl, 'skylab')}:8080`
+  const redisUrl = `rediss://looker:${redisPassword}@${await addressOf(kubectl, 'skylab-redis')}:6379`
+  const sendLabsTo = async (nodes: 'real' | 'kwok') => {
+    await placeLabs(plan, nodes)
+    await apply()
+  }
+  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, sendLabsTo }
+}
+
+async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {
+  const { stateDir, prepared, progress, signal } = options
+  const { tools, image } = prepared
+  const [certificates, registry, images, labs] = await Promise.all([
+    makeCertificates(join(stateDir, 'certificates')),
+    startPodRegistry(cluster.stateDir, tools, signal),
+    pushImages({
+      registry: cluster.registry!,
+      controller: image.layout,
+      folder: join(stateDir, 'images'),
+      tools,
+      signal,
+    }),
+    provideImage({ cluster, labsOnKwok: false, stateDir, progress, signal }),
+  ])
+  const { docker, recommendedTag } = labs
+  return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users, certificates }
+}
+
+/** The cluster's DNS, by this image of CoreDNS. */
+export async function startNames(kubectl: Kubectl, image: string): Promise<void> {
+  const manifests = await readFile(new URL('coredns.yaml', import.meta.url), 'utf8')
+  const input = manifests.replace('COREDNS_IMAGE', image).replace('DNS_ADDRESS', dnsServiceIp)
+  await kubectl(['apply', '--server-side', '-f', '-'], { input })
+  await rolledOut(kubectl, 'deployment/coredns', 'kube-system')
+}
+
+/** Where Redis keeps its file: in a folder of this run, since nobody provides volumes here. */
+async function provideVolume(cluster: Cluster, stateDir: string): Promise<void> {
+  const path = join(stateDir, 'redis-data')
+  await mkdir(path, { mode: 0o700 })
+  await chown(path, redisUser, redisUser)
+  const volume = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'skylab-redis' },
+    spec: {
+      capacity: { storage: '2Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Retain',
+      storageClassName: '',
+      hostPath: { path, type: 'Directory' },
+      claimRef: { namespace: 'skylab', name: 'data-skylab-redis-0' },
+    },
+  }
+  await cluster.apply(JSON.stringify(volume))
+}
+
+/** Fails with what kubectl says of it when that takes too long. */
+export async function rolledOut(kubectl: Kubectl, what: string, namespace = 'skylab'): Promise<void> {
+  await kubectl(['rollout', 'status', what, '-n', namespace, '--timeout=180s'])
+}
+
+async function addressOf(kubectl: Kubectl, service: string): Promise<string> {
+  return (await kubectl(['get', 'service', service, '-n', 'skylab', '-o', 'jsonpath={.spec.clusterIP}'])).trim()
+}
+
+/** A pod of the installation that runs and is ready. */
+export interface PlacedPod {
+  readonly name: string
+  readonly node: string
+}
+
+interface PodList {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string; readonly deletionTimestamp?: string }
+    readonly spec: { readonly nodeName?: string }
+    readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+  }[]
+}
+
+/** Replicas, Redis and CoreDNS. Fails when one of them is not ready, or not on the real node. */
+export async function placedPods(kubectl: Kubectl): Promise<PlacedPod[]> {
+  const lists = await Promise.all(
+    ['skylab', 'kube-system'].map(async namespace => {
+      // Those that pull images come and go.
+      const select = ['-l', 'app.kubernetes.io/component!=prepull']
+      const { items }: PodList = JSON.parse(await kubectl(['get', 'pods', '-n', namespace, ...select, '-o', 'json']))
+      return items.filter(({ metadata }) => !metadata.deletionTimestamp)
+    }),
+  )
+  return lists.flat().map(({ metadata, spec, status }) => {
+    const isReady = status.conditions?.some(each => each.type === 'Ready' && each.status === 'True')
+    if (!isReady) throw new Error(`${metadata.name} is not ready`)
+    if (spec.nodeName !== nodeName)
+      throw new Error(`${metadata.name} is on ${spec.nodeName}, which is not the real node`)
+    return { name: metadata.name, node: spec.nodeName }
+  })
+}

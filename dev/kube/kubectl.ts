@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+import { type CommandOptions, run } from '../process/command.ts'
+import type { Tools } from '../setup/setup.ts'
+
+export type Kubectl = (
+  args: string[],
+  options?: Pick<CommandOptions, 'input' | 'signal' | 'timeoutMs'>,
+) => Promise<string>
+
+/** kubectl with one kubeconfig. Its cache of what the API offers goes to the state folder instead of the user's home. */
+export function createKubectl(tools: Tools, kubeconfig: string, stateDir: string): Kubectl {
+  const program = tools.program('kubectl')
+  const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
+  return (args, options) => run(program, ['--kubeconfig', kubeconfig, ...args], { ...options, env })
+}

@@ -1,0 +1,139 @@
+/** Which of the rights that k8s/base/rbac.yaml grants were used: told by the API server's audit log. */
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+import { labRole } from '../../src/labs/rights.ts'
+
+const account = 'system:serviceaccount:skylab:skylab'
+const rbac = new URL('../../k8s/base/rbac.yaml', import.meta.url)
+const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
+
+/** How often each right was used, as `group/resource verb`. */
+export type Usage = Readonly<Record<string, number>>
+
+interface AuditLine {
+  readonly verb: string
+  readonly userAgent?: string
+  readonly impersonatedUser?: object
+  readonly user?: { readonly username?: string }
+  readonly objectRef?: { readonly apiGroup?: string; readonly resource?: string; readonly subresource?: string }
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+/** The right by which a request of the controller itself was let in; undefined for all others. */
+export function rightOf(line: string): string | undefined {
+  if (!line.includes(account)) return undefined
+  const { verb, user, userAgent, impersonatedUser, objectRef, annotations } = JSON.parse(line) as AuditLine
+  const ours = user?.username === account && userAgent?.startsWith('skylab/') && !impersonatedUser
+  if (!ours || !objectRef?.resource || annotations?.['authorization.k8s.io/decision'] !== 'allow') return undefined
+  const { apiGroup = '', resource, subresource } = objectRef
+  return `${apiGroup}/${subresource ? `${resource}/${subresource}` : resource} ${verb}`
+}
+
+/** Counts what the log of a cluster tells, and keeps it under the name of what ran there, for `npm run rights`. */
+export async function keepRights(auditLog: string | null, name: string): Promise<void> {
+  if (auditLog === null) return
+  const usage: Record<string, number> = {}
+  for await (const line of createInterface({ input: createReadStream(auditLog) })) {
+    const right = rightOf(line)
+    if (right) usage[right] = (usage[right] ?? 0) + 1
+  }
+  await mkdir(kept, { recursive: true })
+  await writeFile(join(kept, `${name}.json`), `${JSON.stringify(usage, null, 2)}\n`)
+}
+
+/** What was kept, by name. */
+export async function readRights(folder = kept): Promise<Record<string, Usage>> {
+  const files = (await readdir(folder).catch(() => [])).filter(name => name.endsWith('.json')).sort()
+  const texts = await Promise.all(files.map(name => readFile(join(folder, name), 'utf8')))
+  return Object.fromEntries(files.map((name, index) => [name.replace(/\.json$/, ''), JSON.parse(texts[index]!)]))
+}
+
+/** As a role has it, and the API server. */
+export interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+/** Each right of some rules, as `group/resource verb`. */
+export const rightsOf = (rules: readonly Rule[]): string[] =>
+  rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap(group => resources.flatMap(resource => verbs.map(verb => `${group}/${resource} ${verb}`))),
+  )
+
+/** The rights that are granted, by where they hold. */
+export interface Granted {
+  /** In the whole cluster. */
+  readonly everywhere: readonly string[]
+  /** In one namespace alone, by its name. */
+  readonly within: Readonly<Record<string, readonly string[]>>
+  /** In the namespaces of labs where the controller has bound itself to read. */
+  readonly inLabs: readonly string[]
+}
+
+interface Role {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly rules: readonly Rule[]
+}
+
+/** Rights in the whole cluster by the role that grants them. */
+export async function rightsByClusterRole(): Promise<Record<string, readonly string[]>> {
+  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const roles = documents.filter(({ kind }) => kind === 'ClusterRole')
+  return Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name, rightsOf(rules)]))
+}
+
+/** In the order of the file. */
+export async function readGranted(): Promise<Granted> {
+  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
+  const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
+  const [ofLabs = [], ofCluster = []] = [true, false].map(wanted =>
+    ofKind('ClusterRole').filter(({ metadata }) => (metadata.name === labRole) === wanted),
+  )
+  const byNamespace = Map.groupBy(ofKind('Role'), ({ metadata }) => metadata.namespace ?? '')
+  return {
+    everywhere: rightsIn(ofCluster),
+    inLabs: rightsIn(ofLabs),
+    within: Object.fromEntries([...byNamespace].map(([namespace, roles]) => [namespace, rightsIn(roles)])),
+  }
+}
+
+/** All of them, wherever they hold. */
+export async function grantedRights(): Promise<string[]> {
+  const { everywhere, within, inLabs } = await readGranted()
+  return [...everywhere, ...Object.values(within).flat(), ...inLabs]
+}
+
+export interface RightsReport {
+  readonly table: string
+  /** Granted, and used by nothing that ran. */
+  readonly unused: readonly string[]
+}
+
+/**
+ * A right on what no API has is used by an admission policy, which no audit log tells; `policy.test.ts` shows that without it
+ * nothing could be made. That to bind is asked for when a RoleBinding is made.
+ */
+const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/') || right.endsWith(' bind')
+
+/** One line to a right: how often each of the runs has used it. */
+export function reportRights(granted: readonly string[], usages: Readonly<Record<string, Usage>>): RightsReport {
+  const names = Object.keys(usages)
+  const width = Math.max(...granted.map(right => right.length), 'right'.length)
+  const line = (right: string, cells: readonly (string | number)[]) =>
+    [right.padEnd(width), ...cells.map((cell, index) => String(cell).padStart(names[index]!.length))].join('  ')
+  const rows = granted.map(right =>
+    line(
+      right,
+      names.map(name => usages[name]![right] ?? 0),
+    ),
+  )
+  const unused = granted.filter(right => !isVirtual(right) && names.every(name => !usages[name]![right]))
+  return { table: [line('right', names), ...rows].join('\n'), unused }
+}

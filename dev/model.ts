@@ -1,0 +1,133 @@
+/**
+ * Checks the model in docs/model/: it must hold in every run without a control, and each control, in which one rule of the
+ * protocol is switched off, must break just the property that it names.   npm run model [-- NAME…]
+ */
+
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import model from '../docs/model/runs.json' with { type: 'json' }
+import { type CheckOptions, check, fetchChecker, type Verdict } from './model/checker.ts'
+import { runProgram } from './process/program.ts'
+import { createProgress, type Progress } from './process/progress.ts'
+import { setup } from './setup/setup.ts'
+
+type Constants = Record<string, number | boolean | string>
+
+interface ModelRun {
+  readonly name: string
+  /** Whether the steps are fair, and it is checked that every operation ends. */
+  readonly fair?: boolean
+  /** Of a control: the property that it must break. */
+  readonly expects?: string
+  readonly constants: Constants
+}
+
+interface Result {
+  readonly run: string
+  readonly states: number
+  readonly distinct: number
+  readonly depth: number
+  readonly seconds: number
+  readonly expected: string
+  readonly result: string
+  readonly ok: boolean
+  readonly trace: readonly string[]
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const runs: readonly ModelRun[] = model.runs
+const invariants = [
+  'OneOwner',
+  'OpsAreNew',
+  'NothingStale',
+  'NothingStaleSeen',
+  'NothingLeft',
+  'Settled',
+  'Kept',
+  'Stands',
+]
+
+/** TLC's configuration: safety by symmetric replicas; with fairness symmetry would hide what never ends. */
+export function configurationOf({ fair, constants }: ModelRun): string {
+  const values: Constants = { Replicas: '{r1, r2}', None: 'None', ...model.defaults, ...constants }
+  const show = (value: Constants[string]) => (typeof value === 'boolean' ? String(value).toUpperCase() : String(value))
+  return [
+    `SPECIFICATION ${fair ? 'FairSpec' : 'Spec'}`,
+    ...Object.entries(values).map(([name, value]) => `CONSTANT ${name} = ${show(value)}`),
+    'CHECK_DEADLOCK FALSE',
+    ...(fair ? ['PROPERTY Ends'] : ['SYMMETRY Symmetry', ...invariants.map(name => `INVARIANT ${name}`)]),
+    '',
+  ].join('\n')
+}
+
+type Place = Pick<CheckOptions, 'java' | 'jar' | 'signal'>
+
+async function runOne(run: ModelRun, place: Place, progress: Progress): Promise<Result> {
+  const begunMs = performance.now()
+  const verdict: Verdict = await progress.part(`model: ${run.name}`, () =>
+    check({
+      ...place,
+      module: join(root, 'docs', 'model', 'Skylab.tla'),
+      configuration: configurationOf(run),
+      folder: join(root, '.artefacts', 'model', run.name),
+      // With one worker the counterexample is the shortest, and the same each time.
+      workers: run.expects ? 1 : availableParallelism(),
+      onProgress: (distinct, queue) => progress.say(`  ${run.name}: ${distinct} distinct states, ${queue} to go`),
+    }),
+  )
+  const [expected, result] = [run.expects ?? 'holds', verdict.violated ?? 'holds']
+  return {
+    run: run.name,
+    states: verdict.generated,
+    distinct: verdict.distinct,
+    depth: verdict.depth,
+    seconds: Number(((performance.now() - begunMs) / 1000).toFixed(1)),
+    expected,
+    result,
+    ok: expected === result,
+    trace: verdict.trace,
+  }
+}
+
+function tableOf(results: readonly Result[]): string {
+  const rows = [
+    ['run', 'states', 'distinct', 'depth', 'seconds', 'result', ''],
+    ...results.map(({ run, states, distinct, depth, seconds, result, expected, ok }) => [
+      run,
+      ...[states, distinct, depth, seconds].map(value => value.toLocaleString('en')),
+      result === 'holds' ? result : `breaks ${result}`,
+      ok ? 'as it should' : `expected: ${expected}`,
+    ]),
+  ]
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map(row => row[i]!.length)))
+  const isNumber = (i: number) => i >= 1 && i <= 4
+  const line = (row: string[]) =>
+    row.map((cell, i) => (isNumber(i) ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!))).join('  ')
+  return rows.map(row => line(row).trimEnd()).join('\n')
+}
+
+async function main(signal: AbortSignal): Promise<number> {
+  const names = process.argv.slice(2)
+  const unknown = names.filter(name => !runs.some(run => run.name === name))
+  if (unknown.length > 0) {
+    process.stderr.write(`no such run: ${unknown.join(' ')}; there are: ${runs.map(run => run.name).join(' ')}\n`)
+    return 2
+  }
+  const progress = createProgress()
+  const tools = await setup(['java'], progress, signal)
+  const place = { java: tools.program('java'), jar: await fetchChecker(progress, signal), signal }
+  const results: Result[] = []
+  for (const run of runs.filter(({ name }) => names.length === 0 || names.includes(name))) {
+    const result = await runOne(run, place, progress)
+    results.push(result)
+    process.stdout.write(`RESULT ${JSON.stringify(result)}\n`)
+  }
+  process.stdout.write(`${tableOf(results)}\n`)
+  for (const { run, trace } of results) {
+    if (trace.length > 0) process.stdout.write(`\n${run}: ${trace.join(' → ')}\n`)
+  }
+  return results.every(({ ok }) => ok) ? 0 : 1
+}
+
+await runProgram(main)

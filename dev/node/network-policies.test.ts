@@ -1,0 +1,55 @@
+import { describe, expect, it, test } from 'vitest'
+import { findProgram, run } from '../process/command.ts'
+import { whyNoRealNode } from '../run/claim.ts'
+import { isRead } from './network-policies.ts'
+
+const table = `  100   4711     0 0     0     0     0        0  1
+24488  12345     0 2   128     0     0        7  1
+`
+
+test('a queue is read once a program is given its packets, not when somebody has only opened it', () => {
+  expect(isRead(table, 24_488)).toBe(true)
+  expect(isRead(table, 100)).toBe(false)
+  expect(isRead(table, 4488)).toBe(false)
+  expect(isRead('', 24_488)).toBe(false)
+})
+
+const isPossible = whyNoRealNode() === null && ['iptables', 'nft', 'ip'].every(name => findProgram(name))
+
+/** Adds the rules on a machine whose rules are these, takes them away, and tells what differs while and after. */
+function differences(...rules: string[]): Promise<{ during: string[]; after: string[] }> {
+  const from = (file: string) => new URL(file, import.meta.url).href
+  const script = `
+    import { run } from '${from('./command.ts')}'
+    import { listMachine, machineDifferences } from '${from('./machine.ts')}'
+    import { addPolicyRules } from '${from('./network-policies.ts')}'
+    import { tearDownNetwork } from '${from('./node-network.ts')}'
+    for (const rule of ${JSON.stringify(rules)}) await run('nft', rule.split(' '))
+    const list = () => listMachine({ processes: false })
+    const before = await list()
+    await addPolicyRules()
+    const during = machineDifferences(before, await list())
+    await tearDownNetwork(before)
+    console.log(JSON.stringify({ during, after: machineDifferences(before, await list()) }))`
+  // A network of its own: the machine's rules are not touched.
+  return run('unshare', ['--net', process.execPath, '--input-type=module', '-e', script]).then(JSON.parse)
+}
+
+describe.skipIf(!isPossible)('the teardown of a node', () => {
+  it.each([
+    ['no rules', []],
+    ['an empty table', ['add table ip mangle']],
+    [
+      'rules of its own',
+      [
+        'add table ip mangle',
+        'add chain ip mangle INPUT { type filter hook input priority mangle; }',
+        'add rule ip mangle INPUT counter accept',
+      ],
+    ],
+  ])('takes the rules away from a machine with %s, and nothing else', async (_, rules) => {
+    const { during, after } = await differences(...rules)
+    expect(during.filter(line => /^\+ .*NFQUEUE --queue-num/.test(line))).toHaveLength(2)
+    expect(after).toEqual([])
+  })
+})

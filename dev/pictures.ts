@@ -1,0 +1,163 @@
+// Draws docs/trace.svg and docs/metrics.svg from what a stack sends while it makes labs:  npm run pictures -- --help
+import { writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { systemClock } from '../src/base/clock.ts'
+import { LabClient } from './demo/client.ts'
+import { takeHubPicture } from './hub/pictures.ts'
+import { drawMetrics, type Panel } from './pictures/draw-metrics.ts'
+import { drawTrace } from './pictures/draw-trace.ts'
+import { Prometheus, type Range } from './pictures/prometheus.ts'
+import { TraceReceiver } from './pictures/trace-receiver.ts'
+import { runCommand, UsageError } from './process/program.ts'
+import { createProgress } from './process/progress.ts'
+import { openRun } from './run/run.ts'
+import { setup } from './setup/setup.ts'
+import { type Stack, setupStack, startStack } from './stack/stack.ts'
+
+interface Options {
+  readonly labs: number
+  readonly hub: boolean
+}
+
+const usage = `usage: npm run pictures -- [OPTIONS]
+
+  --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
+  --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
+
+docs/trace.svg is the creation of one lab, docs/metrics.svg what Prometheus sees while many are made.
+`
+
+function parse(args: readonly string[]): Options {
+  try {
+    const options = { labs: { type: 'string', default: '100' }, hub: { type: 'boolean', default: false } } as const
+    const { values } = parseArgs({ args: [...args], options })
+    const labs = Number(values.labs)
+    if (!Number.isInteger(labs) || labs < 1) throw new UsageError(`--labs: a number of labs, not ${values.labs}`)
+    return { labs, hub: values.hub }
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError((error as Error).message)
+  }
+}
+
+const labsPerNode = 100
+/** Users whom the demo has too. */
+const named = 3
+/** What is shown before and after. */
+const marginMs = 3000
+
+/** What is asked of Prometheus, and how each series is called. */
+const panels: readonly { readonly title: string; readonly expression: string; readonly label: string }[] = [
+  { title: 'Labs by status', expression: 'max by (status) (skylab_labs)', label: 'status' },
+  { title: 'Operations in progress', expression: 'max by (state) (skylab_operations)', label: 'state' },
+  {
+    title: 'Requests to Kubernetes per second, by verb',
+    expression: 'sum by (verb) (rate(skylab_kubernetes_request_duration_seconds_count{verb!="watch"}[3s]))',
+    label: 'verb',
+  },
+  {
+    title: 'Places taken by operations that act, by replica',
+    expression: 'skylab_replica_places{state="taken"}',
+    label: 'instance',
+  },
+  { title: 'Processors in use, by replica', expression: 'rate(process_cpu_seconds_total[3s])', label: 'instance' },
+  {
+    title: 'Seconds until half of the labs so far were up',
+    expression:
+      'histogram_quantile(0.5, sum by (le) (skylab_operation_duration_seconds_bucket{kind="create",result="complete"}))',
+    label: 'from acceptance to the last event',
+  },
+]
+
+async function run({ labs }: Options, signal: AbortSignal): Promise<number> {
+  const progress = createProgress()
+  const choice = { realNode: 'never', kwok: Math.ceil((labs + named) / labsPerNode), audit: false } as const
+  const { program } = await setup(['prometheus'], progress, signal)
+  const tools = await setupStack(choice, progress, signal)
+  const opened = await openRun(progress)
+  const receiver = await TraceReceiver.start()
+  try {
+    const { stateDir } = opened
+    const overrides = { tracing: { endpoint: receiver.endpoint } }
+    const users = named + labs
+    const stack = await startStack({ ...choice, replicas: 3, users, stateDir, tools, progress, signal, overrides })
+    // The first lab of a process is slower than all that follow.
+    await progress.part('a lab to begin with', () => make(stack, 'grace', signal))
+    await write('trace.svg', await progress.part('trace', () => traceOf(stack, receiver, signal)))
+    const targets = stack.replicas.map(({ monitoringPort }) => `127.0.0.1:${monitoringPort}`)
+    const prometheus = await Prometheus.start({ stateDir, program: program('prometheus'), targets, signal })
+    const names = Object.keys(stack.users).slice(named)
+    await write('metrics.svg', await progress.part('metrics', () => metricsOf(stack, prometheus, names, signal)))
+    await prometheus.stop()
+    await stack.stop()
+    progress.summary()
+    return 0
+  } finally {
+    await receiver.close()
+    await progress.part('take down', () => opened.close())
+  }
+}
+
+/** Makes a lab and waits until it is up. */
+async function make(stack: Stack, name: string, signal: AbortSignal): Promise<void> {
+  const client = new LabClient({ url: stack.url, token: stack.users[name]!.token, signal })
+  await client.create(name, { image_type: 'recommended', size: 'small' })
+  for await (const { event, data } of client.events(name)) {
+    if (event === 'failed') throw new Error(`no lab for ${name}: ${data}`)
+  }
+}
+
+async function traceOf(stack: Stack, receiver: TraceReceiver, signal: AbortSignal): Promise<string> {
+  const operation = () =>
+    receiver.spans.find(({ name, attributes }) => name === 'create lab' && attributes['skylab.user'] === 'ada')
+  await make(stack, 'ada', signal)
+  await receiver.until(() => operation() !== undefined)
+  const { traceId } = operation()!
+  const isRequest = ({ kind, name }: { kind: string; name: string }) => kind === 'server' && name.startsWith('POST')
+  const spans = () => receiver.spans.filter(span => span.traceId === traceId)
+  await receiver.until(() => spans().some(isRequest))
+  return drawTrace('The trace of a creation', spans())
+}
+
+async function metricsOf(
+  stack: Stack,
+  prometheus: Prometheus,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const range: { beginMs: number; endMs: number } = { beginMs: systemClock.wallMs(), endMs: 0 }
+  await systemClock.sleep(marginMs, signal)
+  await Promise.all(names.map(name => make(stack, name, signal)))
+  await systemClock.sleep(marginMs, signal)
+  range.endMs = systemClock.wallMs()
+  const replicas = new Map(stack.replicas.map(({ monitoringPort, name }) => [`127.0.0.1:${monitoringPort}`, name]))
+  const drawn = await Promise.all(panels.map(panel => askFor(panel, prometheus, range, replicas)))
+  const title = `Metrics while ${names.length} labs are made at once by ${stack.replicas.length} replicas`
+  return drawMetrics(title, drawn, (range.endMs - range.beginMs) / 1000)
+}
+
+async function askFor(
+  { title, expression, label }: (typeof panels)[number],
+  prometheus: Prometheus,
+  range: Range,
+  replicas: ReadonlyMap<string, string>,
+): Promise<Panel> {
+  const series = await prometheus.series(expression, label, range)
+  if (series.length === 0) throw new Error(`nothing was seen of: ${title}`)
+  const called = series.map(each => ({ ...each, label: replicas.get(each.label) ?? each.label }))
+  return { title, series: called.sort((a, b) => (a.label < b.label ? -1 : 1)) }
+}
+
+async function write(name: string, svg: string): Promise<void> {
+  await writeFile(fileURLToPath(new URL(`../docs/${name}`, import.meta.url)), svg)
+}
+
+const hubPicture = fileURLToPath(new URL('../docs/hub.png', import.meta.url))
+
+async function take(options: Options, signal: AbortSignal): Promise<number> {
+  if (!options.hub) return run(options, signal)
+  await takeHubPicture(hubPicture, signal)
+  return 0
+}
+
+await runCommand({ usage, parse, run: take })

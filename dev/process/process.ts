@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
+import { searchPath } from './command.ts'
+
+/** Every process of a run, and all that those start, carry it in their environment; its value is the state folder. */
+export const marker = 'SKYLAB_BOX'
+
+const pollMs = 20
+
+/** A process' identity: pids are given out again, but not together with the same start. */
+export interface ProcessId {
+  pid: number
+  /** In clock ticks since the boot, as the kernel prints it. */
+  startTime: string
+}
+
+export interface ProcessSpec {
+  /** Names the record and the log; one process of a name per state folder. */
+  name: string
+  command: string
+  args: string[]
+  stateDir: string
+  /** Added to PATH, HOME and the marker; nothing else of our own environment is passed on (proxies, for one). */
+  env?: Record<string, string | undefined>
+  cwd?: string
+  /** Where its output is appended. Default: `<stateDir>/log/<name>.log`. */
+  logFile?: string
+}
+
+export interface StartedProcess extends ProcessId {
+  readonly name: string
+  readonly logFile: string
+  /** Resolves with the exit code, or with the signal's name, once it has ended. */
+  readonly ended: Promise<number | NodeJS.Signals>
+}
+
+/** When a process began; null for one that has ended, also when nobody has collected it yet (some inits take 2 s). */
+export function startTimeOf(pid: number): string | null {
+  try {
+    // The name, in parentheses, may hold blanks and parentheses itself.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    const isDead = fields[0] === 'Z' || fields[0] === 'X'
+    return isDead && !hasThreads(pid) ? null : (fields[19] ?? null)
+  } catch {
+    return null
+  }
+}
+
+/** A killed process' first thread is dead while others still hold its files: an API server's port was not free yet. */
+const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
+
+export function isRunning(id: ProcessId): boolean {
+  return startTimeOf(id.pid) === id.startTime
+}
+
+export function ownId(): ProcessId {
+  return { pid: process.pid, startTime: startTimeOf(process.pid) ?? 'unknown' }
+}
+
+const recordFile = (stateDir: string, name: string) => join(stateDir, 'pids', name)
+
+/** What was recorded of a started process; null without a record. Whether it still runs is another question. */
+export function readRecord(stateDir: string, name: string): ProcessId | null {
+  try {
+    const [pid, startTime] = readFileSync(recordFile(stateDir, name), 'utf8').trim().split(' ')
+    return pid && startTime ? { pid: Number(pid), startTime } : null
+  } catch {
+    return null
+  }
+}
+
+function writeRecord(stateDir: string, name: string, id: ProcessId): void {
+  writeFileSync(recordFile(stateDir, name), `${id.pid} ${id.startTime}\n`)
+}
+
+/** The names under which processes of this state folder were recorded. */
+export function recordedNames(stateDir: string): string[] {
+  try {
+    return readdirSync(join(stateDir, 'pids'))
+  } catch {
+    return []
+  }
+}
+
+/** Starts a program in a session of its own, so that a Ctrl-C at the terminal is ours alone to act upon. */
+export async function startProcess(spec: ProcessSpec): Promise<StartedProcess> {
+  const logFile = spec.logFile ?? join(spec.stateDir, 'log', `${spec.name}.log`)
+  // Not recursive: where the run's folder has been taken away, nothing may be started any more.
+  for (const folder of ['log', 'pids']) makeFolder(join(spec.stateDir, folder))
+  const log = openSync(logFile, 'a')
+  const child = spawn(spec.command, spec.args, {
+    cwd: spec.cwd ?? spec.stateDir,
+    env: { PATH: searchPath.join(delimiter), HOME: spec.stateDir, ...spec.env, [marker]: spec.stateDir },
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  const ended = endOf(child)
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+  child.unref()
+  const id = { pid: child.pid!, startTime: startTimeOf(child.pid!) ?? 'ended' }
+  writeRecord(spec.stateDir, spec.name, id)
+  return { ...id, name: spec.name, logFile, ended }
+}
+
+function makeFolder(path: string): void {
+  if (!existsSync(path)) mkdirSync(path)
+}
+
+function endOf(child: ChildProcess): Promise<number | NodeJS.Signals> {
+  return new Promise(resolve => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)))
+}
+
+/** Sends a signal to the process that was recorded under this name, and to no other; false when it has ended. */
+export function signalProcess(stateDir: string, name: string, signal: NodeJS.Signals): boolean {
+  const id = readRecord(stateDir, name)
+  return id !== null && signalId(id, signal)
+}
+
+function signalId(id: ProcessId, signal: NodeJS.Signals): boolean {
+  if (!isRunning(id)) return false
+  try {
+    process.kill(id.pid, signal)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Waits for the end of a process, which need not be our child. False when it still runs after `limitMs`. */
+export async function waitForEnd(id: ProcessId, limitMs: number): Promise<boolean> {
+  const limit = systemClock.monotonicMs() + limitMs
+  while (isRunning(id)) {
+    if (systemClock.monotonicMs() > limit) return false
+    await systemClock.sleep(pollMs)
+  }
+  return true
+}
+
+/** Asks a process to end, insists after `graceMs` (0: at once), and forgets its record. */
+export async function stopProcess(stateDir: string, name: string, graceMs: number): Promise<void> {
+  const id = readRecord(stateDir, name)
+  if (!id) return
+  if (graceMs > 0 && signalId(id, 'SIGTERM')) {
+    // One that is halted (SIGSTOP) does not even hear the request.
+    signalId(id, 'SIGCONT')
+    await waitForEnd(id, graceMs)
+  }
+  signalId(id, 'SIGKILL')
+  await waitForEnd(id, 5000)
+  rmSync(recordFile(stateDir, name), { force: true })
+}
+
+/** All processes that carry a marker, by its value; only those whose environment we may read. */
+export function markedProcesses(): Array<ProcessId & { stateDir: string }> {
+  const found = []
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const stateDir = markerOf(Number(entry))
+    const startTime = startTimeOf(Number(entry))
+    if (stateDir && startTime) found.push({ pid: Number(entry), startTime, stateDir })
+  }
+  return found
+}
+
+function markerOf(pid: number): string | null {
+  try {
+    const entry = readFileSync(`/proc/${pid}/environ`, 'latin1')
+      .split('\0')
+      .find(variable => variable.startsWith(`${marker}=`))
+    return entry?.slice(marker.length + 1) ?? null
+  } catch {
+    return null
+  }
+}
+
+/** Kills processes and waits until they have ended. Resolves with those that did not. */
+export async function killAll(ids: ProcessId[]): Promise<ProcessId[]> {
+  for (const id of ids) signalId(id, 'SIGKILL')
+  const ends = await Promise.all(ids.map(id => waitForEnd(id, 5000)))
+  return ids.filter((_, index) => !ends[index])
+}

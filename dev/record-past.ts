@@ -1,0 +1,30 @@
+// Records the state that this commit leaves, for later commits to take over:  npm run record-past -- --help
+import { fileURLToPath } from 'node:url'
+import { runCommand, UsageError } from './process/program.ts'
+import { createProgress } from './process/progress.ts'
+import { setupStack } from './stack/stack.ts'
+import { parseRecordOptions, type RecordOptions, usage } from './test/record-past-options.ts'
+import { onCluster } from './test/runs.ts'
+
+const logsFolder = fileURLToPath(new URL('../.artefacts/past-logs', import.meta.url))
+const choice = { realNode: 'never', kwok: 1, audit: true } as const
+
+async function record({ name, again }: RecordOptions, signal: AbortSignal): Promise<number> {
+  const { isRecorded, textsOf, writePast } = await import('../test/integration/harness/past/files.ts')
+  if (isRecorded(name) && !again) throw new UsageError(`${name} is recorded already; --again replaces it`)
+  const progress = createProgress()
+  const tools = await setupStack(choice, progress, signal)
+  const past = await onCluster({ choice: {}, tools, progress, signal, logsFolder }, true, async ({ env }) => {
+    Object.assign(process.env, env)
+    const { recordPast } = await import('../test/integration/harness/past/record.ts')
+    return progress.part('recording', () => recordPast(name))
+  })
+  writePast(past)
+  const bytes = Object.values(textsOf(past)).reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  process.stdout.write(
+    `${name}: ${Object.keys(past.redis).length} keys, ${past.cluster.length} objects, ${bytes} bytes\n`,
+  )
+  return 0
+}
+
+await runCommand({ usage, parse: parseRecordOptions, run: record })

@@ -1,0 +1,165 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { aclLine, commandsOfHeal } from '../../src/store/rights.ts'
+import { findProgram } from '../process/command.ts'
+import { freePort } from '../process/ports.ts'
+import { type ProcessSpec, stopProcess } from '../process/process.ts'
+import { controlServer, type ServerControl, startServer } from '../process/server.ts'
+
+export interface RedisOptions {
+  /** The folder of an open run. */
+  stateDir: string
+  /** Whether data outlive a restart (append-only file). Default false. */
+  aof?: boolean | undefined
+  /** Whether it is the first server of a Redis Cluster, which has no slots yet. Default false. */
+  cluster?: boolean | undefined
+  /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
+  wrongClock?: boolean
+  port?: number
+  /** Of the keys that the program's user may touch: a prefix, or a pattern of prefixes. Default `skylab`. */
+  keyPrefix?: string | undefined
+  /** Whether it serves TLS, and nothing in the clear. */
+  tls?: RedisTls | undefined
+  signal?: AbortSignal | undefined
+}
+
+/** Paths of PEM. */
+export interface RedisTls {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly caFile: string
+}
+
+/** A Redis of a run's own. Without `aof` it is empty when it starts again. */
+export interface Redis extends ServerControl {
+  /** As Redis' default user, who may do everything: for tests, which look and break. */
+  readonly url: string
+  /** As the user of the program, who may do what `src/store/rights.ts` lists. */
+  readonly programUrl: string
+  /** As a user who may also do what `skylab heal` does. */
+  readonly healerUrl: string
+  readonly port: number
+  /** Steps its wall clock to so many seconds off the real time. */
+  stepClock(offSeconds: number): void
+  stop(): Promise<void>
+}
+
+/** Debian's library that makes a process' clock wrong. */
+export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
+
+export const startLimitMs = 20_000
+
+/** Starts Redis on loopback; resolves when it answers. */
+export async function startRedis(options: RedisOptions): Promise<Redis> {
+  const { stateDir, signal } = options
+  const port = options.port ?? (await freePort())
+  const name = `redis-${port}`
+  const spec = redisSpec(name, port, options)
+  const stepClock = (offSeconds: number) => {
+    const file = clockFile(stateDir, name)
+    writeFileSync(`${file}.part`, offSeconds < 0 ? `${offSeconds}` : `+${offSeconds}`)
+    renameSync(`${file}.part`, file)
+  }
+  if (options.wrongClock) stepClock(0)
+  const readiness = {
+    answers: () => answersPing(port, '127.0.0.1', options.tls !== undefined),
+    limitMs: startLimitMs,
+    signal,
+  }
+  await startServer(spec, readiness)
+  return {
+    ...urlsAt(`127.0.0.1:${port}`, options.tls && 'rediss'),
+    port,
+    ...controlServer(spec, readiness),
+    stepClock,
+    stop: () => stopProcess(stateDir, name, 5000),
+  }
+}
+
+/** One server as each of its users reaches it; passwords are names. */
+export const urlsAt = (address: string, scheme = 'redis'): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
+  url: `${scheme}://${address}`,
+  programUrl: `${scheme}://program:program@${address}`,
+  healerUrl: `${scheme}://healer:healer@${address}`,
+})
+
+/** The program's user, and one who may also heal, as redis-server's command line has them. */
+export const userArguments = (keyPrefix = 'skylab'): string[] =>
+  [
+    aclLine({ name: 'program', password: '>program', keyPrefix }),
+    aclLine({ name: 'healer', password: '>healer', keyPrefix, more: commandsOfHeal }),
+  ].flatMap(line => ['--user', ...line.split(' ').slice(1)])
+
+const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
+
+const wrongClockEnv = (file: string) => ({
+  // Redis' own allocator asks for the time before the library is ready to say it: the C library's is put before that.
+  LD_PRELOAD: `${fakeTime} libc.so.6`,
+  FAKETIME_TIMESTAMP_FILE: file,
+  FAKETIME_NO_CACHE: '1',
+  DONT_FAKE_MONOTONIC: '1',
+})
+
+/** What all have, wherever they run. */
+export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'cluster'>): Record<string, string> => ({
+  save: '',
+  appendonly: aof ? 'yes' : 'no',
+  // As in k8s/. By Redis' default a write waits up to 2 s for a sync in progress, and a kill meanwhile loses it.
+  appendfsync: 'always',
+  'maxmemory-policy': 'noeviction',
+  'cluster-enabled': cluster ? 'yes' : 'no',
+})
+
+/** Settings as redis-server's command line has them. */
+export const toArguments = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
+
+function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
+  const { stateDir, aof, cluster, wrongClock, keyPrefix, tls } = options
+  const command = findProgram('redis-server')
+  if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
+  const folder = join(stateDir, name)
+  mkdirSync(folder, { recursive: true })
+  const settings = {
+    ...redisSettings({ aof, cluster }),
+    bind: '127.0.0.1',
+    ...(tls ? tlsSettings(port, tls) : { port: String(port) }),
+    dir: folder,
+    // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
+    'set-proc-title': 'no',
+  }
+  return {
+    name,
+    command,
+    args: [...toArguments(settings), ...userArguments(keyPrefix)],
+    stateDir,
+    ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }),
+  }
+}
+
+const tlsSettings = (port: number, { certFile, keyFile, caFile }: RedisTls) => ({
+  port: '0',
+  'tls-port': String(port),
+  'tls-cert-file': certFile,
+  'tls-key-file': keyFile,
+  'tls-ca-cert-file': caFile,
+  'tls-auth-clients': 'no',
+  'tls-replication': 'yes',
+})
+
+/** Whether it answers a PING; while it loads its file it does not. */
+export function answersPing(port: number, host = '127.0.0.1', byTls = false): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = byTls ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port })
+    socket.setTimeout(1000, () => socket.destroy())
+    socket.once(byTls ? 'secureConnect' : 'connect', () => socket.write('PING\r\n'))
+    socket.once('data', (answer: Buffer) => {
+      resolve(answer.toString().startsWith('+PONG'))
+      socket.destroy()
+    })
+    socket.on('error', () => socket.destroy())
+    socket.once('close', () => resolve(false))
+  })
+}

@@ -1,0 +1,81 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { setUpNetwork } from '../node/network.ts'
+import { bridge, forgetMachine, readNodeRecord, recordMachine } from '../node/record.ts'
+import { tearDownNode } from '../node/teardown.ts'
+import { cgroupsNamed } from '../process/cgroups.ts'
+import { attempt } from '../process/command.ts'
+import { type Lock, tryLock } from '../process/lock.ts'
+import { isAnyRunning, isInPods, sysctlFile } from '../process/machine.ts'
+import { isAbandoned, listRuns } from './runs.ts'
+import { clusterFolder } from './teardown.ts'
+
+/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, without which there are neither bridges nor mounts. */
+const neededCapabilities = [12n, 21n]
+
+/** There can be one real node to a machine: who sets it up or tears it down holds this. Null when somebody does. */
+export const lockRealNode = (): Promise<Lock | null> => tryLock('real node')
+
+/** Why no real node can run on this machine, in words; null when it can. Only looks. */
+export function whyNoRealNode(): string | null {
+  if (process.platform !== 'linux') return 'it needs Linux'
+  if (process.getuid?.() !== 0) return 'it needs root'
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
+  if (neededCapabilities.some(bit => ((capabilities >> bit) & 1n) === 0n)) {
+    return 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
+  }
+  // Containers of the node are told by their cgroup, and everything here would look like one.
+  if (isInPods(readFileSync('/proc/self/cgroup', 'utf8'))) return 'this is itself a pod'
+  return null
+}
+
+/** The pid of the script that has the machine's real node, by the records of runs; null where none has it. */
+export function realNodeHolder(runs = listRuns()): number | null {
+  const holds = runs.find(run => readNodeRecord(clusterFolder(run.stateDir)) !== null && !isAbandoned(run))
+  return holds?.owner.pid ?? null
+}
+
+/** Why a script that needs a real node need not begin, in words; null when it can have one. Only looks. */
+export function whyNoNodeNow(): string | null {
+  const holder = realNodeHolder()
+  return whyNoRealNode() ?? (holder === null ? null : anotherHasIt(holder))
+}
+
+const anotherHasIt = (pid: number | null) =>
+  `another run has it${pid === null ? '' : ` (pid ${pid})`}, and there can be one to a machine`
+
+const otherKubelets = ['kubelet', 'k3s', 'k3s-server', 'k3s-agent', 'k0s', 'kubelite']
+
+export type NodeClaim = { lock: Lock; reason?: never } | { lock: null; reason: string }
+
+/**
+ * Takes the machine's one real node for this run, and sets its network up; else says why not. The lock is to be
+ * released after the teardown.
+ */
+export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
+  const reason = whyNoRealNode()
+  if (reason) return { lock: null, reason }
+  const lock = await lockRealNode()
+  if (!lock) return { lock: null, reason: anotherHasIt(realNodeHolder()) }
+  const refuse = async (why: string): Promise<NodeClaim> => {
+    await lock.release()
+    return { lock: null, reason: why }
+  }
+  if (existsSync(`/sys/class/net/${bridge}`)) return refuse(`the network device ${bridge} is somebody else's`)
+  // The teardown ends all that runs in pods, so nobody else's may be there.
+  if (isAnyRunning(otherKubelets) || cgroupsNamed('kubepods').length > 0)
+    return refuse('another kubelet is at work here')
+  if (await attempt('nft', ['list', 'table', 'ip', 'kube-proxy'])) return refuse('another kube-proxy is at work here')
+  await attempt('modprobe', ['br_netfilter'])
+  if (!existsSync(sysctlFile('net.bridge.bridge-nf-call-iptables'))) return refuse('the kernel lacks br_netfilter')
+  await recordMachine(stateDir)
+  try {
+    await setUpNetwork()
+    return { lock }
+  } catch (error) {
+    // At once, not at the end of this run: by then the node may be another's.
+    await tearDownNode(stateDir, readNodeRecord(stateDir)!)
+    forgetMachine(stateDir)
+    return refuse(`no network for pods: ${(error as Error).message}`)
+  }
+}

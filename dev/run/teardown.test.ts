@@ -1,0 +1,47 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isRunning, startProcess, stopProcess } from '../process/process.ts'
+import { clusterFolder, takeDown } from './teardown.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'teardown-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const startSleeper = (stateDir: string, name: string) => {
+  mkdirSync(stateDir, { recursive: true })
+  return startProcess({ name, command: 'sleep', args: ['1000'], stateDir })
+}
+
+test('all that was started with the folder ends, and the folder goes', async () => {
+  const own = await startSleeper(folder, 'redis')
+  const cluster = await startSleeper(clusterFolder(folder), 'etcd')
+  expect(await takeDown(folder)).toEqual([])
+  expect([own, cluster].map(isRunning)).toEqual([false, false])
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('what was never recorded, or whose record is lost, is found by its marker', async () => {
+  const lost = await startSleeper(folder, 'lost')
+  rmSync(join(folder, 'pids'), { recursive: true })
+  await takeDown(folder)
+  expect(isRunning(lost)).toBe(false)
+})
+
+test("a cluster can go alone, and another folder of a like name is another's", async () => {
+  const own = await startSleeper(folder, 'redis')
+  const cluster = await startSleeper(clusterFolder(folder), 'etcd')
+  const stranger = await startSleeper(`${clusterFolder(folder)}-2`, 'etcd')
+  await takeDown(clusterFolder(folder))
+  expect([own, cluster, stranger].map(isRunning)).toEqual([true, false, true])
+  await stopProcess(`${clusterFolder(folder)}-2`, 'etcd', 0)
+  await takeDown(folder)
+})
+
+test('taking down what is gone is nothing', async () => {
+  await takeDown(folder)
+  expect(await takeDown(folder)).toEqual([])
+})

@@ -1,0 +1,142 @@
+import { attempt, findProgram } from '../process/command.ts'
+import type { Progress } from '../process/progress.ts'
+import { fakeTime } from '../redis/redis.ts'
+import { browserName, type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
+import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
+
+/** What a command uses; set-up brings what it names and nothing else. */
+export type Need =
+  | 'redis'
+  | 'clocks'
+  | 'curl'
+  | 'browser'
+  | 'balancer'
+  | 'ingress'
+  | 'kubectl'
+  | 'kwok'
+  | 'cluster'
+  | 'node'
+  | 'engine'
+  | 'image'
+  | 'builder'
+  | 'names'
+  | 'policies'
+  | 'java'
+  | 'prometheus'
+  | 'python'
+
+/** Debian's own Python makes no virtual environments before this package is there; others do. */
+const pythonVenv: DebianPart = {
+  name: 'python3-venv',
+  isPresent: async () => (await attempt('python3', ['-c', 'import ensurepip, venv'])) !== null,
+}
+
+const debianParts: Record<Need, DebianPart[]> = {
+  redis: [debianProgram('redis-server')],
+  clocks: [debianFile('faketime', fakeTime)],
+  curl: [debianProgram('curl')],
+  browser: [
+    debianProgram(browserName),
+    debianFile('fonts-dejavu-core', '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf'),
+  ],
+  balancer: [debianProgram('haproxy')],
+  ingress: [debianProgram('nginx')],
+  kubectl: [],
+  kwok: [],
+  cluster: [debianProgram('openssl')],
+  node: [
+    debianProgram('containerd'),
+    debianProgram('runc'),
+    debianFile('containernetworking-plugins', '/usr/lib/cni/bridge'),
+    debianProgram('docker-registry'),
+    debianProgram('catatonit'),
+    debianProgram('nftables', 'nft'),
+    debianProgram('iptables'),
+    debianProgram('iproute2', 'ip'),
+    debianProgram('kmod', 'modprobe'),
+    debianProgram('procps', 'sysctl'),
+  ],
+  engine: [
+    debianProgram('docker.io', 'dockerd'),
+    debianProgram('iproute2', 'ip'),
+    debianProgram('util-linux', 'unshare'),
+    debianProgram('libc-bin', 'ldd'),
+  ],
+  image: [debianProgram('debootstrap'), debianProgram('curl'), debianFile('ca-certificates', '/etc/ssl/certs')],
+  builder: [debianProgram('buildah')],
+  names: [],
+  policies: [],
+  java: [debianProgram('default-jre-headless', 'java')],
+  prometheus: [debianProgram('prometheus', 'promtool')],
+  python: [debianProgram('python3'), pythonVenv],
+}
+
+const goParts: Record<Need, GoProgram[]> = {
+  redis: [],
+  clocks: [],
+  curl: [],
+  browser: [],
+  balancer: [],
+  ingress: [],
+  kubectl: ['kubectl'],
+  kwok: ['kwok', 'kubectl'],
+  cluster: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kubectl'],
+  node: ['kubelet', 'kube-proxy'],
+  engine: [],
+  image: [],
+  builder: [],
+  names: ['coredns'],
+  policies: ['kube-network-policies'],
+  java: [],
+  prometheus: [],
+  python: [],
+}
+
+/** The programs that set-up has made sure of. */
+export interface Tools {
+  /** A program's path. Throws for one that no need named. */
+  program(name: string): string
+}
+
+/** Thrown where packages are missing and cannot be installed; the message names all of them. */
+export class MissingPackagesError extends Error {
+  readonly packages: string[]
+
+  constructor(packages: string[], reason: string) {
+    super(
+      `These Debian packages are missing, and ${reason}: ${packages.join(' ')}\n  apt-get install ${packages.join(' ')}`,
+    )
+    this.name = 'MissingPackagesError'
+    this.packages = packages
+  }
+}
+
+/** The packages that the needs call for and that are not there. Python's only where Go must come from PyPI. */
+async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<DebianPart[]> {
+  const parts = needs.flatMap(need => debianParts[need])
+  if (!goPrograms.every(isBuilt) && !(await machineHasGo())) parts.push(debianProgram('python3'), pythonVenv)
+  return missingOf([...new Set(parts)])
+}
+
+/**
+ * Brings what the needs name: Debian's packages (as root), and programs built from Go modules into the cache.
+ * What is there already costs a look. Throws MissingPackagesError where packages cannot be installed.
+ */
+export async function setup(needs: Need[], progress: Progress, signal?: AbortSignal): Promise<Tools> {
+  const goPrograms = [...new Set(needs.flatMap(need => goParts[need]))]
+  const packages = await missingPackages(needs, goPrograms)
+  if (packages.length > 0) {
+    const names = packages.map(part => part.name)
+    if (process.getuid?.() !== 0) throw new MissingPackagesError(names, 'only root can install them')
+    if (!findProgram('apt-get')) throw new MissingPackagesError(names, 'there is no apt-get here')
+    await installPackages(packages, progress, signal)
+  }
+  await buildPrograms(goPrograms, progress, signal)
+  return {
+    program(name) {
+      const path = goPrograms.includes(name as GoProgram) ? builtProgram(name as GoProgram) : findProgram(name)
+      if (!path) throw new Error(`no program ${name}: set-up was not asked for it`)
+      return path
+    },
+  }
+}

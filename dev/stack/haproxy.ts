@@ -1,0 +1,109 @@
+/** The balancer in front of the replicas: round robin without stickiness, so that any of them answers any request. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { freePort } from '../process/ports.ts'
+import { stopProcess } from '../process/process.ts'
+import { startServer } from '../process/server.ts'
+
+/** Where a replica listens on loopback: for requests, and for the question whether it is ready. */
+export interface ReplicaPorts {
+  readonly port: number
+  readonly monitoringPort: number
+}
+
+export interface BalancerPlan {
+  readonly port: number
+  readonly replicas: readonly ReplicaPorts[]
+  /** PEM of the authority of replicas by TLS; without it they are in the clear. */
+  readonly caFile?: string | undefined
+}
+
+export interface Balancer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/**
+ * What haproxy answers for a replica, in the form in which replicas answer: clients need not tell them apart. What it
+ * cannot even read it refuses in words of its own.
+ */
+const ownAnswers = [
+  [408, 'malformed', 'the request took too long to arrive'],
+  [502, 'unavailable', 'the replica that had this request has ended'],
+  [503, 'unavailable', 'no replica is ready'],
+  [504, 'unavailable', 'the replica that had this request does not answer'],
+] as const
+
+function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
+  const body = JSON.stringify({ detail: [{ msg, type }] })
+  const retry = status === 503 ? ' hdr Retry-After 1' : ''
+  return `  http-error status ${status} content-type application/json string '${body}'${retry}`
+}
+
+/**
+ * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
+ * again, since a POST may have been carried out. Event streams pass unbuffered.
+ */
+export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
+  // The port of readiness is in the clear in any case. No `verifyhost`: haproxy compares names alone, and no addresses.
+  const tls = caFile === undefined ? '' : ` ssl verify required ca-file ${caFile} no-check-ssl`
+  const servers = replicas.map(
+    (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}${tls}`,
+  )
+  return `global
+  # A huge limit of the machine's would be taken as the number of connections to reserve memory for.
+  fd-hard-limit 20000
+
+defaults
+  mode http
+  balance roundrobin
+  retry-on conn-failure
+  retries 2
+  option redispatch 1
+  option http-no-delay
+  timeout connect 1s
+  timeout http-request 10s
+  timeout http-keep-alive 75s
+  # The longest silence on an event stream, above the 15 s between a replica's comment lines.
+  timeout client 90s
+  timeout server 90s
+${ownAnswers.map(errorLine).join('\n')}
+
+listen replicas
+  bind 127.0.0.1:${port}
+  option forwardfor
+  # Ready, not merely alive: a replica that drains gets nothing new, while its open streams go on.
+  option httpchk GET /readyz
+  default-server check inter 500ms fall 2 rise 1
+${servers.join('\n')}
+`
+}
+
+/**
+ * Starts haproxy on a free port; resolves when it takes connections. It answers 503 while no replica is ready.
+ * Fails with haproxy's own words.
+ */
+export async function startBalancer(options: {
+  readonly stateDir: string
+  /** Path of haproxy. */
+  readonly program: string
+  readonly replicas: readonly ReplicaPorts[]
+  readonly caFile?: string | undefined
+  /** Of the process, where a run has more than one. */
+  readonly name?: string | undefined
+}): Promise<Balancer> {
+  const { stateDir, program, replicas, caFile, name = 'balancer' } = options
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const file = join(stateDir, `${name}.cfg`)
+  await writeFile(file, balancerConfig({ port, replicas, caFile }))
+  const spec = { name, command: program, args: ['-db', '-f', file], stateDir }
+  await startServer(spec, { answers: () => answers(url), limitMs: 10_000 })
+  return { url, stop: () => stopProcess(stateDir, name, 2000) }
+}
+
+/** Any answer will do, 503 too; a refused connection rejects. */
+async function answers(url: string): Promise<boolean> {
+  await (await fetch(url)).body?.cancel()
+  return true
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { Replica, type ReplicaOptions } from './replicas.ts'
+
+let stateDir: string
+let options: ReplicaOptions
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'replica-'))
+  const configFile = join(stateDir, 'skylab.yaml')
+  // With a key that there is not, `skylab serve` ends at once.
+  await writeFile(configFile, 'nonsense: true\n')
+  options = { stateDir, configFile, name: 'replica-1' }
+})
+afterEach(() => rm(stateDir, { recursive: true, force: true }))
+
+/** A clock whose waits end when the test says so. */
+class HeldClock implements Clock {
+  readonly waits: { ms: number; end: () => void }[] = []
+  #begun = Promise.withResolvers<void>()
+  wallMs = systemClock.wallMs
+  monotonicMs = systemClock.monotonicMs
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waits.push({ ms, end: resolve })
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      this.#begun.resolve()
+      this.#begun = Promise.withResolvers()
+    })
+  }
+
+  async nextWait(): Promise<{ ms: number; end: () => void }> {
+    const { promise } = this.#begun
+    if (this.waits.length === 0) await promise
+    return this.waits.shift()!
+  }
+}
+
+describe('Replica', () => {
+  it('is started again 2 s after its end, with the same port', async () => {
+    const clock = new HeldClock()
+    const said: string[] = []
+    const replica = await Replica.start({ ...options, clock, say: words => said.push(words) })
+    const { pid, port } = replica
+    const wait = await clock.nextWait()
+    expect(wait.ms).toBe(2000)
+    expect(said).toEqual(['replica-1 has ended (2); it is started again in 2 s'])
+    wait.end()
+    await clock.nextWait()
+    expect(replica.pid).not.toBe(pid)
+    expect(replica.port).toBe(port)
+    await replica.stop(0)
+  })
+
+  it('stays ended where nobody wants it back, and once it was stopped', async () => {
+    const clock = new HeldClock()
+    const replica = await Replica.start({ ...options, clock, restart: false })
+    expect(await replica.ended).toBe(2)
+    await replica.stop(0)
+    const stopped = await Replica.start({ ...options, clock })
+    await stopped.stop(0)
+    expect(clock.waits).toEqual([])
+  })
+
+  it('says why it never became ready', async () => {
+    const replica = await Replica.start(options)
+    await expect(replica.ready()).rejects.toThrow(/replica-1 has ended:\n.*nonsense/s)
+    await replica.stop(0)
+  })
+})

@@ -1,0 +1,70 @@
+/** The cluster that integration tests run against, and the file by which they find it. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { placeVariable, type TestPlace } from '../../test/integration/harness/place.ts'
+import { buildProgram } from '../../test/integration/harness/program.ts'
+import { type Cluster, type ClusterChoice, startCluster } from '../cluster/cluster.ts'
+import type { Progress } from '../process/progress.ts'
+import type { Tools } from '../setup/setup.ts'
+import { provideImage } from '../stack/image.ts'
+import { grantRights } from '../stack/stack.ts'
+
+export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'> {
+  /** The folder of an open run. */
+  readonly stateDir: string
+  /** The image of each test's own Redis, which is a process without one. */
+  readonly redisImage?: string | undefined
+  /** Where labs go: to nodes of KWOK, or to a real one. */
+  readonly labsOnKwok: boolean
+  readonly tools: Tools
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Enough for the labs of all test files at once: a node holds 110 pods. */
+const kwokNodes = 3
+
+export interface TestCluster {
+  /** What the tests' environment must hold. */
+  readonly env: Readonly<Record<string, string>>
+  /** Applies objects as the administrator. */
+  readonly apply: Cluster['apply']
+  /** Path of the API server's audit log; null without one. */
+  readonly auditLog: string | null
+  /** Path of the kubeconfig as which replicas run. */
+  readonly controllerKubeconfig: string
+  /** Ends it, and lets go of the machine's real node. */
+  stop(): Promise<void>
+}
+
+/** Starts the cluster. What a failure or `signal` breaks off ends with the run. */
+export async function startTestCluster(options: TestClusterOptions): Promise<TestCluster> {
+  const { stateDir, labsOnKwok, redisImage = null, tools } = options
+  const realNode = labsOnKwok ? 'never' : 'auto'
+  const cluster = await startCluster({ ...options, realNode, kwok: labsOnKwok ? kwokNodes : 0, audit: true })
+  if (!labsOnKwok && !cluster.realNode) {
+    await cluster.stop()
+    throw new Error('there is no real node')
+  }
+  const [images, controllerKubeconfig] = await Promise.all([
+    provideImage({ ...options, cluster }),
+    grantRights(cluster, options.signal),
+    buildProgram(stateDir, options.signal),
+  ])
+  const place: TestPlace = {
+    kubeconfig: cluster.kubeconfig,
+    controllerKubeconfig,
+    auditLog: cluster.auditLog,
+    labsOnKwok,
+    images,
+    hasRegistry: images.registry !== '127.0.0.1:9',
+    stateDir,
+    redisImage,
+    haproxy: tools.program('haproxy'),
+    kubectl: tools.program('kubectl'),
+  }
+  const file = join(stateDir, 'test-place.json')
+  writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
+  const { apply, auditLog } = cluster
+  return { env: { [placeVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
+}

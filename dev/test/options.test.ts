@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { UsageError } from '../process/program.ts'
+import { parseTestOptions } from './options.ts'
+
+test('without options all is run, on a real node where the machine can have one', () => {
+  expect(parseTestOptions([], true)).toMatchObject({ unit: false, realNode: true, cluster: false, whole: true })
+  expect(parseTestOptions([], false)).toMatchObject({ realNode: false })
+})
+
+test.each([['--no-real-node'], ['--unit'], ['--kubeconfig=mine'], ['--context=mine'], ['--containers=cluster']])(
+  '%s: no real node',
+  option => {
+    expect(parseTestOptions([option], true).realNode).toBe(false)
+  },
+)
+
+test('filters and a pattern are for vitest, and leave out what they cannot choose from', () => {
+  const { vitest, whole } = parseTestOptions(['streams', '-t', 'a lab', 'faults'], true)
+  expect(vitest).toEqual(['-t', 'a lab', 'streams', 'faults'])
+  expect(whole).toBe(false)
+})
+
+test.each([
+  [[], false, false],
+  [['--containers', 'redis'], true, false],
+  [['--containers', 'cluster'], false, true],
+  [['--containers', 'both'], true, true],
+] as const)('%j: Redis in containers: %s, the cluster: %s', (args, redis, cluster) => {
+  const { redisInContainers, choice } = parseTestOptions(args, true)
+  expect(redisInContainers).toBe(redis)
+  expect(choice.containers).toBe(cluster)
+})
+
+test.each([
+  [['--fast'], /--fast/],
+  [['--containers', 'all'], /--containers: redis, cluster, both, not all/],
+  [['--containers', 'both', '--context', 'mine'], /--containers: the cluster is the one that you name/],
+])('%j is a mistake', (args, words) => {
+  expect(() => parseTestOptions(args, true)).toThrow(UsageError)
+  expect(() => parseTestOptions(args, true)).toThrow(words)
+})

@@ -1,0 +1,73 @@
+/** The command line of `npm test`. */
+import { parseArgs } from 'node:util'
+import type { ClusterChoice } from '../cluster/cluster.ts'
+import { UsageError } from '../process/program.ts'
+
+export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
+
+  FILTER              only test files whose path contains one of these
+  -t PATTERN          only tests whose name matches
+  --unit              types, lint and unit tests alone: nothing is started
+  --no-real-node      all but what takes a real node
+  --cluster           start the cluster of the integration tests, say how to use it, and stay until Ctrl-C
+  --containers WHAT   redis, cluster or both in containers of the Docker engine that answers (docs/testing.md)
+  --kubeconfig FILE   use this cluster instead of one in a box
+  --context NAME      use this context of the kubeconfig
+`
+
+export interface TestOptions {
+  readonly unit: boolean
+  /** Whether tests that take a real node are run. */
+  readonly realNode: boolean
+  readonly cluster: boolean
+  /** Whether all is run: what takes no filter is left out where one is given. */
+  readonly whole: boolean
+  /** Options and filters for vitest. */
+  readonly vitest: readonly string[]
+  readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
+  /** Whether the Redis of each test runs in a container. */
+  readonly redisInContainers: boolean
+}
+
+const containerChoices = ['redis', 'cluster', 'both']
+
+/**
+ * @param canHaveRealNode whether this machine can
+ * @throws {UsageError}
+ */
+export function parseTestOptions(args: readonly string[], canHaveRealNode: boolean): TestOptions {
+  const { values, positionals } = parse(args)
+  const { kubeconfig, context, containers } = values
+  if (containers !== undefined && !containerChoices.includes(containers)) {
+    throw new UsageError(`--containers: ${containerChoices.join(', ')}, not ${containers}`)
+  }
+  const inContainers = (what: string) => containers === what || containers === 'both'
+  const vitest = [...(values.t === undefined ? [] : ['-t', values.t]), ...positionals]
+  // A real node is a matter of the box.
+  const named = kubeconfig !== undefined || context !== undefined
+  if (named && inContainers('cluster')) throw new UsageError('--containers: the cluster is the one that you name')
+  const boxed = !named && !inContainers('cluster')
+  return {
+    unit: values.unit,
+    realNode: canHaveRealNode && boxed && !values.unit && !values['no-real-node'],
+    cluster: values.cluster,
+    whole: vitest.length === 0,
+    vitest,
+    choice: { kubeconfig, context, containers: inContainers('cluster') },
+    redisInContainers: inContainers('redis'),
+  }
+}
+
+function parse(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  const text = { type: 'string' } as const
+  const options = {
+    ...{ unit: flag, 'no-real-node': flag, cluster: flag },
+    ...{ t: { ...text, short: 't' }, containers: text, kubeconfig: text, context: text },
+  }
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

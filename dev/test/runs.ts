@@ -1,0 +1,108 @@
+/** What suites of tests run on: a folder, a cluster or the machine's one real node, each ended with its suite. */
+import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ClusterChoice } from '../cluster/cluster.ts'
+import { keepRights } from '../kube/rights.ts'
+import { waitUntil } from '../process/api-client.ts'
+import type { Progress } from '../process/progress.ts'
+import { lockRealNode } from '../run/claim.ts'
+import { openRun } from '../run/run.ts'
+import { type Need, setup, type Tools } from '../setup/setup.ts'
+import { setupStack } from '../stack/stack.ts'
+import { startTestCluster, type TestCluster } from './cluster.ts'
+import { setupPython } from './python.ts'
+
+/** Longer than the tests of another run that have it. */
+const realNodeLimitMs = 180_000
+
+export interface RunContext {
+  readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
+  /** Of each test's own Redis, which is a process without one. */
+  readonly redisImage?: string | undefined
+  readonly tools: Tools
+  readonly progress: Progress
+  readonly signal: AbortSignal
+  /** Where the logs go of fleets whose tests failed. */
+  readonly logsFolder: string
+  /** The name under which it is kept which rights replicas used on its clusters; without one it is not. */
+  readonly rightsName?: string | undefined
+}
+
+/** Brings everything first: what comes later then costs only what it does. */
+export async function setupSuites(
+  choice: RunContext['choice'],
+  realNode: boolean,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Tools> {
+  const onNode: Need[] = realNode ? ['policies', 'names'] : []
+  await setup(['clocks', 'curl', 'prometheus', 'browser', 'python', 'ingress', ...onNode], progress, signal)
+  if (realNode) await setupPython(progress, signal)
+  return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
+}
+
+/** Does something with a folder of its own, and takes down whatever it started. */
+export async function onRun<T>(
+  { progress, logsFolder }: Pick<RunContext, 'progress' | 'logsFolder'>,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  const run = await openRun(progress)
+  try {
+    return await work(run.stateDir)
+  } finally {
+    keepLogs(run.stateDir, logsFolder)
+    await progress.part('take down', () => run.close())
+  }
+}
+
+export interface ClusterRun extends Omit<TestCluster, 'stop'> {
+  readonly folder: string
+}
+
+/** Does something on a cluster of its own. */
+export function onCluster<T>(
+  context: RunContext,
+  labsOnKwok: boolean,
+  work: (run: ClusterRun) => Promise<T>,
+): Promise<T> {
+  return onRun(context, async folder => {
+    const cluster = await startTestCluster({ ...context, ...context.choice, stateDir: folder, labsOnKwok })
+    try {
+      return await work({ ...cluster, folder })
+    } finally {
+      const { rightsName } = context
+      if (rightsName) await keepRights(cluster.auditLog, `${rightsName}-${labsOnKwok ? 'kwok' : 'node'}`)
+      await cluster.stop()
+    }
+  })
+}
+
+/** Waits until the machine's one real node is free. Null, in words, where it stays another run's. */
+export async function onRealNode<T>(
+  { progress, signal }: Pick<RunContext, 'progress' | 'signal'>,
+  suite: () => Promise<T>,
+): Promise<T | null> {
+  const isFree = async () => {
+    const lock = await lockRealNode()
+    await lock?.release()
+    return lock !== null
+  }
+  try {
+    await waitUntil(isFree, { what: 'the real node, which another run has', limitMs: realNodeLimitMs, signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    progress.say(`Skipped: ${(error as Error).message}`)
+    return null
+  }
+  return suite()
+}
+
+/** Fleets whose tests failed leave their logs. */
+function keepLogs(stateDir: string, logsFolder: string): void {
+  const fleets = join(stateDir, 'fleets')
+  if (!existsSync(fleets)) return
+  for (const name of readdirSync(fleets)) {
+    const log = join(fleets, name, 'log')
+    if (existsSync(log)) cpSync(log, join(logsFolder, name), { recursive: true })
+  }
+}

@@ -1,0 +1,172 @@
+/** Suites of `npm test`: what each runs, and how its outcome is counted. */
+import { spawn } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+const orphanWatcher = new URL('../../scripts/orphan.mjs', import.meta.url).href
+
+export interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+export const noTests: Counts = { passed: 0, failed: 0, skipped: 0 }
+
+export const sum = (a: Counts, b: Counts): Counts => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  skipped: a.skipped + b.skipped,
+})
+
+/** The line that ends `npm test`. */
+export const formatCounts = ({ passed, failed, skipped }: Counts): string =>
+  `${passed} passed, ${failed} failed, ${skipped} skipped`
+
+/** One thing that is right or wrong, such as the types of all files. */
+export const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+}
+
+interface NodeOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  /** Whether its stdout is wanted here; otherwise it goes where progress goes. */
+  readonly capture?: boolean
+}
+
+/** Runs a program of the checkout to its end. It ends with us, also when we are killed. */
+function runNode(args: readonly string[], { env, signal, capture = false }: NodeOptions): Promise<Ended> {
+  signal.throwIfAborted()
+  const child = spawn(process.execPath, ['--import', orphanWatcher, ...args], {
+    cwd: checkout,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', capture ? 'pipe' : 2, 2, 'ipc'],
+  })
+  const stop = () => child.kill('SIGTERM')
+  signal.addEventListener('abort', stop, { once: true })
+  let stdout = ''
+  child.stdout?.on('data', (chunk: Buffer) => {
+    stdout += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', code => {
+      signal.removeEventListener('abort', stop)
+      if (signal.aborted) reject(signal.reason)
+      else resolve({ code, stdout })
+    })
+  })
+}
+
+const program = (path: string) => join(checkout, 'node_modules', path)
+
+export async function checkTypes(signal: AbortSignal): Promise<Counts> {
+  return single((await runNode([program('typescript/bin/tsc'), '--noEmit'], { signal })).code === 0)
+}
+
+export async function lint(signal: AbortSignal): Promise<Counts> {
+  const biome = program('@biomejs/biome/bin/biome')
+  return single((await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
+}
+
+/** Of vitest.config.ts. */
+export type Project = 'unit' | 'integration' | 'faults' | 'crowd' | 'node' | 'node-alone'
+
+/** Attacks on a cluster of pretended nodes, in this order: what the last one leaves goes with the cluster. */
+export const attackProjects = ['faults', 'crowd'] as const satisfies readonly Project[]
+
+export interface VitestOptions {
+  readonly project: Project
+  /** Options and file filters for vitest. */
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Folder for its report. */
+  readonly folder: string
+  readonly signal: AbortSignal
+}
+
+/** Runs one project of vitest, and counts. */
+export async function runVitest(options: VitestOptions): Promise<Counts> {
+  const { ended, report } = await reportVitest(options)
+  const counts = countReport(report)
+  // Such as an error that no test threw.
+  return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+}
+
+/** Runs one project of vitest; gives its report, and whether it ended well. */
+export async function reportVitest(options: VitestOptions): Promise<{ ended: boolean; report: VitestReport }> {
+  const { project, args, env = {}, folder, signal } = options
+  const report = join(folder, `vitest-${project}.json`)
+  rmSync(report, { force: true })
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+  const command = [program('vitest/vitest.mjs'), 'run', '--project', project, '--passWithNoTests']
+  const { code } = await runNode([...command, ...reporters, ...args], { env, signal })
+  return { ended: code === 0, report: readReport(report) }
+}
+
+/** As much of vitest's JSON report as is counted, or told. */
+export interface VitestReport {
+  readonly testResults: readonly {
+    /** Path of the file. */
+    readonly name?: string
+    readonly status: string
+    readonly message?: string
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly title?: string
+      readonly failureMessages?: readonly string[]
+    }[]
+  }[]
+}
+
+/** A file that failed beside its tests, such as in its set-up, counts as one failure more. */
+export function countReport({ testResults }: VitestReport): Counts {
+  return testResults
+    .map(({ status, assertionResults }): Counts => {
+      const count = (which: (status: string) => boolean) => assertionResults.filter(each => which(each.status)).length
+      const passed = count(each => each === 'passed')
+      const failed = count(each => each === 'failed')
+      const ownFailure = status === 'failed' && failed === 0 ? 1 : 0
+      return { passed, failed: failed + ownFailure, skipped: assertionResults.length - passed - failed }
+    })
+    .reduce(sum, noTests)
+}
+
+function readReport(file: string): VitestReport {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return { testResults: [] }
+  }
+}
+
+/** Runs the demo once, as a user would, on a machine where labs are real: JupyterLab itself must answer. */
+export async function runDemo(signal: AbortSignal): Promise<Counts> {
+  const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], { signal, capture: true })
+  return single(code === 0 && labAnswered(stdout))
+}
+
+/** Runs `npm test` with options of its own; gives its exit code. */
+export async function runTests(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<number> {
+  return (await runNode(['dev/test.ts', ...args], { env, signal })).code ?? 1
+}
+
+/** Whether the demo's one line of JSON says that the lab ran and answered. */
+export function labAnswered(stdout: string): boolean {
+  try {
+    const { lab } = JSON.parse(stdout) as { lab?: { status?: string; http?: number } | null }
+    return lab?.status === 'running' && lab.http === 200
+  } catch {
+    return false
+  }
+}
