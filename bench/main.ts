@@ -2,11 +2,11 @@
 
 import { runProgram } from '../dev/process/program.ts'
 import { createProgress } from '../dev/process/progress.ts'
-import { hubBench } from './hub.ts'
-import { imagesBench } from './images.ts'
-import { readersBench } from './readers.ts'
-import { spawnBench } from './spawn.ts'
-import { worstBench } from './worst.ts'
+import { hubBench } from './hub/hub.ts'
+import { imagesBench } from './images/images.ts'
+import { readersBench } from './readers/readers.ts'
+import { spawnBench } from './spawn/spawn.ts'
+import { worstBench } from './worst/worst.ts'
 
 const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench, hub: hubBench, worst: worstBench }
 

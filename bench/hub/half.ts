@@ -1,7 +1,7 @@
 /** A half of a pair: a new Hub, all users' servers spawned at once and stopped again, with all that this used. */
 import { statSync } from 'node:fs'
-import { createdBy } from '../audit.ts'
-import { type Memory, memoryOf, restartPeak, type Usage, usedBetween } from '../usage.ts'
+import { createdBy } from '../measure/audit.ts'
+import { type Memory, memoryOf, restartPeak, type Usage, usedBetween } from '../measure/usage.ts'
 import type { HubQuestion, SpawnResult } from './load.ts'
 import { type Profiler, profileHub } from './profile.ts'
 import type { OpenHub, Site, Spawner } from './site.ts'

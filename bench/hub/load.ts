@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
 import { systemClock } from '../../src/base/clock.ts'
-import { answerQuestions } from '../worker.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 export interface HubAddress {
   /** Where users come: its proxy's. */

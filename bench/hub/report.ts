@@ -1,7 +1,8 @@
 /** From halves to the figures of the result. */
-import { median } from '../report.ts'
-import { percentile, round, tally } from '../statistics.ts'
-import type { Usage } from '../usage.ts'
+
+import { percentile, round, tally } from '../measure/statistics.ts'
+import type { Usage } from '../measure/usage.ts'
+import { median } from '../spawn/report.ts'
 import type { HubHalf } from './half.ts'
 import type { Spawner } from './site.ts'
 

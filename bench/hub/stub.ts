@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answerQuestions } from '../worker.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 export interface StubQuestion {
   /** Of JupyterHub; the Hub compares it with its own. */

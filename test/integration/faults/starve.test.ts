@@ -1,7 +1,7 @@
 /** T28: one user sends the worst that is let in, beside the labs and requests of twenty others. */
-import { percentile } from '../../../bench/statistics.ts'
-import { Worker } from '../../../bench/worker.ts'
-import type { Asker, Steady, Worst, WorstQuestion } from '../../../bench/worst-client.ts'
+import { percentile } from '../../../bench/measure/statistics.ts'
+import { Worker } from '../../../bench/measure/worker.ts'
+import type { Asker, Steady, Worst, WorstQuestion } from '../../../bench/worst/client.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

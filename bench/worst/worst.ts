@@ -4,13 +4,13 @@
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { waitUntil } from '../dev/process/api-client.ts'
-import type { Progress } from '../dev/process/progress.ts'
-import { openRun } from '../dev/run/run.ts'
-import { type Stack, setupStack, startStack } from '../dev/stack/stack.ts'
-import { percentile, round } from './statistics.ts'
-import { Worker } from './worker.ts'
-import { type Asker, type Steady, steadyPerSecond, type Worst, type WorstQuestion } from './worst-client.ts'
+import { waitUntil } from '../../dev/process/api-client.ts'
+import type { Progress } from '../../dev/process/progress.ts'
+import { openRun } from '../../dev/run/run.ts'
+import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
+import { percentile, round } from '../measure/statistics.ts'
+import { Worker } from '../measure/worker.ts'
+import { type Asker, type Steady, steadyPerSecond, type Worst, type WorstQuestion } from './client.ts'
 
 interface Options {
   readonly pairs: number

@@ -1,8 +1,8 @@
 /** The load: asks for labs as so many users would, and follows each to its end. A process of its own. */
 import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { createParser } from 'eventsource-parser'
-import { systemClock } from '../src/base/clock.ts'
-import { answerQuestions } from './worker.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 export interface Load {
   readonly kind: 'create' | 'delete'

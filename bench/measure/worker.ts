@@ -1,7 +1,7 @@
 /** Programs of a bench as processes of their own, so that each one's processor time is counted apart. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { marker } from '../dev/process/process.ts'
+import { marker } from '../../dev/process/process.ts'
 
 export interface WorkerOptions {
   /** The module beside this one that calls `answerQuestions`. */

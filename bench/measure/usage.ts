@@ -1,7 +1,7 @@
 /** What processes use, as the kernel counts it. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { readRecord, recordedNames } from '../dev/process/process.ts'
-import type { Stack } from '../dev/stack/stack.ts'
+import { readRecord, recordedNames } from '../../dev/process/process.ts'
+import type { Stack } from '../../dev/stack/stack.ts'
 
 const ticksPerSecond = 100
 

@@ -1,11 +1,11 @@
 /** The halves of a pair, each with all that it used: many labs made and removed by Skylab, and by the bare loop. */
 import { statSync } from 'node:fs'
-import { type AuditedRequest, controllerRequests } from './audit.ts'
+import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
+import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
+import { type Usage, usedBetween } from '../measure/usage.ts'
 import type { Load, LoadResult } from './client.ts'
 import type { LoopQuestion } from './loop.ts'
-import { type Commands, commandsBetween, commandsOf } from './redis.ts'
 import type { Stage } from './stage.ts'
-import { type Usage, usedBetween } from './usage.ts'
 
 /** What was used while something was done. */
 export interface Measured<T> {

@@ -1,7 +1,7 @@
 /** The least that an answer can cost here: a hono route that has its bytes. It asks nobody, and knows nobody. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { answerQuestions } from './worker.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 export interface BytesQuestion {
   /** Bodies by path. */

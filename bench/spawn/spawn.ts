@@ -5,12 +5,12 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import type { Progress } from '../dev/process/progress.ts'
+import type { Progress } from '../../dev/process/progress.ts'
+import { round } from '../measure/statistics.ts'
+import { peakMib, type Usage } from '../measure/usage.ts'
 import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { acceptanceOf, report } from './report.ts'
 import { openStage, type Stage } from './stage.ts'
-import { round } from './statistics.ts'
-import { peakMib, type Usage } from './usage.ts'
 
 const loopInFlight = 32
 /** The first labs of a process pay for what is compiled once. */

@@ -1,5 +1,5 @@
 /** The bare loop as an installation of its own: to the replicas, its labs are foreign. */
-import type { Config } from '../src/config/schema.ts'
+import type { Config } from '../../src/config/schema.ts'
 
 /** The prefix of its namespaces and the value of its installation label. */
 export const loopInstallation = 'loop'

@@ -7,11 +7,11 @@ import { mkdirSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Progress } from '../dev/process/progress.ts'
-import { type HubHalf, hubHalf } from './hub/half.ts'
-import { type HubPair, hubReport } from './hub/report.ts'
-import { openSite, type Site, type Spawner } from './hub/site.ts'
-import { percentile, round } from './statistics.ts'
+import type { Progress } from '../../dev/process/progress.ts'
+import { percentile, round } from '../measure/statistics.ts'
+import { type HubHalf, hubHalf } from './half.ts'
+import { type HubPair, hubReport } from './report.ts'
+import { openSite, type Site, type Spawner } from './site.ts'
 
 const labsPerNode = 110
 

@@ -1,9 +1,9 @@
 /** From halves to the figures of the result. */
-import type { AuditedRequest } from './audit.ts'
+import type { AuditedRequest } from '../measure/audit.ts'
+import { percentile, round, tally } from '../measure/statistics.ts'
+import type { Usage } from '../measure/usage.ts'
 import type { LoadResult } from './client.ts'
 import type { LoopHalf, SkylabHalf } from './halves.ts'
-import { percentile, round, tally } from './statistics.ts'
-import type { Usage } from './usage.ts'
 
 export interface Pair {
   readonly skylab: SkylabHalf

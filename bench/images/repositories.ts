@@ -1,11 +1,11 @@
 /** Repositories of many tags, of both kinds: what replicas are configured with, and what was asked of them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConfigInput } from '../dev/stack/config.ts'
-import { FakeGoogle } from '../src/images/testing/google.ts'
-import { startDockerRegistry } from '../test/integration/harness/docker-registry.ts'
-import { dailiesFrom, weekliesFrom } from '../test/integration/harness/tags.ts'
-import { pushImages } from '../test/integration/harness/tiny-images.ts'
+import type { ConfigInput } from '../../dev/stack/config.ts'
+import { FakeGoogle } from '../../src/images/testing/google.ts'
+import { startDockerRegistry } from '../../test/integration/harness/docker-registry.ts'
+import { dailiesFrom, weekliesFrom } from '../../test/integration/harness/tags.ts'
+import { pushImages } from '../../test/integration/harness/tiny-images.ts'
 
 export interface Repository {
   readonly images: NonNullable<ConfigInput['images']>

@@ -1,6 +1,6 @@
 /** Readers of event streams that read. A process of its own. */
 import { connect, type Socket } from 'node:net'
-import { answerQuestions } from './worker.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 /** Streams to be opened, of one user. */
 export interface Streams {

@@ -1,8 +1,8 @@
 /** Twenty users who ask at an even pace, or one who sends the worst that is let in. A process of its own. */
 import { Agent, request } from 'node:http'
-import { systemClock } from '../src/base/clock.ts'
-import { configSchema } from '../src/config/schema.ts'
-import { answerQuestions } from './worker.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { answerQuestions } from '../measure/worker.ts'
 
 export interface Asker {
   readonly name: string

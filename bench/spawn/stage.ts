@@ -1,16 +1,16 @@
 /** Where a bench takes place: a stack with KWOK's nodes, the load, the bare loop and the bare routes, each a process. */
 import { resolve } from 'node:path'
 import { Redis } from 'ioredis'
-import type { Progress } from '../dev/process/progress.ts'
-import { openRun } from '../dev/run/run.ts'
-import { type ReplicaPorts, startBalancer } from '../dev/stack/haproxy.ts'
-import { applyRights, type Stack, setupStack, startStack } from '../dev/stack/stack.ts'
-import { readConfig } from '../src/settings/load.ts'
+import type { Progress } from '../../dev/process/progress.ts'
+import { openRun } from '../../dev/run/run.ts'
+import { type ReplicaPorts, startBalancer } from '../../dev/stack/haproxy.ts'
+import { applyRights, type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
+import { readConfig } from '../../src/settings/load.ts'
+import { type Usage, usageOf } from '../measure/usage.ts'
+import { Worker } from '../measure/worker.ts'
 import type { LoopQuestion } from './loop.ts'
 import { loopConfig } from './loop-config.ts'
 import type { RouteQuestion } from './route.ts'
-import { type Usage, usageOf } from './usage.ts'
-import { Worker } from './worker.ts'
 
 export interface StageOptions {
   readonly labs: number
