@@ -5,7 +5,7 @@ import { systemClock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { inFull } from '../base/reasons.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
-import { labels } from '../labs/names.ts'
+import { labels } from '../kube/labels.ts'
 import { Trust } from '../ops/trust.ts'
 import {
   applyTo,

@@ -1,6 +1,6 @@
 /** What one client, and all of them together, may take of a replica: every bound of the API, by name. */
 import { z } from 'zod'
-import { longestUsername } from '../labs/names.ts'
+import { longestUsername } from '../base/usernames.ts'
 
 const count = (value: number) => z.number().int().positive().default(value)
 const bytes = count

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { Group, Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
+import { checkUsername } from '../base/usernames.ts'
 import type { ClaimPath, OidcConfig } from '../config/identity.ts'
-import { checkUsername } from '../labs/names.ts'
 import { absentable, group, notebookQuota, posixId } from './metadata.ts'
 
 type Claims = Readonly<Record<string, unknown>>

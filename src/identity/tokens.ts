@@ -3,9 +3,9 @@ import { stringify } from 'yaml'
 import { z } from 'zod'
 import type { Identity } from '../base/domain.ts'
 import { parseQuantity } from '../base/quantity.ts'
+import { checkUsername } from '../base/usernames.ts'
 import { schemaProblems } from '../config/problems.ts'
 import { parseYaml } from '../config/yaml.ts'
-import { checkUsername } from '../labs/names.ts'
 
 const gibibyte = 2 ** 30
 const posixId = z.number().int().min(0).max(4_294_967_294)

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../base/errors.ts'
-import { checkUsername, labNames } from './names.ts'
+import { checkUsername } from '../base/usernames.ts'
+import { labNames } from './names.ts'
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const prefixes = fc.stringMatching(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/)

@@ -1,45 +1,11 @@
 /**
- * Names of a lab's objects, and the labels and annotations by which they are known again. Pure.
+ * Names of a lab's objects. Pure.
  *
  * The spec calls the namespace `nublado-<username>` and starts the names in it with `nb-<username>` (SQR-066, "Pod
  * configuration"), but user names are freer than names in Kubernetes. Both use the user's *slug*: the user name itself
  * where that is a DNS label, else readable text and a hash.
  */
 import { createHash } from 'node:crypto'
-import { invalid } from '../base/errors.ts'
-
-export const labels = {
-  /** Which installation made an object; what bears another value is foreign. */
-  installation: 'skylab/installation',
-  /** The op that made it. */
-  op: 'skylab/op',
-  managedBy: 'app.kubernetes.io/managed-by',
-  component: 'app.kubernetes.io/component',
-  argoInstance: 'argocd.argoproj.io/instance',
-} as const
-
-export const annotations = {
-  /** The user's true name, which the slug may only resemble. */
-  user: 'skylab/user',
-  /** On the namespace: the view as JSON, from which the lab can be rebuilt. */
-  record: 'skylab/record',
-  /** On the namespace: by which the record is known to be ours. */
-  recordMac: 'skylab/record-mac',
-  argoCompareOptions: 'argocd.argoproj.io/compare-options',
-  argoSyncOptions: 'argocd.argoproj.io/sync-options',
-} as const
-
-/**
- * The labels and annotations of a namespace or a pod that this program believes. The policy `skylab-reserved` lets only
- * the controller and administrators write these; the list stands in `k8s/base/policy.yaml` too.
- */
-export const reserved: readonly string[] = [
-  labels.installation,
-  labels.op,
-  annotations.user,
-  annotations.record,
-  annotations.recordMac,
-]
 
 /** Names of the objects of one lab. All but `namespace` stand inside it. */
 export interface LabNames {
@@ -63,8 +29,6 @@ export const reservedVolumeNames: readonly string[] = ['env', 'nss', 'pull', 'pr
 export const ownVolumePrefix = 'skylab-'
 
 const maxLabelLength = 63
-/** In bytes of UTF-8: no folder has a longer name. */
-export const longestUsername = 255
 const objectPrefix = 'nb-'
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 /** What `hashed` makes. A user name of this form must not stand for itself, or it could be another user's slug. */
@@ -112,27 +76,4 @@ function hashed(username: string, room: number): string {
 function hashOf(username: string): string {
   const hex = createHash('sha256').update(username, 'utf8').digest('hex').slice(0, 24)
   return BigInt(`0x${hex}`).toString(36).padStart(hashLength, '0')
-}
-
-/**
- * Refuses user names that no lab can have: empty or over `maxBytes` of UTF-8, with control characters, `:` or `/`, and
- * the two names that mean folders. They become a line of `/etc/passwd` and a folder. Also those with what is not seen, or
- * turns what follows around (Unicode's category Cf): one such name looks like another.
- * @throws {ApiError} 422 at `path`, `username`
- */
-export function checkUsername(username: string, maxBytes = longestUsername): void {
-  const problem = usernameProblem(username, maxBytes)
-  if (problem) throw invalid(`The user name ${problem}`, 'path', 'username')
-}
-
-function usernameProblem(username: string, maxBytes: number): string | undefined {
-  if (username === '') return 'is empty'
-  if (Buffer.byteLength(username) > maxBytes) return `is longer than ${maxBytes} bytes`
-  // Half a surrogate pair has no form of its own in UTF-8: two such names would share one hash.
-  if (!username.isWellFormed()) return 'is not well-formed Unicode'
-  if (/[\p{Cc}\u2028\u2029]/u.test(username)) return 'contains a control character'
-  if (/\p{Cf}/u.test(username)) return 'contains a character that is not seen'
-  if (/[:/]/.test(username)) return 'contains ":" or "/"'
-  if (username === '.' || username === '..') return 'is the name of a folder'
-  return undefined
 }

@@ -2,7 +2,7 @@
 
 import type { Identity, KubeObject } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import { annotations, labels } from './names.ts'
+import { annotations, labels } from '../kube/labels.ts'
 
 /** Makes an object in the namespace of a lab; `extra` are annotations beside ours, which win. */
 export type Render = (

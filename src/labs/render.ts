@@ -2,11 +2,12 @@
 
 import type { CreateRequest, Identity, KubeObject, LabPlan, LabView, ResolvedImage } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
+import { annotations, labels } from '../kube/labels.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabEnv } from './env.ts'
 import { labEnv, labPort, maskedEnv } from './env.ts'
 import type { LabNames } from './names.ts'
-import { annotations, labels, labNames } from './names.ts'
+import { labNames } from './names.ts'
 import { networkPolicySpec } from './network.ts'
 import { nssBase, nssFiles } from './nss.ts'
 import { immutable, marks, objectMaker, podLabels, type Render } from './objects.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { annotations } from './names.ts'
+import { annotations } from '../kube/labels.ts'
 import { rebuildView, tellsOf } from './tells.ts'
 import { render } from './testing-plan.ts'
 import { parseView } from './view.ts'

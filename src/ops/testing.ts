@@ -1,9 +1,10 @@
 /** For tests: a cluster of one user, as steps see it by watches and by requests. */
 import type { KubeObject } from '../base/domain.ts'
+import { annotations, labels } from '../kube/labels.ts'
 import type { PodEventFacts } from '../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import { ManualClock } from '../kube/testing/clock.ts'
-import { annotations, labels, labNames } from '../labs/names.ts'
+import { labNames } from '../labs/names.ts'
 import type { NewEvent } from '../store/records.ts'
 import { Sealer } from '../store/sealing.ts'
 import type { Change, ClusterClient, ClusterView } from './cluster.ts'

@@ -4,8 +4,9 @@
  * Redis' clock. A record counts only as long as no MAC says that somebody else wrote it.
  */
 import type { KubeObject } from '../base/domain.ts'
+import { annotations, labels } from '../kube/labels.ts'
 import type { NamespaceFacts } from '../kube/pods/facts.ts'
-import { annotations, labels, labNames } from '../labs/names.ts'
+import { labNames } from '../labs/names.ts'
 import type { MacVerdict, Sealer } from '../store/sealing.ts'
 
 const dayUs = 86_400_000_000

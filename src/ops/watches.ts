@@ -5,11 +5,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { KubeClient } from '../kube/client.ts'
+import { labels } from '../kube/labels.ts'
 import type { NamespaceFacts, PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
 import { projectNamespace, projectPod, projectPodEvent } from '../kube/pods/project.ts'
 import { Reflector, type ReflectorTimes } from '../kube/reflector.ts'
 import { WatchGroup } from '../kube/watch-group.ts'
-import { labels } from '../labs/names.ts'
 
 export interface WatchesOptions {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>

@@ -1,6 +1,6 @@
 /** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
 import { expect, test } from 'vitest'
-import { annotations, labels } from '../../src/labs/names.ts'
+import { annotations, labels } from '../../src/kube/labels.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'
 import { heal as healBy, poison } from './harness/heal.ts'

@@ -1,6 +1,6 @@
 /** The judge sees what really happens: it finds nothing wrong in a fleet that works, and what a test does behind its back. */
 import { expect, test } from 'vitest'
-import { labels } from '../../src/labs/names.ts'
+import { labels } from '../../src/kube/labels.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
 import { judge } from './harness/judge.ts'
 

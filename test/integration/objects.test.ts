@@ -1,6 +1,6 @@
 /** What a lab is made of in the cluster, and by which requests: the API server's audit log tells. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { labels } from '../../src/labs/names.ts'
+import { labels } from '../../src/kube/labels.ts'
 import type { AuditedRequest } from './harness/audit.ts'
 import type { Client } from './harness/client.ts'
 import { useFleet } from './harness/fleet.ts'

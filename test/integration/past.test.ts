@@ -1,7 +1,7 @@
 /** Each recorded past is taken over by the present program: once with its Redis, and once with the cluster alone. */
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import { annotations } from '../../src/labs/names.ts'
+import { annotations } from '../../src/kube/labels.ts'
 import { opOf } from './harness/check/evidence.ts'
 import { type Fleet, startFleet } from './harness/fleet.ts'
 import { judge } from './harness/judge.ts'

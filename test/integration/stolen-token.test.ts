@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import { labels } from '../../src/labs/names.ts'
+import { labels } from '../../src/kube/labels.ts'
 import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from './harness/installation.ts'
 import { AdminKube, type KubeAnswer } from './harness/kube.ts'
 import { testPlace } from './harness/place.ts'

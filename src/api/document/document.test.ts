@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkUsername } from '../../labs/names.ts'
+import { checkUsername } from '../../base/usernames.ts'
 import { createApi } from '../app.ts'
 import { api, apiParts, conformanceOf, jsonBody, prefix, requestTo } from '../testing.ts'
 

@@ -2,11 +2,11 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { DocumentRate } from '../bounds/rates.ts'
-import { json } from '../labs/routes.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
 import { withComponents } from './components.ts'
 import { forAll, type ProblemName, type Refusal, refusals } from './problems.ts'
+import { json } from './responses.ts'
 import { addSecuritySchemes } from './security.ts'
 
 /** Answers that belong to no operation: of a path that no route has, of a method that a route lacks. */

@@ -4,11 +4,11 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import type { DocumentRate } from '../bounds/rates.ts'
-import { answered } from '../labs/routes.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { methodNotAllowed, notFound } from '../request/errors.ts'
 import { fixedHeaders } from './headers.ts'
 import { forAll, refusals } from './problems.ts'
+import { answered } from './responses.ts'
 
 const own = (name: string) => fileURLToPath(new URL(`./page/${name}`, import.meta.url))
 const swagger = (name: string) => createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`)

@@ -1,9 +1,9 @@
 /** What can go wrong at each route, as the OpenAPI document tells it. */
 import type { z } from '@hono/zod-openapi'
-import { errorBody } from '../labs/schemas.ts'
 import { sharedResponse } from './components.ts'
 import { type Header, requestIdHeader } from './headers.ts'
 import { type Problem, problemTable } from './problem-table.ts'
+import { errorBody } from './schemas.ts'
 
 export type ProblemName = keyof typeof problemTable
 

@@ -2,9 +2,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { fixedHeaders } from '../document/headers.ts'
 import { forUsers, refusals } from '../document/problems.ts'
+import { answered } from '../document/responses.ts'
+import { plainHeaders, userPath } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
-import { answered } from '../labs/routes.ts'
-import { plainHeaders, userPath } from '../labs/schemas.ts'
 import type { ApiParts } from '../request/env.ts'
 
 /** What is offered depends on who asks, and on what nodes have: nobody keeps it. */

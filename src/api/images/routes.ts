@@ -1,9 +1,9 @@
 /** The declarations of the routes about images (SQR-066, "Prepulling", "REST API"), without what they do. */
 import { createRoute, type z } from '@hono/zod-openapi'
 import { forAdmins, refusals } from '../document/problems.ts'
+import { json } from '../document/responses.ts'
+import { plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
-import { json } from '../labs/routes.ts'
-import { plainHeaders } from '../labs/schemas.ts'
 import type { ApiParts } from '../request/env.ts'
 import { imageList, prepullStatus } from './schemas.ts'
 

@@ -1,7 +1,7 @@
 /** What routes about images give out, as schemas (SQR-066, "Prepulling", "REST API"). */
 import { z } from '@hono/zod-openapi'
 import { component } from '../document/components.ts'
-import { named } from '../labs/schemas.ts'
+import { named } from '../document/schemas.ts'
 
 const reference = z.string().describe('registry, repository and tag')
 const tag = z.string().describe('the tag alone')

@@ -1,17 +1,13 @@
 /** The declarations of the routes of SQR-066, "Lab controller REST API", without what they do. */
+
 import { createRoute, z } from '@hono/zod-openapi'
-import {
-  appliedHeader,
-  type Header,
-  type Headers,
-  locationHeader,
-  requestIdHeader,
-  streamHeaders,
-} from '../document/headers.ts'
+import { appliedHeader, locationHeader, streamHeaders } from '../document/headers.ts'
 import { forAdmins, forAdminsOfUser, forCaller, forUsers, refusals } from '../document/problems.ts'
+import { answered, json } from '../document/responses.ts'
+import { plainHeaders, userPath } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
 import type { ApiParts } from '../request/env.ts'
-import { createBody, createHeaders, eventsHeaders, labStatus, plainHeaders, userList, userPath } from './schemas.ts'
+import { createBody, createHeaders, eventsHeaders, labStatus, userList } from './schemas.ts'
 import { createExamples, createWords, eventsWords, exampleStream, labExample, removeWords } from './words.ts'
 
 const tags = ['labs']
@@ -134,16 +130,6 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
 /** Where a create redirects to: what administrators may read (SQR-066), or what its own user may. */
 export function labLocation({ prefix, createLocation }: ApiParts['config']['api'], username: string): string {
   return createLocation === 'lab' ? `${prefix}/labs/${encodeURIComponent(username)}` : `${prefix}/user-status`
-}
-
-/** What all answers of the app bear, and what one has beside it. */
-export function answered(more: Headers = {}): Record<string, Header> {
-  return { 'X-Request-ID': requestIdHeader(), ...more }
-}
-
-/** A success that is JSON. */
-export function json<T extends z.ZodType>(description: string, schema: T, example: z.output<T>) {
-  return { description, headers: answered(), content: { 'application/json': { schema, example: example as unknown } } }
 }
 
 const createProblems = [

@@ -4,8 +4,8 @@ import type { Clock } from '../../base/clock.ts'
 import { Deadline, unlessAborted } from '../../base/deadline.ts'
 import { Slots } from '../../base/slots.ts'
 import { maxConnections } from '../registry/http.ts'
+import { digestForm } from '../registry/names.ts'
 import type { ImageSource } from '../registry/source.ts'
-import { digestForm } from './reference.ts'
 
 /** What all replicas remember of tags. */
 export interface DigestMemory {

@@ -4,6 +4,7 @@ import type { LabOptions } from '../../base/domain.ts'
 import { invalid } from '../../base/errors.ts'
 import { repositoryOf } from '../../config/images.ts'
 import type { Config } from '../../config/schema.ts'
+import { digestForm, registryNames, tagForm } from '../registry/names.ts'
 import { type ImageType, imageTypes } from './types.ts'
 
 export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar'>
@@ -22,16 +23,6 @@ export type ImageRequest = ImageName | { readonly type: ImageType; readonly opti
 /** What the radio buttons of a form say instead of an image, when the menu is to be asked. */
 export const fromMenu = 'use_image_from_dropdown'
 
-/** The registry of Docker Hub goes by all of these names. */
-const dockerHub = ['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io']
-
-/** All names of a registry, whichever of them it is configured by. */
-export function registryNames(registry: string): readonly string[] {
-  return dockerHub.includes(registry) ? dockerHub : [registry]
-}
-
-export const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
-export const digestForm = /^sha256:[0-9a-f]{64}$/
 const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$/s
 
 /**

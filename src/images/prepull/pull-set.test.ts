@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../base/domain.ts'
 import { configSchema } from '../../config/schema.ts'
-import { labels } from '../../labs/names.ts'
+import { labels } from '../../kube/labels.ts'
 import { digestOf, image, repository } from '../testing/cluster.ts'
 import {
   prepullLabel,

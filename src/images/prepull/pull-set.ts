@@ -4,10 +4,10 @@ import type { KubeObject } from '../../base/domain.ts'
 import { asObject, asObjects, asText, asTimeMs } from '../../base/json.ts'
 import { cleanWords } from '../../base/text.ts'
 import type { Config } from '../../config/schema.ts'
+import { annotations, labels } from '../../kube/labels.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
 import { projectPod } from '../../kube/pods/project.ts'
 import { judgePull, pullReasons } from '../../kube/pods/pulling.ts'
-import { annotations, labels } from '../../labs/names.ts'
 import type { CatalogueImage } from '../catalogue/types.ts'
 
 /** DaemonSets and their pods bear the installation by a label of their own: those who watch labs do not see the pods. */

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { ImageConfig } from '../../config/images.ts'
 import { repositoryOf } from '../../config/images.ts'
-import { digestForm, tagForm } from '../catalogue/reference.ts'
 import type { GoogleTokens } from './google-tokens.ts'
 import { type Answer, isSuccess, jsonOf, RegistryError, type RegistryHttp, unexpected } from './http.ts'
+import { digestForm, tagForm } from './names.ts'
 import { TagPages } from './pages.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 

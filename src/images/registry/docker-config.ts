@@ -1,6 +1,6 @@
 /** Whose credentials of a Docker config.json are for which registry. Pure. */
 import { z } from 'zod'
-import { registryNames } from '../catalogue/reference.ts'
+import { registryNames } from './names.ts'
 
 /** What a registry, or who gives tokens for it, knows somebody by. */
 export type Credential =

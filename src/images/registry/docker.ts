@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { isLoopback } from '../../base/loopback.ts'
-import { digestForm, tagForm } from '../catalogue/reference.ts'
 import { Authorizer } from './authorizer.ts'
 import type { ReadCredentials } from './credential-cache.ts'
 import { nextLink } from './headers.ts'
@@ -16,6 +15,7 @@ import {
   type RegistryHttp,
   unexpected,
 } from './http.ts'
+import { digestForm, tagForm } from './names.ts'
 import { TagPages } from './pages.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../base/domain.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from '../../base/json.ts'
-import { annotations, labels } from '../../labs/names.ts'
+import { annotations, labels } from '../labels.ts'
 import type { ContainerFacts, NamespaceFacts, PodEventFacts, PodFacts, TerminationFacts } from './facts.ts'
 
 /** Conditions of a namespace that stand in the way of its deletion while they are true. */

@@ -1,5 +1,5 @@
 /** Redis' clock is two days behind the labs that stand; a label that somebody else wrote is far ahead of it. */
-import { labels } from '../../../src/labs/names.ts'
+import { labels } from '../../../src/kube/labels.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

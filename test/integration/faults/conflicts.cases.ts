@@ -1,7 +1,7 @@
 /** Everything that 409 can mean: done before, debris, foreign, on its way out, or not the one that was meant. */
 import { expect } from 'vitest'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { annotations, labels } from '../../../src/labs/names.ts'
+import { annotations, labels } from '../../../src/kube/labels.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'

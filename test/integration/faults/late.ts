@@ -1,6 +1,6 @@
 /** Writes of an older operation that come late: what became of each, by the audit log and by what stands at last. */
 import { expect } from 'vitest'
-import { labels } from '../../../src/labs/names.ts'
+import { labels } from '../../../src/kube/labels.ts'
 import type { Fight } from '../harness/attack.ts'
 import { type AuditedRequest, isPolicyRefusal } from '../harness/audit.ts'
 import type { Client } from '../harness/client.ts'

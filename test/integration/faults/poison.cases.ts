@@ -1,7 +1,7 @@
 /** Operations that take their owner down with every act of their own, beside others that only wait. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import { labels } from '../../../src/labs/names.ts'
+import { labels } from '../../../src/kube/labels.ts'
 import { attack, type Fight } from '../harness/attack.ts'
 import type { Client } from '../harness/client.ts'
 import type { Fleet } from '../harness/fleet.ts'

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { FakeRegistry } from '../../../src/images/testing/registry.ts'
-import { labels } from '../../../src/labs/names.ts'
+import { labels } from '../../../src/kube/labels.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
 import type { RightsRule } from '../../../src/labs/rights.ts'
 import { Account, nameOf } from '../harness/account.ts'

@@ -2,7 +2,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { labels } from '../../../src/labs/names.ts'
+import { labels } from '../../../src/kube/labels.ts'
 
 /** One request that was answered. */
 export interface AuditedRequest {
