@@ -12,7 +12,8 @@ import {
   username,
 } from './demo/lab.ts'
 import { type DemoOptions, parseOptions, usage } from './demo/options.ts'
-import { type DemoReport, formatGuide, formatLab, howToEnd, makeReport, roundSeconds, say } from './demo/report.ts'
+import { type DemoReport, formatGuide, formatLab, howToEnd, makeReport } from './demo/report.ts'
+import { roundSeconds, say } from './demo/say.ts'
 import { demoWithHub } from './hub/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kube/kubectl.ts'

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { type ClusterChoice, clusterNeeds, startCluster } from './cluster/cluster.ts'
+import { clusterNeeds, startCluster } from './cluster/cluster.ts'
+import type { ClusterChoice } from './cluster/types.ts'
 import { aborted, runProgram } from './process/program.ts'
 import { createProgress } from './process/progress.ts'
 import { startRedis } from './redis/redis.ts'

@@ -10,7 +10,8 @@ import { together } from '../process/command.ts'
 import type { Lock } from '../process/lock.ts'
 import { claimRealNode } from '../run/claim.ts'
 import { clusterFolder, takeDown } from '../run/teardown.ts'
-import { type Cluster, type ClusterOptions, clusterBasics } from './cluster.ts'
+import { clusterBasics } from './basics.ts'
+import type { Cluster, ClusterOptions } from './types.ts'
 
 /** A cluster of our own programs: the control plane, KWOK's nodes, and where it can be had a real node. */
 export async function startBox(options: ClusterOptions): Promise<Cluster> {

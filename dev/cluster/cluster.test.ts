@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { renderKubeconfig } from '../kube/credentials.ts'
-import { clusterBasics, clusterNeeds } from './cluster.ts'
+import { clusterBasics } from './basics.ts'
+import { clusterNeeds } from './cluster.ts'
 
 let folder: string
 beforeEach(() => {

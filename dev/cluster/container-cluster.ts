@@ -11,7 +11,8 @@ import { ApiClient, waitUntil } from '../process/api-client.ts'
 import { logConsumer } from '../process/containers.ts'
 import { clusterFolder, takeDown } from '../run/teardown.ts'
 import { clusterImage } from '../setup/versions.ts'
-import { type Cluster, type ClusterOptions, clusterBasics } from './cluster.ts'
+import { clusterBasics } from './basics.ts'
+import type { Cluster, ClusterOptions } from './types.ts'
 
 /** Within the container. The folder of the log is one of the run's own, in which tests read it. */
 const audit = { policy: '/etc/skylab/audit-policy.json', folder: '/var/log/skylab', log: '/var/log/skylab/audit.json' }

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { createKubectl, type Kubectl } from '../kube/kubectl.ts'
 import { run } from '../process/command.ts'
 import { clusterFolder } from '../run/teardown.ts'
-import { type Cluster, type ClusterOptions, clusterBasics } from './cluster.ts'
+import { clusterBasics } from './basics.ts'
+import type { Cluster, ClusterOptions } from './types.ts'
 
 /**
  * A cluster that is there already. Only the context that was named is taken from the kubeconfig, into a file of this

@@ -9,7 +9,7 @@ import { waitUntil } from '../process/api-client.ts'
 import { EventBar } from './bar.ts'
 import { LabClient } from './client.ts'
 import type { DemoOptions } from './options.ts'
-import { roundSeconds, say } from './report.ts'
+import { roundSeconds, say } from './say.ts'
 
 /** Whose lab every demo makes, and what it asks for. */
 export const username = 'ada'

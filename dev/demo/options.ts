@@ -1,6 +1,6 @@
 /** The command line of the demo. */
 import { parseArgs } from 'node:util'
-import type { ClusterChoice } from '../cluster/cluster.ts'
+import type { ClusterChoice } from '../cluster/types.ts'
 import { UsageError } from '../process/program.ts'
 import { type HubVersion, hubVersions } from '../setup/jupyterhub.ts'
 

@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { formatGuide, howToEnd, makeReport, type ReportSource, roundSeconds } from './report.ts'
+import { formatGuide, howToEnd, makeReport, type ReportSource } from './report.ts'
+import { roundSeconds } from './say.ts'
 
 const stack: ReportSource & { secrets: string } = {
   url: 'http://127.0.0.1:8000',

@@ -2,7 +2,6 @@
 import { configSchema } from '../../src/config/schema.ts'
 import type { Stack } from '../stack/stack.ts'
 import type { DemoLab } from './lab.ts'
-import type { DemoOptions } from './options.ts'
 
 /** Seconds that the parts took; null for a part that was not done. */
 export interface DemoSeconds {
@@ -50,9 +49,6 @@ export function makeReport(stack: ReportSource, what: Pick<DemoReport, 'options'
   }
 }
 
-/** Seconds with two decimals, as figures are reported. */
-export const roundSeconds = (ms: number): number => Math.round(ms / 10) / 100
-
 /** Where things are and what to try, for a person. */
 export function formatGuide(report: DemoReport, kubectl: string): string {
   const { url, lab, users, replicas, kubeconfig, redis } = report
@@ -94,9 +90,4 @@ export function formatLab({ status, internal_url, http }: DemoLab): string {
   const answer =
     http === null ? 'not asked: no real pod runs there, or its address is out of reach' : `/api answers ${http}`
   return `${status} at ${internal_url} (${answer})`
-}
-
-/** With --json stdout belongs to the one line of it. */
-export function say({ json }: Pick<DemoOptions, 'json'>, text: string): void {
-  ;(json ? process.stderr : process.stdout).write(text)
 }

@@ -1,7 +1,7 @@
 /** The cluster's names for programs of this machine: a Hub and its proxy ask for labs by them, as pods would. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Cluster } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/types.ts'
 import { nodeIp } from '../node/network.ts'
 import { freePort } from '../process/ports.ts'
 import type { ProcessSpec } from '../process/process.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { systemClock } from '../../src/base/clock.ts'
-import { roundSeconds } from '../demo/report.ts'
+import { roundSeconds } from '../demo/say.ts'
 import type { DemoUsers } from '../stack/config.ts'
 import { OnceMore } from './once-more.ts'
 import { type InCluster, placedPods, rolledOut } from './stack.ts'

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import type { Cluster } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/types.ts'
 import { labImage } from '../image/lab.ts'
 import { writeLayout } from '../image/layout.ts'
 import { pushLayout } from '../image/push.ts'

@@ -1,6 +1,6 @@
 /** The command line of `npm test`. */
 import { parseArgs } from 'node:util'
-import type { ClusterChoice } from '../cluster/cluster.ts'
+import type { ClusterChoice } from '../cluster/types.ts'
 import { UsageError } from '../process/program.ts'
 
 export const usage = `usage: npm test -- [OPTIONS] [FILTER…]

@@ -1,7 +1,7 @@
 /** What suites of tests run on: a folder, a cluster or the machine's one real node, each ended with its suite. */
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ClusterChoice } from '../cluster/cluster.ts'
+import type { ClusterChoice } from '../cluster/types.ts'
 import { keepRights } from '../kube/rights.ts'
 import { waitUntil } from '../process/api-client.ts'
 import type { Progress } from '../process/progress.ts'

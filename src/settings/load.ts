@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError, schemaProblems } from '../config/problems.ts'
+import type { RedisLogin } from '../config/redis-login.ts'
 import { type Config, configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
@@ -38,14 +39,6 @@ export interface Settings {
   readonly namespace: string
   /** What an operator should be told although it is permitted. */
   readonly warnings: readonly string[]
-}
-
-/** What the files say that the block `redis` names. */
-export interface RedisLogin {
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  /** PEM of the authorities that vouch for the server, in place of the usual ones. */
-  readonly authorities?: string | undefined
 }
 
 export interface ApiTls {

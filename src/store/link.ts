@@ -2,8 +2,8 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
 import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../base/reasons.ts'
+import type { RedisLogin } from '../config/redis-login.ts'
 import type { Config } from '../config/schema.ts'
-import type { RedisLogin } from '../settings/load.ts'
 import { meaningOf } from './replies.ts'
 import { readServer, refusalOf, type Server } from './server.ts'
 

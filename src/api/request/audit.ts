@@ -6,7 +6,7 @@ import type { Identity, Scope } from '../../base/domain.ts'
 import type { Auditor } from '../../ops/audit.ts'
 import type { Actor, AuditAction, AuditEvent, Source } from '../../telemetry/audit.ts'
 import { type Origin, originFields } from '../../telemetry/tracing.ts'
-import type { ApiEnv, ApiParts } from './env.ts'
+import type { ApiEnv, ApiParts, AuditDraft } from './env.ts'
 import { toApiError } from './errors.ts'
 import { type IsTrusted, sourceOf, trustIn } from './source.ts'
 
@@ -22,7 +22,7 @@ export const changes: Readonly<Record<string, Change>> = {
 }
 
 /** What is learned of a request until it is answered. */
-export class AuditDraft {
+class Draft implements AuditDraft {
   readonly #change: Change
   readonly #user: string
   readonly #provider: string
@@ -112,7 +112,7 @@ export function auditChanges({ config, audit }: Pick<ApiParts, 'config' | 'audit
     const change = path.startsWith(`${prefix}/`) ? changes[`${c.req.method} ${path.slice(prefix.length)}`] : undefined
     if (!change) return next()
     const from = whence(c, isTrusted)
-    const draft = new AuditDraft(change, userIn(c, path), config.identity.provider, from, c.get('origin'), audit)
+    const draft = new Draft(change, userIn(c, path), config.identity.provider, from, c.get('origin'), audit)
     c.set('audit', draft)
     await next()
     draft.end(c.res.status, c.error)

@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
+import type { ApiError } from '../../base/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { ImageService } from '../../images/catalogue/types.ts'
@@ -10,8 +11,6 @@ import type { LabService } from '../../ops/labs/service.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../../telemetry/tracing.ts'
-import type { AuditDraft } from './audit.ts'
-import type { Head } from './head.ts'
 
 export interface ApiParts {
   readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form' | 'audit'>
@@ -25,6 +24,20 @@ export interface ApiParts {
   readonly log: Logger
   /** Ends all event streams when aborted; those that begin after it send what is there and end. */
   readonly draining?: AbortSignal
+}
+
+/** What the server read of a head, once. */
+export interface Head {
+  /** The path of the request line. Routes, their parameters, the log, spans and metrics go by this value alone. */
+  readonly path: string
+  /** Why the request is not served. Its path is then `/`, which no route has. */
+  readonly refusal?: ApiError
+}
+
+/** The line of the audit log that a request is to leave. */
+export interface AuditDraft {
+  /** Takes note of the caller. @returns what the request hands on to the operation that it may begin */
+  identified(caller: Identity): Origin
 }
 
 export interface ApiEnv {

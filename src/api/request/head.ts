@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { createMiddleware } from 'hono/factory'
 import { ApiError } from '../../base/errors.ts'
 import type { Limits } from '../../config/limits.ts'
-import type { ApiEnv } from './env.ts'
+import type { ApiEnv, Head } from './env.ts'
 
 export type HeadLimits = Pick<Limits, 'maxHeaders' | 'maxTargetBytes'>
 
@@ -26,14 +26,6 @@ const plainPath = /^[!$%&-;=@-Z_a-z~]*$/
 const authority = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is
 const dotSegment = /\/(\.|%2e){1,2}(?=\/|$)/i
-
-/** What the server read of a head, once. */
-export interface Head {
-  /** The path of the request line. Routes, their parameters, the log, spans and metrics go by this value alone. */
-  readonly path: string
-  /** Why the request is not served. Its path is then `/`, which no route has. */
-  readonly refusal?: ApiError
-}
 
 /**
  * Reads and checks a head, then writes over target and Host what was read: neither the query nor a host that a client

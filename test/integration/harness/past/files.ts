@@ -7,7 +7,6 @@ import type { ConfigInput } from '../../../../dev/stack/config.ts'
 import type { KubeObject } from '../../../../src/base/domain.ts'
 import { formatTokens, type StaticTokens } from '../../../../src/identity/tokens.ts'
 import type { UserRecord } from '../users.ts'
-import type { Times } from './times.ts'
 
 /** One key of Redis, readable. Scores are texts, since numbers of JSON may be written otherwise. */
 export type RedisEntry = {
@@ -22,6 +21,14 @@ export type RedisEntry = {
 )
 
 export type StreamEntry = readonly [id: string, fields: Readonly<Record<string, string>>]
+
+/** Which values of Redis are times in ms, by kind of key. Everything else stays as it is, ops too. */
+export interface Times {
+  /** Fields of hashes. */
+  readonly fields: Readonly<Record<string, readonly string[]>>
+  /** Sorted sets whose scores are times. */
+  readonly scores: readonly string[]
+}
 
 /** A user's request, and the last answer about the lab. */
 export interface RecordedUser {

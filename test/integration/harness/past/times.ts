@@ -1,13 +1,5 @@
 /** A load moves all times of a past by one number, and exchanges all UIDs by one table. Pure. */
-import type { RedisEntry } from './files.ts'
-
-/** Which values of Redis are times in ms, by kind of key. Everything else stays as it is, ops too. */
-export interface Times {
-  /** Fields of hashes. */
-  readonly fields: Readonly<Record<string, readonly string[]>>
-  /** Sorted sets whose scores are times. */
-  readonly scores: readonly string[]
-}
+import type { RedisEntry, Times } from './files.ts'
 
 /** The times of this commit. Each past keeps its own copy, so later changes of this table do not concern it. */
 export const timesOfToday: Times = {

@@ -1,0 +1,10 @@
+/** How the demo says things. */
+import type { DemoOptions } from './options.ts'
+
+/** Seconds with two decimals, as figures are reported. */
+export const roundSeconds = (ms: number): number => Math.round(ms / 10) / 100
+
+/** With --json stdout belongs to the one line of it. */
+export function say({ json }: Pick<DemoOptions, 'json'>, text: string): void {
+  ;(json ? process.stderr : process.stdout).write(text)
+}
