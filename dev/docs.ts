@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { configReference } from '../src/config/reference.ts'
 import { metricsReference } from '../src/telemetry/reference.ts'
+import { withTable } from './house/report.ts'
+import { table } from './house/table.ts'
 import { takePicture } from './pages/api-picture.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
@@ -25,6 +27,7 @@ interface Options {
 /** By path below `docs/`. */
 const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/redis/users.acl': async () => redisUsers(),
+  'architecture.md': async () => withTable(await readFile(join(docs, 'architecture.md'), 'utf8'), table),
   'configuration.md': async () => configReference(await examples()),
   'metrics.md': async () => metricsReference(),
   'mistakes.md': async () => mistakesPage(),

@@ -105,7 +105,7 @@ describe.each(pages.map(page => [relative(root, page), page]))('%s', (_, page) =
 test('what is not there is found', () => {
   const text = [
     'see [one](docs/none.md), [two](README.md#nothing) and [three](README.md#try-it)',
-    '`src/none.ts`, `src/main.ts`, `faults/none`, `faults/stop`, `api/none.ts`, `api/errors.ts`',
+    '`src/none.ts`, `src/main.ts`, `faults/none`, `faults/stop`, `api/none.ts`, `api/request/errors.ts`',
     '`npm run none`, `npm run -s skylab`, `npm test -- --none --unit`, `npm run demo -- --once`',
   ].join('\n')
   expect(brokenLinks(join(root, 'README.md'), text)).toEqual(['docs/none.md', 'README.md#nothing'])

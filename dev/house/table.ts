@@ -1,0 +1,45 @@
+/**
+ * What each room of the house may import. A room is a folder; a row holds for the folders below it too, unless they have a
+ * row of their own. Below one row imports are free, as long as no circle of folders comes of it.
+ */
+export const table: Readonly<Record<string, readonly string[]>> = {
+  // What every room needs, and what is written down before anything runs.
+  'src/base': [],
+  'src/config': ['src/base'],
+  'src/telemetry': ['src/base', 'src/config'],
+  'src/tls': ['src/base', 'src/telemetry'],
+  // The servers that a replica asks.
+  'src/kube': ['src/base', 'src/telemetry'],
+  'src/kube/pods': ['src/base', 'src/kube'],
+  'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs'],
+  'src/leases': ['src/base', 'src/store'],
+  'src/identity': ['src/base', 'src/config', 'src/telemetry'],
+  // What labs are, without I/O.
+  'src/labs': ['src/base', 'src/config', 'src/kube/labels.ts', 'src/kube/pods'],
+  'src/form': ['src/base', 'src/config', 'src/labs', 'src/images/catalogue'],
+  // The work.
+  'src/images': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/leases'],
+  'src/ops': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/labs', 'src/store', 'src/leases'],
+  // The way in, and the processes.
+  'src/api': [
+    ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
+    ...['src/images/catalogue', 'src/ops'],
+  ],
+  'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
+  'src/cli': ['src'],
+  'src/run': ['src'],
+  'src/main.ts': ['src'],
+  // Development: programs, what they start, and the tests.
+  'dev/process': ['src/base'],
+  'dev/redis': ['src/store', 'dev/process'],
+  'dev/setup': ['dev/process', 'dev/redis'],
+  'dev/image': ['src/base', 'src/images', 'dev/process', 'dev/setup'],
+  'dev/kube': ['src', 'dev/process', 'dev/setup'],
+  'dev/node': ['dev/process', 'dev/setup', 'dev/kube', 'dev/image'],
+  'dev/run': ['dev/process', 'dev/node'],
+  'dev/cluster': ['dev/process', 'dev/setup', 'dev/kube', 'dev/node', 'dev/run'],
+  'dev/stack': ['src', 'dev/process', 'dev/redis', 'dev/setup', 'dev/image', 'dev/kube', 'dev/run', 'dev/cluster'],
+  dev: ['src', 'dev', 'test', 'docs'],
+  test: ['src', 'dev', 'test'],
+  bench: ['src', 'dev', 'test'],
+}
