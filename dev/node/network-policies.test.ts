@@ -20,10 +20,10 @@ const isPossible = whyNoRealNode() === null && ['iptables', 'nft', 'ip'].every(n
 function differences(...rules: string[]): Promise<{ during: string[]; after: string[] }> {
   const from = (file: string) => new URL(file, import.meta.url).href
   const script = `
-    import { run } from '${from('./command.ts')}'
-    import { listMachine, machineDifferences } from '${from('./machine.ts')}'
+    import { run } from '${from('../process/command.ts')}'
+    import { listMachine, machineDifferences } from '${from('../process/machine.ts')}'
     import { addPolicyRules } from '${from('./network-policies.ts')}'
-    import { tearDownNetwork } from '${from('./node-network.ts')}'
+    import { tearDownNetwork } from '${from('./network.ts')}'
     for (const rule of ${JSON.stringify(rules)}) await run('nft', rule.split(' '))
     const list = () => listMachine({ processes: false })
     const before = await list()
