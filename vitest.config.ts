@@ -19,12 +19,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: [
-            'src/**/*.test.ts',
-            'dev/**/*.test.ts',
-            'scripts/**/*.test.ts',
-            'test/integration/harness/**/*.test.ts',
-          ],
+          include: ['src/**/*.test.ts', 'dev/**/*.test.ts', 'scripts/**/*.test.ts', 'test/kit/**/*.test.ts'],
           env: { SKYLAB_TEST: '1' },
           // Against hanging, not for speed: on a busy machine a test takes ten times as long.
           testTimeout: 20_000,
@@ -39,7 +34,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: ['test/integration/harness/**', 'test/integration/faults/**', '**/*.node.test.ts'],
+          exclude: ['test/integration/faults/**', '**/*.node.test.ts'],
           maxWorkers: workers,
           maxConcurrency,
           // Half a second of processor time for each file is the client of Kubernetes alone.

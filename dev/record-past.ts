@@ -10,13 +10,13 @@ const logsFolder = fileURLToPath(new URL('../.artefacts/past-logs', import.meta.
 const choice = { realNode: 'never', kwok: 1, audit: true } as const
 
 async function record({ name, again }: RecordOptions, signal: AbortSignal): Promise<number> {
-  const { isRecorded, textsOf, writePast } = await import('../test/integration/harness/past/files.ts')
+  const { isRecorded, textsOf, writePast } = await import('../test/kit/past/files.ts')
   if (isRecorded(name) && !again) throw new UsageError(`${name} is recorded already; --again replaces it`)
   const progress = createProgress()
   const tools = await setupStack(choice, progress, signal)
   const past = await onCluster({ choice: {}, tools, progress, signal, logsFolder }, true, async ({ env }) => {
     Object.assign(process.env, env)
-    const { recordPast } = await import('../test/integration/harness/past/record.ts')
+    const { recordPast } = await import('../test/kit/past/record.ts')
     return progress.part('recording', () => recordPast(name))
   })
   writePast(past)

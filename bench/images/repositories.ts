@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConfigInput } from '../../dev/stack/config.ts'
-import { FakeGoogle } from '../../src/images/testing/google.ts'
-import { startDockerRegistry } from '../../test/integration/harness/docker-registry.ts'
-import { dailiesFrom, weekliesFrom } from '../../test/integration/harness/tags.ts'
-import { pushImages } from '../../test/integration/harness/tiny-images.ts'
+import { startDockerRegistry } from '../../test/kit/images/docker-registry.ts'
+import { FakeGoogle } from '../../test/kit/images/google.ts'
+import { dailiesFrom, weekliesFrom } from '../../test/kit/images/tags.ts'
+import { pushImages } from '../../test/kit/images/tiny-images.ts'
 
 export interface Repository {
   readonly images: NonNullable<ConfigInput['images']>

@@ -3,9 +3,9 @@ import { statSync } from 'node:fs'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { type Usage, usedBetween } from '../measure/usage.ts'
+import type { Stage } from './bench-stack.ts'
 import type { Load, LoadResult } from './client.ts'
 import type { LoopQuestion } from './loop.ts'
-import type { Stage } from './stage.ts'
 
 /** What was used while something was done. */
 export interface Measured<T> {

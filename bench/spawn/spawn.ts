@@ -8,9 +8,9 @@ import { parseArgs } from 'node:util'
 import type { Progress } from '../../dev/process/progress.ts'
 import { round } from '../measure/statistics.ts'
 import { peakMib, type Usage } from '../measure/usage.ts'
+import { openStage, type Stage } from './bench-stack.ts'
 import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { acceptanceOf, report } from './report.ts'
-import { openStage, type Stage } from './stage.ts'
 
 const loopInFlight = 32
 /** The first labs of a process pay for what is compiled once. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { resultsVariable, seedVariable } from '../../test/integration/harness/result.ts'
+import { resultsVariable, seedVariable } from '../../test/kit/attack/result.ts'
 import { onCluster, onRealNode, type RunContext } from '../test/runs.ts'
 import { attackProjects, type Project, reportVitest, type VitestReport } from '../test/suites.ts'
 import type { FaultsOptions } from './options.ts'

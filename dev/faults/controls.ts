@@ -1,14 +1,8 @@
 /** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import {
-  type Control,
-  controls,
-  controlVariable,
-  edited,
-  isOfCluster,
-} from '../../test/integration/harness/controls.ts'
-import { type Result, whyRed } from '../../test/integration/harness/result.ts'
+import { type Result, whyRed } from '../../test/kit/attack/result.ts'
+import { type Control, controls, controlVariable, edited, isOfCluster } from '../../test/kit/program/controls.ts'
 import { untilPolicy } from '../kube/policy.ts'
 import { UsageError } from '../process/program.ts'
 import { type ClusterRun, onCluster } from '../test/runs.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Result, whyRed } from '../../test/integration/harness/result.ts'
+import { type Result, whyRed } from '../../test/kit/attack/result.ts'
 import { formatTable, makeRows, parseResults } from './table.ts'
 
 const green: Result = {

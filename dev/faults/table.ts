@@ -1,5 +1,5 @@
 /** What attacks told, line by line, and what vitest says of those that told nothing: one table. */
-import { type Result, whyRed } from '../../test/integration/harness/result.ts'
+import { type Result, whyRed } from '../../test/kit/attack/result.ts'
 import type { VitestReport } from '../test/suites.ts'
 
 export interface Row extends Partial<Omit<Result, 'test' | 'error'>> {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { FakeRegistry } from '../../src/images/testing/registry.ts'
+import { FakeRegistry } from '../../test/kit/images/registry.ts'
 import { pinFiles } from './pin.ts'
 
 let folder: string

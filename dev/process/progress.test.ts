@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Clock } from '../../src/base/clock.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { createProgress, formatSeconds, readDurations, rememberDuration } from './progress.ts'
 
 let folder: string
@@ -13,14 +13,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-class ManualClock implements Clock {
-  nowMs = 0
-  wallMs = () => this.nowMs
-  monotonicMs = () => this.nowMs
-  sleep = async (ms: number) => {
-    this.nowMs += ms
-  }
-}
+/** All that is waited for passes at once. */
+const clockOfTest = () => new ManualClock({ passBelowMs: Number.POSITIVE_INFINITY })
 
 function recorder(isTTY = false) {
   let text = ''
@@ -30,7 +24,7 @@ function recorder(isTTY = false) {
 
 test('a part says what is done, how long it took last time, and how long it took', async () => {
   rememberDuration(file, 'build etcd', 42)
-  const clock = new ManualClock()
+  const clock = clockOfTest()
   const { out, text } = recorder()
   const progress = createProgress({ clock, durationsFile: file, out })
   expect(await progress.part('build etcd', () => clock.sleep(3_210).then(() => 'result'))).toBe('result')
@@ -40,7 +34,7 @@ test('a part says what is done, how long it took last time, and how long it took
 
 test('a failed part is told, passed on, and not remembered', async () => {
   const { out, text } = recorder()
-  const progress = createProgress({ clock: new ManualClock(), durationsFile: file, out })
+  const progress = createProgress({ clock: clockOfTest(), durationsFile: file, out })
   await expect(progress.part('break', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(text()).toContain('✗ break')
   expect(readDurations(file)).toEqual({})
@@ -48,7 +42,7 @@ test('a failed part is told, passed on, and not remembered', async () => {
 })
 
 test('the summary lists the parts in the order of their ends', async () => {
-  const clock = new ManualClock()
+  const clock = clockOfTest()
   const { out, text } = recorder()
   const progress = createProgress({ clock, durationsFile: file, out })
   await progress.part('outer', async () => {
@@ -64,7 +58,7 @@ test('the summary lists the parts in the order of their ends', async () => {
 })
 
 test('a terminal shows in its last line what runs, no wider than it is', async () => {
-  const clock = new ManualClock()
+  const clock = clockOfTest()
   const { out, text } = recorder(true)
   const progress = createProgress({ clock, durationsFile: file, out })
   await progress.part('a name that is far too long for the line of a terminal of sixty columns', async () => {})

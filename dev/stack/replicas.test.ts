@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { Replica, type ReplicaOptions } from './replicas.ts'
 
 let stateDir: string
@@ -16,53 +16,29 @@ beforeEach(async () => {
 })
 afterEach(() => rm(stateDir, { recursive: true, force: true }))
 
-/** A clock whose waits end when the test says so. */
-class HeldClock implements Clock {
-  readonly waits: { ms: number; end: () => void }[] = []
-  #begun = Promise.withResolvers<void>()
-  wallMs = systemClock.wallMs
-  monotonicMs = systemClock.monotonicMs
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.waits.push({ ms, end: resolve })
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-      this.#begun.resolve()
-      this.#begun = Promise.withResolvers()
-    })
-  }
-
-  async nextWait(): Promise<{ ms: number; end: () => void }> {
-    const { promise } = this.#begun
-    if (this.waits.length === 0) await promise
-    return this.waits.shift()!
-  }
-}
-
 describe('Replica', () => {
   it('is started again 2 s after its end, with the same port', async () => {
-    const clock = new HeldClock()
+    const clock = new ManualClock()
     const said: string[] = []
     const replica = await Replica.start({ ...options, clock, say: words => said.push(words) })
     const { pid, port } = replica
-    const wait = await clock.nextWait()
-    expect(wait.ms).toBe(2000)
+    await clock.whenSleeping(2000)
     expect(said).toEqual(['replica-1 has ended (2); it is started again in 2 s'])
-    wait.end()
-    await clock.nextWait()
+    clock.advance(2000)
+    await clock.whenSleeping(2000)
     expect(replica.pid).not.toBe(pid)
     expect(replica.port).toBe(port)
     await replica.stop(0)
   })
 
   it('stays ended where nobody wants it back, and once it was stopped', async () => {
-    const clock = new HeldClock()
+    const clock = new ManualClock()
     const replica = await Replica.start({ ...options, clock, restart: false })
     expect(await replica.ended).toBe(2)
     await replica.stop(0)
     const stopped = await Replica.start({ ...options, clock })
     await stopped.stop(0)
-    expect(clock.waits).toEqual([])
+    expect(clock.sleeps).toBe(0)
   })
 
   it('says why it never became ready', async () => {

@@ -1,8 +1,8 @@
 /** The cluster that integration tests run against, and the file by which they find it. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { placeVariable, type TestPlace } from '../../test/integration/harness/place.ts'
-import { buildProgram } from '../../test/integration/harness/program.ts'
+import { buildProgram } from '../../test/kit/program/program.ts'
+import { placeVariable, type TestPlace } from '../../test/kit/testbed.ts'
 import { startCluster } from '../cluster/cluster.ts'
 import type { Cluster, ClusterChoice } from '../cluster/types.ts'
 import type { Progress } from '../process/progress.ts'

@@ -1,10 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import {
+  api,
+  apiParts,
+  callers,
+  detailOf,
+  exampleLab,
+  jsonBody,
+  prefix,
+  requestTo,
+} from '../../test/kit/api/scripted-api.ts'
 import { ApiError, RetryLater, unavailable } from '../base/errors.ts'
 import { createLogger } from '../telemetry/log.ts'
 import type { Origin } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
-import { api, apiParts, callers, detailOf, exampleLab, jsonBody, prefix, requestTo } from './testing.ts'
 
 describe('GET labs', () => {
   it('is the list of the specification', async () => {

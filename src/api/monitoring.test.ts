@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { apiParts, detailOf } from '../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { createMonitoring, type MonitoringParts, startMonitoringServer } from './monitoring.ts'
-import { apiParts, detailOf, ManualClock } from './testing.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

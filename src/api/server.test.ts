@@ -3,11 +3,12 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
+import { apiParts, prefix, ScriptedFeed, scriptedLabs } from '../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import type { LabEvent } from '../base/domain.ts'
 import type { EventFeed } from '../ops/labs/service.ts'
 import type { ApiParts } from './request/env.ts'
 import { type ApiServer, startApiServer } from './server.ts'
-import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from './testing.ts'
 
 const path = `${prefix}/labs/rra/events`
 const headers = { Authorization: 'Bearer rra-token' }

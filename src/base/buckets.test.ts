@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ManualClock } from '../kube/testing/clock.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { Buckets } from './buckets.ts'
 
 function bucketsOf(perSecond: number, burst: number) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { imageList } from '../api/images/schemas.ts'
-import { CommandTest } from './testing.ts'
+import { CommandTest } from './testing/command.ts'
 
 let test: CommandTest
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../base/domain.ts'
-import { CommandTest } from './testing.ts'
+import { CommandTest } from './testing/command.ts'
 
 let test: CommandTest
 let digest: string

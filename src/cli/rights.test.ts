@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { configSchema } from '../config/schema.ts'
 import { renderRights } from '../labs/rights.ts'
-import { CommandTest } from './testing.ts'
+import { CommandTest } from './testing/command.ts'
 
 let test: CommandTest
 beforeAll(async () => {

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
+import {
+  exampleCaller,
+  exampleCatalogue,
+  exampleConfig,
+  exampleImage,
+  examplePrepulled,
+} from '../../test/kit/form/offer.ts'
 import type { Identity } from '../base/domain.ts'
 import { offerTo } from './offer.ts'
 import type { LabOffer } from './render.ts'
-import { exampleCaller, exampleCatalogue, exampleConfig, exampleImage, examplePrepulled } from './testing.ts'
 
 const known = { catalogue: exampleCatalogue, prepulled: examplePrepulled }
 

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import {
+  exampleCaller,
+  exampleCatalogue,
+  exampleConfig,
+  exampleImage,
+  examplePrepulled,
+  weeklies,
+} from '../../test/kit/form/offer.ts'
 import type { Config } from '../config/schema.ts'
 import { offerTo } from './offer.ts'
 import { type LabOffer, maxMenu, renderForm } from './render.ts'
-import { exampleCaller, exampleCatalogue, exampleConfig, exampleImage, examplePrepulled, weeklies } from './testing.ts'
 
 const known = { catalogue: exampleCatalogue, prepulled: examplePrepulled }
 const example = offerTo(exampleCaller, exampleConfig(), known) as LabOffer

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TestAuthority } from '../../test/kit/tls/authority.ts'
 import type { Scope } from '../base/domain.ts'
-import { TestAuthority } from '../tls/testing/authority.ts'
 import { Ingress, type IngressSecrets, secretHeader } from './ingress.ts'
 
 const names = { user: ['ingress-user.skylab'], admin: ['ingress-admin.skylab'] }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { FakeGafaelfawr, faults } from '../../test/kit/identity/gafaelfawr.ts'
+import { refusalOf, testParts } from '../../test/kit/identity/parts.ts'
 import type { Scope } from '../base/domain.ts'
 import { configSchema } from '../config/schema.ts'
 import { createGafaelfawrIdentity } from './gafaelfawr.ts'
-import { FakeGafaelfawr, faults } from './testing/gafaelfawr.ts'
-import { refusalOf, testParts } from './testing/parts.ts'
 
 const secrets = {
   user: ['the-ingress-is-known-by-this', 'and-soon-it-will-be-by-this'],
@@ -247,9 +247,9 @@ describe('Gafaelfawr out of order', () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()
     server.fault = faults.error
-    clock.advance(4.5)
+    clock.advance(4500)
     expect(await identify()).toMatchObject({ uid: 4123 })
-    clock.advance(0.5)
+    clock.advance(500)
     expect(await refusalOf(identify())).toMatchObject({ status: 503 })
   })
 
@@ -273,10 +273,10 @@ describe('questions', () => {
     await identify()
     server.users.set('token-of-ada', { ...ada, uid: 9999 })
     expect(await identify()).toMatchObject({ uid: 4123 })
-    clock.advance(5)
+    clock.advance(5000)
     expect(await identify()).toMatchObject({ uid: 9999 })
     server.users.delete('token-of-ada')
-    clock.advance(5)
+    clock.advance(5000)
     expect(await refusalOf(identify())).toMatchObject({ status: 401 })
     expect(server.asked).toHaveLength(3)
   })
@@ -284,8 +284,8 @@ describe('questions', () => {
   it('of the wall clock are not asked: it may step', async () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()
-    clock.step(-3600)
-    clock.advance(5)
+    clock.stepWall(-3_600_000)
+    clock.advance(5000)
     await identify()
     expect(server.asked).toHaveLength(2)
   })

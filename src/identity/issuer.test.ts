@@ -10,8 +10,8 @@ import {
   publicOf,
   soundClaims,
   TestIssuer,
-} from './testing/issuer.ts'
-import { refusalOf } from './testing/parts.ts'
+} from '../../test/kit/identity/issuer.ts'
+import { refusalOf } from '../../test/kit/identity/parts.ts'
 
 let first: PrivateKey
 let second: PrivateKey
@@ -41,11 +41,11 @@ describe('keys', () => {
     await identify(old)
     issuer.rotate([second, first])
     const young = await issuer.token('ada')
-    clock.advance(5)
+    clock.advance(5000)
     expect(await identify(young)).toMatchObject({ username: 'ada' })
     expect(await identify(old)).toMatchObject({ username: 'ada' })
     issuer.rotate([second])
-    clock.advance(60)
+    clock.advance(60_000)
     expect(await refusalOf(identify(old))).toMatchObject({ status: 401 })
     expect(await identify(young)).toMatchObject({ username: 'ada' })
   })
@@ -61,7 +61,7 @@ describe('keys', () => {
     }
     await refuseAll()
     expect(issuer.keysAsked).toBe(1)
-    clock.advance(5)
+    clock.advance(5000)
     await refuseAll()
     await refuseAll()
     expect(issuer.keysAsked).toBe(2)
@@ -71,8 +71,8 @@ describe('keys', () => {
     const { identify, clock } = oidcIdentity(issuer, { keysCooldownSeconds: 5 })
     await identify(await issuer.token('ada'))
     issuer.rotate([second])
-    clock.step(-20)
-    clock.advance(5)
+    clock.stepWall(-20_000)
+    clock.advance(5000)
     expect(await identify(await issuer.token('ada'))).toMatchObject({ username: 'ada' })
   })
 
@@ -80,18 +80,18 @@ describe('keys', () => {
     const { identify, clock, results } = oidcIdentity(issuer, { keysCacheSeconds: 400, clockSkewSeconds: 300 })
     const token = await forge(issuer, { claims: { exp: 9_999_999_999 } })
     await identify(token)
-    clock.advance(200)
+    clock.advance(200_000)
     issuer.fault = down
     expect(await identify(token)).toMatchObject({ username: 'ada' })
     await expect.poll(() => results).toContain('failed')
     issuer.fault = undefined
-    clock.advance(100)
+    clock.advance(100_000)
     expect(await identify(token)).toMatchObject({ username: 'ada' })
     await expect.poll(() => results.filter(result => result === 'ok').length).toBe(4)
     issuer.fault = down
-    clock.advance(399)
+    clock.advance(399_000)
     expect(await identify(token)).toMatchObject({ username: 'ada' })
-    clock.advance(2)
+    clock.advance(2000)
     expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
   })
 
@@ -131,7 +131,7 @@ describe('an issuer that stalls', () => {
     const { identify, clock } = oidcIdentity(issuer)
     const known = await issuer.token('ada')
     await identify(known)
-    clock.advance(10)
+    clock.advance(10_000)
     stalled()
     const settled: unknown[] = []
     const all = madeUp(2048).map(token => refusalOf(identify(token)).then(refusal => settled.push(refusal)))
@@ -163,7 +163,7 @@ describe('an issuer out of order', () => {
     expect(lines.join()).toMatch(/"warn".*identity provider cannot be used/)
     expect(lines.join()).not.toContain(token)
     issuer.fault = undefined
-    clock.advance(1)
+    clock.advance(1000)
     expect(await identify(token)).toMatchObject({ username: 'ada' })
   })
 
@@ -217,7 +217,7 @@ describe('an issuer out of order', () => {
     issuer.fault = down
     for (let i = 0; i < 10; i++) expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
     expect(issuer.asked).toHaveLength(1)
-    clock.advance(1)
+    clock.advance(1000)
     await refusalOf(identify(token))
     expect(issuer.asked).toHaveLength(2)
   })
@@ -228,7 +228,7 @@ describe('an issuer out of order', () => {
     issuer.rotate([second])
     const token = await issuer.token('ada')
     issuer.fault = down
-    clock.advance(10)
+    clock.advance(10_000)
     expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
   })
 })

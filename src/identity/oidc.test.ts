@@ -12,8 +12,8 @@ import {
   publicOf,
   soundClaims,
   TestIssuer,
-} from './testing/issuer.ts'
-import { refusalOf } from './testing/parts.ts'
+} from '../../test/kit/identity/issuer.ts'
+import { refusalOf } from '../../test/kit/identity/parts.ts'
 
 const ada = {
   username: 'ada',
@@ -83,11 +83,11 @@ describe('a token of the issuer', () => {
   it('counts within the skew of both clocks, and no further', async () => {
     const { identify, clock } = oidcIdentity(issuer, { clockSkewSeconds: 30 })
     const token = await forge(issuer, { claims: { exp: nowSeconds() + 60, nbf: nowSeconds() } })
-    clock.step(-25)
+    clock.stepWall(-25_000)
     expect(await identify(token)).toMatchObject({ username: 'ada' })
-    clock.step(25 + 80)
+    clock.stepWall(105_000)
     expect(await identify(token)).toMatchObject({ username: 'ada' })
-    clock.step(10)
+    clock.stepWall(10_000)
     expect(await refusalOf(identify(token))).toMatchObject({ status: 401 })
   })
 })

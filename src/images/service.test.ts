@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { catalogueOf, digestA, digestB, imageOf } from '../../test/kit/images/catalogue.ts'
 import type { LabOptions } from '../base/domain.ts'
 import { ApiError, RetryLater } from '../base/errors.ts'
 import { configSchema } from '../config/schema.ts'
 import type { Catalogue } from './catalogue/types.ts'
 import { Images, nothingPrepulled } from './service.ts'
-import { catalogueOf, digestA, digestB, imageOf } from './testing/catalogue.ts'
 
 const repository = { registry: 'example.org', docker: { repository: 'some/lab' } }
 const weekly = imageOf('w_2026_02', { name: 'Weekly 2026_02', digest: digestA, aliases: ['latest_weekly'] })

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { type Answer, json, reset, ScriptedServer, status } from '../../test/kit/kube/server.ts'
+import { silentLog } from '../../test/kit/log.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
 import { isAlreadyExists, isOverQuota, KubeClient, KubeError } from './client.ts'
-import { ManualClock } from './testing/clock.ts'
-import { silentLog } from './testing/log.ts'
-import { type Answer, json, reset, ScriptedServer, status } from './testing/server.ts'
 
 let server: ScriptedServer
 let clock: ManualClock

@@ -2,12 +2,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { type Certificate, json, makeCertificate, ScriptedServer, status } from '../../test/kit/kube/server.ts'
+import { keepingLog, silentLog } from '../../test/kit/log.ts'
 import { NeedsSomeone } from '../base/errors.ts'
 import { KubeClient } from './client.ts'
 import { CredentialSource } from './credentials.ts'
-import { ManualClock } from './testing/clock.ts'
-import { keepingLog, silentLog } from './testing/log.ts'
-import { type Certificate, json, makeCertificate, ScriptedServer, status } from './testing/server.ts'
 
 const ref = { apiVersion: 'v1', kind: 'Namespace', name: 'a' }
 const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } }

@@ -1,9 +1,10 @@
 /** What a reflector does by the clock; the others of its tests are in `reflector.test.ts`. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { hang, ScriptedServer, status, stream } from '../../test/kit/kube/server.ts'
+import { silentLog } from '../../test/kit/log.ts'
 import { KubeClient } from './client.ts'
 import { Reflector } from './reflector.ts'
-import { ManualClock } from './testing/clock.ts'
-import { silentLog } from './testing/log.ts'
 import {
   bookmark,
   expired,
@@ -16,7 +17,6 @@ import {
   startOf,
   watchesOf,
 } from './testing/objects.ts'
-import { hang, ScriptedServer, status, stream } from './testing/server.ts'
 
 let server: ScriptedServer
 let clock: ManualClock

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Answer, hang, json, reset, ScriptedServer, status, stream } from '../../test/kit/kube/server.ts'
+import { keepingLog, silentLog } from '../../test/kit/log.ts'
 import { systemClock } from '../base/clock.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { KubeClient } from './client.ts'
 import { Reflector, type ReflectorOptions, type ReflectorTimes } from './reflector.ts'
-import { keepingLog, silentLog } from './testing/log.ts'
 import {
   bookmark,
   expired,
@@ -17,7 +18,6 @@ import {
   startOf,
   watchesOf,
 } from './testing/objects.ts'
-import { type Answer, hang, json, reset, ScriptedServer, status, stream } from './testing/server.ts'
 
 /** Short enough for tests, and none of them waited for but where the test is about it. */
 const times: Partial<ReflectorTimes> = { pauseMs: 1, pauseCapMs: 5, relistGapMs: 1 }

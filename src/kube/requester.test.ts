@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { type Answer, hang, json, ScriptedServer, status } from '../../test/kit/kube/server.ts'
+import { silentLog } from '../../test/kit/log.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { KubeClient } from './client.ts'
-import { ManualClock } from './testing/clock.ts'
-import { silentLog } from './testing/log.ts'
-import { type Answer, hang, json, ScriptedServer, status } from './testing/server.ts'
 
 let server: ScriptedServer
 let clock: ManualClock

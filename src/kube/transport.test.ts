@@ -3,10 +3,10 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { type Certificate, json, makeCertificate, ScriptedServer } from '../../test/kit/kube/server.ts'
+import { silentLog } from '../../test/kit/log.ts'
 import { KubeClient } from './client.ts'
-import { ManualClock } from './testing/clock.ts'
-import { silentLog } from './testing/log.ts'
-import { type Certificate, json, makeCertificate, ScriptedServer } from './testing/server.ts'
 
 const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } }
 

@@ -1,15 +1,15 @@
 /** A lab with everything configured at once: what holds of each of its objects. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { image } from '../../test/kit/images/cluster.ts'
+import { all, type ExampleLab, renderEverything } from '../../test/kit/labs/plan.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { renderPullSet } from '../images/prepull/pull-set.ts'
-import { image } from '../images/testing/cluster.ts'
 import { createSteps } from '../ops/create.ts'
 import { withOwnership } from './render.ts'
-import { all, type ExampleLab, renderEverything } from './testing-plan.ts'
 
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
 if (!('value' in example)) throw new Error('docs/examples/lab.yaml is no YAML')

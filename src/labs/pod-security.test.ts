@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { renderWith } from '../../test/kit/labs/plan.ts'
 import { configSchema } from '../config/schema.ts'
 import { labProblems } from '../settings/lab-checks.ts'
-import { renderWith } from './testing-plan.ts'
 
 const folder = { name: 'data', hostPath: { path: '/opt' } }
 const share = { name: 'data', nfs: { server: '192.0.2.1', path: '/export' } }

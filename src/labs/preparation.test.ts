@@ -1,8 +1,8 @@
 /** What the init container means for a lab (SQR-066, "User provisioning"): its failures, its image, its time. */
 import { describe, expect, it } from 'vitest'
+import { containerFacts, podFacts, terminationFacts } from '../../test/kit/labs/pod-facts.ts'
 import type { ContainerFacts, PodFacts } from '../kube/pods/facts.ts'
 import { judgeLife, judgeStart, tellPreparation } from '../kube/pods/judge.ts'
-import { containerFacts, podFacts, terminationFacts } from './testing.ts'
 
 const crash = terminationFacts({ exitCode: 3, message: 'Traceback\nImportError: no module\n' })
 const done = terminationFacts({ exitCode: 0, reason: 'Completed' })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Changes } from './testing-plan.ts'
-import { initContainers, objectOf, podSpecIn, renderWith } from './testing-plan.ts'
+import type { Changes } from '../../test/kit/labs/plan.ts'
+import { initContainers, objectOf, podSpecIn, renderWith } from '../../test/kit/labs/plan.ts'
 
 const image = 'quay.io/example/provision:1'
 const gib = 2 ** 30

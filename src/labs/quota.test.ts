@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { all, objectOf, render, renderWith } from '../../test/kit/labs/plan.ts'
 import { containerResources, quotasOf, storageOf, withinQuota } from './quota.ts'
-import { all, objectOf, render, renderWith } from './testing-plan.ts'
 
 const gib = 2 ** 30
 const small = { options: { size: 'small' } }

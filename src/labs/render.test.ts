@@ -1,10 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../base/domain.ts'
-import { ApiError } from '../base/errors.ts'
-import { asObject, asObjects } from '../base/json.ts'
-import { projectNamespace } from '../kube/pods/project.ts'
-import golden from './render.golden.json' with { type: 'json' }
-import { withOwnership } from './render.ts'
 import {
   all,
   type Changes,
@@ -14,7 +8,13 @@ import {
   render,
   renderWith,
   specRequest,
-} from './testing-plan.ts'
+} from '../../test/kit/labs/plan.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
+import { asObject, asObjects } from '../base/json.ts'
+import { projectNamespace } from '../kube/pods/project.ts'
+import golden from './render.golden.json' with { type: 'json' }
+import { withOwnership } from './render.ts'
 import { parseView } from './view.ts'
 
 const kinds = (objects: readonly KubeObject[]) => objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)

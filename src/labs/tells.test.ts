@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { render } from '../../test/kit/labs/plan.ts'
 import { annotations } from '../kube/labels.ts'
 import { rebuildView, tellsOf } from './tells.ts'
-import { render } from './testing-plan.ts'
 import { parseView } from './view.ts'
 
 const plan = render()

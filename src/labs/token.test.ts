@@ -1,7 +1,7 @@
 /** Which labs get a token, and of whom. */
 import { describe, expect, it } from 'vitest'
+import { objectOf, render } from '../../test/kit/labs/plan.ts'
 import { ApiError } from '../base/errors.ts'
-import { objectOf, render } from './testing-plan.ts'
 
 const gafaelfawr = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }
 const oidc = { provider: 'oidc', oidc: { issuer: 'https://id.example.org', audience: 'skylab' } }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { initContainers, labContainer, objectOf, podSpecIn, renderWith } from '../../test/kit/labs/plan.ts'
 import { asObjects } from '../base/json.ts'
-import { initContainers, labContainer, objectOf, podSpecIn, renderWith } from './testing-plan.ts'
 
 const mounts = (...entries: object[]) =>
   entries.map((entry, index) => ({ volume: 'data', path: `/data${index}`, ...entry }))

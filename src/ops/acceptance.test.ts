@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ManualClock } from '../kube/testing/clock.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { Acceptance } from './acceptance.ts'
 
 function observed(promise: Promise<void>) {

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { RetryLater } from '../base/errors.ts'
-import { ManualClock } from '../kube/testing/clock.ts'
 import { formatNote, type Note, type NoteStore } from '../store/notes.ts'
 import { AuditLog } from '../telemetry/audit.ts'
 import { sinkOf } from '../telemetry/audit-sinks.ts'

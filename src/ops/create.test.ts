@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { render } from '../../test/kit/labs/plan.ts'
+import { podEventFacts } from '../../test/kit/labs/pod-facts.ts'
 import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
-import { podEventFacts } from '../labs/testing.ts'
-import { render } from '../labs/testing-plan.ts'
 import { createSteps } from './create.ts'
 import type { Known } from './steps.ts'
-import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing.ts'
+import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing/cluster.ts'
 
 /** Operation 7 makes its pod, and a pod stands there already: of this op, owned by the namespace of this UID. */
 function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ada', terminating = false) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
-import { ManualClock } from '../kube/testing/clock.ts'
 import { noTracing } from '../telemetry/tracing.ts'
 import { DeadlinePassed, isByRefusal, type PhaseHost, runPhase } from './phase.ts'
 import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../base/domain.ts'
 import { KubeError } from '../kube/client.ts'
 import { readStanding } from './reading.ts'
-import { FakeCluster, fakeContext, names } from './testing.ts'
+import { FakeCluster, fakeContext, names } from './testing/cluster.ts'
 
 const forbidden = new KubeError(403, 'Forbidden', 'secrets "nb-ada" is forbidden: cannot get resource')
 const owner = { apiVersion: 'v1', kind: 'Namespace', name: names.namespace, uid: 'n' }

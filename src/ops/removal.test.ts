@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { removalSteps, requireNotNewer } from './removal.ts'
-import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing.ts'
+import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing/cluster.ts'
 import { boundAt } from './trust.ts'
 
 const upTo = removalSteps('', 'upto', 0, 100)

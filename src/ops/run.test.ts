@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { Fenced, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
-import { ManualClock } from '../kube/testing/clock.ts'
 import { type Lease, LeaseLost } from '../leases/leases.ts'
 import type { Claim } from '../store/owners.ts'
 import { type LabRecord, type NewEvent, type RecordFields, readView } from '../store/records.ts'
@@ -13,7 +13,7 @@ import { type Auditor, noAudit } from './audit.ts'
 import { Room } from './room.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 import type { Step } from './steps.ts'
-import { FakeCluster, namespaceObject, podObject, redisMs, trust, user } from './testing.ts'
+import { FakeCluster, namespaceObject, podObject, redisMs, trust, user } from './testing/cluster.ts'
 
 const places = 4
 const withdrawn = new KubeError(403, 'Forbidden', 'namespaces is forbidden: User "s" cannot get resource "namespaces"')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { watchUntil } from './steps.ts'
-import { FakeCluster, fakeContext, names } from './testing.ts'
+import { FakeCluster, fakeContext, names } from './testing/cluster.ts'
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
 const change = { namespace: names.namespace }

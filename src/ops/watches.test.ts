@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { json, type Received, ScriptedServer } from '../../test/kit/kube/server.ts'
+import { keepingLog } from '../../test/kit/log.ts'
 import { systemClock } from '../base/clock.ts'
 import { KubeClient } from '../kube/client.ts'
-import { keepingLog } from '../kube/testing/log.ts'
-import { json, type Received, ScriptedServer } from '../kube/testing/server.ts'
 import { Watches } from './watches.ts'
 
 type Kind = 'namespaces' | 'pods' | 'events'

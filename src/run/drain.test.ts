@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ManualClock } from '../kube/testing/clock.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { drain } from './drain.ts'
 

@@ -3,8 +3,8 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Issued, TestAuthority } from '../../test/kit/tls/authority.ts'
 import { ConfigError } from '../config/problems.ts'
-import { type Issued, TestAuthority } from '../tls/testing/authority.ts'
 import { loadSettings } from './load.ts'
 
 const sealingKey = randomBytes(32).toString('base64')

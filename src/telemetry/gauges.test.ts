@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { emptyCensus, servedMetrics } from './testing.ts'
+import { emptyCensus, servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 
 it('asks once for all that a scrape tells of the installation', async () => {
   let asked = 0

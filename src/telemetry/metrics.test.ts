@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
+import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './metrics.ts'
-import { servedMetrics } from './testing.ts'
 
 it('can be made twice in one process', async () => {
   const [first, second] = [createMetrics(new Registry()), createMetrics(new Registry())]

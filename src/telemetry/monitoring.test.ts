@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { collectProcessMetrics } from './metrics.ts'
-import { servedMetrics } from './testing.ts'
 
 const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
 

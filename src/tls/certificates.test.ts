@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
+import { type Issued, TestAuthority } from '../../test/kit/tls/authority.ts'
 import { systemClock } from '../base/clock.ts'
-import { servedMetrics } from '../telemetry/testing.ts'
 import { Certificates } from './certificates.ts'
 import { type Pair, readPair } from './files.ts'
-import { type Issued, TestAuthority } from './testing/authority.ts'
 
 let made: string
 let first: Issued

@@ -1,8 +1,8 @@
 /** The contract's table of answers, line by line, as a real replica gives them. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Answer, Client, ErrorBody, RequestOptions } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { testPlace } from './harness/place.ts'
+import type { Answer, Client, ErrorBody, RequestOptions } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const maxBodyBytes = 20_000
 const fleet = useFleet({

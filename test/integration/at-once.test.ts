@@ -1,8 +1,8 @@
 /** Many requests for one lab at the same time, and the same request more than once. */
 import { expect, test } from 'vitest'
-import type { Answer } from './harness/client.ts'
-import { defaultOptions } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
+import type { Answer } from '../kit/fleet/client.ts'
+import { defaultOptions } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 /** Patient with Redis: 500 requests in one instant, beside other tests, are more than a small machine does in a second. */
 const fleet = useFleet({ config: { redis: { commandTimeoutMs: 5000 }, engine: { leaseTtlMs: 15_000 } } })

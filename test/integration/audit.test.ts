@@ -1,7 +1,7 @@
 /** The audit log of real replicas: who did what to whom, once, also where the replica that did it was killed. */
 import { expect, onTestFinished, test } from 'vitest'
-import { useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 const fleet = useFleet({ replicas: 2, config: { audit: { trustedProxies: ['127.0.0.0/8'] } } })
 /** A note is told by another replica after 15 s, when that next looks; a busy machine takes longer. */

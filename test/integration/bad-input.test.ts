@@ -2,12 +2,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { useFleet } from '../kit/fleet/fleet.ts'
 import * as bodies from './bad-input/bodies.cases.ts'
 import * as heads from './bad-input/heads.cases.ts'
 import * as paths from './bad-input/paths.cases.ts'
 import * as people from './bad-input/people.cases.ts'
 import { type BadInput, exchange, type Reply, type Sender } from './bad-input/wire.ts'
-import { useFleet } from './harness/fleet.ts'
 
 const table = fileURLToPath(new URL('../../.artefacts/bad-input.md', import.meta.url))
 

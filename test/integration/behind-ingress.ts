@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'vitest'
-import { FakeGafaelfawr } from '../../src/identity/testing/gafaelfawr.ts'
-import { startFleet } from './harness/fleet.ts'
+import { startFleet } from '../kit/fleet/fleet.ts'
+import { FakeGafaelfawr } from '../kit/identity/gafaelfawr.ts'
 
 /** Two replicas; what a client of the fleet sends comes as from the ingress. */
 export async function startBehindIngress(context: TestContext, api: object = {}) {

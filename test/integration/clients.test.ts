@@ -8,8 +8,8 @@ import { run } from '../../dev/process/command.ts'
 import { createProgress } from '../../dev/process/progress.ts'
 import { npmPackages } from '../../dev/setup/npm.ts'
 import { pythonEnvironment } from '../../dev/setup/python.ts'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 const source = fileURLToPath(new URL('../clients', import.meta.url))
 const prefix = '/nublado/spawner/v1'

@@ -1,10 +1,10 @@
 /** What befalls labs that run: whoever asks is told soon, in words. */
 import { expect, test } from 'vitest'
 import type { LabEvent } from '../../src/base/domain.ts'
-import type { Client, StatusAnswer } from './harness/client.ts'
-import { assertContiguous } from './harness/client.ts'
-import { startFleet, useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client, StatusAnswer } from '../kit/fleet/client.ts'
+import { assertContiguous } from '../kit/fleet/client.ts'
+import { startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const graces = { crashLoopGraceSeconds: 2, unknownGraceSeconds: 2 }
 const fleet = useFleet({ replicas: 2, config: { times: graces } })

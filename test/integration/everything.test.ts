@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { withOwnership } from '../../src/labs/render.ts'
-import { renderEverything } from '../../src/labs/testing-plan.ts'
-import { grantInstallation, revokeInstallation } from './harness/installation.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { asTaken, createStrictly } from './harness/strict.ts'
-import { eventually } from './harness/world.ts'
+import { grantInstallation, revokeInstallation } from '../kit/cluster/installation.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { asTaken, createStrictly } from '../kit/cluster/strict.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { renderEverything } from '../kit/labs/plan.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
 const controller = new AdminKube(testPlace().controllerKubeconfig)

@@ -1,9 +1,9 @@
 /** Creations and deletions that cannot succeed, and what stands in their way. */
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import type { Client, Followed } from './harness/client.ts'
-import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client, Followed } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
 /** No node has room for it. */

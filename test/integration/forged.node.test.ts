@@ -1,8 +1,8 @@
 /** Headers of the ingress as a pod writes them that reaches a replica's port: no NetworkPolicy stands in its way here. */
 import { expect, test } from 'vitest'
 import { run } from '../../dev/process/command.ts'
+import { testPlace } from '../kit/testbed.ts'
 import { startBehindIngress } from './behind-ingress.ts'
-import { testPlace } from './harness/place.ts'
 
 const kubectl = (args: string[], input?: string) =>
   run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args], { ...(input && { input }) })

@@ -2,11 +2,11 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../../dev/setup/browser.ts'
-import { FakeRegistry } from '../../src/images/testing/registry.ts'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { type Hub, startHub } from './harness/hub.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { type Hub, startHub } from '../kit/hub/hub.ts'
+import { FakeRegistry } from '../kit/images/registry.ts'
 
 const registry = await FakeRegistry.start()
 for (const tag of ['recommended', 'w_2026_02', 'w_2026_01']) registry.push(tag, 1000)

@@ -2,14 +2,14 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../../dev/setup/browser.ts'
-import { api, jsonBody, scriptedImages } from '../../src/api/testing.ts'
 import type { CreateRequest, Identity, LabOptions } from '../../src/base/domain.ts'
 import { configSchema } from '../../src/config/schema.ts'
-import { exampleCaller, exampleCatalogue, exampleImage, examplePrepulled, weeklies } from '../../src/form/testing.ts'
 import { requestedImage } from '../../src/images/catalogue/reference.ts'
 import type { Catalogue } from '../../src/images/catalogue/types.ts'
-import { axeOn } from './harness/browser.ts'
-import { type Hub, type HubPage, startHub } from './harness/hub.ts'
+import { api, jsonBody, scriptedImages } from '../kit/api/scripted-api.ts'
+import { exampleCaller, exampleCatalogue, exampleImage, examplePrepulled, weeklies } from '../kit/form/offer.ts'
+import { axeOn } from '../kit/hub/browser.ts'
+import { type Hub, type HubPage, startHub } from '../kit/hub/hub.ts'
 
 let browser: Browser
 let hub: Hub

@@ -1,10 +1,10 @@
 /** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
 import { expect, test } from 'vitest'
 import { annotations, labels } from '../../src/kube/labels.ts'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { heal as healBy, poison } from './harness/heal.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { heal as healBy, poison } from '../kit/fleet/heal.ts'
 
 const fleet = useFleet({ replicas: 1 })
 /** The cluster removes one namespace after another, those of other tests too. */

@@ -8,9 +8,9 @@ import { run } from '../../dev/process/command.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { labels } from '../../src/kube/labels.ts'
-import { readExample, type Values, valuesFor } from './harness/helm.ts'
-import { AdminKube } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
+import { AdminKube } from '../kit/cluster/kube.ts'
+import { readExample, type Values, valuesFor } from '../kit/hub/helm.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { kubectl, kubeconfig } = testPlace()

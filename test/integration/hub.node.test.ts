@@ -5,8 +5,8 @@ import { runCell } from '../../dev/hub/notebook.ts'
 import { HubRefusal, HubVisitor } from '../../dev/hub/visitor.ts'
 import type { HubVersion } from '../../dev/setup/jupyterhub.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { servingReplica, usePlatform } from './harness/platform.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { servingReplica, usePlatform } from '../kit/hub/platform.ts'
 
 /** `SKYLAB_FAULTS=all`: outages and spawns last as long as is promised. */
 const isWhole = process.env.SKYLAB_FAULTS === 'all'

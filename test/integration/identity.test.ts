@@ -1,11 +1,11 @@
 /** The main job with identities from Gafaelfawr and from an OpenID issuer, and what is tried against both. */
 import { expect, type TestContext, test } from 'vitest'
-import { faults } from '../../src/identity/testing/gafaelfawr.ts'
-import { audience, forge, makeKey, nowSeconds, TestIssuer } from '../../src/identity/testing/issuer.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Answer, Client } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
+import { faults } from '../kit/identity/gafaelfawr.ts'
+import { audience, forge, makeKey, nowSeconds, TestIssuer } from '../kit/identity/issuer.ts'
 import { startBehindIngress } from './behind-ingress.ts'
-import type { Answer, Client } from './harness/client.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
 
 const creation = { method: 'POST', body: { options: { image_type: 'recommended' }, env: {} } }
 

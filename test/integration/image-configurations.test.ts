@@ -6,8 +6,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ImagesJson, PrepullsJson } from '../../src/api/images/json.ts'
-import { FakeGoogle } from '../../src/images/testing/google.ts'
-import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from './harness/docker-registry.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from '../kit/images/docker-registry.ts'
+import { FakeGoogle } from '../kit/images/google.ts'
+import { dailiesFrom, weekliesFrom } from '../kit/images/tags.ts'
+import { pushImages, removeImage } from '../kit/images/tiny-images.ts'
 import {
   bothTell,
   distinct,
@@ -17,11 +20,8 @@ import {
   prepullsAre,
   pulledFor,
   useInstallation,
-} from './harness/image-site.ts'
-import { testPlace } from './harness/place.ts'
-import { dailiesFrom, weekliesFrom } from './harness/tags.ts'
-import { pushImages, removeImage } from './harness/tiny-images.ts'
-import { eventually } from './harness/world.ts'
+} from '../kit/prepull/image-site.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const weeklies = weekliesFrom(2026, 46, 550)
 const dailies = dailiesFrom('2026-11-20', 450)

@@ -4,11 +4,11 @@
  */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ImagesJson } from '../../src/api/images/json.ts'
-import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from './harness/docker-registry.ts'
-import { bothTell, distinct, formOf, prepullsAre, pulledFor, useInstallation } from './harness/image-site.ts'
-import { dailiesFrom, weekliesFrom } from './harness/tags.ts'
-import { pushImages } from './harness/tiny-images.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from '../kit/images/docker-registry.ts'
+import { dailiesFrom, weekliesFrom } from '../kit/images/tags.ts'
+import { pushImages } from '../kit/images/tiny-images.ts'
+import { bothTell, distinct, formOf, prepullsAre, pulledFor, useInstallation } from '../kit/prepull/image-site.ts'
 
 const weeklies = weekliesFrom(2026, 46, 150).map(tag => `${tag}_c0026.003`)
 const dailies = dailiesFrom('2026-11-20', 250).map(tag => `${tag}_c0026.003`)

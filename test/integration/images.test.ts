@@ -1,9 +1,9 @@
 /** Which images there are, as all replicas tell it: who reads the registry, how often, and what remains when it is away. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { FakeRegistry } from '../../src/images/testing/registry.ts'
-import { faults, status } from '../../src/images/testing/server.ts'
-import { useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { FakeRegistry } from '../kit/images/registry.ts'
+import { faults, status } from '../kit/images/server.ts'
 
 const registry = await FakeRegistry.start()
 afterAll(() => registry.server.stop())

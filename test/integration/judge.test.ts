@@ -1,8 +1,8 @@
 /** The judge sees what really happens: it finds nothing wrong in a fleet that works, and what a test does behind its back. */
 import { expect, test } from 'vitest'
 import { labels } from '../../src/kube/labels.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { judge } from './harness/judge.ts'
+import { judge } from '../kit/attack/judge.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 
 /** Two users, of whom one has a lab and the other had one. */
 async function work(fleet: Fleet) {

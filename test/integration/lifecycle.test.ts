@@ -1,10 +1,10 @@
 /** A lab's life as a client sees it, through whichever replica answers. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import type { Client, Followed } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { isAsShown, paste, pastedBlocks, withVariables } from './harness/pasted.ts'
-import { testPlace } from './harness/place.ts'
+import type { Client, Followed } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { isAsShown, paste, pastedBlocks, withVariables } from '../kit/pages/pasted.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const fleet = useFleet({ people: { 'Ada Lovelace': {}, ada: {} } })
 

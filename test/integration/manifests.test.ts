@@ -7,10 +7,10 @@ import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
 import { run } from '../../dev/process/command.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { crossProblems } from '../../src/settings/checks.ts'
-import { gafaelfawrCrd } from './harness/gafaelfawr-crd.ts'
-import { AdminKube } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { gafaelfawrCrd } from '../kit/cluster/gafaelfawr-crd.ts'
+import { AdminKube } from '../kit/cluster/kube.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const { kubectl, kubeconfig, stateDir } = testPlace()
 const admin = new AdminKube(kubeconfig)

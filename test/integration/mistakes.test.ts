@@ -1,7 +1,7 @@
 /** Each mistake of docs/mistakes.md is made, and named: in the log, at `/readyz`, and by the API. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startFleet, useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { startFleet, useFleet } from '../kit/fleet/fleet.ts'
 import { type Servers, startServers } from './mistakes/bench.ts'
 import { makers, secrets } from './mistakes/makers.ts'
 import { dependencies, rows } from './mistakes/rows.ts'

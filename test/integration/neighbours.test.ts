@@ -1,8 +1,8 @@
 /** Two installations on one cluster. */
 import { expect, test } from 'vitest'
-import type { Client } from './harness/client.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 
 async function spawn(user: Client): Promise<void> {
   expect((await user.create()).status).toBe(303)

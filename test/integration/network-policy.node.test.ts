@@ -17,9 +17,9 @@ import {
   reachedFrom,
   startPeer,
   type Target,
-} from './harness/connections.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { testPlace } from './harness/place.ts'
+} from '../kit/cluster/connections.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const labPort = 8888
 const otherPort = 9999

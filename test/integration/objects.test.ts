@@ -1,11 +1,11 @@
 /** What a lab is made of in the cluster, and by which requests: the API server's audit log tells. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { labels } from '../../src/kube/labels.ts'
-import type { AuditedRequest } from './harness/audit.ts'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { Furniture } from './harness/furniture.ts'
-import { testPlace } from './harness/place.ts'
+import type { AuditedRequest } from '../kit/evidence/audit.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { Furniture } from '../kit/fleet/full-lab.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const fleet = useFleet({ replicas: 2 })
 

@@ -2,10 +2,10 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Client } from './harness/client.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 /** Restored operations are held until former owners have stopped. */
 const limitMs = 60_000

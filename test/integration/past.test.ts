@@ -2,12 +2,12 @@
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { annotations } from '../../src/kube/labels.ts'
-import { opOf } from './harness/check/evidence.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { judge } from './harness/judge.ts'
-import { type Past, pasts, readPast } from './harness/past/files.ts'
-import { loadPast, type UidTable } from './harness/past/load.ts'
-import { eventually } from './harness/world.ts'
+import { judge } from '../kit/attack/judge.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { opOf } from '../kit/evidence/evidence.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
+import { type Past, pasts, readPast } from '../kit/past/files.ts'
+import { loadPast, type UidTable } from '../kit/past/load.ts'
 
 /** A cluster takes 5 s to remove a namespace, and longer beside others. */
 const goneLimitMs = 30_000

@@ -1,7 +1,7 @@
 /** What the API server refuses in the namespace of a lab, whoever asks. */
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import { startFleet } from './harness/fleet.ts'
+import { startFleet } from '../kit/fleet/fleet.ts'
 
 const container = { name: 'x', image: 'x' }
 const unprivileged = {

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Redis } from '../../dev/redis/redis.ts'
 import { projectPullSet, pullSetName } from '../../src/images/prepull/pull-set.ts'
-import { digestOf, image, repository } from '../../src/images/testing/cluster.ts'
-import { type PrepullReplica, PrepullSite } from './harness/prepull.ts'
-import { eventually } from './harness/world.ts'
-import { ownRedis } from './store/store.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { digestOf, image, repository } from '../kit/images/cluster.ts'
+import { type PrepullReplica, PrepullSite } from '../kit/prepull/prepull.ts'
+import { ownRedis } from '../kit/store/store.ts'
 
 const weekly = image('w_2026_01')
 const daily = image('d_2026_01_01', 'b')

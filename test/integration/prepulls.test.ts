@@ -1,9 +1,9 @@
 /** Prepulling by whole replicas: what they read of a registry gets onto nodes, and all of them tell so. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { FakeRegistry } from '../../src/images/testing/registry.ts'
-import { useFleet } from './harness/fleet.ts'
-import { PrepullSite } from './harness/prepull.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { FakeRegistry } from '../kit/images/registry.ts'
+import { PrepullSite } from '../kit/prepull/prepull.ts'
 
 const registry = await FakeRegistry.start()
 const site = new PrepullSite(null)

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, type TestContext, test } from 'vitest'
-import type { Client, ErrorBody } from './harness/client.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { dumpRedis } from './harness/secrets.ts'
-import type { Ways } from './harness/ways.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client, ErrorBody } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
+import { dumpRedis } from '../kit/fleet/secrets.ts'
+import type { Ways } from '../kit/network/proxies.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 

@@ -1,8 +1,8 @@
 /** What a user needs before their first lab: prepared by a container of it, until that has succeeded once. */
 import { expect, test } from 'vitest'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
 /** No node has room for it: its pod is as a test says. */

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { askLab } from '../../dev/demo/lab.ts'
 import { run } from '../../dev/process/command.ts'
-import { startFleet } from './harness/fleet.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { startFleet } from '../kit/fleet/fleet.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const kubectl = (args: string[]) => run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args])
 

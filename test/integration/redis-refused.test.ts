@@ -1,9 +1,9 @@
 /** A Redis that cannot be used: a process that starts ends with words; one that runs says why, and fails nothing. */
 import { expect, type TestContext, test } from 'vitest'
 import { startRedis } from '../../dev/redis/redis.ts'
-import type { ErrorBody } from './harness/client.ts'
-import { type Fleet, startFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { ErrorBody } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 import { FakeRedis } from './store/fake-redis.ts'
 
 const noCluster = 'Redis is a Redis Cluster, which is not supported: it must be one server, with cluster-enabled no'

@@ -11,15 +11,15 @@ import { waitUntil } from '../../dev/process/api-client.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { createImageSource, type ImageSourceParts } from '../../src/images/registry/create.ts'
-import { json, LocalServer } from '../../src/images/testing/server.ts'
-import { dockerConfig, passwordOf } from '../../src/images/testing/source.ts'
-import { makeCertificate } from '../../src/kube/testing/server.ts'
 import {
   hasDockerRegistry,
   type RegistrySettings,
   startDockerRegistry,
   withPassword,
-} from './harness/docker-registry.ts'
+} from '../kit/images/docker-registry.ts'
+import { json, LocalServer } from '../kit/images/server.ts'
+import { dockerConfig, passwordOf } from '../kit/images/source.ts'
+import { makeCertificate } from '../kit/kube/server.ts'
 
 const repository = 'team/lab'
 const tags = Array.from({ length: 30 }, (_, index) => `w_2026_${String(index + 1).padStart(2, '0')}`)

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { annotations, labels, reserved } from '../../src/kube/labels.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const name = `reserved-${randomBytes(4).toString('hex')}`
 const admin = new AdminKube(testPlace().kubeconfig)

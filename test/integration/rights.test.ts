@@ -1,8 +1,8 @@
 /** What the controller's ServiceAccount may do in a cluster: what k8s/base/rbac.yaml lists, and nothing else. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { readGranted, rightsOf } from '../../dev/kube/rights.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const admin = new AdminKube(testPlace().kubeconfig)
 afterAll(() => admin.close())

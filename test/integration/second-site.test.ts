@@ -5,11 +5,11 @@ import { parseAllDocuments } from 'yaml'
 import { kustomize } from '../../dev/kube/kustomize.ts'
 import { labels } from '../../src/kube/labels.ts'
 import { installationLabel } from '../../src/labs/rights.ts'
-import { rbacPath } from './harness/installation.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { applySite, writeSite } from './harness/site.ts'
-import { eventually } from './harness/world.ts'
+import { rbacPath } from '../kit/cluster/installation.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { applySite, writeSite } from '../kit/cluster/site.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const drawn = randomBytes(4).toString('hex')
 const { kubeconfig, kubectl } = testPlace()

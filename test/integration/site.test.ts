@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
-import { testPlace } from './harness/place.ts'
-import { type SiteOptions, writeSite } from './harness/site.ts'
+import { type SiteOptions, writeSite } from '../kit/cluster/site.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const page = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8')
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import type { Answer, Client, ErrorBody } from './harness/client.ts'
-import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
-import { AdminKube } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { AdminKube } from '../kit/cluster/kube.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Answer, Client, ErrorBody } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 /** The controller's own, which all tests share: so names are drawn. */
 const namespace = 'skylab'

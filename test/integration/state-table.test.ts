@@ -3,10 +3,10 @@
  * which nothing can happen is none.
  */
 import { describe, expect, test } from 'vitest'
-import type { Arm } from './harness/armoury.ts'
-import { type Client, defaultOptions } from './harness/client.ts'
-import { type Fleet, startFleet, useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Arm } from '../kit/failpoints/failpoint-arms.ts'
+import { type Client, defaultOptions } from '../kit/fleet/client.ts'
+import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
 /** No node has room for it: its pod stays as a test leaves it. */

@@ -6,10 +6,10 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { labels } from '../../src/kube/labels.ts'
-import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from './harness/installation.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const installation = `thief-${randomBytes(4).toString('hex')}`
 const victim = `victim-${randomBytes(4).toString('hex')}`

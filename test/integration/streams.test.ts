@@ -1,9 +1,9 @@
 /** Event streams: where one begins, goes on and ends, and what Last-Event-ID means. */
 import { expect, test } from 'vitest'
 import type { LabEvent } from '../../src/base/domain.ts'
-import type { Client, EventStream } from './harness/client.ts'
-import { assertContiguous } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
+import type { Client, EventStream } from '../kit/fleet/client.ts'
+import { assertContiguous } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 const fleet = useFleet({ users: 60 })
 

@@ -7,8 +7,8 @@ import { afterAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type ReceivedSpan, TraceReceiver } from '../../dev/pictures/trace-receiver.ts'
 import { run } from '../../dev/process/command.ts'
-import { alertTests } from './harness/alerts.ts'
-import { useFleet } from './harness/fleet.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { alertTests } from '../kit/pages/alerts.ts'
 
 const receiver = await TraceReceiver.start()
 afterAll(() => receiver.close())

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
 import { annotations, labels } from '../../src/kube/labels.ts'
-import type { Client } from './harness/client.ts'
-import { useFleet } from './harness/fleet.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import type { Client } from '../kit/fleet/client.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
 
 const fleet = useFleet({ replicas: 1, users: 20, config: { times: { compareIntervalSeconds: 1 } } })
 const poison = Number.MAX_SAFE_INTEGER

@@ -5,11 +5,11 @@ import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/kube/labels.ts'
 import { withOwnership } from '../../src/labs/render.ts'
-import { render } from '../../src/labs/testing-plan.ts'
-import { grantInstallation, rbacPath, revokeInstallation } from './harness/installation.ts'
-import { AdminKube, type KubeAnswer } from './harness/kube.ts'
-import { testPlace } from './harness/place.ts'
-import { eventually } from './harness/world.ts'
+import { grantInstallation, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
+import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { render } from '../kit/labs/plan.ts'
+import { testPlace } from '../kit/testbed.ts'
 
 const drawn = randomBytes(4).toString('hex')
 const admin = new AdminKube(testPlace().kubeconfig)

@@ -12,11 +12,11 @@ import { createProgress } from '../../dev/process/progress.ts'
 import { launchBrowser } from '../../dev/setup/browser.ts'
 import { hubPackage } from '../../dev/setup/jupyterhub.ts'
 import { pythonEnvironment } from '../../dev/setup/python.ts'
-import { nowSeconds } from '../../src/identity/testing/issuer.ts'
-import { useFleet } from './harness/fleet.ts'
-import { type Container, helmConfig, readExample, type Values, valuesFor } from './harness/helm.ts'
-import { claimsIn, clientSecret, OpenIdProvider } from './harness/openid.ts'
-import { eventually } from './harness/world.ts'
+import { eventually } from '../kit/cluster/world.ts'
+import { useFleet } from '../kit/fleet/fleet.ts'
+import { type Container, helmConfig, readExample, type Values, valuesFor } from '../kit/hub/helm.ts'
+import { nowSeconds } from '../kit/identity/issuer.ts'
+import { claimsIn, clientSecret, OpenIdProvider } from '../kit/identity/openid.ts'
 
 const requirements = fileURLToPath(new URL('../../hub/requirements/zero-to-jupyterhub.txt', import.meta.url))
 /** The first run installs an environment. */

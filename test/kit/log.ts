@@ -1,4 +1,4 @@
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../src/base/log.ts'
 
 /** Says nothing. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -1,6 +1,6 @@
 /** Where the tests run: the cluster that `npm test` started, handed on by a file. */
 import { readFileSync } from 'node:fs'
-import type { ConfigPlan } from '../../../dev/stack/config.ts'
+import type { ConfigPlan } from '../../dev/stack/config.ts'
 
 /** In the environment of vitest: the file. */
 export const placeVariable = 'SKYLAB_TEST_PLACE'

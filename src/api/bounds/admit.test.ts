@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { api, detailOf, exampleLab, jsonBody } from '../../../test/kit/api/scripted-api.ts'
+import { FakeGafaelfawr, faults } from '../../../test/kit/identity/gafaelfawr.ts'
+import { assemble, oidcIdentity, soundClaims, TestIssuer } from '../../../test/kit/identity/issuer.ts'
+import { testParts } from '../../../test/kit/identity/parts.ts'
 import type { Identity } from '../../base/domain.ts'
 import { configSchema } from '../../config/schema.ts'
 import { createGafaelfawrIdentity } from '../../identity/gafaelfawr.ts'
-import { FakeGafaelfawr, faults } from '../../identity/testing/gafaelfawr.ts'
-import { assemble, oidcIdentity, soundClaims, TestIssuer } from '../../identity/testing/issuer.ts'
-import { testParts } from '../../identity/testing/parts.ts'
-import { api, detailOf, exampleLab, jsonBody } from '../testing.ts'
 
 const secret = 'the-ingress-is-known-by-this'
 const adminSecret = 'administrators-come-with-this'
@@ -178,7 +178,7 @@ it('a user whose key is known is answered while 2048 requests with unknown keys 
   const { identify, clock } = oidcIdentity(issuer)
   const token = await issuer.token('rra')
   await identify(token)
-  clock.advance(10)
+  clock.advance(10_000)
   const stalled: ServerResponse[] = []
   issuer.fault = { at: '', answer: response => void stalled.push(response) }
   const provider = { identify: (headers: Headers) => identify(headers.get('authorization')?.slice('Bearer '.length)) }

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
+import { api, apiParts, callers, detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { Identity } from '../../base/domain.ts'
 import type { LabService } from '../../ops/labs/service.ts'
-import { api, apiParts, callers, detailOf, jsonBody, ManualClock } from '../testing.ts'
 import { Rates } from './rates.ts'
 
 /** An API whose time a test moves, with some rates. */

@@ -1,7 +1,7 @@
 /** What the worst bodies that are permitted cost the event loop. */
 import { expect, it } from 'vitest'
+import { api } from '../../../test/kit/api/scripted-api.ts'
 import { configSchema } from '../../config/schema.ts'
-import { api } from '../testing.ts'
 
 const { maxBodyBytes } = configSchema.parse({}).api.limits
 

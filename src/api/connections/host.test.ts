@@ -5,11 +5,12 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { forgedHost } from '../../../test/kit/api/forged-hosts.ts'
+import { apiParts, prefix, scriptedLabs } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { createLogger } from '../../telemetry/log.ts'
 import { settleHead } from '../request/head.ts'
 import { startApiServer } from '../server.ts'
-import { apiParts, ManualClock, prefix, scriptedLabs } from '../testing.ts'
-import { forgedHost } from '../testing-hosts.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

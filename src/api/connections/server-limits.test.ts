@@ -3,12 +3,13 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import { afterEach, describe, expect, it } from 'vitest'
+import { apiParts, prefix, ScriptedFeed, scriptedLabs } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { LabService } from '../../ops/labs/service.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { startMonitoringServer } from '../monitoring.ts'
 import { type ApiServer, startApiServer } from '../server.ts'
-import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from '../testing.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

@@ -9,12 +9,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { apiParts, prefix, ScriptedFeed, scriptedLabs } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { type Issued, TestAuthority } from '../../../test/kit/tls/authority.ts'
 import type { LabEvent } from '../../base/domain.ts'
 import { Certificates } from '../../tls/certificates.ts'
 import { readPair } from '../../tls/files.ts'
-import { type Issued, TestAuthority } from '../../tls/testing/authority.ts'
 import { startApiServer } from '../server.ts'
-import { apiParts, ManualClock, prefix, ScriptedFeed, scriptedLabs } from '../testing.ts'
 
 const event: LabEvent = { event: 'info', data: 'scheduled', id: '7-1' }
 const headers = { Authorization: 'Bearer rra-token' }

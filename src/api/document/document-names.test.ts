@@ -1,7 +1,7 @@
 /** Names and words of the document: what generators of clients, and their readers, get of it. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { api } from '../testing.ts'
+import { api } from '../../../test/kit/api/scripted-api.ts'
 
 interface Schema {
   readonly description?: string

@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { api, apiParts, conformanceOf, jsonBody, prefix, requestTo } from '../../../test/kit/api/scripted-api.ts'
 import { checkUsername } from '../../base/usernames.ts'
 import { createApi } from '../app.ts'
-import { api, apiParts, conformanceOf, jsonBody, prefix, requestTo } from '../testing.ts'
 
 interface Media {
   readonly example?: unknown

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { api, prefix } from '../testing.ts'
+import { api, prefix } from '../../../test/kit/api/scripted-api.ts'
 
 const page = () => api()('GET', 'docs')
 

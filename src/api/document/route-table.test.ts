@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { apiParts, prefix } from '../../../test/kit/api/scripted-api.ts'
 import { createApi } from '../app.ts'
-import { apiParts, prefix } from '../testing.ts'
 import { apiDocument } from './document.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')

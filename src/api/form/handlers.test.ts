@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { api, apiParts, detailOf, jsonBody, scriptedImages } from '../../../test/kit/api/scripted-api.ts'
+import { exampleCaller, exampleCatalogue, examplePrepulled } from '../../../test/kit/form/offer.ts'
 import type { CreateRequest, Identity } from '../../base/domain.ts'
 import { ApiError, RetryLater, unavailable } from '../../base/errors.ts'
-import { exampleCaller, exampleCatalogue, examplePrepulled } from '../../form/testing.ts'
 import { requestedImage } from '../../images/catalogue/reference.ts'
 import type { CatalogueImage, ImageService } from '../../images/catalogue/types.ts'
 import { chooseLab } from '../../labs/choose.ts'
-import { api, apiParts, detailOf, jsonBody, scriptedImages } from '../testing.ts'
 
 const { config } = apiParts()
 const prepulled = (image: CatalogueImage) => ({ image, nodes: ['n1'], missing: [] })

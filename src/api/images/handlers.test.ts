@@ -1,10 +1,10 @@
 /** Field by field against the examples of SQR-066, "Prepulling". */
 import { describe, expect, it } from 'vitest'
+import { api, detailOf, scriptedImages } from '../../../test/kit/api/scripted-api.ts'
+import { catalogueOf, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { unavailable } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { Catalogue, PrepullStatus } from '../../images/catalogue/types.ts'
-import { catalogueOf, imageOf } from '../../images/testing/catalogue.ts'
-import { api, detailOf, scriptedImages } from '../testing.ts'
 import { imageList, prepullStatus } from './schemas.ts'
 
 const digest = `sha256:${'1'.repeat(64)}`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { api, detailOf, jsonBody, prefix } from '../../../test/kit/api/scripted-api.ts'
 import type { CreateRequest, Identity } from '../../base/domain.ts'
 import type { LabService } from '../../ops/labs/service.ts'
-import { api, detailOf, jsonBody, prefix } from '../testing.ts'
 
 describe('POST labs/<username>/create', () => {
   function recorder() {

@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import {
+  api,
+  apiParts,
+  detailOf,
+  exampleLab,
+  requestTo,
+  ScriptedFeed,
+  scriptedLabs,
+} from '../../../test/kit/api/scripted-api.ts'
 import { ApiError } from '../../base/errors.ts'
 import { createApi } from '../app.ts'
 import { formatEvent } from '../sse/sse.ts'
-import { api, apiParts, detailOf, exampleLab, requestTo, ScriptedFeed, scriptedLabs } from '../testing.ts'
 
 const path = 'labs/rra/events'
 const { events } = exampleLab()

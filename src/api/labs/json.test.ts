@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { exampleLab } from '../testing.ts'
+import { exampleLab } from '../../../test/kit/api/scripted-api.ts'
 import { labStatusJson } from './json.ts'
 import { labStatus } from './schemas.ts'
 

@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { api, detailOf } from '../../../test/kit/api/scripted-api.ts'
+import { podSpecIn, rra } from '../../../test/kit/labs/plan.ts'
 import type { LabPlan } from '../../base/domain.ts'
 import { configSchema } from '../../config/schema.ts'
 import { Images, nothingPrepulled } from '../../images/service.ts'
 import { chooseLab } from '../../labs/choose.ts'
 import { renderLab } from '../../labs/render.ts'
 import { noSources } from '../../labs/sources.ts'
-import { podSpecIn, rra } from '../../labs/testing-plan.ts'
 import type { LabService } from '../../ops/labs/service.ts'
-import { api, detailOf } from '../testing.ts'
 
 const example = `{
     "options": {

@@ -1,6 +1,8 @@
 /** Each request that is to change something is one line of the audit log, with the result that its answer says. */
 import { Registry } from 'prom-client'
 import { describe, expect, it, vi } from 'vitest'
+import { api, apiParts, jsonBody, prefix } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { ApiError, unavailable } from '../../base/errors.ts'
 import { type AuditorOptions, AuditTrail } from '../../ops/audit.ts'
 import type { LabService } from '../../ops/labs/service.ts'
@@ -11,7 +13,6 @@ import { createMetrics } from '../../telemetry/metrics.ts'
 import type { Origin } from '../../telemetry/tracing.ts'
 import { createApi } from '../app.ts'
 import { apiDocument } from '../document/document.ts'
-import { api, apiParts, jsonBody, ManualClock, prefix } from '../testing.ts'
 import { changes } from './audit.ts'
 
 /** An API whose audit log is kept; `config` changes the configuration. */

@@ -1,9 +1,9 @@
 /** What is counted of answers that are no success, and what they point to. */
 import { describe, expect, it } from 'vitest'
+import { api, apiParts, detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { misconfigured, unavailable } from '../../base/errors.ts'
 import { createStaticIdentity } from '../../identity/static.ts'
 import { silentLogger } from '../../telemetry/log.ts'
-import { api, apiParts, detailOf, jsonBody } from '../testing.ts'
 
 describe('answers', () => {
   it('of 5xx are counted as defects, or as what an administrator has to put right', async () => {

@@ -2,9 +2,10 @@ import { getEventListeners } from 'node:events'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { ScriptedFeed } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { EventType, LabEvent } from '../../base/domain.ts'
 import type { EventFeed } from '../../ops/labs/service.ts'
-import { ManualClock, ScriptedFeed } from '../testing.ts'
 import { EventPump, formatEvent, type StreamEnd } from './sse.ts'
 
 const info = (seq: number, data = `step ${seq}`): LabEvent => ({ event: 'info', data, id: `7-${seq}` })

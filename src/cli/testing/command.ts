@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { FakeRegistry } from '../images/testing/registry.ts'
-import { main } from '../main.ts'
+import { FakeRegistry } from '../../../test/kit/images/registry.ts'
+import { main } from '../../main.ts'
 
 export class CommandTest {
   readonly registry: FakeRegistry

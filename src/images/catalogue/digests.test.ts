@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ManualClock } from '../../kube/testing/clock.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { digestA, digestB, FakeSource } from '../../../test/kit/images/catalogue.ts'
 import { maxConnections } from '../registry/http.ts'
-import { digestA, digestB, FakeSource } from '../testing/catalogue.ts'
 import { Digests } from './digests.ts'
 
 const down = new Error('the registry is down')

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { catalogueOf, digestA, digestB, imageOf } from '../testing/catalogue.ts'
+import { catalogueOf, digestA, digestB, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { digestIn, imageByTag, isFresh, knownDigest, tagsOfDigest } from './find.ts'
 
 const recommended = imageOf('recommended', { digest: digestA, aliases: ['w_2'] })

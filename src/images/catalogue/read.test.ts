@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { digestA, digestB, FakeSource } from '../../../test/kit/images/catalogue.ts'
 import { configSchema } from '../../config/schema.ts'
-import { ManualClock } from '../../kube/testing/clock.ts'
-import { digestA, digestB, FakeSource } from '../testing/catalogue.ts'
 import { readCatalogue } from './read.ts'
 
 const { images } = configSchema.parse({ images: { registry: 'example.org', docker: { repository: 'some/lab' } } })

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { digestA, digestB, FakeSource } from '../../../test/kit/images/catalogue.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
-import { ManualClock } from '../../kube/testing/clock.ts'
 import type { Refreshed } from '../../store/images.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { digestA, digestB, FakeSource } from '../testing/catalogue.ts'
 import { Refresher } from './refresher.ts'
 import { StoredCatalogues } from './stored.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { catalogueOf, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { RetryLater } from '../../base/errors.ts'
-import { catalogueOf, imageOf } from '../testing/catalogue.ts'
 import { StoredCatalogues } from './stored.ts'
 import { encodeCatalogue } from './text.ts'
 import type { Catalogue } from './types.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { catalogueOf, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { configSchema } from '../../config/schema.ts'
-import { catalogueOf, imageOf } from '../testing/catalogue.ts'
 import { catalogueScope, decodeCatalogue, encodeCatalogue } from './text.ts'
 
 describe('a catalogue as text', () => {

@@ -1,9 +1,9 @@
 /** Prepulling, whatever befalls: decisions are carried out on a cluster that does as it likes. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { containers, FakeCluster, image } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { PrepullRecords } from '../../store/prepulls.ts'
-import { containers, FakeCluster, image } from '../testing/cluster.ts'
 import { decidePrepull, type PrepullRules, standings } from './decide.ts'
 import { renderPullNodes, renderPullSet } from './pull-set.ts'
 

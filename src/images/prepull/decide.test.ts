@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { digestOf, image, node, repository } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { PrepullRecords, PullFailure } from '../../store/prepulls.ts'
 import type { CatalogueImage } from '../catalogue/types.ts'
-import { digestOf, image, node, repository } from '../testing/cluster.ts'
 import {
   decidePrepull,
   imageKey,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { type NodeShape, node } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
-import { type NodeShape, node } from '../testing/cluster.ts'
 import { type Placement, whyIneligible } from './eligible.ts'
 
 type Input = Partial<Placement>

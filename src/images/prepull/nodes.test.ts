@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { digestOf, nodeObject } from '../testing/cluster.ts'
+import { digestOf, nodeObject } from '../../../test/kit/images/cluster.ts'
 import { plainName, projectNode } from './nodes.ts'
 
 test('facts of a node', () => {

@@ -1,9 +1,9 @@
 /** Prepulling by several replicas, of which some die, and by an API server that says no. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { catalogueOf, containers, image } from '../../../test/kit/images/cluster.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
 import { KubeError } from '../../kube/client.ts'
-import { catalogueOf, containers, image } from '../testing/cluster.ts'
 import { PrepullStage, quietMs, settled, weekly } from '../testing/prepuller.ts'
 import type { PrepullerOptions } from './prepuller.ts'
 import { renderPullSet } from './pull-set.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { catalogueOf, containers, image } from '../../../test/kit/images/cluster.ts'
 import { RetryLater } from '../../base/errors.ts'
-import { catalogueOf, containers, image } from '../testing/cluster.ts'
 import { PrepullStage, quietMs, settled, weekly } from '../testing/prepuller.ts'
 import { pullSetName } from './pull-set.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { digestOf, image, repository } from '../../../test/kit/images/cluster.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { configSchema } from '../../config/schema.ts'
 import { labels } from '../../kube/labels.ts'
-import { digestOf, image, repository } from '../testing/cluster.ts'
 import {
   prepullLabel,
   projectPullPod,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { catalogueOf, digestOf, image, node, repository } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { PrepullRecords } from '../../store/prepulls.ts'
-import { catalogueOf, digestOf, image, node, repository } from '../testing/cluster.ts'
 import { imageKey, type PrepullWorld } from './decide.ts'
 import { pullSetName } from './pull-set.ts'
 import { prepullStatus } from './status.ts'

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { HastyClock } from '../testing/clock.ts'
-import { FakeGoogle, type GoogleImage } from '../testing/google.ts'
-import { faults, json, type Respond, status } from '../testing/server.ts'
-import { imagesOf } from '../testing/source.ts'
+import { hastyClock } from '../../../test/kit/clock.ts'
+import { FakeGoogle, type GoogleImage } from '../../../test/kit/images/google.ts'
+import { faults, json, type Respond, status } from '../../../test/kit/images/server.ts'
+import { imagesOf } from '../../../test/kit/images/source.ts'
 import { createImageSource } from './create.ts'
 import type { ReadCredentials } from './credential-cache.ts'
 
@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 function sourceOf({ images = {}, credentials = async () => google.key() }: Parts = {}) {
-  const clock = new HastyClock()
+  const clock = hastyClock()
   const block = imagesOf({ registry: 'us-central1-docker.pkg.dev', gar: google.gar(), ...images })
   const source = createImageSource({ images: block, clock, credentials })
   closing.push(() => source.close())
@@ -147,7 +147,7 @@ describe('tags', () => {
     google.server.faults.push(faults.never)
     const listing = source.listTags()
     await google.server.whenAsked(asked + 1)
-    clock.pass(5000)
+    clock.advance(5000)
     await expect(listing).rejects.toThrow('no answer within 5000 ms')
   })
 })
@@ -256,7 +256,7 @@ describe('who asks', () => {
     const { source, clock } = sourceOf({ credentials: async () => key })
     await source.listTags()
     key = google.key({ client_email: 'other@some-project.iam.gserviceaccount.com' })
-    clock.pass(60_000)
+    clock.advance(60_000)
     await source.listTags()
     expect(google.claims.map(({ iss }) => String(iss).split('@')[0])).toEqual(['reader', 'other'])
   })
@@ -313,7 +313,7 @@ describe('who asks', () => {
     const { source, clock } = sourceOf()
     const listing = source.listTags()
     await google.server.whenAsked(1)
-    clock.pass(5000)
+    clock.advance(5000)
     await expect(listing).rejects.toThrow('no answer within 5000 ms')
   })
 

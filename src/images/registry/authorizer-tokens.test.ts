@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../base/clock.ts'
-import { type FakeRegistry, TokenService } from '../testing/registry.ts'
-import { faults, json, LocalServer, type Respond, status } from '../testing/server.ts'
+import { type FakeRegistry, TokenService } from '../../../test/kit/images/registry.ts'
+import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
 import {
   basic,
   credentialsOfAda,
@@ -11,7 +10,8 @@ import {
   type RegistryTest,
   registryAndSource,
   serviceOf,
-} from '../testing/source.ts'
+} from '../../../test/kit/images/source.ts'
+import { systemClock } from '../../base/clock.ts'
 import { Authorizer } from './authorizer.ts'
 import type { RegistryHttp } from './http.ts'
 
@@ -138,10 +138,10 @@ describe('a token', () => {
     registry.asks = 'bearer'
     registry.tokens.seconds = seconds
     await source.listTags()
-    clock.pass(lasts * 1000 - 1)
+    clock.advance(lasts * 1000 - 1)
     await source.listTags()
     expect(registry.tokens.tokens.size).toBe(1)
-    clock.pass(1)
+    clock.advance(1)
     await source.listTags()
     expect(registry.tokens.tokens.size).toBe(2)
     // Not shown once more to be refused.
@@ -220,7 +220,7 @@ describe('a token', () => {
     await source.listTags()
     tokens.users.set('eve', 'secret-of-eve')
     credentials = dockerConfig(host, passwordOf('eve', 'secret-of-eve'))
-    clock.pass(60_000)
+    clock.advance(60_000)
     await source.listTags()
     expect(tokens.tokens.size).toBe(2)
   })
@@ -235,7 +235,7 @@ describe('a token', () => {
     await source.listTags()
     password = 'secret-of-today'
     tokens.users.set('ada', password)
-    clock.pass(10_000)
+    clock.advance(10_000)
     expect(await source.listTags()).toEqual([])
   })
 

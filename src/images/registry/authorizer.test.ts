@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { LocalServer, status } from '../testing/server.ts'
+import { LocalServer, status } from '../../../test/kit/images/server.ts'
 import {
   basic,
   credentialsOfAda,
@@ -9,7 +9,7 @@ import {
   type RegistryTest,
   registryAndSource,
   serviceOf,
-} from '../testing/source.ts'
+} from '../../../test/kit/images/source.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -85,10 +85,10 @@ describe('a password', () => {
     const { registry, source, clock } = await pair({ tokens: users(), credentials })
     registry.asks = 'basic'
     await source.listTags()
-    clock.pass(59_999)
+    clock.advance(59_999)
     await source.listTags()
     expect(credentials).toHaveBeenCalledTimes(1)
-    clock.pass(1)
+    clock.advance(1)
     await source.listTags()
     expect(credentials).toHaveBeenCalledTimes(2)
   })
@@ -100,7 +100,7 @@ describe('a password', () => {
     registry.asks = 'basic'
     await source.listTags()
     fails = true
-    clock.pass(60_000)
+    clock.advance(60_000)
     expect(await source.listTags()).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 import { expect, it, vi } from 'vitest'
-import { HastyClock } from '../testing/clock.ts'
+import { hastyClock } from '../../../test/kit/clock.ts'
 import { CredentialCache } from './credential-cache.ts'
 
 it('reads once for all who want to know at the same time, and once more when told to', async () => {
   const read = vi.fn(async () => `read ${read.mock.calls.length} times`)
-  const cache = new CredentialCache(read, new HastyClock())
+  const cache = new CredentialCache(read, hastyClock())
   expect(await Promise.all([cache.current(), cache.current(), cache.renew()])).toEqual(Array(3).fill('read 1 times'))
   expect(await cache.current()).toBe('read 1 times')
   expect(await Promise.all([cache.renew(), cache.renew()])).toEqual(Array(2).fill('read 2 times'))
@@ -15,7 +15,7 @@ it('asks again after a failure', async () => {
     .fn<() => Promise<string>>()
     .mockRejectedValueOnce(new Error('no Kubernetes'))
     .mockResolvedValue('there')
-  const cache = new CredentialCache(read, new HastyClock())
+  const cache = new CredentialCache(read, hastyClock())
   await expect(cache.current()).rejects.toThrow('cannot be read')
   expect(await cache.current()).toBe('there')
 })

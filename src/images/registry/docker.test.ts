@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { faults, json, LocalServer, type Respond, status } from '../testing/server.ts'
-import { type RegistryTest, registryAndSource } from '../testing/source.ts'
+import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
+import { type RegistryTest, registryAndSource } from '../../../test/kit/images/source.ts'
 import { originOf } from './docker.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -140,7 +140,7 @@ describe('tags', () => {
     server.faults.push(faults['half an answer'])
     const listing = source.listTags()
     await server.whenAsked(1)
-    clock.pass(5000)
+    clock.advance(5000)
     await expect(listing).rejects.toThrow(new RegExp(`^${host}: .*no answer within 5000 ms`))
   })
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Certificate, makeCertificate } from '../../kube/testing/server.ts'
-import { HastyClock } from '../testing/clock.ts'
-import { faults, json, LocalServer, type Respond, status } from '../testing/server.ts'
+import { hastyClock } from '../../../test/kit/clock.ts'
+import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
+import { type Certificate, makeCertificate } from '../../../test/kit/kube/server.ts'
 import { type HttpRequest, mayLeadTo, RegistryHttp } from './http.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -18,7 +18,7 @@ async function pair(
   { tls, authorities }: { tls?: Certificate; authorities?: string } = {},
 ) {
   const server = await LocalServer.start(answer, tls)
-  const clock = new HastyClock()
+  const clock = hastyClock()
   const http = new RegistryHttp({ clock, timeoutMs: 5000, authorities })
   closing.push(
     () => http.close(),
@@ -57,7 +57,7 @@ describe('one request', () => {
     const { http, request, server, clock } = await pair(fault)
     const sending = http.send(request())
     await server.whenAsked(1)
-    clock.pass(5000)
+    clock.advance(5000)
     await expect(sending).rejects.toThrow(
       /^127\.0\.0\.1:\d+: there is no answer in time: .* \(no answer within 5000 ms\)$/,
     )

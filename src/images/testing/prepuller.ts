@@ -1,13 +1,13 @@
 /** A prepuller with a cluster, a Redis and a clock that do as the test says. */
 import { Registry } from 'prom-client'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { catalogueOf, FakeCluster, image } from '../../../test/kit/images/cluster.ts'
+import { keepingLog } from '../../../test/kit/log.ts'
 import { configSchema } from '../../config/schema.ts'
-import { ManualClock } from '../../kube/testing/clock.ts'
-import { keepingLog } from '../../kube/testing/log.ts'
 import type { PrepullReading, PrepullRecords } from '../../store/prepulls.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import type { Catalogue } from '../catalogue/types.ts'
 import { Prepuller, type PrepullerOptions } from '../prepull/prepuller.ts'
-import { catalogueOf, FakeCluster, image } from './cluster.ts'
 
 /** What Redis would hold, and the one lease. */
 export class FakeStore {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { containerFacts, podEventFacts, podFacts, terminationFacts } from '../../labs/testing.ts'
+import { containerFacts, podEventFacts, podFacts, terminationFacts } from '../../../test/kit/labs/pod-facts.ts'
 import type { ContainerFacts, PodFacts } from './facts.ts'
 import { isWhole, judgeLife, judgeStart, tellEvent } from './judge.ts'
 

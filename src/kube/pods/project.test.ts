@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { containerFacts } from '../../../test/kit/labs/pod-facts.ts'
 import type { KubeObject } from '../../base/domain.ts'
-import { containerFacts } from '../../labs/testing.ts'
 import { isWhole, judgeLife, judgeStart } from './judge.ts'
 import { projectNamespace, projectPod, projectPodEvent } from './project.ts'
 

@@ -1,6 +1,7 @@
 /** What a scripted API server says of pods, in lists and on watches. */
+
+import { type Answer, json, type Received, stream } from '../../../test/kit/kube/server.ts'
 import type { KubeObject } from '../../base/domain.ts'
-import { type Answer, json, type Received, stream } from './server.ts'
 
 export function pod(name: string, resourceVersion: number, uid = `uid-${name}`): KubeObject {
   const metadata = { name, namespace: 'ns', uid, resourceVersion: String(resourceVersion) }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { LabEvent } from '../../base/domain.ts'
-import { ManualClock } from '../../kube/testing/clock.ts'
 import type { Ring } from '../../store/bell.ts'
 import type { EventsRead } from '../../store/labs.ts'
 import { Feeds } from './feeds.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
 import { type CallOptions, KubeError, type ObjectRef } from '../../kube/client.ts'
-import { ManualClock } from '../../kube/testing/clock.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import { Sources } from './sources.ts'
 

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ManualClock } from '../../kube/testing/clock.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { NumberAhead } from '../../store/compares.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { installation, redisMs, trust } from '../testing.ts'
+import { installation, redisMs, trust } from '../testing/cluster.ts'
 import { Comparer, type ComparerOptions } from './compare.ts'
 
 const known = { kind: 'compare', reason: 'the clock of Redis' } as const

@@ -3,7 +3,7 @@ import { configSchema } from '../../config/schema.ts'
 import type { CompareStore, Standing } from '../../store/compares.ts'
 import type { LabRecord } from '../../store/records.ts'
 import { silentLogger } from '../../telemetry/log.ts'
-import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from '../testing.ts'
+import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from '../testing/cluster.ts'
 import { boundAt } from '../trust.ts'
 import { Debris } from './debris.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Survey } from '../../store/heal.ts'
-import { redisMs } from '../testing.ts'
+import { redisMs } from '../testing/cluster.ts'
 import { boundAt } from '../trust.ts'
 import { applyTo, diagnose as diagnoseBy, type Finding, leftOf } from './heal.ts'
 import type { Listing } from './listing.ts'

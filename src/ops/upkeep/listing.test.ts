@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { render } from '../../../test/kit/labs/plan.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { withOwnership } from '../../labs/render.ts'
-import { render } from '../../labs/testing-plan.ts'
 import { Sealer } from '../../store/sealing.ts'
-import { installation, redisMs, sealer } from '../testing.ts'
+import { installation, redisMs, sealer } from '../testing/cluster.ts'
 import { boundAt, Trust } from '../trust.ts'
 import { doubtOf, readListing } from './listing.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { containerFacts, podFacts } from '../../../test/kit/labs/pod-facts.ts'
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
-import { containerFacts, podFacts } from '../../labs/testing.ts'
 import type { Standing } from '../../store/compares.ts'
 import { type LabRecord, readView } from '../../store/records.ts'
 import { decide, type Found } from './settle.ts'

@@ -1,5 +1,5 @@
 /** Heads by which one server reads another request than the next one, and those that are too much. */
-import { forgedHost } from '../../../src/api/testing-hosts.ts'
+import { forgedHost } from '../../kit/api/forged-hosts.ts'
 import { type BadInput, type Bytes, create, createHead, head, join, prefix, type Sender } from './wire.ts'
 
 const json = 'Content-Type: application/json'

@@ -1,9 +1,9 @@
 /** Redis emptied while one replica sees nothing of the cluster, one is stopped as it compares, and one is just starting. */
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
-import { expectKept, type Kept, keep, ofKept, run } from './kept.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
+import { expectKept, type Kept, keep, ofKept, run } from './surviving-labs.ts'
 import { insist, Traffic } from './traffic.ts'
 import * as wave from './wave.ts'
 

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { defineCommands } from '../../../src/store/scripts.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { LostReply } from '../harness/proxy.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { LostReply } from '../../kit/network/proxy.ts'
 
 const folder = new URL('../../../src/store/commands/', import.meta.url)
 const files = readdirSync(folder).filter(file => file.endsWith('.lua'))

@@ -1,9 +1,9 @@
 /** Whoever compares the records with the cluster dies in the middle of it, or is stopped there past its lease. */
 import { expect } from 'vitest'
-import type { Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet, FleetOptions } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import type { Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import * as wave from './wave.ts'
 
 const places = ['compare.begun', 'compare.listed', 'compare.settled']

@@ -5,9 +5,9 @@
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
-import { attack } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 
 const seconds = 1000

@@ -1,11 +1,11 @@
 /** Redis fails over to a copy that lacks the last writes, all of which were acknowledged. */
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
-import { expectKept, keep, ofKept, run } from './kept.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import { Standby } from './standby.ts'
+import { expectKept, keep, ofKept, run } from './surviving-labs.ts'
 import { Traffic } from './traffic.ts'
 import * as wave from './wave.ts'
 

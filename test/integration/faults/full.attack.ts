@@ -1,9 +1,9 @@
 /** Replicas that have no room left: what is past its deadline is ended all the same. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import { expectInTime, halfMade, resumptions, scanIntervalMs, ttlMs } from './wave.ts'
 

@@ -1,10 +1,10 @@
 /** Writes that a webhook holds behind the policy, until the lab that they were meant for is another one. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { type Hold, HoldingWebhook } from '../harness/webhook.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { type Hold, HoldingWebhook } from '../../kit/fleet/webhook.ts'
 import * as late from './late.ts'
 import { isWhole } from './points.ts'
 

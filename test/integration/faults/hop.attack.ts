@@ -1,9 +1,9 @@
 /** Clients that leave their event stream again and again, and go on with `Last-Event-ID` at another replica. */
 import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 

@@ -1,9 +1,9 @@
 /** Owners that die or hang at the worst moments, of labs whose containers a real kubelet starts: each is started once. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { killWhoCompares, stopWhoCompares } from './comparing.ts'
 import { isWhole, worstPoints } from './points.ts'
 import { verdicts } from './stale.ts'

@@ -1,8 +1,8 @@
 /** kill -9 of the owner at every step of creations and deletions. */
 import { expect } from 'vitest'
 import { together } from '../../../dev/process/command.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet, FleetOptions } from '../harness/fleet.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { isWhole, type Point, pointsToStrike } from './points.ts'
 import {
   askAgain,

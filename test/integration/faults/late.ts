@@ -1,11 +1,11 @@
 /** Writes of an older operation that come late: what became of each, by the audit log and by what stands at last. */
 import { expect } from 'vitest'
 import { labels } from '../../../src/kube/labels.ts'
-import type { Fight } from '../harness/attack.ts'
-import { type AuditedRequest, isPolicyRefusal } from '../harness/audit.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import type { Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import { type AuditedRequest, isPolicyRefusal } from '../../kit/evidence/audit.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { collector, removalOf } from './stale.ts'
 
 /** A write of one object, sent by who owned an operation that is over. */

@@ -1,5 +1,5 @@
 /** The owner dies after its last commit, when it drains, and before it gives its leases back. */
-import { attack, type Fight } from '../harness/attack.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
 import { allPoints, isWhole } from './points.ts'
 import * as wave from './wave.ts'
 

@@ -1,10 +1,10 @@
 /** T23: creations, deletions and labs that end, at once from three replicas: as if one after another. */
 import fc from 'fast-check'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { type Asked, type Exchange, isLinearizable } from '../harness/linear.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { type Asked, type Exchange, isLinearizable } from '../../kit/attack/linear.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 

@@ -1,5 +1,5 @@
 /** Ways in which Redis loses what it held. */
-import type { Fleet } from '../harness/fleet.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 
 /** Resolves when the data are gone; what it gives brings Redis back. */
 export type Lose = (fleet: Fleet) => Promise<() => Promise<unknown>>

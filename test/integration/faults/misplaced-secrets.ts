@@ -1,7 +1,7 @@
 /** Requests that bear a secret where none belongs: each is refused, and nobody is told what it was. */
 import { connect } from 'node:net'
-import type { Answer, Client, RequestOptions } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import type { Answer, Client, RequestOptions } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 
 /** Who asks for what, with which answer. */
 interface Misplaced {

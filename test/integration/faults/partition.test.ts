@@ -1,9 +1,10 @@
 /** One replica is cut off from Redis without a word: its connections stay open, and nothing passes. */
-import type { Arm } from '../harness/armoury.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 

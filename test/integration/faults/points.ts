@@ -8,7 +8,7 @@ import { noSources } from '../../../src/labs/sources.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
 import type { Step } from '../../../src/ops/steps.ts'
-import { furnishedLab, furnishedSources, quota } from '../harness/furniture.ts'
+import { furnishedLab, furnishedSources, quota } from '../../kit/fleet/full-lab.ts'
 
 /**
  * What a user is in the middle of:

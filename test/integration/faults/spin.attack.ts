@@ -1,8 +1,8 @@
 /** An owner whose event loop is blocked beyond its lease: nothing in it can act meanwhile, and then it must not. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import { verdicts } from './stale.ts'
 import * as wave from './wave.ts'

@@ -1,6 +1,6 @@
 /** What became of all that owners tried after their time: every write is accounted for, by the audit log and their own. */
-import { type AuditedRequest, isPolicyRefusal } from '../harness/audit.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import { type AuditedRequest, isPolicyRefusal } from '../../kit/evidence/audit.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { logged } from './wave.ts'
 
 /** Counts; `slipped` lists what stands although it should not. */

@@ -1,9 +1,9 @@
 /** A second Redis that follows the fleet's own until it takes its place, as under Sentinel. */
 import { Redis as Client } from 'ioredis'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { TcpProxy } from '../harness/proxy.ts'
-import { eventually } from '../harness/world.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { TcpProxy } from '../../kit/network/proxy.ts'
 
 export class Standby {
   readonly redis: Redis

@@ -2,9 +2,9 @@
 import { percentile } from '../../../bench/measure/statistics.ts'
 import { Worker } from '../../../bench/measure/worker.ts'
 import type { Asker, Steady, Worst, WorstQuestion } from '../../../bench/worst/client.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 
 const seconds = isWhole ? 20 : 6

@@ -1,7 +1,7 @@
 /** The owner of a creation is struck when a deletion has taken its place and it has not let go yet, or just has. */
 import { expect } from 'vitest'
-import type { Fight } from '../harness/attack.ts'
-import type { Fleet, FleetOptions } from '../harness/fleet.ts'
+import type { Fight } from '../../kit/attack/attack.ts'
+import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { isWhole, supersededPoints } from './points.ts'
 import * as wave from './wave.ts'
 

@@ -1,8 +1,8 @@
 /** Labs that run when Redis loses its data, and that nobody may deny, change or restart. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Fight } from '../harness/attack.ts'
-import type { Answer, Client, StatusAnswer } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
+import type { Fight } from '../../kit/attack/attack.ts'
+import type { Answer, Client, StatusAnswer } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import type { Question } from './traffic.ts'
 
 export interface Kept {

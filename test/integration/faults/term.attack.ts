@@ -1,10 +1,10 @@
 /** SIGTERM to the owner of operations at every kind of step: handed over within a second, and the process ends. */
 import { expect } from 'vitest'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { allPoints } from './points.ts'
 import * as wave from './wave.ts'
 

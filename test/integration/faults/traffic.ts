@@ -1,5 +1,5 @@
 /** Requests that go on whatever happens, through every replica, each answer held against what may be said. */
-import type { Answer } from '../harness/client.ts'
+import type { Answer } from '../../kit/fleet/client.ts'
 
 /** What is asked again and again. */
 export interface Question {

@@ -3,12 +3,12 @@
  * struck. All are struck by the same signal, so a whole matrix takes one take-over.
  */
 import { expect } from 'vitest'
-import type { Arm } from '../harness/armoury.ts'
-import type { Fight } from '../harness/attack.ts'
-import { type Client, defaultOptions, type Followed } from '../harness/client.ts'
-import type { Fleet, FleetOptions } from '../harness/fleet.ts'
-import { Furniture } from '../harness/furniture.ts'
-import { eventually } from '../harness/world.ts'
+import type { Fight } from '../../kit/attack/attack.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
+import { type Client, defaultOptions, type Followed } from '../../kit/fleet/client.ts'
+import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
+import { Furniture } from '../../kit/fleet/full-lab.ts'
 import { objectsMade, type Point, type Story } from './points.ts'
 
 export const ttlMs = 3000

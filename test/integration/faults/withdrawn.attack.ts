@@ -3,15 +3,15 @@
  * every operation ends by its deadline, in words, and nothing is left when the right is back.
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { FakeRegistry } from '../../../src/images/testing/registry.ts'
 import { labels } from '../../../src/kube/labels.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
 import type { RightsRule } from '../../../src/labs/rights.ts'
-import { Account, nameOf } from '../harness/account.ts'
-import { attack, type Fight } from '../harness/attack.ts'
-import type { Client } from '../harness/client.ts'
-import type { Fleet } from '../harness/fleet.ts'
-import { eventually } from '../harness/world.ts'
+import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { Account, nameOf } from '../../kit/cluster/account.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import type { Client } from '../../kit/fleet/client.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { FakeRegistry } from '../../kit/images/registry.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 

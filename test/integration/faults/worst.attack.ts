@@ -1,5 +1,5 @@
 /** The worst moments that have no step of their own: a compare, and a creation that a deletion takes the place of. */
-import { attack } from '../harness/attack.ts'
+import { attack } from '../../kit/attack/attack.ts'
 import { killWhoCompares, stopWhoCompares } from './comparing.ts'
 import { isWhole } from './points.ts'
 import { strikeSuperseded } from './superseding.ts'

@@ -8,7 +8,7 @@ import { findProgram } from '../../../dev/process/command.ts'
 import { freePort } from '../../../dev/process/ports.ts'
 import { stopProcess } from '../../../dev/process/process.ts'
 import { startServer } from '../../../dev/process/server.ts'
-import type { Issued } from '../../../src/tls/testing/authority.ts'
+import type { Issued } from '../../kit/tls/authority.ts'
 
 export interface IngressPlan {
   readonly stateDir: string

@@ -1,7 +1,7 @@
 /** Acceptance: the one write that begins an operation, from any replica, at any time, as often as it is sent. */
 import { expect, test } from 'vitest'
 import { ApiError, RetryLater } from '../../../src/base/errors.ts'
-import { creation, deletion, hourUs, nowUs, Store, tombstoneMs, useStore } from './store.ts'
+import { creation, deletion, hourUs, nowUs, Store, tombstoneMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -1,7 +1,7 @@
 /** Numbers more than a day beyond Redis' clock are neither believed nor given out. */
 import { expect, test } from 'vitest'
 import { ApiError, RetryLater } from '../../../src/base/errors.ts'
-import { deletion, nowUs, useStore, view } from './store.ts'
+import { deletion, nowUs, useStore, view } from '../../kit/store/store.ts'
 
 const store = useStore()
 const dayUs = 86_400_000_000

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Bell, type Ring } from '../../../src/store/bell.ts'
-import { useStore } from './store.ts'
+import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

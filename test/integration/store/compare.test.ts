@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
 import type { PodWord, Settlement } from '../../../src/store/compares.ts'
-import { deletion, hourUs, nowUs, useStore, view } from './store.ts'
+import { deletion, hourUs, nowUs, useStore, view } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -5,8 +5,8 @@ import { type Redis, urlsAt } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Feeds } from '../../../src/ops/labs/feeds.ts'
 import { Bell } from '../../../src/store/bell.ts'
-import { TcpProxy } from '../harness/proxy.ts'
-import { ownRedis, Store } from './store.ts'
+import { TcpProxy } from '../../kit/network/proxy.ts'
+import { ownRedis, Store } from '../../kit/store/store.ts'
 
 interface Place {
   readonly first: Redis

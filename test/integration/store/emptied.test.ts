@@ -5,7 +5,7 @@ import type { Connection } from '../../../src/store/connection.ts'
 import { type Accepted, LabStore } from '../../../src/store/labs.ts'
 import type { Ownership } from '../../../src/store/owners.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
-import { creation, eventsMs, ownRedis, Store, sealing, tombstoneMs, useStore } from './store.ts'
+import { creation, eventsMs, ownRedis, Store, sealing, tombstoneMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -1,6 +1,6 @@
 /** Streams as clients read them: from a place on, to the end of their own operation, for as long as they are kept. */
 import { expect, test } from 'vitest'
-import { eventsMs, info, nowUs, useStore } from './store.ts'
+import { eventsMs, info, nowUs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -1,7 +1,7 @@
 /** What `skylab heal` reads of Redis, and removes there. */
 import { expect, test } from 'vitest'
 import { HealStore } from '../../../src/store/heal.ts'
-import { nowUs, useStore } from './store.ts'
+import { nowUs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore(({ healerUrl }) => healerUrl)
 const poison = Number.MAX_SAFE_INTEGER

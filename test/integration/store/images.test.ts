@@ -1,7 +1,7 @@
 /** The catalogue of images in Redis: who reads it, who may write it, and what is remembered of tags. */
 import { describe, expect, test } from 'vitest'
 import { ImageStore, maxDigests, type Refreshed } from '../../../src/store/images.ts'
-import { useStore } from './store.ts'
+import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 const dayMs = 86_400_000

@@ -1,10 +1,10 @@
 /** Leases: how one is won on a real Redis, and when its holder stops by its own clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { ManualClock } from '../../../src/kube/testing/clock.ts'
 import { type Lease, LeaseLost, Leases } from '../../../src/leases/leases.ts'
 import type { OwnerStore, Ownership } from '../../../src/store/owners.ts'
-import { ttlMs, useStore } from './store.ts'
+import { ManualClock } from '../../kit/clock.ts'
+import { ttlMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -1,7 +1,7 @@
 /** Notes of what the audit log must tell: left by the script that did it, once, and given to one replica at a time. */
 import { expect, test } from 'vitest'
 import { formatNote, NoteStore } from '../../../src/store/notes.ts'
-import { creation, deletion, useStore } from './store.ts'
+import { creation, deletion, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 const by = JSON.stringify({ user: 'ada lovelace\n"', actor: { kind: 'user', name: 'ä{}' } })

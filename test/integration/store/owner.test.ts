@@ -1,7 +1,7 @@
 /** What an owner may write, from the claim to the end; and what anyone else may not. */
 import { describe, expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/store/records.ts'
-import { info, Store, ttlMs, useStore } from './store.ts'
+import { info, Store, ttlMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { commandsOfReplicas } from '../../../src/store/rights.ts'
-import { ownRedis } from './store.ts'
+import { ownRedis } from '../../kit/store/store.ts'
 
 const [old, fresh] = ['before', 'after']
 const root = fileURLToPath(new URL('../../..', import.meta.url))

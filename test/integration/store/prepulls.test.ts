@@ -1,7 +1,7 @@
 /** What is recorded of prepulling, and who may write it. */
 import { beforeEach, expect, test } from 'vitest'
 import { type PrepullRecords, PrepullStore, type PullFailure } from '../../../src/store/prepulls.ts'
-import { useStore } from './store.ts'
+import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 let prepulls: PrepullStore

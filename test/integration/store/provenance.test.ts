@@ -1,6 +1,6 @@
 /** Where an operation comes from is kept with it, for whoever owns it; and what a census counts. */
 import { expect, test } from 'vitest'
-import { creation, deletion, useStore } from './store.ts'
+import { creation, deletion, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`

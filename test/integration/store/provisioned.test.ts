@@ -1,6 +1,6 @@
 /** That a user was provisioned is remembered by the script that ends their creation, and by no other. */
 import { expect, test } from 'vitest'
-import { useStore } from './store.ts'
+import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

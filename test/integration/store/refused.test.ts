@@ -3,8 +3,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection } from '../../../src/store/connection.ts'
+import { ownRedis } from '../../kit/store/store.ts'
 import { error, FakeRedis } from './fake-redis.ts'
-import { ownRedis } from './store.ts'
 
 interface Told {
   readonly connection: Connection

@@ -3,7 +3,7 @@ import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
 import { aclLine, commandsOfReplicas, missingRights } from '../../../src/store/rights.ts'
-import { creation, ownRedis, refusedBy, Store } from './store.ts'
+import { creation, ownRedis, refusedBy, Store } from '../../kit/store/store.ts'
 
 async function start(): Promise<Store> {
   const server = await ownRedis()

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { Sealer } from '../../../src/store/sealing.ts'
-import { creation, Store, sealing, ttlMs, useStore } from './store.ts'
+import { creation, Store, sealing, ttlMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 

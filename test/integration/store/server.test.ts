@@ -2,7 +2,7 @@
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Redis } from '../../../dev/redis/redis.ts'
-import { ownRedis } from './store.ts'
+import { ownRedis } from '../../kit/store/store.ts'
 
 async function start(options: Parameters<typeof ownRedis>[0] = {}): Promise<Redis> {
   const server = await ownRedis(options)

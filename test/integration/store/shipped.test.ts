@@ -13,8 +13,8 @@ import { stopProcess } from '../../../dev/process/process.ts'
 import { controlServer, startServer } from '../../../dev/process/server.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import { redisUsers } from '../../../dev/redis/users.ts'
-import { testPlace } from '../harness/place.ts'
-import { Store } from './store.ts'
+import { Store } from '../../kit/store/store.ts'
+import { testPlace } from '../../kit/testbed.ts'
 
 const component = fileURLToPath(new URL('../../../k8s/components/redis', import.meta.url))
 const password = 'of-this-test'

@@ -1,7 +1,7 @@
 /** Each thing that can differ from the document is told: the guard that stands behind all tests of this room. */
 import { describe, expect, it } from 'vitest'
-import { conformanceOf, prefix } from '../testing.ts'
 import type { Exchange } from './conformance.ts'
+import { conformanceOf, prefix } from './scripted-api.ts'
 
 const conformance = conformanceOf()
 const error = (type: string, more = {}) => JSON.stringify({ detail: [{ msg: 'words', type, ...more }] })

@@ -1,71 +1,22 @@
 /** What unit tests of this room call the API with: a scripted engine, three callers, and time that a test moves. */
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
-import type { Clock } from '../base/clock.ts'
-import type { Identity, LabEvent, LabState } from '../base/domain.ts'
-import { unavailable } from '../base/errors.ts'
-import { configSchema } from '../config/schema.ts'
-import { createStaticIdentity } from '../identity/static.ts'
-import type { ImageService } from '../images/catalogue/types.ts'
-import { noAudit } from '../ops/audit.ts'
-import type { EventFeed, LabService } from '../ops/labs/service.ts'
-import { silentLogger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { noTracing } from '../telemetry/tracing.ts'
-import { createApi } from './app.ts'
-import { Conformance } from './document/conformance.ts'
-import { apiDocument } from './document/document.ts'
-import type { ApiParts } from './request/env.ts'
-import { pathOf } from './request/head.ts'
-
-/** Time that passes when a test says so. */
-export class ManualClock implements Clock {
-  #nowMs = 0
-  readonly #sleepers = new Set<{ readonly atMs: number; readonly wake: () => void }>()
-  #watchers: (() => void)[] = []
-
-  wallMs(): number {
-    return this.#nowMs
-  }
-
-  monotonicMs(): number {
-    return this.#nowMs
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason)
-      const sleeper = { atMs: this.#nowMs + ms, wake: resolve }
-      this.#sleepers.add(sleeper)
-      signal?.addEventListener('abort', () => {
-        this.#sleepers.delete(sleeper)
-        reject(signal.reason)
-      })
-      for (const watcher of this.#watchers.splice(0)) watcher()
-    })
-  }
-
-  /** How many sleep now. */
-  get sleeping(): number {
-    return this.#sleepers.size
-  }
-
-  /** Resolves when someone sleeps who wakes after exactly so long. */
-  async whenSleeping(ms: number): Promise<void> {
-    while (![...this.#sleepers].some(({ atMs }) => atMs === this.#nowMs + ms)) {
-      await new Promise<void>(resolve => this.#watchers.push(resolve))
-    }
-  }
-
-  advance(ms: number): void {
-    this.#nowMs += ms
-    for (const sleeper of this.#sleepers) {
-      if (sleeper.atMs > this.#nowMs) continue
-      this.#sleepers.delete(sleeper)
-      sleeper.wake()
-    }
-  }
-}
+import { createApi } from '../../../src/api/app.ts'
+import { apiDocument } from '../../../src/api/document/document.ts'
+import type { ApiParts } from '../../../src/api/request/env.ts'
+import { pathOf } from '../../../src/api/request/head.ts'
+import type { Identity, LabEvent, LabState } from '../../../src/base/domain.ts'
+import { unavailable } from '../../../src/base/errors.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { createStaticIdentity } from '../../../src/identity/static.ts'
+import type { ImageService } from '../../../src/images/catalogue/types.ts'
+import { noAudit } from '../../../src/ops/audit.ts'
+import type { EventFeed, LabService } from '../../../src/ops/labs/service.ts'
+import { silentLogger } from '../../../src/telemetry/log.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { noTracing } from '../../../src/telemetry/tracing.ts'
+import { ManualClock } from '../clock.ts'
+import { Conformance } from './conformance.ts'
 
 /** A feed that a test fills and ends. */
 export class ScriptedFeed implements EventFeed {

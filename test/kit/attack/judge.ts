@@ -4,14 +4,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { markMs } from '../../../src/store/compares.ts'
-import type { Answers, Evidence, LogLine, Usage } from './check/evidence.ts'
-import { toldBy } from './check/evidence.ts'
-import { operationsOf, usersOf } from './check/operations.ts'
-import { check, type Violation } from './check.ts'
-import type { Fleet } from './fleet.ts'
-import { labValue } from './recorder.ts'
+import { check, type Violation } from '../check/check.ts'
+import { operationsOf, usersOf } from '../check/operations.ts'
+import type { Answers, Evidence, LogLine, Usage } from '../evidence/evidence.ts'
+import { toldBy } from '../evidence/evidence.ts'
+import { labValue } from '../evidence/recorder.ts'
+import type { Fleet } from '../fleet/fleet.ts'
 
-export type { Violation } from './check.ts'
+export type { Violation } from '../check/check.ts'
 
 /** Within which a fleet comes to rest: a lease that runs out after data were lost, then the deletion of what is left. */
 const defaultRestMs = 60_000

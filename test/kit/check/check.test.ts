@@ -1,6 +1,7 @@
 /** Every invariant is broken by hand, and the checker says so; and what is well is left alone. */
 import { expect, test } from 'vitest'
-import type { Evidence, LogLine } from './check/evidence.ts'
+import type { Evidence, LogLine } from '../evidence/evidence.ts'
+import { check } from './check.ts'
 import {
   answers,
   call,
@@ -20,8 +21,7 @@ import {
   withKeys,
   withRecord,
   withStream,
-} from './check/testing.ts'
-import { check } from './check.ts'
+} from './sound-history.ts'
 
 const plus = {
   history: (...entries: Evidence['history']) => ({ ...good, history: [...good.history, ...entries] }),

@@ -2,16 +2,17 @@
  * The checker: the evidence of one fleet, held against the invariants. Offline and pure, so that histories made by hand
  * show that each of them can be broken.
  */
-import { checkI1, checkI2, checkI9 } from './check/cluster.ts'
-import { type Evidence, toldBy, type Violation } from './check/evidence.ts'
-import { checkI3, checkI6, checkI8, operationsOf } from './check/operations.ts'
-import { checkReads } from './check/reads.ts'
-import { checkI10 } from './check/resources.ts'
-import { checkI5 } from './check/rest.ts'
-import { checkI4 } from './check/streams.ts'
-import { checkI7 } from './check/takeovers.ts'
 
-export type { Evidence, Expectations, Violation } from './check/evidence.ts'
+import { type Evidence, toldBy, type Violation } from '../evidence/evidence.ts'
+import { checkI1, checkI2, checkI9 } from './cluster.ts'
+import { checkI3, checkI6, checkI8, operationsOf } from './operations.ts'
+import { checkReads } from './reads.ts'
+import { checkI10 } from './resources.ts'
+import { checkI5 } from './rest.ts'
+import { checkI4 } from './streams.ts'
+import { checkI7 } from './takeovers.ts'
+
+export type { Evidence, Expectations, Violation } from '../evidence/evidence.ts'
 
 /** All that is wrong, each once. */
 export function check(evidence: Evidence): readonly Violation[] {

@@ -1,6 +1,6 @@
 /** What the API server's log and the cluster at rest say: I1, I2 and I9. */
-import type { AuditedRequest } from '../audit.ts'
-import type { ClusterObject, Evidence, Violation } from './evidence.ts'
+import type { AuditedRequest } from '../evidence/audit.ts'
+import type { ClusterObject, Evidence, Violation } from '../evidence/evidence.ts'
 
 /** An object as the log shows it: who made it, from when until when. */
 interface Life {

@@ -1,6 +1,5 @@
 /** What became of what was asked: I3, I6 and I8. */
-import { labNames } from '../../../../src/labs/names.ts'
-import type { Call } from '../history.ts'
+import { labNames } from '../../../src/labs/names.ts'
 import {
   type Evidence,
   isTerminal,
@@ -10,7 +9,8 @@ import {
   streamsOf,
   type Told,
   type Violation,
-} from './evidence.ts'
+} from '../evidence/evidence.ts'
+import type { Call } from '../evidence/history.ts'
 
 /** One operation, by all that tells of it. */
 export interface Operation {

@@ -1,6 +1,7 @@
 /** What every replica said right after an end was told: P6. */
-import type { Call } from '../history.ts'
-import type { Evidence, Told, Violation } from './evidence.ts'
+
+import type { Evidence, Told, Violation } from '../evidence/evidence.ts'
+import type { Call } from '../evidence/history.ts'
 import type { Operation } from './operations.ts'
 
 /** How many answers there were that could be held against P6, and what was wrong with them. */

@@ -1,5 +1,5 @@
 /** What replicas take at rest, against what they took when the fleet began: I10. */
-import type { Evidence, Usage, Violation } from './evidence.ts'
+import type { Evidence, Usage, Violation } from '../evidence/evidence.ts'
 
 /** Above a tenth more: what a process may have opened or learned once, and keeps. */
 const slack = { files: 4, redis: 1, heapMb: 24 } as const

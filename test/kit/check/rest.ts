@@ -1,8 +1,15 @@
 /** How things stand at rest: the cluster, Redis and every replica say the same, and nothing else is there (I5). */
-import { labNames } from '../../../../src/labs/names.ts'
-import { Keys } from '../../../../src/store/keys.ts'
+import { labNames } from '../../../src/labs/names.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import {
+  type Answers,
+  type ClusterObject,
+  type Evidence,
+  recordsOf,
+  streamsOf,
+  type Violation,
+} from '../evidence/evidence.ts'
 import { namespacesOf, replay } from './cluster.ts'
-import { type Answers, type ClusterObject, type Evidence, recordsOf, streamsOf, type Violation } from './evidence.ts'
 
 type Record = Readonly<globalThis.Record<string, string>>
 

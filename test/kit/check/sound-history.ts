@@ -1,7 +1,7 @@
 /** A history in which all is well, made by hand, and what it takes to spoil it. */
-import type { AuditedRequest } from '../audit.ts'
-import type { Entry, Transcript, Value } from '../history.ts'
-import type { Answers, ClusterObject, Evidence, LogLine, RedisKey, StreamEvent } from './evidence.ts'
+import type { AuditedRequest } from '../evidence/audit.ts'
+import type { Answers, ClusterObject, Evidence, LogLine, RedisKey, StreamEvent } from '../evidence/evidence.ts'
+import type { Entry, Transcript, Value } from '../evidence/history.ts'
 
 const tag = '{skylab}:'
 const [ada, bob] = ['ada', 'bob'] as const

@@ -1,6 +1,7 @@
 /** What event streams hold and what clients read of them: I4. */
-import type { Transcript } from '../history.ts'
-import { type Evidence, opOf, type StreamEvent, streamsOf, type Told, type Violation } from './evidence.ts'
+
+import { type Evidence, opOf, type StreamEvent, streamsOf, type Told, type Violation } from '../evidence/evidence.ts'
+import type { Transcript } from '../evidence/history.ts'
 
 /** I4: streams are 1..n, every transcript is a contiguous part of its stream, and all clients read the same. */
 export function checkI4(evidence: Evidence, { transcripts }: Told): Violation[] {

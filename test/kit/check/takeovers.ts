@@ -1,5 +1,5 @@
 /** How long those wait whose owner was struck: I7. */
-import type { Evidence, LogLine, Told, Violation } from './evidence.ts'
+import type { Evidence, LogLine, Told, Violation } from '../evidence/evidence.ts'
 
 /** A moment in which a replica had a user's operation in its hands. */
 interface Held {

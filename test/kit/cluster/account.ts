@@ -8,9 +8,9 @@ import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { controllerRights } from '../../../src/labs/controller-rights.ts'
 import { accountName, installationLabel, labRights, type RightsRule } from '../../../src/labs/rights.ts'
+import { testPlace } from '../testbed.ts'
 import { rbacPath } from './installation.ts'
 import { AdminKube } from './kube.ts'
-import { testPlace } from './place.ts'
 
 const group = 'rbac.authorization.k8s.io'
 const marks: RightsRule = { apiGroups: ['skylab.dev'], resources: ['marks'], verbs: ['write'] }

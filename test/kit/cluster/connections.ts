@@ -4,7 +4,7 @@ import type { TestContext } from 'vitest'
 import { bridge } from '../../../dev/node/record.ts'
 import { run } from '../../../dev/process/command.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { testPlace } from './place.ts'
+import { testPlace } from '../testbed.ts'
 import { eventually, type World } from './world.ts'
 
 /** Where a connection goes to. */

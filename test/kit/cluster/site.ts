@@ -7,7 +7,7 @@ import { run } from '../../../dev/process/command.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { renderRights } from '../../../src/labs/rights.ts'
-import { testPlace } from './place.ts'
+import { testPlace } from '../testbed.ts'
 
 const { kubectl, kubeconfig, stateDir } = testPlace()
 

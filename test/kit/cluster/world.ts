@@ -6,9 +6,9 @@ import { annotations, labels } from '../../../src/kube/labels.ts'
 import { labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { pairs, parseEvents } from '../../../src/store/records.ts'
-import type { ClusterObject, RedisKey, StreamEvent } from './check/evidence.ts'
+import type { ClusterObject, RedisKey, StreamEvent } from '../evidence/evidence.ts'
+import { testPlace } from '../testbed.ts'
 import { AdminKube } from './kube.ts'
-import { testPlace } from './place.ts'
 
 export interface WorldOf {
   readonly installation: string

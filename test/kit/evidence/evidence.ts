@@ -1,9 +1,9 @@
 /** All that a judge has: what clients saw, what the API server was asked, what replicas logged, and how things stand at rest. */
-import type { Mark } from '../arms.ts'
-import type { AuditedRequest } from '../audit.ts'
-import type { Gauges } from '../gauges.ts'
-import type { Call, Entry, LabValue, Struck, Transcript } from '../history.ts'
-import { callsOf, strikesOf, transcriptsOf } from '../history.ts'
+import type { Mark } from '../failpoints/arms.ts'
+import type { AuditedRequest } from './audit.ts'
+import type { Gauges } from './gauges.ts'
+import type { Call, Entry, LabValue, Struck, Transcript } from './history.ts'
+import { callsOf, strikesOf, transcriptsOf } from './history.ts'
 
 /** One invariant that was broken, in words that begin with its number, such as `I4 …`. */
 export type Violation = string

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Armoury } from './armoury.ts'
 import { folderVariable, strikes } from './arms.ts'
+import { Armoury } from './failpoint-arms.ts'
 
 const module = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
 const source = fileURLToPath(new URL('../../../src/base/failpoint.ts', import.meta.url))

@@ -6,7 +6,7 @@ import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from
 import { join } from 'node:path'
 import { setFailpoint } from '../../../src/base/failpoint.ts'
 import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
-import './wall.ts'
+import './skewed-clock.ts'
 
 const folder = process.env[folderVariable]
 const replica = process.env.SKYLAB_REPLICA ?? ''

@@ -1,10 +1,10 @@
 /** A client of the API as tests need it: every answer as it came, and event streams with all that they carry. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { z } from 'zod'
-import type { Conformance } from '../../../src/api/document/conformance.ts'
 import type { labStatus } from '../../../src/api/labs/schemas.ts'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import type { RecordedCall, RecordedStream, Recorder } from './recorder.ts'
+import type { Conformance } from '../api/conformance.ts'
+import type { RecordedCall, RecordedStream, Recorder } from '../evidence/recorder.ts'
 
 export type StatusAnswer = z.output<typeof labStatus>
 

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { LabSources } from '../../../src/labs/sources.ts'
-import { AdminKube } from './kube.ts'
-import { testPlace } from './place.ts'
+import { AdminKube } from '../cluster/kube.ts'
+import { testPlace } from '../testbed.ts'
 import type { Overrides } from './users.ts'
 
 /** The controller's own: there it may read sources. */

@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { labels } from '../../../src/kube/labels.ts'
-import { makeCertificate } from '../../../src/kube/testing/server.ts'
+import { eventually } from '../cluster/world.ts'
+import { makeCertificate } from '../kube/server.ts'
 import type { Fleet } from './fleet.ts'
-import { eventually } from './world.ts'
 
 /** What is asked about, of all that an AdmissionReview says. */
 export interface Write {

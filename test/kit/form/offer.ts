@@ -1,8 +1,8 @@
 /** Images, sizes and an offer as a form may have them: for tests, and for the picture in the docs. */
 
-import type { Identity } from '../base/domain.ts'
-import { configSchema } from '../config/schema.ts'
-import type { Catalogue, CatalogueImage } from '../images/catalogue/types.ts'
+import type { Identity } from '../../../src/base/domain.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
 
 const repository = 'registry.hub.docker.com/lsstsqre/sciplat-lab'
 

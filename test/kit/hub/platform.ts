@@ -9,10 +9,10 @@ import { createProgress } from '../../../dev/process/progress.ts'
 import { launchBrowser } from '../../../dev/setup/browser.ts'
 import { type HubVersion, hubEnvironment, hubPackage, hubVersions } from '../../../dev/setup/jupyterhub.ts'
 import { setup } from '../../../dev/setup/setup.ts'
-import { type Fleet, useFleet } from './fleet.ts'
-import { testPlace } from './place.ts'
-import { TcpProxy } from './proxy.ts'
-import { eventually } from './world.ts'
+import { eventually } from '../cluster/world.ts'
+import { type Fleet, useFleet } from '../fleet/fleet.ts'
+import { TcpProxy } from '../network/proxy.ts'
+import { testPlace } from '../testbed.ts'
 
 const startLimitMs = 120_000
 

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
-import { configSchema } from '../../config/schema.ts'
-import { createOidcIdentity } from '../oidc.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { createOidcIdentity } from '../../../src/identity/oidc.ts'
 import { testParts } from './parts.ts'
 
 export const audience = 'https://skylab.example.org/'

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { decodeJwt, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
-import { makeKey, type PrivateKey } from '../../../src/identity/testing/issuer.ts'
+import { makeKey, type PrivateKey } from './issuer.ts'
 
 /** Of the tokens, as `hub/examples/zero-to-jupyterhub/skylab.yaml` has it. */
 const audience = 'skylab'

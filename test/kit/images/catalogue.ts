@@ -1,7 +1,7 @@
 /** For tests: images and catalogues by hand, and a repository that says what a test wants it to. */
-import { unlessAborted } from '../../base/deadline.ts'
-import type { Catalogue, CatalogueImage } from '../catalogue/types.ts'
-import type { ImageSource, ListedTag, Manifest } from '../registry/source.ts'
+import { unlessAborted } from '../../../src/base/deadline.ts'
+import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
+import type { ImageSource, ListedTag, Manifest } from '../../../src/images/registry/source.ts'
 
 export const digestA = `sha256:${'a'.repeat(64)}`
 export const digestB = `sha256:${'b'.repeat(64)}`

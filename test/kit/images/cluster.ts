@@ -1,10 +1,10 @@
 /** A cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. Nothing is real. */
-import type { KubeObject } from '../../base/domain.ts'
-import { KubeError, type ObjectIdentity, type ObjectRef } from '../../kube/client.ts'
-import type { Catalogue, CatalogueImage } from '../catalogue/types.ts'
-import { type NodeFacts, projectNode } from '../prepull/nodes.ts'
-import { type PullPod, type PullSet, projectPullPod, projectPullSet } from '../prepull/pull-set.ts'
-import type { PrepullView } from '../prepull/watches.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
+import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
+import { type NodeFacts, projectNode } from '../../../src/images/prepull/nodes.ts'
+import { type PullPod, type PullSet, projectPullPod, projectPullSet } from '../../../src/images/prepull/pull-set.ts'
+import type { PrepullView } from '../../../src/images/prepull/watches.ts'
+import { KubeError, type ObjectIdentity, type ObjectRef } from '../../../src/kube/client.ts'
 
 export const repository = 'registry.example.org/some/lab'
 

@@ -1,6 +1,6 @@
 /** A registry that speaks Docker's protocol, and a service that gives tokens for it: as much of both as is asked of them. */
 import { createHash, randomUUID } from 'node:crypto'
-import type { Certificate } from '../../kube/testing/server.ts'
+import type { Certificate } from '../kube/server.ts'
 import { type Asked, json, LocalServer, type Respond, status } from './server.ts'
 
 const imageType = 'application/vnd.oci.image.manifest.v1+json'

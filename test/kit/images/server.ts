@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Certificate } from '../../kube/testing/server.ts'
+import type { Certificate } from '../kube/server.ts'
 
 /** One request as it came. */
 export interface Asked {

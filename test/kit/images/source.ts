@@ -1,7 +1,7 @@
 /** Sources of images for tests, configured as operators would. */
-import { configSchema } from '../../config/schema.ts'
-import { createImageSource, type ImageSourceParts } from '../registry/create.ts'
-import { HastyClock } from './clock.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { createImageSource, type ImageSourceParts } from '../../../src/images/registry/create.ts'
+import { hastyClock } from '../clock.ts'
 import { FakeRegistry, TokenService } from './registry.ts'
 
 export const imagesOf = (block: object) => configSchema.parse({ images: block }).images
@@ -44,7 +44,7 @@ export interface RegistryTest {
 export async function registryAndSource({ images = {}, tokens, credentials }: RegistryTest = {}) {
   const registry = await FakeRegistry.start(tokens)
   const { host } = registry.server
-  const clock = new HastyClock()
+  const clock = hastyClock()
   const block = { registry: host, docker: { repository: registry.repository }, ...images }
   const parts: ImageSourceParts = { images: imagesOf(block), clock, credentials: async () => credentials?.(host) }
   const source = createImageSource(parts)

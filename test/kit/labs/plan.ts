@@ -1,12 +1,12 @@
 /** Plans for tests: of a lab by default, with whatever a test configures. */
 
-import type { CreateRequest, Identity, KubeObject, LabPlan } from '../base/domain.ts'
-import { asObject, asObjects, type JsonObject } from '../base/json.ts'
-import { configSchema } from '../config/schema.ts'
-import { labProblems } from '../settings/lab-checks.ts'
-import { chooseLab } from './choose.ts'
-import { renderLab } from './render.ts'
-import { type LabSources, noSources } from './sources.ts'
+import type { CreateRequest, Identity, KubeObject, LabPlan } from '../../../src/base/domain.ts'
+import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { chooseLab } from '../../../src/labs/choose.ts'
+import { renderLab } from '../../../src/labs/render.ts'
+import { type LabSources, noSources } from '../../../src/labs/sources.ts'
+import { labProblems } from '../../../src/settings/lab-checks.ts'
 
 /** The user of the examples of SQR-066. */
 export const rra: Identity = {

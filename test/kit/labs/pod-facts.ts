@@ -1,5 +1,5 @@
 /** Facts for tests: of a pod that is starting, with whatever a test says otherwise. */
-import type { ContainerFacts, PodEventFacts, PodFacts, TerminationFacts } from '../kube/pods/facts.ts'
+import type { ContainerFacts, PodEventFacts, PodFacts, TerminationFacts } from '../../../src/kube/pods/facts.ts'
 
 export function podFacts(facts: Partial<PodFacts> = {}): PodFacts {
   return {

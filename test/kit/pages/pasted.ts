@@ -1,7 +1,7 @@
 /** Pages whose commands work as pasted: a shell runs them, and what it says is held against what the page shows. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { everythingByTls, testTls } from './tls.ts'
+import { everythingByTls, testTls } from '../tls/tls.ts'
 
 /** One block of commands, and what the page shows of its output, if anything. */
 export interface Pasted {

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
-import type { ConfigInput } from '../../../../dev/stack/config.ts'
-import type { KubeObject } from '../../../../src/base/domain.ts'
-import { formatTokens, type StaticTokens } from '../../../../src/identity/tokens.ts'
-import type { UserRecord } from '../users.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
+import { formatTokens, type StaticTokens } from '../../../src/identity/tokens.ts'
+import type { UserRecord } from '../fleet/users.ts'
 
 /** One key of Redis, readable. Scores are texts, since numbers of JSON may be written otherwise. */
 export type RedisEntry = {
@@ -63,7 +63,7 @@ export interface Past {
   readonly sealingKey: string
 }
 
-const folder = fileURLToPath(new URL('../../past', import.meta.url))
+const folder = fileURLToPath(new URL('../../integration/past', import.meta.url))
 
 const files = {
   about: 'about.json',

@@ -4,13 +4,13 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import type { ConfigInput } from '../../../../dev/stack/config.ts'
-import type { StaticTokens } from '../../../../src/identity/tokens.ts'
-import { type Client, defaultOptions } from '../client.ts'
-import { Fleet } from '../fleet.ts'
-import { testPlace } from '../place.ts'
-import type { Overrides } from '../users.ts'
-import { eventually } from '../world.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
+import type { StaticTokens } from '../../../src/identity/tokens.ts'
+import { eventually } from '../cluster/world.ts'
+import { type Client, defaultOptions } from '../fleet/client.ts'
+import { Fleet } from '../fleet/fleet.ts'
+import type { Overrides } from '../fleet/users.ts'
+import { testPlace } from '../testbed.ts'
 import { type Past, type RecordedUser, textsOf } from './files.ts'
 import { snapshotCluster, snapshotRedis } from './snapshot.ts'
 import { timesOfToday, unknownTimes } from './times.ts'
@@ -198,7 +198,7 @@ function assertPortable(past: Past): void {
   const { redis, about } = past
   const unknown = unknownTimes(redis, about.times, about.recordedAtMs)
   if (unknown.length > 0) throw new Error(`no time is known there, but there are: ${unknown.join(', ')}`)
-  const checkout = fileURLToPath(new URL('../../../..', import.meta.url))
+  const checkout = fileURLToPath(new URL('../../..', import.meta.url))
   const own = [hostname(), checkout, testPlace().stateDir, testPlace().images.registry ?? '']
   const foreign = own.filter(word => word.length > 3 && word !== config.images?.registry)
   for (const [file, text] of Object.entries(textsOf(past))) {

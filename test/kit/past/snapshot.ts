@@ -1,10 +1,10 @@
 /** Redis and the cluster as they stand, as text that a person can read. */
 import type { Redis } from 'ioredis'
-import type { KubeObject } from '../../../../src/base/domain.ts'
-import { collectionPath } from '../../../../src/kube/kinds.ts'
-import { labels } from '../../../../src/kube/labels.ts'
-import { pairs } from '../../../../src/store/records.ts'
-import type { AdminKube } from '../kube.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
+import { collectionPath } from '../../../src/kube/kinds.ts'
+import { labels } from '../../../src/kube/labels.ts'
+import { pairs } from '../../../src/store/records.ts'
+import type { AdminKube } from '../cluster/kube.ts'
 import type { RedisEntry, StreamEntry } from './files.ts'
 
 /** All of Redis in one moment, with its clock. */

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, expect } from 'vitest'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { PrepullsJson } from '../../../src/api/images/json.ts'
-import { type Fleet, useFleet } from './fleet.ts'
+import { eventually } from '../cluster/world.ts'
+import { type Fleet, useFleet } from '../fleet/fleet.ts'
 import { PrepullSite, type TestNode } from './prepull.ts'
-import { eventually } from './world.ts'
 
 type Images = NonNullable<ConfigInput['images']>
 

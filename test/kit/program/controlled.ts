@@ -2,13 +2,13 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { testPlace } from '../testbed.ts'
 import { controlNamed, edited, isOfCluster } from './controls.ts'
-import { testPlace } from './place.ts'
 import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 /** A replica loads failpoints too, with whatever they import. */
-const loaded = ['package.json', 'src', 'test/integration/harness']
+const loaded = ['package.json', 'src', 'test/kit/failpoints']
 
 const programs = new Map<string, Promise<TestProgram>>()
 

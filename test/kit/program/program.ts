@@ -5,7 +5,7 @@ import { bundle } from '../../../dev/image/bundle.ts'
 import { run } from '../../../dev/process/command.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-const harness = 'test/integration/harness'
+const failpoints = 'test/kit/failpoints'
 
 /** How a replica is started. */
 export interface TestProgram {
@@ -41,7 +41,7 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
 /** Builds the program of the source at `root` in a folder that is not there yet. */
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
   // The source's own: what strikes the program must be loaded with the very modules that it loads.
-  const beside = { failpoints: `${harness}/failpoints.ts`, heap: `${harness}/heap.ts` }
+  const beside = { failpoints: `${failpoints}/failpoints.ts`, heap: `${failpoints}/heap.ts` }
   await bundle({ dir, root, beside })
   return programIn(dir)
 }

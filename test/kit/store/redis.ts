@@ -1,7 +1,7 @@
 /** A Redis of a test's own: a process, or a container where `npm test -- --containers redis` asked for that. */
 import { type Redis, type RedisOptions, startRedis } from '../../../dev/redis/redis.ts'
-import { testPlace } from './place.ts'
-import { everythingByTls, redisTls } from './tls.ts'
+import { testPlace } from '../testbed.ts'
+import { everythingByTls, redisTls } from '../tls/tls.ts'
 
 /** Starts it; resolves when it answers. One whose clock is to be stepped is a process in any case: containers refuse it. */
 export async function startTestRedis(options: RedisOptions): Promise<Redis> {

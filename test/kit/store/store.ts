@@ -15,8 +15,8 @@ import { type Accepted, type Creation, type Deletion, LabStore } from '../../../
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
 import type { NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
-import { testPlace } from '../harness/place.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { testPlace } from '../testbed.ts'
+import { startTestRedis } from './redis.ts'
 
 export const ttlMs = 3000
 export const tombstoneMs = 600_000

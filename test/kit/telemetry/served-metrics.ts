@@ -1,7 +1,7 @@
 /** For tests: all that a replica serves at `/metrics`, of a replica that has nothing to tell. */
 import { Registry } from 'prom-client'
-import { type Census, createGauges, type GaugeSources } from './gauges.ts'
-import { createMetrics } from './metrics.ts'
+import { type Census, createGauges, type GaugeSources } from '../../../src/telemetry/gauges.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
 export const emptyCensus: Census = {
   labs: { pending: 0, running: 0, terminating: 0, failed: 0 },

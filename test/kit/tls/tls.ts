@@ -2,8 +2,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { type Issued, TestAuthority } from '../../../src/tls/testing/authority.ts'
-import { testPlace } from './place.ts'
+import { testPlace } from '../testbed.ts'
+import { type Issued, TestAuthority } from './authority.ts'
 
 /** Whether every fleet and every Redis is by TLS. */
 export const everythingByTls = process.env.SKYLAB_TEST_TLS === '1'
