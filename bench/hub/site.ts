@@ -85,7 +85,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
   }
 }
 
-interface Ground {
+interface BenchContext {
   readonly stack: Stack
   readonly stateDir: string
   readonly environment: string
@@ -93,8 +93,8 @@ interface Ground {
   readonly signal: AbortSignal
 }
 
-async function siteOf(ground: Ground, users: number, close: () => Promise<void>): Promise<Site> {
-  const { stack, stateDir, environment, kubectl } = ground
+async function siteOf(context: BenchContext, users: number, close: () => Promise<void>): Promise<Site> {
+  const { stack, stateDir, environment, kubectl } = context
   const load = new Worker({ file: 'hub/load.ts', stateDir, nodeArgs: [] })
   const stub = new Worker({ file: 'hub/stub.ts', stateDir, nodeArgs: [] })
   const versions = await versionsIn(environment)
@@ -105,7 +105,7 @@ async function siteOf(ground: Ground, users: number, close: () => Promise<void>)
       .filter(([name]) => name !== 'admin')
       .map(([name, { token }]) => ({ name, token }))
       .slice(0, users),
-    openHub: spawner => openHub(spawner, ground, stubUrl),
+    openHub: spawner => openHub(spawner, context, stubUrl),
     untilGone: async () => {
       const wait = ['wait', '--for=delete', `--timeout=${goneSeconds}s`]
       await kubectl([...wait, 'namespace', '--selector', labels.installation])
@@ -129,8 +129,8 @@ async function versionsIn(environment: string): Promise<Versions> {
   return JSON.parse(await runProgram(join(environment, 'bin', 'python'), ['-c', program.join('\n')]))
 }
 
-async function openHub(spawner: Spawner, ground: Ground, stubUrl: string): Promise<OpenHub> {
-  const { stack, stateDir, environment, signal } = ground
+async function openHub(spawner: Spawner, context: BenchContext, stubUrl: string): Promise<OpenHub> {
+  const { stack, stateDir, environment, signal } = context
   const name = 'hub'
   const token = randomBytes(32).toString('hex')
   const hub = await startHub({

@@ -12,7 +12,7 @@ import type { LoopQuestion } from './loop.ts'
 import { loopConfig } from './loop-config.ts'
 import type { RouteQuestion } from './route.ts'
 
-export interface StageOptions {
+export interface BenchStackOptions {
   readonly labs: number
   readonly replicas: number
   readonly kwok: number
@@ -24,7 +24,7 @@ export interface StageOptions {
   readonly signal: AbortSignal
 }
 
-export interface Stage {
+export interface BenchStack {
   readonly stack: Stack
   readonly redis: Redis
   readonly client: Worker
@@ -41,7 +41,7 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export async function openStage(options: StageOptions): Promise<Stage> {
+export async function openBenchStack(options: BenchStackOptions): Promise<BenchStack> {
   const { labs, replicas, kwok, profile, progress, signal } = options
   const choice = { realNode: 'never', kwok, audit: true } as const
   const tools = await setupStack(choice, progress, signal)
@@ -78,13 +78,13 @@ export async function openStage(options: StageOptions): Promise<Stage> {
 }
 
 async function stageOf(
-  { labs, inFlight, profile }: StageOptions,
+  { labs, inFlight, profile }: BenchStackOptions,
   stack: Stack,
-  workers: Pick<Stage, 'client' | 'loop'>,
-  urls: Stage['urls'],
+  workers: Pick<BenchStack, 'client' | 'loop'>,
+  urls: BenchStack['urls'],
   stateDir: string,
   close: () => Promise<void>,
-): Promise<Stage> {
+): Promise<BenchStack> {
   const { client, loop } = workers
   const users = Object.entries(stack.users)
     .filter(([name]) => name !== 'admin')
@@ -124,7 +124,7 @@ function profilerArg(folder: string): string {
 }
 
 /** The loop sends as the controller's account, which the policies confine to installations that it owns. */
-async function prepareLoop(loop: Worker, stack: Stack, users: Stage['users'], inFlight: number): Promise<number> {
+async function prepareLoop(loop: Worker, stack: Stack, users: BenchStack['users'], inFlight: number): Promise<number> {
   const { configFile, cluster } = stack
   await applyRights(cluster, loopConfig(await readConfig(configFile)))
   const names = users.map(({ name }) => name)

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { type Usage, usedBetween } from '../measure/usage.ts'
-import type { Stage } from './bench-stack.ts'
+import type { BenchStack } from './bench-stack.ts'
 import type { Load, LoadResult } from './client.ts'
 import type { LoopQuestion } from './loop.ts'
 
@@ -25,42 +25,42 @@ export type SkylabHalf = Half<LoadResult>
 /** Seconds. */
 export type LoopHalf = Half<number>
 
-async function measured<T>(stage: Stage, work: () => Promise<T>): Promise<Measured<T>> {
-  const auditLog = stage.stack.cluster.auditLog!
+async function measured<T>(bench: BenchStack, work: () => Promise<T>): Promise<Measured<T>> {
+  const auditLog = bench.stack.cluster.auditLog!
   const from = statSync(auditLog).size
-  const commands = await commandsOf(stage.redis)
-  const usage = stage.usage()
+  const commands = await commandsOf(bench.redis)
+  const usage = bench.usage()
   const result = await work()
   return {
     result,
-    usage: usedBetween(usage, stage.usage()),
-    commands: commandsBetween(commands, await commandsOf(stage.redis)),
+    usage: usedBetween(usage, bench.usage()),
+    commands: commandsBetween(commands, await commandsOf(bench.redis)),
     requests: await controllerRequests(auditLog, from),
   }
 }
 
-export async function skylabHalf(stage: Stage, url: string, load: Partial<Load> = {}): Promise<SkylabHalf> {
-  const { client, users, stack } = stage
+export async function skylabHalf(bench: BenchStack, url: string, load: Partial<Load> = {}): Promise<SkylabHalf> {
+  const { client, users, stack } = bench
   const common = { url, users, adminToken: stack.users.admin!.token, follow: true, ...load }
-  const ask = (question: Load) => measured(stage, () => client.ask<LoadResult>(question))
-  stage.toggleProfiles()
+  const ask = (question: Load) => measured(bench, () => client.ask<LoadResult>(question))
+  bench.toggleProfiles()
   const created = await ask({ ...common, kind: 'create' })
-  stage.toggleProfiles()
+  bench.toggleProfiles()
   const deleted = await ask({ ...common, kind: 'delete', perSecond: undefined })
   return { created, deleted }
 }
 
-export async function loopHalf(stage: Stage): Promise<LoopHalf> {
-  const ask = (question: LoopQuestion) => measured(stage, () => stage.loop.ask<number>(question))
-  stage.toggleProfiles()
+export async function loopHalf(bench: BenchStack): Promise<LoopHalf> {
+  const ask = (question: LoopQuestion) => measured(bench, () => bench.loop.ask<number>(question))
+  bench.toggleProfiles()
   const created = await ask({ do: 'create' })
-  stage.toggleProfiles()
+  bench.toggleProfiles()
   return { created, deleted: await ask({ do: 'delete' }) }
 }
 
 /** The same requests to the bare routes, through a balancer like the replicas'. */
-export function bareAcceptance(stage: Stage, perSecond?: number): Promise<LoadResult> {
-  const { client, users, urls } = stage
+export function bareAcceptance(bench: BenchStack, perSecond?: number): Promise<LoadResult> {
+  const { client, users, urls } = bench
   const load: Load = { kind: 'create', url: urls.bare, users, adminToken: '', follow: false, perSecond }
   return client.ask<LoadResult>(load)
 }

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import type { Progress } from '../../dev/process/progress.ts'
 import { round } from '../measure/statistics.ts'
 import { peakMib, type Usage } from '../measure/usage.ts'
-import { openStage, type Stage } from './bench-stack.ts'
+import { type BenchStack, openBenchStack } from './bench-stack.ts'
 import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { acceptanceOf, report } from './report.ts'
 
@@ -29,13 +29,13 @@ interface Options {
 
 export async function spawnBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
   const options = readOptions(args)
-  const stage = await openStage({ ...options, inFlight: loopInFlight, progress, signal })
+  const bench = await openBenchStack({ ...options, inFlight: loopInFlight, progress, signal })
   // What is being waited for ends with the processes that are closed.
   const interrupted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   try {
-    return await Promise.race([spawnFigures(stage, options, progress), interrupted])
+    return await Promise.race([spawnFigures(bench, options, progress), interrupted])
   } finally {
-    await progress.part('take down', () => stage.close())
+    await progress.part('take down', () => bench.close())
   }
 }
 
@@ -57,27 +57,27 @@ function readOptions(args: readonly string[]): Options {
   return { labs, pairs: Number(values.pairs), replicas: Number(values.replicas), kwok, steady, profile }
 }
 
-async function spawnFigures(stage: Stage, options: Options, progress: Progress): Promise<object> {
+async function spawnFigures(bench: BenchStack, options: Options, progress: Progress): Promise<object> {
   const { labs, pairs, replicas, kwok } = options
-  const { stack, urls } = stage
-  await progress.part('warm-up', () => warmUp(stage))
+  const { stack, urls } = bench
+  await progress.part('warm-up', () => warmUp(bench))
   const done = []
   for (let number = 1; number <= pairs; number++) {
-    done.push(await progress.part(`pair ${number} of ${pairs}`, () => pair(stage, (pairs - number) % 2 === 0)))
+    done.push(await progress.part(`pair ${number} of ${pairs}`, () => pair(bench, (pairs - number) % 2 === 0)))
     const { skylab, loop } = done.at(-1)!
     progress.say(phraseOf(skylab, loop, labs))
   }
   const lastLoop = done.at(-1)!.loop
-  const steady = options.steady && (await progress.part('steady acceptance', () => steadyAcceptance(stage)))
+  const steady = options.steady && (await progress.part('steady acceptance', () => steadyAcceptance(bench)))
   const peaks = stack.replicas.map(({ pid }) => peakMib(pid))
-  await stage.leaveOne()
-  const one = await progress.part('one replica', () => skylabHalf(stage, urls.one))
+  await bench.leaveOne()
+  const one = await progress.part('one replica', () => skylabHalf(bench, urls.one))
   progress.say(phraseOf(one, lastLoop, labs))
   return {
     bench: 'spawn',
     conditions: {
       ...{ labs, at_once: labs, pairs, replicas, kwok_nodes: kwok, loop_in_flight: loopInFlight },
-      objects_per_lab: stage.objectsPerLab,
+      objects_per_lab: bench.objectsPerLab,
       cpus: availableParallelism(),
       node: process.version,
     },
@@ -88,23 +88,23 @@ async function spawnFigures(stage: Stage, options: Options, progress: Progress):
   }
 }
 
-async function warmUp(stage: Stage): Promise<void> {
-  await skylabHalf(stage, stage.urls.all, { users: stage.users.slice(0, warmUpLabs) })
-  await bareAcceptance(stage)
+async function warmUp(bench: BenchStack): Promise<void> {
+  await skylabHalf(bench, bench.urls.all, { users: bench.users.slice(0, warmUpLabs) })
+  await bareAcceptance(bench)
 }
 
 /** Which of the two begins alternates; the last pair ends with the loop, which the half with one replica follows. */
-async function pair(stage: Stage, skylabFirst: boolean) {
-  const bare = await bareAcceptance(stage)
-  const first = skylabFirst ? await skylabHalf(stage, stage.urls.all) : undefined
-  const loop = await loopHalf(stage)
-  return { skylab: first ?? (await skylabHalf(stage, stage.urls.all)), loop, bare }
+async function pair(bench: BenchStack, skylabFirst: boolean) {
+  const bare = await bareAcceptance(bench)
+  const first = skylabFirst ? await skylabHalf(bench, bench.urls.all) : undefined
+  const loop = await loopHalf(bench)
+  return { skylab: first ?? (await skylabHalf(bench, bench.urls.all)), loop, bare }
 }
 
 /** Labs asked for at an even pace, which need not be the pace at which they can be made. */
-async function steadyAcceptance(stage: Stage): Promise<object> {
-  const bare = await bareAcceptance(stage, steadyPerSecond)
-  const { created } = await skylabHalf(stage, stage.urls.all, { perSecond: steadyPerSecond })
+async function steadyAcceptance(bench: BenchStack): Promise<object> {
+  const bare = await bareAcceptance(bench, steadyPerSecond)
+  const { created } = await skylabHalf(bench, bench.urls.all, { perSecond: steadyPerSecond })
   return {
     per_s: steadyPerSecond,
     accept_ms: acceptanceOf([created.result]),

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildProgram } from '../../test/kit/program/program.ts'
-import { placeVariable, type TestPlace } from '../../test/kit/testbed.ts'
+import { type TestBed, testBedVariable } from '../../test/kit/testbed.ts'
 import { startCluster } from '../cluster/cluster.ts'
 import type { Cluster, ClusterChoice } from '../cluster/types.ts'
 import type { Progress } from '../process/progress.ts'
@@ -52,7 +52,7 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
     grantRights(cluster, options.signal),
     buildProgram(stateDir, options.signal),
   ])
-  const place: TestPlace = {
+  const place: TestBed = {
     kubeconfig: cluster.kubeconfig,
     controllerKubeconfig,
     auditLog: cluster.auditLog,
@@ -67,5 +67,5 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
   const file = join(stateDir, 'test-place.json')
   writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
   const { apply, auditLog } = cluster
-  return { env: { [placeVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
+  return { env: { [testBedVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
 }

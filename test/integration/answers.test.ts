@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, Client, ErrorBody, RequestOptions } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const maxBodyBytes = 20_000
 const fleet = useFleet({
@@ -223,7 +223,7 @@ describe('what is refused', () => {
     expectError({ status, headers, body }, { status: 401, headers: { 'www-authenticate': 'Bearer' } })
   })
 
-  test.skipIf(!testPlace().hasRegistry)('422: a tag that the repository does not have', async () => {
+  test.skipIf(!testBed().hasRegistry)('422: a tag that the repository does not have', async () => {
     const answer = await nobody.create({ size, image_tag: 'w_1999_01' })
     expectError(answer, { status: 422, loc: option('image_tag') })
   })
@@ -284,13 +284,13 @@ describe('what is taken', () => {
   })
 
   test('an image by its reference, with the registry and without', async () => {
-    const { registry, docker } = testPlace().images
+    const { registry, docker } = testBed().images
     const plain = `${docker!.repository}:w_2026_46`
     for (const image_list of [plain, `${registry}/${plain}`])
       expect(await taken({ image_list })).toEqual({ image_list })
   })
 
-  test.skipIf(!testPlace().hasRegistry)('an image by its digest too', async () => {
+  test.skipIf(!testBed().hasRegistry)('an image by its digest too', async () => {
     const first = fleet().user()
     await first.create()
     await first.follow()

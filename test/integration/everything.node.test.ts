@@ -16,7 +16,7 @@ import { type Client, defaultOptions } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 import { startDockerRegistry, withPassword } from '../kit/images/docker-registry.ts'
 import { dockerConfig, passwordOf } from '../kit/images/source.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const repository = 'lsstsqre/sciplat-lab'
 /** The controller's own. */
@@ -29,11 +29,11 @@ const secretsPath = '/opt/lab/secrets'
 /** The first pull unpacks a whole JupyterLab. */
 const slowLimitMs = 120_000
 
-const kubectl = (args: string[]) => run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args])
+const kubectl = (args: string[]) => run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args])
 
 /** The images of the run's registry, for who knows a password: `host:port`, and the digest of the recommended one. */
 async function startProtectedRegistry(context: TestContext) {
-  const { images, stateDir } = testPlace()
+  const { images, stateDir } = testBed()
   const rootdirectory = join(clusterFolder(stateDir), 'registry')
   const storage = { filesystem: { rootdirectory } }
   const registry = await startDockerRegistry(file => ({ storage, ...withPassword(file) }))
@@ -58,7 +58,7 @@ const volumesPath = '/api/v1/persistentvolumes'
 
 /** What operators put there beforehand. */
 async function provideSources(context: TestContext, address: string, folder: string): Promise<AdminKube> {
-  const admin = new AdminKube(testPlace().kubeconfig)
+  const admin = new AdminKube(testBed().kubeconfig)
   context.onTestFinished(async () => {
     await Promise.all([names.files, names.pull].map(name => admin.delete('Secret', name, namespace)))
     await admin.delete('ConfigMap', names.site, namespace)

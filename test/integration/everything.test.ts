@@ -9,10 +9,10 @@ import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { asTaken, createStrictly } from '../kit/cluster/strict.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { renderEverything } from '../kit/labs/plan.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
-const admin = new AdminKube(testPlace().kubeconfig)
-const controller = new AdminKube(testPlace().controllerKubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
+const controller = new AdminKube(testBed().controllerKubeconfig)
 const { lab } = parse(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
 const installation = `all-${randomBytes(4).toString('hex')}`
 const changes = { namespacePrefix: installation, runtimeClassName: installation }

@@ -1,11 +1,11 @@
 /** Headers of the ingress as a pod writes them that reaches a replica's port: no NetworkPolicy stands in its way here. */
 import { expect, test } from 'vitest'
 import { run } from '../../dev/process/command.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 import { startBehindIngress } from './behind-ingress.ts'
 
 const kubectl = (args: string[], input?: string) =>
-  run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args], { ...(input && { input }) })
+  run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args], { ...(input && { input }) })
 
 /** Sends requests from inside a lab, as JSON `[[method, path, headers], …]` on stdin; prints the statuses. */
 const program = `

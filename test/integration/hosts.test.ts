@@ -7,7 +7,7 @@ import { freePort } from '../../dev/process/ports.ts'
 import { stopProcess } from '../../dev/process/process.ts'
 import { startServer } from '../../dev/process/server.ts'
 import { forgedHosts } from '../kit/api/forged-hosts.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 import { startBehindIngress } from './behind-ingress.ts'
 import { startIngress } from './hosts/nginx.ts'
 import { headOf, type Statuses, sendAll } from './hosts/send.ts'
@@ -106,7 +106,7 @@ test('a replica behind nginx answers 400 to every forged Host, and an ingress op
 
 /** A replica of another checkout, without Redis and cluster: it finds routes all the same. */
 async function startFormer(context: TestContext, checkout: string) {
-  const stateDir = join(testPlace().stateDir, 'former')
+  const stateDir = join(testBed().stateDir, 'former')
   mkdirSync(stateDir, { recursive: true })
   const cluster = { name: 'none', cluster: { server: 'https://127.0.0.1:1' } }
   const within = { name: 'none', context: { cluster: 'none', user: 'none' } }

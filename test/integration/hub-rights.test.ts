@@ -10,10 +10,10 @@ import { configSchema } from '../../src/config/schema.ts'
 import { labels } from '../../src/kube/labels.ts'
 import { AdminKube } from '../kit/cluster/kube.ts'
 import { readExample, type Values, valuesFor } from '../kit/hub/helm.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const { kubectl, kubeconfig } = testPlace()
+const { kubectl, kubeconfig } = testBed()
 const account = parse(readFileSync(`${root}/hub/examples/serviceaccount.yaml`, 'utf8')) as KubeObject & Values
 const { name } = account.metadata
 const namespace = `hub-${randomBytes(4).toString('hex')}`

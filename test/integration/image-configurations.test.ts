@@ -21,7 +21,7 @@ import {
   pulledFor,
   useInstallation,
 } from '../kit/prepull/image-site.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const weeklies = weekliesFrom(2026, 46, 550)
 const dailies = dailiesFrom('2026-11-20', 450)
@@ -194,7 +194,7 @@ describe('an image of Google Artifact Registry, with pins', () => {
     google = await FakeGoogle.start('rubin-shared-services-71ec')
     google.images = ofAllKinds.map((tag, number) => imageAt(repository, number, tag))
     google.images.push(imageAt('rubin-shared-services-71ec/sciplat/another', 5000, 'w_2026_47'))
-    const credentialsFile = join(testPlace().stateDir, `google-${process.pid}.json`)
+    const credentialsFile = join(testBed().stateDir, `google-${process.pid}.json`)
     writeFileSync(credentialsFile, google.key(), { mode: 0o600 })
     return {
       registry: 'us-central1-docker.pkg.dev',

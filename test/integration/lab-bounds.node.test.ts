@@ -10,7 +10,7 @@ import { eventually } from '../kit/cluster/world.ts'
 import { defaultOptions } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 import { type RealRegistry, startDockerRegistry } from '../kit/images/docker-registry.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const repository = 'team/other-home'
 const mebibyte = 2 ** 20
@@ -63,7 +63,7 @@ async function makeLab(fleet: Fleet) {
   await user.create(defaultOptions, { env: { HOME: '/home/of-the-request' } })
   const { outcome, errors } = await user.follow({ limitMs: startLimitMs })
   expect(outcome, errors.join('\n')).toBe('complete')
-  const { kubectl, kubeconfig } = testPlace()
+  const { kubectl, kubeconfig } = testBed()
   const exec = ['--kubeconfig', kubeconfig, 'exec', '-n', fleet.namespace(user.username), `nb-${user.username}`, '--']
   return { user, inside: (...command: string[]) => run(kubectl, [...exec, ...command]) }
 }

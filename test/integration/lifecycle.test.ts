@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Client, Followed } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { isAsShown, paste, pastedBlocks, withVariables } from '../kit/pages/pasted.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const fleet = useFleet({ people: { 'Ada Lovelace': {}, ada: {} } })
 
@@ -176,7 +176,7 @@ test.concurrent('the commands of docs/api.md say what the page shows', async () 
   expect(blocks.length).toBeGreaterThan(8)
   for (const [index, { commands, shown }] of blocks.entries()) {
     // Without a registry there are no images to be shown.
-    if (!testPlace().hasRegistry && commands.includes('$API/images')) continue
+    if (!testBed().hasRegistry && commands.includes('$API/images')) continue
     if (!isAsShown(outputs[index]!, shown!)) expect(outputs[index], commands).toBe(shown)
   }
 })

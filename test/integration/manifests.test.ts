@@ -10,9 +10,9 @@ import { crossProblems } from '../../src/settings/checks.ts'
 import { gafaelfawrCrd } from '../kit/cluster/gafaelfawr-crd.ts'
 import { AdminKube } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
-const { kubectl, kubeconfig, stateDir } = testPlace()
+const { kubectl, kubeconfig, stateDir } = testBed()
 const admin = new AdminKube(kubeconfig)
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
 

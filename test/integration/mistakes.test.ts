@@ -44,7 +44,7 @@ const pattern = (words: string) => words.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').
 test.concurrent('a mistake that is put right is logged once', async context => {
   const cutOff = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false, tls: false })
   const logged = async (msg: string) => (await cutOff.log(0)).split('\n').filter(line => line.includes(`"${msg}"`))
-  const { redis, kubernetes } = cutOff.ways(0)
+  const { redis, kubernetes } = cutOff.proxies(0)
   const both = [dependencies.Redis, dependencies['Kubernetes API']]
   for (const { trouble } of both) await eventually(trouble, async () => (await logged(trouble)).length > 0, 60_000)
   await Promise.all([redis.open(), kubernetes.open()])

@@ -19,7 +19,7 @@ import {
   type Target,
 } from '../kit/cluster/connections.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const labPort = 8888
 const otherPort = 9999
@@ -175,7 +175,7 @@ const reached = (attempts: readonly Attempts[]) =>
   Promise.all(attempts.map(({ from, open, shut }) => reachedFrom(from, { open, shut })))
 
 test('what a lab’s policy lets through passes, all else is refused; without it everything passes', async context => {
-  const { stateDir, kubeconfig } = testPlace()
+  const { stateDir, kubeconfig } = testBed()
   const enforcer = await enforcePolicies({ stateDir: clusterFolder(stateDir), kubeconfig, signal: context.signal })
   context.onTestFinished(() => enforcer.stop())
   const scene = await setTheScene(context)

@@ -4,8 +4,8 @@ import { labels } from '../../src/kube/labels.ts'
 import type { AuditedRequest } from '../kit/evidence/audit.ts'
 import type { Client } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
-import { Furniture } from '../kit/fleet/full-lab.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { FullLab } from '../kit/fleet/full-lab.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const fleet = useFleet({ replicas: 2 })
 
@@ -61,8 +61,8 @@ test.concurrent('the pod runs as the user, from the image that the tag meant at 
   })
   expect(JSON.stringify(spec)).toContain(`"runAsUser":${uid}`)
   expect(JSON.stringify(spec)).toContain(`"supplementalGroups":[4900001]`)
-  const { registry, docker } = testPlace().images
-  const digest = testPlace().hasRegistry ? /@sha256:[0-9a-f]{64}$/ : /:recommended$/
+  const { registry, docker } = testBed().images
+  const digest = testBed().hasRegistry ? /@sha256:[0-9a-f]{64}$/ : /:recommended$/
   expect(spec.containers[0].image.startsWith(`${registry}/${docker!.repository}:recommended`)).toBe(true)
   expect(spec.containers[0].image).toMatch(digest)
 })
@@ -101,16 +101,16 @@ test.concurrent('requests are those of the ServiceAccount, and name replica, ope
 })
 
 describe('of everything that can be configured', () => {
-  const furniture = new Furniture()
+  const fullLab = new FullLab()
   const count = 5
-  beforeAll(() => furniture.make(count))
-  afterAll(() => furniture.remove())
-  const furnished = useFleet({ replicas: 2, furniture })
-  const requestsOf = (user: Client) => furnished().audit.requestsOf(furnished().namespace(user.username))
+  beforeAll(() => fullLab.make(count))
+  afterAll(() => fullLab.remove())
+  const fullFleet = useFleet({ replicas: 2, fullLab })
+  const requestsOf = (user: Client) => fullFleet().audit.requestsOf(fullFleet().namespace(user.username))
 
   test('labs are one write per object too, and what they are given is read once for all', async () => {
-    const users = Array.from({ length: count }, () => furnished().user())
-    const url = furnished().url(0)
+    const users = Array.from({ length: count }, () => fullFleet().user())
+    const url = fullFleet().url(0)
     await Promise.all(users.map(user => create(user.at(url))))
     for (const user of users) {
       // A quota that is not counted yet refuses the pod, and that passes.
@@ -120,7 +120,7 @@ describe('of everything that can be configured', () => {
       const requests = refused.length === 0 ? all : all.filter(({ code, verb }) => code < 300 && verb !== 'get')
       const lab = `nb-${user.username}`
       expect(requests.map(tell)).toEqual([
-        `create namespaces ${furnished().namespace(user.username)}`,
+        `create namespaces ${fullFleet().namespace(user.username)}`,
         ...['env', 'nss', 'provision', 'docs', 'motd'].map(what => `create configmaps ${lab}-${what}`),
         `create secrets ${lab}`,
         ...['env', 'pull'].map(what => `create secrets ${lab}-${what}`),
@@ -128,12 +128,12 @@ describe('of everything that can be configured', () => {
         ...['resourcequotas', 'networkpolicies', 'services', 'pods'].map(resource => `create ${resource} ${lab}`),
       ])
     }
-    const reads = (await furnished().audit.all()).filter(({ name }) => name.startsWith(furniture.name))
+    const reads = (await fullFleet().audit.all()).filter(({ name }) => name.startsWith(fullLab.name))
     const ofLabs = reads.filter(({ userAgent }) => /^skylab\//.test(userAgent) && !userAgent.includes('images'))
     expect(ofLabs.map(tell).sort()).toEqual([
-      `get configmaps ${furniture.name}-docs`,
-      `get secrets ${furniture.name}-files`,
-      `get secrets ${furniture.name}-pull`,
+      `get configmaps ${fullLab.name}-docs`,
+      `get secrets ${fullLab.name}-files`,
+      `get secrets ${fullLab.name}-pull`,
     ])
   })
 })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import type { Client } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 /** Restored operations are held until former owners have stopped. */
 const limitMs = 60_000
@@ -50,7 +50,7 @@ async function restore(fleet: Fleet, data: string, copy: string): Promise<void> 
 }
 
 // A container keeps its files to itself.
-test.skipIf(testPlace().redisImage !== null)(
+test.skipIf(testBed().redisImage !== null)(
   'an older dump of Redis brings back what docs/redis.md says, and the cluster wins',
   async context => {
     const fleet = await startFleet(context, {

@@ -16,10 +16,10 @@ import { asTaken, tryStrictly } from '../kit/cluster/strict.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { image } from '../kit/images/cluster.ts'
 import { type Changes, render } from '../kit/labs/plan.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
-const admin = new AdminKube(testPlace().kubeconfig)
-const controller = new AdminKube(testPlace().controllerKubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
+const controller = new AdminKube(testBed().controllerKubeconfig)
 const runtimeClasses = '/apis/node.k8s.io/v1/runtimeclasses'
 const namespacePrefix = `one-${randomBytes(4).toString('hex')}`
 

@@ -98,7 +98,7 @@ async function neverMissing(fleet: Fleet, labs: readonly Found[]): Promise<void>
   await askAll(status => status !== undefined)
   const due = labs.map(({ user }) => `${user} 503 `)
   expect(new Set(answers)).toEqual(new Set(due))
-  fleet.armoury.letGo()
+  fleet.failpoints.letGo()
   await Promise.all([fleet.ready(), askAll(status => status === 200)])
   expect(new Set(answers)).toEqual(new Set([...due, ...labs.map(({ user }) => `${user} 200 running`)]))
 }

@@ -13,7 +13,7 @@ import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { configure } from '../kit/fleet/configure.ts'
 import { startFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const account = 'system:serviceaccount:skylab:skylab'
 const unique = randomBytes(4).toString('hex')
@@ -22,8 +22,8 @@ const [own, other] = [`policy-${unique}`, `policy-${unique}-other`]
 const strangeRole = `policy-${unique}-strange`
 const op = 7
 
-const admin = new AdminKube(testPlace().kubeconfig)
-const controller = new AdminKube(testPlace().controllerKubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
+const controller = new AdminKube(testBed().controllerKubeconfig)
 /** UIDs of the namespaces that stand, by name. */
 const uids: Record<string, string> = {}
 
@@ -284,7 +284,7 @@ test('a replica tells that the policy is at work', async context => {
 })
 
 test('a replica whom the policy does not concern says so, works on, and has changed nothing by asking', async context => {
-  const { kubeconfig } = testPlace()
+  const { kubeconfig } = testBed()
   const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig, requirePolicy: false } } })
   const warning = '"msg":"the admission policy is not at work: apply k8s/base/policy.yaml"'
   await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
@@ -296,7 +296,7 @@ test('a replica whom the policy does not concern says so, works on, and has chan
 })
 
 test('a replica whom the policy does not concern is not ready by default, makes nothing, and says why', async context => {
-  const { kubeconfig } = testPlace()
+  const { kubeconfig } = testBed()
   const fleet = await startFleet(context, { replicas: 1, ready: false, config: { kubernetes: { kubeconfig } } })
   const words = 'the admission policy is not at work: apply k8s/base/policy.yaml'
   await eventually('the reason', async () => {

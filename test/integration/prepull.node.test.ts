@@ -17,7 +17,7 @@ import { AdminKube } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 import { blobFile, manifestFile, type RealRegistry, startDockerRegistry } from '../kit/images/docker-registry.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const repository = 'team/lab'
 /** The controller's own. */
@@ -52,7 +52,7 @@ const putBack = ({ layer }: Pushed) => rename(`${layer}.aside`, layer)
 /** Replicas that prepull; what they leave in the controller's namespace goes after them. */
 async function startPrepulling(context: TestContext, registry: RealRegistry, pins: string[]): Promise<Fleet> {
   const installation = `p${randomUUID().slice(0, 8)}`
-  const admin = new AdminKube(testPlace().kubeconfig)
+  const admin = new AdminKube(testBed().kubeconfig)
   context.onTestFinished(async () => {
     const sets = await pullObjects(admin, 'daemonsets', installation)
     await Promise.all(sets.map(({ metadata }) => admin.delete('DaemonSet', metadata.name, namespace)))
@@ -115,7 +115,7 @@ async function radios(fleet: Fleet): Promise<string[]> {
 
 /** What containerd itself calls the images that it has. */
 async function imagesOfNode(): Promise<string[]> {
-  const socket = containerdSocket(clusterFolder(testPlace().stateDir))
+  const socket = containerdSocket(clusterFolder(testBed().stateDir))
   return (await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'ls', '-q'])).split('\n')
 }
 

@@ -9,7 +9,7 @@ import { eventually } from '../kit/cluster/world.ts'
 import type { Client, ErrorBody } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 import { dumpRedis } from '../kit/fleet/secrets.ts'
-import type { Ways } from '../kit/network/proxies.ts'
+import type { Proxies } from '../kit/network/proxies.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -55,9 +55,9 @@ async function spawn(user: Client): Promise<void> {
 }
 
 /** A fleet of one replica that reaches nothing yet. */
-async function startCutOff(context: TestContext): Promise<{ fleet: Fleet } & Ways> {
+async function startCutOff(context: TestContext): Promise<{ fleet: Fleet } & Proxies> {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
-  return { fleet, ...fleet.ways(0) }
+  return { fleet, ...fleet.proxies(0) }
 }
 
 test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {

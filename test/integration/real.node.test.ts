@@ -4,9 +4,9 @@ import { askLab } from '../../dev/demo/lab.ts'
 import { run } from '../../dev/process/command.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { startFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
-const kubectl = (args: string[]) => run(testPlace().kubectl, ['--kubeconfig', testPlace().kubeconfig, ...args])
+const kubectl = (args: string[]) => run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args])
 
 /** Prints what Python would compile at each start of a lab, by what its file of bytecode says. */
 const compiledEachTime = `

@@ -11,7 +11,7 @@ const noCluster = 'Redis is a Redis Cluster, which is not supported: it must be 
 /** A replica that has not reached its Redis yet, and is led to another one. */
 async function startAt(context: TestContext, url: string): Promise<Fleet> {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
-  const { redis, kubernetes } = fleet.ways(0)
+  const { redis, kubernetes } = fleet.proxies(0)
   redis.turnTo(url)
   await Promise.all([redis.open(), kubernetes.open()])
   return fleet
@@ -60,7 +60,7 @@ test('a process waits, and says for what, when its Redis is a replica', async co
 test('a process waits, and names the commands, when its user of Redis lacks rights', async context => {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
   await fleet.world.redis.call('ACL', 'SETUSER', 'program', '-xadd', '-hset')
-  const { redis, kubernetes } = fleet.ways(0)
+  const { redis, kubernetes } = fleet.proxies(0)
   await Promise.all([redis.open(), kubernetes.open()])
   const words = 'waiting for the right of its user of Redis to call HSET, XADD'
   await eventually('the words', async () => (await waiting(fleet)).includes(words), 60_000)
@@ -71,7 +71,7 @@ test('a process waits, and names the commands, when its user of Redis lacks righ
 test('a replica is unready and answers 503, in words, when its Redis becomes a cluster', async context => {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'open' })
   const cluster = await startCluster(context, fleet)
-  const { redis } = fleet.ways(0)
+  const { redis } = fleet.proxies(0)
   redis.turnTo(cluster.url)
   await eventually('the words', async () => (await waiting(fleet)).includes(`waiting for Redis: ${noCluster}`))
   expect((await fleet.user().userStatus()).status).toBe(503)

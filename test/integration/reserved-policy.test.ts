@@ -7,10 +7,10 @@ import { creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { annotations, labels, reserved } from '../../src/kube/labels.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const name = `reserved-${randomBytes(4).toString('hex')}`
-const admin = new AdminKube(testPlace().kubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 /** May do whatever it likes with pods and namespaces of the whole cluster. */
 const tenant = { 'Impersonate-User': `system:serviceaccount:${name}:tenant` }

@@ -2,9 +2,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { readGranted, rightsOf } from '../../dev/kube/rights.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
-const admin = new AdminKube(testPlace().kubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
 afterAll(() => admin.close())
 
 const { everywhere, within, inLabs } = await readGranted()

@@ -9,10 +9,10 @@ import { rbacPath } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { applySite, writeSite } from '../kit/cluster/site.ts'
 import { eventually } from '../kit/cluster/world.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const drawn = randomBytes(4).toString('hex')
-const { kubeconfig, kubectl } = testPlace()
+const { kubeconfig, kubectl } = testBed()
 const admin = new AdminKube(kubeconfig)
 const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
 

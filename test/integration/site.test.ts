@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
 import { type SiteOptions, writeSite } from '../kit/cluster/site.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const page = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8')
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
@@ -15,7 +15,7 @@ const own = { namespace: 'observatory', installation: 'observatory', rightsFor: 
 type Manifest = any
 
 async function objectsOf(more: Partial<SiteOptions>): Promise<Manifest[]> {
-  const text = await kustomize(testPlace().kubectl, writeSite({ ...own, ...more }))
+  const text = await kustomize(testBed().kubectl, writeSite({ ...own, ...more }))
   return parseAllDocuments(text).map(each => each.toJS())
 }
 
@@ -58,7 +58,7 @@ describe.each(overlays)('a site over the overlay %s', overlay => {
 })
 
 test.each(overlays)('the overlay %s itself binds no account in the whole cluster', async overlay => {
-  const text = await kustomize(testPlace().kubectl, join(k8sFolder, 'overlays', overlay))
+  const text = await kustomize(testBed().kubectl, join(k8sFolder, 'overlays', overlay))
   const kinds = parseAllDocuments(text).map(each => each.toJS().kind)
   expect(kinds).toContain('ClusterRole')
   expect(kinds).not.toContain('ClusterRoleBinding')

@@ -6,7 +6,7 @@ import { AdminKube } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import type { Answer, Client, ErrorBody } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 /** The controller's own, which all tests share: so names are drawn. */
 const namespace = 'skylab'
@@ -16,7 +16,7 @@ const dockerConfig = JSON.stringify({ auths: { 'registry.example.org': { auth: '
 /** What is read serves for 5 s. */
 const freshLimitMs = 20_000
 
-const admin = new AdminKube(testPlace().kubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const make = (kind: string, name: string, fields: object) =>
   admin.create({ apiVersion: 'v1', kind, metadata: { name, namespace }, ...fields })
@@ -140,11 +140,11 @@ test('while the API server is away a creation is put off, and accepted when it i
   const volumes = [{ name: 'own', configMap: { name: 'kube-root-ca.crt' } }]
   const fleet = await startFleet(context, { replicas: 1, proxies: 'open', config: { lab: { volumes }, kubernetes } })
   const user = fleet.user()
-  await fleet.ways(0).kubernetes.shut()
+  await fleet.proxies(0).kubernetes.shut()
   const answer = await user.create()
   expect([answer.status, answer.body.detail[0]!.type]).toEqual([503, 'unavailable'])
   expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-  await fleet.ways(0).kubernetes.open()
+  await fleet.proxies(0).kubernetes.open()
   await createUntil(user, ({ status }) => status === 303)
   expect((await user.follow()).outcome).toBe('complete')
 })

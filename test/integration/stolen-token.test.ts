@@ -9,13 +9,13 @@ import { labels } from '../../src/kube/labels.ts'
 import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const installation = `thief-${randomBytes(4).toString('hex')}`
 const victim = `victim-${randomBytes(4).toString('hex')}`
 const lab = `${installation}-ada`
-const admin = new AdminKube(testPlace().kubeconfig)
-const thief = new AdminKube(testPlace().controllerKubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
+const thief = new AdminKube(testBed().controllerKubeconfig)
 const config = { installation, lab: { namespacePrefix: installation } }
 const marks = { [labels.installation]: installation, [labels.op]: '7' }
 let labUid = ''

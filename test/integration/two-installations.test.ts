@@ -9,10 +9,10 @@ import { grantInstallation, rbacPath, revokeInstallation } from '../kit/cluster/
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { render } from '../kit/labs/plan.ts'
-import { testPlace } from '../kit/testbed.ts'
+import { testBed } from '../kit/testbed.ts'
 
 const drawn = randomBytes(4).toString('hex')
-const admin = new AdminKube(testPlace().kubeconfig)
+const admin = new AdminKube(testBed().kubeconfig)
 
 /** With a namespace for its controller. */
 const installationOf = (letter: string, more: object = {}) => {

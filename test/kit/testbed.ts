@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { ConfigPlan } from '../../dev/stack/config.ts'
 
 /** In the environment of vitest: the file. */
-export const placeVariable = 'SKYLAB_TEST_PLACE'
+export const testBedVariable = 'SKYLAB_TEST_BED'
 
-export interface TestPlace {
+export interface TestBed {
   /** An administrator's, for looking. */
   readonly kubeconfig: string
   /** The controller's own ServiceAccount's, as which replicas run. */
@@ -25,12 +25,12 @@ export interface TestPlace {
   readonly kubectl: string
 }
 
-let place: TestPlace | undefined
+let bed: TestBed | undefined
 
 /** @throws when the tests were not started by `npm test` */
-export function testPlace(): TestPlace {
-  const file = process.env[placeVariable]
-  if (!file) throw new Error(`integration tests need a cluster: npm test -- --cluster says how (${placeVariable})`)
-  place ??= JSON.parse(readFileSync(file, 'utf8')) as TestPlace
-  return place
+export function testBed(): TestBed {
+  const file = process.env[testBedVariable]
+  if (!file) throw new Error(`integration tests need a cluster: npm test -- --cluster says how (${testBedVariable})`)
+  bed ??= JSON.parse(readFileSync(file, 'utf8')) as TestBed
+  return bed
 }

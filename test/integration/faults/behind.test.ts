@@ -1,6 +1,6 @@
 /** Redis' clock is two days behind the labs that stand; a label that somebody else wrote is far ahead of it. */
 import { labels } from '../../../src/kube/labels.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -19,11 +19,11 @@ const readyz = async (url: string) => {
 const podUids = (fleet: Fleet, users: readonly Client[]) =>
   Promise.all(users.map(async user => (await fleet.world.podOf(user.username))?.metadata.uid as string | undefined))
 
-async function step(fight: Fight, fleet: Fleet, offSeconds: number): Promise<void> {
-  fight.injected()
+async function step(trial: Trial, fleet: Fleet, offSeconds: number): Promise<void> {
+  trial.injected()
   fleet.redis.stepClock(offSeconds)
   const [seconds] = await fleet.world.redis.time()
-  if (Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5) fight.landed()
+  if (Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5) trial.landed()
 }
 
 async function run(user: Client): Promise<void> {
@@ -33,56 +33,56 @@ async function run(user: Client): Promise<void> {
 }
 
 /** Asks every replica for every lab. Nobody may be denied; who cannot be answered is told to come again. */
-async function askAll(fight: Fight, fleet: Fleet, users: readonly Client[], mayBe503: boolean): Promise<void> {
+async function askAll(trial: Trial, fleet: Fleet, users: readonly Client[], mayBe503: boolean): Promise<void> {
   for (const url of fleet.urls) {
     for (const user of users) {
       const { status, body } = await user.at(url).userStatus()
       const isRight = status === 200 ? body.status === 'running' : mayBe503 && status === 503
-      if (!isRight) fight.violation(`P7 ${user.username} was answered ${status} while its lab runs`)
+      if (!isRight) trial.violation(`P7 ${user.username} was answered ${status} while its lab runs`)
     }
   }
 }
 
-async function untilUnready(fight: Fight, fleet: Fleet, users: readonly Client[], emptied: boolean): Promise<void> {
+async function untilUnready(trial: Trial, fleet: Fleet, users: readonly Client[], emptied: boolean): Promise<void> {
   await eventually(
     'all replicas are unready',
     async () => {
-      await askAll(fight, fleet, users, emptied)
+      await askAll(trial, fleet, users, emptied)
       const answers = await Promise.all(fleet.monitoringUrls.map(readyz))
       return answers.every(({ status, text }) => status === 503 && text.includes('waiting for the clock of Redis'))
     },
     recoveryMs,
   )
   const refused = [await fleet.user().create(), await fleet.admin.delete(users[0]!.username)]
-  for (const { status } of refused) if (status !== 503) fight.violation(`an operation was answered ${status}`)
+  for (const { status } of refused) if (status !== 503) trial.violation(`an operation was answered ${status}`)
 }
 
-async function untilReady(fight: Fight, fleet: Fleet): Promise<void> {
-  await step(fight, fleet, 0)
+async function untilReady(trial: Trial, fleet: Fleet): Promise<void> {
+  await step(trial, fleet, 0)
   const begunMs = performance.now()
   const isReady = async () =>
     (await Promise.all(fleet.monitoringUrls.map(readyz))).every(({ status }) => status === 200)
   await eventually('all replicas are ready', isReady, recoveryMs)
-  fight.took(performance.now() - begunMs)
+  trial.took(performance.now() - begunMs)
 }
 
-async function clockBehind(fight: Fight): Promise<void> {
+async function clockBehind(trial: Trial): Promise<void> {
   const config = { times: { compareIntervalSeconds } }
-  const fleet = await fight.fleet({ redis: { wrongClock: true }, config })
+  const fleet = await trial.fleet({ redis: { wrongClock: true }, config })
   fleet.expects({ clocksStep: true, redisLoss: true })
   const users = Array.from({ length: 6 }, () => fleet.user())
   await Promise.all(users.map(run))
   const before = await podUids(fleet, users)
   const newcomers: Client[] = []
   for (const emptied of [false, true]) {
-    await step(fight, fleet, -2 * days)
+    await step(trial, fleet, -2 * days)
     if (emptied) await fleet.world.redis.flushall()
-    await untilUnready(fight, fleet, users, emptied)
-    await untilReady(fight, fleet)
-    await askAll(fight, fleet, users, false)
+    await untilUnready(trial, fleet, users, emptied)
+    await untilReady(trial, fleet)
+    await askAll(trial, fleet, users, false)
     const after = await podUids(fleet, users)
     for (const [i, { username }] of users.entries()) {
-      if (after[i] !== before[i]) fight.violation(`P7 ${username}: its pod is another one`)
+      if (after[i] !== before[i]) trial.violation(`P7 ${username}: its pod is another one`)
     }
     const newcomer = fleet.user()
     await run(newcomer)
@@ -93,25 +93,25 @@ async function clockBehind(fight: Fight): Promise<void> {
 }
 
 /** Whoever may make a namespace, and a pod in it, writes the highest number there is. */
-async function poisonedLabel(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ config: { times: { compareIntervalSeconds } } })
+async function poisonedLabel(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ config: { times: { compareIntervalSeconds } } })
   const { kube, redis, keys } = fleet.world
   await run(fleet.user())
   const name = `${fleet.name}-elsewhere`
   const marks = { [labels.installation]: fleet.installation, [labels.op]: String(Number.MAX_SAFE_INTEGER) }
-  fight.injected()
+  trial.injected()
   await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: marks } })
   try {
     const named = async () => (await fleet.log(0)) + (await fleet.log(1)) + (await fleet.log(2))
     const isKnown = async () => (await named()).includes(name) || Number(await redis.get(keys.last)) > Date.now() * 1000
-    if (await eventually('a compare has seen it', isKnown)) fight.landed()
+    if (await eventually('a compare has seen it', isKnown)) trial.landed()
     const users = [fleet.user(), fleet.user()]
     await Promise.all(users.map(run))
     const last = Number(await redis.get(keys.last))
-    if (last > Date.now() * 1000) fight.violation(`I6 the counter is ${last}, which a stranger wrote`)
+    if (last > Date.now() * 1000) trial.violation(`I6 the counter is ${last}, which a stranger wrote`)
     for (const { username } of users) {
       const { status } = await fleet.admin.delete(username)
-      if (status !== 202) fight.violation(`the deletion of ${username} was answered ${status}`)
+      if (status !== 202) trial.violation(`the deletion of ${username} was answered ${status}`)
     }
     for (const user of users) await eventually('gone', async () => (await user.userStatus()).status === 404)
   } finally {

@@ -1,5 +1,5 @@
 /** Wall clocks that are an hour off, and that step while operations are owned: of Redis, and of replicas. */
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -27,7 +27,7 @@ const redisTo =
 const replicaTo =
   (offSeconds: number): Step =>
   async (fleet, index) => {
-    fleet.armoury.stepWall(fleet.replica(index).name, offSeconds * 1000)
+    fleet.failpoints.stepWallClock(fleet.replica(index).name, offSeconds * 1000)
     const isSeen = async () => {
       await fleet.admin.at(fleet.url(index)).labs()
       const { time } = JSON.parse((await fleet.log(index)).trimEnd().split('\n').at(-1)!) as { time: string }
@@ -63,30 +63,30 @@ async function isTaken(fleet: Fleet, { username }: Client): Promise<boolean> {
 }
 
 /** While the clock steps one owner dies, and others live. Gives how many of theirs were taken from the living. */
-async function stepAndKill(fight: Fight, fleet: Fleet, step: Step): Promise<number> {
+async function stepAndKill(trial: Trial, fleet: Fleet, step: Step): Promise<number> {
   const users = Array.from({ length: usersAtOnce }, () => fleet.user())
   await Promise.all(users.map((user, i) => wave.waitForRoom(user, fleet.url(i % fleet.size))))
   const owners = await ownersOf(fleet)
   const victim = owners.get(users[0]!.username)!.index
   const isVictims = ({ username }: Client) => owners.get(username)!.index === victim
-  fight.injected()
+  trial.injected()
   // Stopped first: nothing of its own is sent any more after the step.
   await fleet.kill(victim, 'SIGSTOP')
-  if (await step(fleet, (victim + 1) % fleet.size)) fight.landed()
+  if (await step(fleet, (victim + 1) % fleet.size)) trial.landed()
   await fleet.kill(victim)
   const killedMs = performance.now()
   await Promise.all(
     users.filter(isVictims).map(async user => {
       await eventually(`${user.username} taken over`, () => isTaken(fleet, user), 60_000)
       const ms = performance.now() - killedMs
-      fight.took(ms)
-      if (ms > wave.promisedMs + lookMs) fight.violation(`I7 ${user.username} waited ${Math.round(ms)} ms`)
+      trial.took(ms)
+      if (ms > wave.promisedMs + lookMs) trial.violation(`I7 ${user.username} waited ${Math.round(ms)} ms`)
     }),
   )
   const newcomers = Array.from({ length: fleet.size }, () => fleet.user())
   await Promise.all(newcomers.map(user => user.create()))
   for (const user of newcomers) {
-    if ((await user.follow()).outcome !== 'complete') fight.violation(`${user.username}: its creation failed`)
+    if ((await user.follow()).outcome !== 'complete') trial.violation(`${user.username}: its creation failed`)
   }
   await fleet.start(victim)
   const taken = await ownersOf(fleet)
@@ -96,39 +96,39 @@ async function stepAndKill(fight: Fight, fleet: Fleet, step: Step): Promise<numb
 }
 
 /** Whoever compares is stopped, Redis' clock goes back, and it dies: nobody can extend its lease, which is an hour long. */
-async function stepWhileComparing(fight: Fight, fleet: Fleet): Promise<void> {
+async function stepWhileComparing(trial: Trial, fleet: Fleet): Promise<void> {
   fleet.expects({ redisLoss: true })
   const arm = fleet.arm('compare.begun', 'hold')
-  fight.injected()
+  trial.injected()
   await fleet.world.redis.flushall()
   fleet.admin.labs().catch(() => {})
   const { replica } = await arm.landed()
   await fleet.kill(fleet.indexOf(replica), 'SIGSTOP')
-  if (await redisTo(-hour)(fleet, 0)) fight.landed()
+  if (await redisTo(-hour)(fleet, 0)) trial.landed()
   await fleet.kill(fleet.indexOf(replica))
   const killedMs = performance.now()
   await eventually('compared by another', async () => (await fleet.admin.labs()).status === 200, 60_000)
   const ms = performance.now() - killedMs
-  fight.figure('compareTakenOverMs', Math.round(ms))
-  if (ms > wave.promisedMs + lookMs) fight.violation(`I7 all waited ${Math.round(ms)} ms for a compare`)
+  trial.figure('compareTakenOverMs', Math.round(ms))
+  if (ms > wave.promisedMs + lookMs) trial.violation(`I7 all waited ${Math.round(ms)} ms for a compare`)
 }
 
-async function stepClocks(fight: Fight): Promise<void> {
+async function stepClocks(trial: Trial): Promise<void> {
   const times = {
     spawnTimeoutSeconds: deadlineSeconds,
     deleteTimeoutSeconds: deadlineSeconds,
     noRoomGraceSeconds: hour,
   }
-  const fleet = await fight.fleet({
+  const fleet = await trial.fleet({
     ...wave.waveFleet,
     redis: { wrongClock: true },
     config: { ...wave.waveFleet.config, times },
   })
   fleet.expects({ clocksStep: true })
   let falseExpiries = 0
-  for (const step of [...ofRedis, ...ofReplicas]) falseExpiries += await stepAndKill(fight, fleet, step)
-  fight.figure('falseExpiries', falseExpiries)
-  await stepWhileComparing(fight, fleet)
+  for (const step of [...ofRedis, ...ofReplicas]) falseExpiries += await stepAndKill(trial, fleet, step)
+  trial.figure('falseExpiries', falseExpiries)
+  await stepWhileComparing(trial, fleet)
   await fleet.world.emptied()
 }
 

@@ -28,6 +28,6 @@ function tracesOf(command: string): readonly string[] {
 /** Loses the next reply to a command, whichever replica sends it. Resolves once it was carried out and its reply is lost. */
 export function loseReplyTo(fleet: Fleet, command: string): Promise<void> {
   const lost = new LostReply(tracesOf(command))
-  for (const index of fleet.urls.keys()) fleet.ways(index).redis.lose(lost)
+  for (const index of fleet.urls.keys()) fleet.proxies(index).redis.lose(lost)
   return lost.landed
 }

@@ -1,6 +1,6 @@
 /** Whoever compares the records with the cluster dies in the middle of it, or is stopped there past its lease. */
 import { expect } from 'vitest'
-import type { Fight } from '../../kit/attack/attack.ts'
+import type { Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
@@ -42,7 +42,7 @@ async function untilCompared(admin: Client, users: readonly Client[]): Promise<v
 
 /** Redis loses its data while a lab is made and one deleted, and whoever compares is stopped at each place in turn. */
 async function strikeAll(
-  fight: Fight,
+  trial: Trial,
   fleet: Fleet,
   goOn: (struck: number, users: readonly Client[]) => Promise<void>,
 ): Promise<readonly Client[]> {
@@ -52,13 +52,13 @@ async function strikeAll(
   const before = await uids()
   const waits: { readonly ms: number }[] = []
   for (const place of places) {
-    fight.injected()
+    trial.injected()
     const release = await inFlight(fleet)
     const arm = fleet.arm(place, 'stop')
     const lostAtMs = Date.now()
     await fleet.world.redis.flushall()
     const struck = fleet.indexOf((await arm.landed()).replica)
-    fight.landed()
+    trial.landed()
     release()
     const compared = untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
     compared.then(
@@ -69,15 +69,15 @@ async function strikeAll(
     await fleet.ready()
   }
   // The lease of comparing runs out, a scan of ours finds it free, and then the compare takes its time.
-  wave.expectInTime(fight, waits, wave.promisedMs + 1000)
+  wave.expectInTime(trial, waits, wave.promisedMs + 1000)
   expect(await uids()).toEqual(before)
   return users
 }
 
 /** Another one compares, and every lab is as it was. */
-export async function killWhoCompares(fight: Fight, options: FleetOptions, check?: Check): Promise<void> {
-  const fleet = await fight.fleet({ ...options, restart: true })
-  const users = await strikeAll(fight, fleet, struck => fleet.kill(struck))
+export async function killWhoCompares(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
+  const fleet = await trial.fleet({ ...options, restart: true })
+  const users = await strikeAll(trial, fleet, struck => fleet.kill(struck))
   await check?.(fleet, users)
 }
 
@@ -87,17 +87,17 @@ async function restarts(fleet: Fleet, index: number): Promise<number> {
 }
 
 /** What it read before it was stopped is refused: it begins again. */
-export async function stopWhoCompares(fight: Fight, options: FleetOptions, check?: Check): Promise<void> {
-  const fleet = await fight.fleet(options)
+export async function stopWhoCompares(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
+  const fleet = await trial.fleet(options)
   const refused = new Map<number, number>()
-  const labs = await strikeAll(fight, fleet, async (struck, users) => {
+  const labs = await strikeAll(trial, fleet, async (struck, users) => {
     await untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
     await fleet.kill(struck, 'SIGCONT')
     const before = refused.get(struck) ?? 0
     await eventually('the stale compare is refused', async () => (await restarts(fleet, struck)) > before)
     refused.set(struck, await restarts(fleet, struck))
   })
-  fight.figure(
+  trial.figure(
     'refusedByRedis',
     [...refused.values()].reduce((sum, count) => sum + count, 0),
   )

@@ -3,11 +3,11 @@ import { expect } from 'vitest'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { annotations, labels } from '../../../src/kube/labels.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
-import { expectNothingLeft, furnishedFleet } from './wave.ts'
+import { expectNothingLeft, fullLabFleet } from './wave.ts'
 
 const finalizer = 'skylab.test/hold'
 
@@ -292,11 +292,11 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
 }
 
 /** Each answer of 409 is proved by the audit log. */
-async function conflict(fight: Fight): Promise<void> {
+async function conflict(trial: Trial): Promise<void> {
   const names = Object.keys(cells)
-  const { furniture } = await furnishedFleet(fight, 2 * names.length)
-  const fleet = await fight.fleet({ replicas: 2, furniture, config: { engine: { room: 32 } } })
-  fight.injected(names.length)
+  const { fullLab } = await fullLabFleet(trial, 2 * names.length)
+  const fleet = await trial.fleet({ replicas: 2, fullLab, config: { engine: { room: 32 } } })
+  trial.injected(names.length)
   const scenes = await Promise.all(
     Object.entries(cells).map(async ([name, cell]) => {
       try {
@@ -308,7 +308,7 @@ async function conflict(fight: Fight): Promise<void> {
   )
   const proved = await Promise.all(scenes.map(async scene => (await conflicts(scene)).length > 0))
   expect(names.filter((_, i) => !proved[i])).toEqual([])
-  fight.landed(proved.filter(Boolean).length)
+  trial.landed(proved.filter(Boolean).length)
   await expectNothingLeft(
     fleet,
     scenes.map(({ user }) => user),

@@ -16,29 +16,29 @@ const places = 24
 
 attack(
   `${many} accepted at once are claimed in their order`,
-  async fight => {
+  async trial => {
     const times = { noRoomGraceSeconds: 2 }
     const engine = { leaseTtlMs: 15_000, room: isWhole ? places : places / 6 }
-    const fleet = await fight.fleet({ users: many, config: { times, engine, redis: { commandTimeoutMs: 5000 } } })
+    const fleet = await trial.fleet({ users: many, config: { times, engine, redis: { commandTimeoutMs: 5000 } } })
     const order = await watchOrder(fleet)
     const users = Array.from({ length: many }, () => fleet.user())
-    fight.injected(many)
+    trial.injected(many)
     const answers = await Promise.all(
       users.map(async user => {
         const begunMs = performance.now()
         const { status } = await user.create()
-        fight.took(performance.now() - begunMs)
+        trial.took(performance.now() - begunMs)
         return status
       }),
     )
-    fight.landed(answers.filter(status => status === 303).length)
+    trial.landed(answers.filter(status => status === 303).length)
     await eventually('all are claimed', async () => order.claimed.length >= many, 240 * seconds)
     const totalRoom = fleet.size * engine.room
     const displacements = order.claimed.map((user, i) => Math.abs(order.accepted.indexOf(user) - i))
     const within = displacements.filter(by => by <= totalRoom).length / many
-    fight.figure('totalRoom', totalRoom)
-    fight.figure('within', Number(within.toFixed(3)))
-    fight.figure('worst', Math.max(...displacements))
+    trial.figure('totalRoom', totalRoom)
+    trial.figure('within', Number(within.toFixed(3)))
+    trial.figure('worst', Math.max(...displacements))
     order.close()
     expect(within).toBeGreaterThanOrEqual(0.95)
     await eventually(

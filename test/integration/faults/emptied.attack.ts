@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect } from 'vitest'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Answer, Client, StatusAnswer } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -84,8 +84,8 @@ interface Labs {
 }
 
 /** Of 20 labs none is denied, restarted or forgotten, whoever asks first and for what. */
-async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
-  const fleet = await fight.fleet()
+async function loseUnderLabs(trial: Trial, lose: Lose): Promise<void> {
+  const fleet = await trial.fleet()
   fleet.expects({ redisLoss: true })
   const users = Array.from({ length: 20 }, () => fleet.user())
   await Promise.all(users.map(run))
@@ -93,7 +93,7 @@ async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
   const uids = await Promise.all(users.map(user => podUid(fleet, user)))
   const kept = users.slice(fleet.size)
 
-  fight.injected()
+  trial.injected()
   const comparing = fleet.arm('compare.begun', 'hold')
   const lostAtMs = performance.now()
   const bringBack = await lose(fleet)
@@ -106,10 +106,10 @@ async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
   await comparing.landed()
   comparing.release()
   const putOff = (await answered).reduce((sum, { puts }) => sum + puts, 0)
-  if (putOff > 0) fight.landed()
-  fight.took(performance.now() - lostAtMs)
-  fight.figure('answers', answers.length)
-  fight.figure('put_off', putOff)
+  if (putOff > 0) trial.landed()
+  trial.took(performance.now() - lostAtMs)
+  trial.figure('answers', answers.length)
+  trial.figure('put_off', putOff)
   for (const [i, user] of users.entries()) {
     if (!kept.includes(user)) continue
     const { body } = await user.userStatus()
@@ -124,23 +124,23 @@ async function loseUnderLabs(fight: Fight, lose: Lose): Promise<void> {
 }
 
 /** What was half made is removed, what was half removed goes on or stands again, and clients are told. */
-async function loseInProgress(fight: Fight, lose: Lose): Promise<void> {
-  const fleet = await fight.fleet({ users: 60 })
+async function loseInProgress(trial: Trial, lose: Lose): Promise<void> {
+  const fleet = await trial.fleet({ users: 60 })
   fleet.expects({ redisLoss: true })
   const cases = await Promise.all(inProgress.map(each => begin(fleet, each)))
-  fight.injected(cases.length)
+  trial.injected(cases.length)
   const lateness = monitorEventLoopDelay({ resolution: 10 })
   lateness.enable()
   const lostAtMs = performance.now()
   const back = (await lose(fleet))()
   // Each is held where it is to be.
-  fight.landed(cases.length)
+  trial.landed(cases.length)
   const told = await Promise.all(cases.map(each => expectTold(each, lostAtMs)))
   lateness.disable()
   const lateMs = Math.round(lateness.max / 1e6)
-  fight.figure('reader_late_ms', lateMs)
+  trial.figure('reader_late_ms', lateMs)
   for (const { point, afterMs } of told) {
-    fight.took(afterMs)
+    trial.took(afterMs)
     // Attacks share this process, which may itself be late to read what was told in time.
     expect([point, afterMs - lateMs < toldMs]).toEqual([point, true])
   }
@@ -220,6 +220,6 @@ async function readToEnd(stream: AsyncIterable<LabEvent>, sinceMs: number) {
 }
 
 for (const [name, lose] of isWhole ? losses : losses.slice(0, 1)) {
-  attack(`T7 ${name} under 20 labs`, fight => loseUnderLabs(fight, lose), { concurrent: true })
-  attack(`T7 ${name} under operations in progress`, fight => loseInProgress(fight, lose), { concurrent: true })
+  attack(`T7 ${name} under 20 labs`, trial => loseUnderLabs(trial, lose), { concurrent: true })
+  attack(`T7 ${name} under operations in progress`, trial => loseInProgress(trial, lose), { concurrent: true })
 }

@@ -1,11 +1,11 @@
 /** Redis fails over to a copy that lacks the last writes, all of which were acknowledged. */
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import { Standby } from './standby.ts'
-import { expectKept, keep, ofKept, run } from './surviving-labs.ts'
+import { expectSurvived, run, startSurvivor, survivingChecks } from './surviving-labs.ts'
 import { Traffic } from './traffic.ts'
 import * as wave from './wave.ts'
 
@@ -36,7 +36,7 @@ const stories: readonly Story[] = [
 ]
 
 const usersPerStory = 3
-const keptCount = 5
+const survivorCount = 5
 /** Replicas hear of the new Redis within this time, one after another. */
 const spreadMs = 1500
 /** Owners that are held go on within this time after all have heard. */
@@ -93,55 +93,55 @@ async function stateOf(user: Client): Promise<End | string> {
   return status === 404 ? 'gone' : body.status
 }
 
-async function failOver(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ proxies: 'open', users: 60 })
+async function failOver(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ proxies: 'open', users: 60 })
   fleet.expects({ redisLoss: true })
   const standby = await Standby.of(fleet)
-  fight.context.onTestFinished(() => standby.stop())
-  const kept = await Promise.all(Array.from({ length: keptCount }, () => keep(fleet)))
+  trial.context.onTestFinished(() => standby.stop())
+  const survivors = await Promise.all(Array.from({ length: survivorCount }, () => startSurvivor(fleet)))
   const cast = stories.flatMap(story => Array.from({ length: usersPerStory }, () => story))
   const actors = await Promise.all(cast.map(story => begin(fleet, story)))
   await standby.caughtUp()
   standby.lag()
-  fight.injected(actors.length)
+  trial.injected(actors.length)
   await Promise.all(actors.map(actor => lose(fleet, actor)))
-  for (const actor of actors) if (await isLost(fleet, standby, actor)) fight.landed()
+  for (const actor of actors) if (await isLost(fleet, standby, actor)) trial.landed()
 
-  const traffic = new Traffic(fleet.urls, ofKept(fleet, fight, kept))
-  const switched = await standby.promote(fleet.urls.map(() => fight.random() * spreadMs))
-  fight.figure('switchMs', switched)
-  for (const { release } of actors) setTimeout(release, fight.random() * wakeWithinMs)
-  await Promise.all(actors.map(actor => expectEnd(fight, actor)))
+  const traffic = new Traffic(fleet.urls, survivingChecks(fleet, trial, survivors))
+  const switched = await standby.promote(fleet.urls.map(() => trial.random() * spreadMs))
+  trial.figure('switchMs', switched)
+  for (const { release } of actors) setTimeout(release, trial.random() * wakeWithinMs)
+  await Promise.all(actors.map(actor => expectEnd(trial, actor)))
   await traffic.stop()
-  for (const words of traffic.violations) fight.violation(words)
-  await expectKept(fight, fleet, kept)
-  await expectNewOps(fight, fleet, actors)
+  for (const words of traffic.violations) trial.violation(words)
+  await expectSurvived(trial, fleet, survivors)
+  await expectNewOps(trial, fleet, actors)
   await wave.expectNothingLeft(
     fleet,
-    [...kept, ...actors].map(({ user }) => user),
+    [...survivors, ...actors].map(({ user }) => user),
   )
 }
 
-async function expectEnd(fight: Fight, { story, user }: Actor): Promise<void> {
+async function expectEnd(trial: Trial, { story, user }: Actor): Promise<void> {
   const begunMs = performance.now()
   let state = ''
   const isThere = async () => {
     state = await stateOf(user)
     return story.ends.some(end => end === state)
   }
-  await eventually(story.name, isThere, heldMs + 30_000).catch(() => fight.violation(`${story.name}: it is ${state}`))
-  fight.took(performance.now() - begunMs)
+  await eventually(story.name, isThere, heldMs + 30_000).catch(() => trial.violation(`${story.name}: it is ${state}`))
+  trial.took(performance.now() - begunMs)
 }
 
 /** Every number that was ever told of an acceptance, also by the Redis that is no more, was given out once. */
-async function expectNewOps(fight: Fight, fleet: Fleet, actors: readonly Actor[]): Promise<void> {
+async function expectNewOps(trial: Trial, fleet: Fleet, actors: readonly Actor[]): Promise<void> {
   await Promise.all(actors.map(({ user }) => user.create()))
   const lines = await Promise.all(fleet.urls.map((_, i) => wave.logged(fleet, i, 'operation accepted')))
   const ops = lines.flat().map(({ line }) => line.op)
   const reissued = ops.length - new Set(ops).size
-  fight.figure('accepted', ops.length)
-  fight.figure('reissued', reissued)
-  if (reissued > 0) fight.violation(`${reissued} ops were given out again`)
+  trial.figure('accepted', ops.length)
+  trial.figure('reissued', reissued)
+  if (reissued > 0) trial.violation(`${reissued} ops were given out again`)
 }
 
 if (isWhole) attack('T8 failover with lost writes', failOver, { limitMs: 300_000 })

@@ -1,6 +1,6 @@
 /** Replicas that have no room left: what is past its deadline is ended all the same. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -15,10 +15,10 @@ const promisedMs = deadlineMs + ttlMs + scanIntervalMs + cleanUpMs
 const room = 2
 const replicas = 2
 
-async function passDeadline(fight: Fight): Promise<void> {
+async function passDeadline(trial: Trial): Promise<void> {
   const times = { spawnTimeoutSeconds: deadlineMs / seconds, deleteTimeoutSeconds: cleanUpMs / seconds }
   const engine = { room, leaseTtlMs: ttlMs, scanIntervalMs }
-  const fleet = await fight.fleet({ replicas, config: { engine, times } })
+  const fleet = await trial.fleet({ replicas, config: { engine, times } })
   const running = fleet.user()
   expect((await running.create()).status).toBe(303)
   expect((await running.follow()).outcome).toBe('complete')
@@ -29,7 +29,7 @@ async function passDeadline(fight: Fight): Promise<void> {
   await Promise.all(arms.map(arm => arm.landed()))
 
   const late = Array.from({ length: 3 }, () => fleet.user())
-  fight.injected(late.length + 1)
+  trial.injected(late.length + 1)
   const begunMs = performance.now()
   const asked = [...late.map(user => ask(user, () => user.create())), ask(running, () => deletion(fleet, running))]
   // All of them are in somebody's hands although nobody has room: those who hold it may go on, whose time is over too.
@@ -38,23 +38,23 @@ async function passDeadline(fight: Fight): Promise<void> {
   const ends = asked.map(({ ended }) => ended)
   for (const { outcome, errors, ms, begun } of await Promise.all(ends)) {
     // Whoever took it had no room for it, and it was not begun before its time was over.
-    fight.landed(outcome === 'failed' && !begun ? 1 : 0)
-    fight.took(ms)
+    trial.landed(outcome === 'failed' && !begun ? 1 : 0)
+    trial.took(ms)
     expect(errors.at(-1)).toMatch(/longer than \d+ seconds/)
   }
-  fight.figure('promisedMs', promisedMs)
+  trial.figure('promisedMs', promisedMs)
   expect(performance.now() - begunMs).toBeLessThan(promisedMs)
   await Promise.all(fill.map(user => user.follow()))
   expect((await running.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
 }
 
 /** What a dead replica left has an owner in time, though none that lives has room to go on with it. */
-async function inheritWithoutRoom(fight: Fight): Promise<void> {
+async function inheritWithoutRoom(trial: Trial): Promise<void> {
   const engine = { room: 1, leaseTtlMs: ttlMs, scanIntervalMs }
-  const fleet = await fight.fleet({ replicas: 2, config: { engine } })
+  const fleet = await trial.fleet({ replicas: 2, config: { engine } })
   const [busy, orphaned] = [fleet.user(), fleet.user()]
   const [heir, owner] = [await halfMade(fleet, busy, fleet.url(0)), await halfMade(fleet, orphaned, fleet.url(1))]
-  fight.injected(1)
+  trial.injected(1)
   const killedAtMs = Date.now()
   const pids = [heir, owner].map(arm => arm.marks()[0]!.pid)
   expect(new Set(pids).size).toBe(2)
@@ -62,8 +62,8 @@ async function inheritWithoutRoom(fight: Fight): Promise<void> {
   const resumedAtMs = await eventually('an owner', async () =>
     (await resumptions(fleet, killedAtMs)).get(orphaned.username),
   )
-  fight.landed(1)
-  expectInTime(fight, [{ ms: resumedAtMs - killedAtMs }])
+  trial.landed(1)
+  expectInTime(trial, [{ ms: resumedAtMs - killedAtMs }])
   heir.release()
   for (const user of [busy, orphaned]) expect((await user.follow()).outcome).toBe('complete')
 }

@@ -1,6 +1,6 @@
 /** Writes that a webhook holds behind the policy, until the lab that they were meant for is another one. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -112,12 +112,12 @@ function churn(fleet: Fleet, users: readonly Client[]): () => Promise<number> {
 }
 
 /** At rest nothing stale is there, and none was seen by the newer pod; nobody honest is refused for good. */
-async function heldByWebhook(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ users: 60, config: { engine: { room: 48 } } })
+async function heldByWebhook(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ users: 60, config: { engine: { room: 48 } } })
   const webhook = await HoldingWebhook.start(fleet)
-  fight.context.onTestFinished(() => webhook.close())
+  trial.context.onTestFinished(() => webhook.close())
   await Promise.all(heirs.map(index => fleet.kill(index, 'SIGSTOP')))
-  fight.injected(cases.length)
+  trial.injected(cases.length)
   const begun = await Promise.all(cases.map(each => begin(fleet, webhook, each)))
   // All at once: from here on the API server waits for 30 s.
   const held = await Promise.all(begun.map(send => send()))
@@ -131,15 +131,15 @@ async function heldByWebhook(fight: Fight): Promise<void> {
   )
   const renewed = await Promise.all(held.map(each => renew(fleet, each)))
   const tried = await late.awaitTried(fleet, renewed)
-  fight.landed(tried.length)
+  trial.landed(tried.length)
   const newer = await Promise.all(renewed.map(({ end }) => end()))
-  fight.figure('honest_labs', newer.filter(op => op !== null).length + (await honest()))
+  trial.figure('honest_labs', newer.filter(op => op !== null).length + (await honest()))
   await Promise.all(held.map(({ user }, i) => late.expectNothingStale(fleet, user, newer[i]!)))
-  late.tellFates(fight, await late.fatesOf(fleet, tried))
+  late.tellFates(trial, await late.fatesOf(fleet, tried))
   for (const [i, each] of renewed.entries()) {
     if (each.moment === 'before') await late.expectUnseen(fleet, each, newer[i]!)
   }
-  await late.tellRefusals(fight, fleet, renewed)
+  await late.tellRefusals(trial, fleet, renewed)
   await fleet.kill(owner, 'SIGCONT')
 }
 

@@ -1,7 +1,7 @@
 /** Clients that leave their event stream again and again, and go on with `Last-Event-ID` at another replica. */
 import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
@@ -21,14 +21,14 @@ const pauseMs = 700
 const isLast = ({ event }: LabEvent) => event === 'complete' || event === 'failed'
 
 /** Reads an operation to its end, at another replica after each stay. */
-async function hop(fight: Fight, fleet: Fleet, user: Client, first: number): Promise<LabEvent[]> {
+async function hop(trial: Trial, fleet: Fleet, user: Client, first: number): Promise<LabEvent[]> {
   const events: LabEvent[] = []
   for (let hops = first; !events.some(isLast); hops++) {
     const lastEventId = events.at(-1)?.id
     const stream = await user.at(fleet.url(hops % fleet.size)).events({ lastEventId })
-    if (lastEventId !== undefined) fight.injected()
-    if (lastEventId !== undefined && stream.status === 200) fight.landed()
-    const stay = setTimeout(() => stream.close(), stayMs * fight.random())
+    if (lastEventId !== undefined) trial.injected()
+    if (lastEventId !== undefined && stream.status === 200) trial.landed()
+    const stay = setTimeout(() => stream.close(), stayMs * trial.random())
     for await (const event of stream) events.push(event)
     clearTimeout(stay)
   }
@@ -50,7 +50,7 @@ interface Tally {
 
 /** One operation, slowed down, with all who follow it; gives its stream as one reads it who stays. */
 async function followed(
-  fight: Fight,
+  trial: Trial,
   fleet: Fleet,
   user: Client,
   kind: keyof typeof pauses,
@@ -59,13 +59,13 @@ async function followed(
   const arms = pauses[kind].map(place => fleet.arm(`lab.${kind}.${place}`, 'hold', { user: user.username }))
   for (const [i, arm] of arms.entries()) setTimeout(() => arm.release(), pauseMs * (i + 1))
   await (kind === 'create' ? user.create() : fleet.admin.delete(user.username))
-  const hoppers = Array.from({ length: hoppersPerUser }, (_, i) => hop(fight, fleet, user, i))
+  const hoppers = Array.from({ length: hoppersPerUser }, (_, i) => hop(trial, fleet, user, i))
   const { events } = await user.follow()
   for (const seen of await Promise.all(hoppers)) {
     const { gaps, repeats } = count(seen)
     tally.gaps += gaps
     tally.repeats += repeats
-    if (!isDeepStrictEqual(seen, events)) fight.violation(`I4 ${user.username}: two clients read different streams`)
+    if (!isDeepStrictEqual(seen, events)) trial.violation(`I4 ${user.username}: two clients read different streams`)
   }
   return [...events]
 }
@@ -85,7 +85,7 @@ async function ask(fleet: Fleet, user: Client, lastEventId: string): Promise<(nu
 
 /** Ids of streams that have ended, that never were, and that are another's, asked of every replica. */
 async function askForOthers(
-  fight: Fight,
+  trial: Trial,
   fleet: Fleet,
   users: readonly Client[],
   streams: LabEvent[][][],
@@ -103,28 +103,28 @@ async function askForOthers(
     ['of nothing', 'nonsense', 400],
   ]
   for (const [what, id, expected] of cases) {
-    fight.injected(fleet.size)
+    trial.injected(fleet.size)
     for (const answer of await ask(fleet, users[0]!, id)) {
-      fight.landed()
-      if (!isDeepStrictEqual(answer, expected)) fight.violation(`I4 an id ${what}: ${JSON.stringify(answer)}`)
+      trial.landed()
+      if (!isDeepStrictEqual(answer, expected)) trial.violation(`I4 an id ${what}: ${JSON.stringify(answer)}`)
     }
   }
 }
 
-async function hopAbout(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet(wave.waveFleet)
+async function hopAbout(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet(wave.waveFleet)
   const users = Array.from({ length: userCount }, () => fleet.user())
   const tally: Tally = { gaps: 0, repeats: 0 }
   const live = async (user: Client) => [
-    await followed(fight, fleet, user, 'create', tally),
-    await followed(fight, fleet, user, 'delete', tally),
+    await followed(trial, fleet, user, 'create', tally),
+    await followed(trial, fleet, user, 'delete', tally),
   ]
   const streams = await Promise.all(users.map(live))
   for (const [name, value] of Object.entries(tally)) {
-    fight.figure(name, value)
-    if (value > 0) fight.violation(`I4 ${value} ${name}`)
+    trial.figure(name, value)
+    if (value > 0) trial.violation(`I4 ${value} ${name}`)
   }
-  await askForOthers(fight, fleet, users, streams)
+  await askForOthers(trial, fleet, users, streams)
   await wave.expectNothingLeft(fleet, users)
 }
 

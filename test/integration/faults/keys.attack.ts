@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import { giveKeys } from '../../kit/fleet/configure.ts'
@@ -39,12 +39,12 @@ async function restart(fleet: Fleet, index: number, keys: readonly Buffer[]): Pr
 }
 
 /** Without each other's keys two replicas would strand each other's creations. */
-async function wrongThenRotated(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ replicas: 2 })
+async function wrongThenRotated(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ replicas: 2 })
   const older = Buffer.from(await readFile(join(fleet.stateDir, 'sealing.key'), 'utf8'), 'base64')
   const newer = randomBytes(32)
   const { keys, redis } = fleet.world
-  fight.injected(3)
+  trial.injected(3)
 
   await fleet.kill(1)
   await restart(fleet, 1, [newer])
@@ -54,7 +54,7 @@ async function wrongThenRotated(fight: Fight): Promise<void> {
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await redis.zcard(keys.index)).toBe(0)
   expect(await fleet.log(1)).toContain('not in sealing.keyFiles')
-  fight.landed()
+  trial.landed()
 
   await fleet.kill(1)
   const { user, arm, sealed } = await begin(fleet, fleet.user(), 0)
@@ -64,7 +64,7 @@ async function wrongThenRotated(fight: Fight): Promise<void> {
   await fleet.kill(0)
   arm.disarm()
   expect((await following).outcome).toBe('complete')
-  fight.landed()
+  trial.landed()
 
   // Without a creation in between. Then it is away for a while, so that the other one owns the next creation.
   await restart(fleet, 0, [newer])
@@ -76,17 +76,17 @@ async function wrongThenRotated(fight: Fight): Promise<void> {
   await fleet.ready()
   await fleet.kill(1)
   expect((await next.user.follow()).outcome).toBe('complete')
-  fight.landed()
+  trial.landed()
   await wave.expectNothingLeft(fleet, [user, next.user])
 }
 
 if (isWhole) attack('P8 a wrong sealing key, then a rotation', wrongThenRotated, { concurrent: true, limitMs: 300_000 })
 
 /** Nobody has the key any more that a creation was sealed with. */
-async function lost(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ replicas: 2 })
+async function lost(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ replicas: 2 })
   const { user, arm } = await begin(fleet, fleet.user(), 0)
-  fight.injected()
+  trial.injected()
   await Promise.all([fleet.kill(0), fleet.kill(1)])
   arm.disarm()
   const key = randomBytes(32)
@@ -99,7 +99,7 @@ async function lost(fight: Fight): Promise<void> {
   await fleet.ready()
   const { outcome, errors } = await user.follow()
   expect([outcome, errors.at(-1)]).toEqual(['failed', expect.stringContaining('a key that this replica does not have')])
-  fight.landed()
+  trial.landed()
   expect(await fleet.world.namespaceOf(user.username)).toBeNull()
   expect((await user.create()).status).toBe(303)
   expect((await user.follow()).outcome).toBe('complete')
@@ -109,12 +109,12 @@ async function lost(fight: Fight): Promise<void> {
 attack('P8 the sealing key lost', lost, { concurrent: true, limitMs: 300_000 })
 
 /** The plans of two users change places in Redis, and their owner dies. */
-async function swapped(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ replicas: 2 })
+async function swapped(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ replicas: 2 })
   await fleet.kill(1)
   const both = await Promise.all([fleet.user(), fleet.user()].map(user => begin(fleet, user, 0)))
   const { keys, redis } = fleet.world
-  fight.injected(both.length)
+  trial.injected(both.length)
   for (const [i, { user }] of both.entries()) {
     await redis.hset(keys.record(user.username), 'plan', both[1 - i]!.sealed)
   }
@@ -128,7 +128,7 @@ async function swapped(fight: Fight): Promise<void> {
     const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
     const made = writes.filter(({ verb, receivedAtMs }) => verb === 'create' && receivedAtMs >= struckAtMs)
     expect(made).toEqual([])
-    fight.landed()
+    trial.landed()
   }
   await wave.expectNothingLeft(
     fleet,
@@ -151,9 +151,9 @@ const useless: readonly [name: string, sealing: string, key: Buffer | string | u
 ]
 
 /** A process that never listens, for it has no key: one line says which field is wrong, and nothing of the key. */
-async function unusable(fight: Fight): Promise<void> {
+async function unusable(trial: Trial): Promise<void> {
   for (const [name, sealing, key, words] of useless) {
-    fight.injected()
+    trial.injected()
     const folder = await mkdtemp(join(tmpdir(), 'skylab-test-'))
     try {
       const file = join(folder, 'skylab.yaml')
@@ -164,7 +164,7 @@ async function unusable(fight: Fight): Promise<void> {
       const { code, told } = await serve(file)
       expect([name, code, told]).toEqual([name, 2, expect.stringContaining(words)])
       if (text !== undefined) expect(told).not.toContain(text)
-      fight.landed()
+      trial.landed()
     } finally {
       await rm(folder, { recursive: true })
     }

@@ -1,6 +1,6 @@
 /** Owners that die or hang at the worst moments, of labs whose containers a real kubelet starts: each is started once. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -55,10 +55,10 @@ async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<void>
   })
 }
 
-async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
-  const fleet = await fight.fleet(fleetOptions)
+async function strike(trial: Trial, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+  const fleet = await trial.fleet(fleetOptions)
   await Promise.all(heirs.map(index => fleet.kill(index)))
-  fight.injected(points().length)
+  trial.injected(points().length)
   const struck = await wave.hold(fleet, points(), owners, { through: fleet.url(heirs[0]!) })
   const pids = owners.map(index => fleet.replica(index).pid)
   await Promise.all(heirs.map(index => fleet.start(index)))
@@ -66,8 +66,8 @@ async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
   await Promise.all(owners.map(index => fleet.kill(index, signal)))
   if (signal === 'SIGKILL') await Promise.all(struck.map(each => wave.askAgain(fleet, each)))
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
-  fight.landed(struck.filter(({ arm }) => pids.includes(arm.marks()[0]!.pid)).length)
-  wave.expectInTime(fight, await wave.takeovers(fleet, struck, struckAtMs))
+  trial.landed(struck.filter(({ arm }) => pids.includes(arm.marks()[0]!.pid)).length)
+  wave.expectInTime(trial, await wave.takeovers(fleet, struck, struckAtMs))
   if (signal === 'SIGSTOP') await wake(fleet, struck)
   const created = struck.filter(({ point }) => point.story === 'create')
   const starts = await Promise.all(created.map(({ user }) => startsOf(fleet, user.username)))
@@ -77,7 +77,7 @@ async function strike(fight: Fight, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
     ({ verb, code, resource }) => verb === 'create' && code < 300 && resource === 'pods',
   )
   expect(pods).toHaveLength(struck.filter(({ point }) => point.story !== 'supersede').length)
-  fight.figure('containerStarts', starts.length)
+  trial.figure('containerStarts', starts.length)
   await wave.expectNothingLeft(
     fleet,
     struck.map(({ user }) => user),
@@ -89,15 +89,15 @@ async function expectOneStart(fleet: Fleet, users: readonly Client[]): Promise<v
   expect(await Promise.all(users.map(user => startsOf(fleet, user.username)))).toEqual(users.map(() => 1))
 }
 
-attack('T1 kill -9 on a real kubelet', fight => strike(fight, 'SIGKILL'), { limitMs: 240_000 })
+attack('T1 kill -9 on a real kubelet', trial => strike(trial, 'SIGKILL'), { limitMs: 240_000 })
 
 if (isWhole) {
   const { kubernetes: _, ...config } = fleetOptions.config
   const compared = { config }
   const patient = { config: fleetOptions.config }
-  attack('T3 stop past the lease on a real kubelet', fight => strike(fight, 'SIGSTOP'), { limitMs: 240_000 })
-  attack('T1 kill -9 while superseding on a real kubelet', fight => strikeSuperseded(fight, 'SIGKILL', patient))
-  attack('T3 stop while superseding on a real kubelet', fight => strikeSuperseded(fight, 'SIGSTOP', patient))
-  attack('T1 kill -9 in a compare on a real kubelet', fight => killWhoCompares(fight, compared, expectOneStart))
-  attack('T3 stop in a compare on a real kubelet', fight => stopWhoCompares(fight, compared, expectOneStart))
+  attack('T3 stop past the lease on a real kubelet', trial => strike(trial, 'SIGSTOP'), { limitMs: 240_000 })
+  attack('T1 kill -9 while superseding on a real kubelet', trial => strikeSuperseded(trial, 'SIGKILL', patient))
+  attack('T3 stop while superseding on a real kubelet', trial => strikeSuperseded(trial, 'SIGSTOP', patient))
+  attack('T1 kill -9 in a compare on a real kubelet', trial => killWhoCompares(trial, compared, expectOneStart))
+  attack('T3 stop in a compare on a real kubelet', trial => stopWhoCompares(trial, compared, expectOneStart))
 }

@@ -1,7 +1,7 @@
 /** kill -9 of the owner at every step of creations and deletions. */
 import { expect } from 'vitest'
 import { together } from '../../../dev/process/command.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { isWhole, type Point, pointsToStrike } from './points.ts'
 import {
@@ -9,7 +9,7 @@ import {
   expectEnded,
   expectInTime,
   expectNothingLeft,
-  furnishedFleet,
+  fullLabFleet,
   hold,
   type Struck,
   takeovers,
@@ -25,8 +25,8 @@ interface Sides {
 }
 
 /** Strikes the owners of these, who know nothing of their heirs. */
-async function strike(fight: Fight, fleet: Fleet, points: readonly Point[], { owners, heirs }: Sides) {
-  fight.injected(points.length)
+async function strike(trial: Trial, fleet: Fleet, points: readonly Point[], { owners, heirs }: Sides) {
+  trial.injected(points.length)
   const struck = await hold(fleet, points, owners)
   const victims = owners.map(index => fleet.replica(index).pid)
   await Promise.all(heirs.map(index => fleet.start(index)))
@@ -34,38 +34,38 @@ async function strike(fight: Fight, fleet: Fleet, points: readonly Point[], { ow
   await Promise.all(owners.map(index => fleet.kill(index)))
   await Promise.all(struck.map(each => askAgain(fleet, each)))
   await Promise.all(struck.map(each => expectEnded(fleet, each)))
-  fight.landed(struck.filter(({ arm }) => victims.includes(arm.marks()[0]!.pid)).length)
+  trial.landed(struck.filter(({ arm }) => victims.includes(arm.marks()[0]!.pid)).length)
   return { struck, taken: await takeovers(fleet, struck, killedAtMs) }
 }
 
 /** Each operation is taken over in time, ends as it should, and makes each object once. */
-async function killAt(fight: Fight, points: readonly Point[], options: FleetOptions): Promise<void> {
-  const fleet = await fight.fleet({ ...options, replicas: 4 })
+async function killAt(trial: Trial, points: readonly Point[], options: FleetOptions): Promise<void> {
+  const fleet = await trial.fleet({ ...options, replicas: 4 })
   let sides: Sides = { owners: [0, 1], heirs: [2, 3] }
   await Promise.all(sides.heirs.map(index => fleet.kill(index)))
   const struck: Struck[] = []
   const taken: Awaited<ReturnType<typeof takeovers>> = []
   for (let i = 0; i < points.length; i += waveSize) {
-    const wave = await strike(fight, fleet, points.slice(i, i + waveSize), sides)
+    const wave = await strike(trial, fleet, points.slice(i, i + waveSize), sides)
     struck.push(...wave.struck)
     taken.push(...wave.taken)
     sides = { owners: sides.heirs, heirs: sides.owners }
   }
   expect(struck.map(({ point }) => point)).toEqual(points)
-  expectInTime(fight, taken)
+  expectInTime(trial, taken)
   await expectNothingLeft(
     fleet,
     struck.map(({ user }) => user),
   )
 }
 
-/** Furnished labs are twice the work: where not all is asked for, only creations are of these. */
-async function killEverywhere(fight: Fight): Promise<void> {
+/** Full labs are twice the work: where not all is asked for, only creations are of these. */
+async function killEverywhere(trial: Trial): Promise<void> {
   const points = pointsToStrike()
   const plain = isWhole ? [] : points.filter(point => point.story !== 'create')
-  const furnished = points.filter(point => !plain.includes(point))
-  const furnish = async () => killAt(fight, furnished, await furnishedFleet(fight, 2 * furnished.length))
-  await together(furnish(), plain.length > 0 ? killAt(fight, plain, waveFleet) : undefined)
+  const ofFullLabs = points.filter(point => !plain.includes(point))
+  const killFullLabs = async () => killAt(trial, ofFullLabs, await fullLabFleet(trial, 2 * ofFullLabs.length))
+  await together(killFullLabs(), plain.length > 0 ? killAt(trial, plain, waveFleet) : undefined)
 }
 
 attack('T1 kill -9 at each step', killEverywhere, { limitMs: 360_000 })

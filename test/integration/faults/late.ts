@@ -1,7 +1,7 @@
 /** Writes of an older operation that come late: what became of each, by the audit log and by what stands at last. */
 import { expect } from 'vitest'
 import { labels } from '../../../src/kube/labels.ts'
-import type { Fight } from '../../kit/attack/attack.ts'
+import type { Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { type AuditedRequest, isPolicyRefusal } from '../../kit/evidence/audit.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -102,20 +102,20 @@ export async function expectUnseen(fleet: Fleet, write: StaleWrite, newerOp: num
 }
 
 /** Of the policy's refusals in this fleet's namespaces: those of honest writes, and those of anyone else. */
-export async function tellRefusals(fight: Fight, fleet: Fleet, stale: readonly StaleWrite[]): Promise<void> {
+export async function tellRefusals(trial: Trial, fleet: Fleet, stale: readonly StaleWrite[]): Promise<void> {
   const isStale = ({ op }: AuditedRequest) => stale.some(write => write.op === op)
   const ours = (await fleet.audit.all()).filter(({ namespace }) => namespace.startsWith(`${fleet.namespacePrefix}-`))
   const refused = ours.filter(isPolicyRefusal)
   const honest = refused.filter(request => request.op !== undefined && !isStale(request))
   const others = refused.filter(({ op }) => op === undefined)
-  fight.figure('refused', { stale: refused.filter(isStale).length, honest: honest.length, others: others.length })
-  if (others.length > 0) fight.violation(`P2 the policy refused writes of ${others.map(({ sender }) => sender)}`)
+  trial.figure('refused', { stale: refused.filter(isStale).length, honest: honest.length, others: others.length })
+  if (others.length > 0) trial.violation(`P2 the policy refused writes of ${others.map(({ sender }) => sender)}`)
 }
 
 /** Counts what became of them. */
-export function tellFates(fight: Fight, fates: readonly Fate[]): void {
+export function tellFates(trial: Trial, fates: readonly Fate[]): void {
   const counts: Record<Fate, number> = { policy: 0, taken: 0, gone: 0, cut: 0, debris: 0, collected: 0, slipped: 0 }
   for (const fate of fates) counts[fate] += 1
-  fight.figure('stale', { tried: fates.length, ...counts })
-  if (counts.slipped > 0) fight.violation(`P2 ${counts.slipped} stale writes were never removed`)
+  trial.figure('stale', { tried: fates.length, ...counts })
+  if (counts.slipped > 0) trial.violation(`P2 ${counts.slipped} stale writes were never removed`)
 }

@@ -10,7 +10,7 @@ import { LabStore } from '../../../src/store/labs.ts'
 import { OwnerStore, type Ownership } from '../../../src/store/owners.ts'
 import { parseRecord } from '../../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { creation, deletion, eventsMs, holdMs, ownRedis, Store, sealing, tombstoneMs } from '../../kit/store/store.ts'
 import { type Command, firstOp, LeaseModel, ownerCount } from './lease-model.ts'
 import { isWhole } from './points.ts'
@@ -135,7 +135,7 @@ const story = fc
   })
   .map((parts): Command[] => [{ do: 'create' }, ...parts.flat()])
 
-async function compareWithModel(fight: Fight): Promise<void> {
+async function compareWithModel(trial: Trial): Promise<void> {
   const server = await ownRedis()
   const { redis, close } = await Store.open(server).then(store => ({ redis: store.redis, close: () => store.close() }))
   const counts = { commands: 0, accepted: 0, refused: 0 }
@@ -159,16 +159,16 @@ async function compareWithModel(fight: Fight): Promise<void> {
       const { record, lease, waiting, owned } = model
       expect(await scripts.standing()).toEqual({ record, lease, waiting, owned })
       count(counts, expected)
-      fight.injected()
-      fight.landed()
+      trial.injected()
+      trial.landed()
       if (run % 500 === 0) await redis.flushall()
     })
-    await fc.assert(property, { seed: fight.seed, numRuns: runs, endOnFailure: false })
+    await fc.assert(property, { seed: trial.seed, numRuns: runs, endOnFailure: false })
   } finally {
     close()
     await server.stop()
   }
-  for (const [name, figure] of Object.entries(counts)) fight.figure(name, figure)
+  for (const [name, figure] of Object.entries(counts)) trial.figure(name, figure)
 }
 
 function count(counts: { commands: number; accepted: number; refused: number }, expected: readonly unknown[]): void {

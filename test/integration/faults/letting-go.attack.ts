@@ -1,5 +1,5 @@
 /** The owner dies after its last commit, when it drains, and before it gives its leases back. */
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { allPoints, isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
@@ -8,11 +8,11 @@ const heirs = [1, 2]
 const last = /^lab\.(create\.make\.service|delete\.pod)\.after-commit$/
 
 /** They are taken over when their leases have run out, and go on behind what was committed. */
-async function killBeforeRelease(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet(wave.waveFleet)
+async function killBeforeRelease(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet(wave.waveFleet)
   await Promise.all(heirs.map(index => fleet.kill(index)))
   const points = allPoints().filter(({ name }) => last.test(name))
-  fight.injected(points.length)
+  trial.injected(points.length)
   const struck = await wave.hold(fleet, points, [draining])
   const leaving = struck.map(({ user, point: { name } }) => {
     const kind = name.split('.')[1]
@@ -26,10 +26,10 @@ async function killBeforeRelease(fight: Fight): Promise<void> {
   const killedAtMs = Date.now()
   process.kill(pid, 'SIGKILL')
   await gone
-  fight.landed(marks.filter(mark => mark.pid === pid).length)
+  trial.landed(marks.filter(mark => mark.pid === pid).length)
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
   const taken = await wave.takeovers(fleet, struck, killedAtMs)
-  wave.expectInTime(fight, taken)
+  wave.expectInTime(trial, taken)
   await wave.expectNothingLeft(
     fleet,
     struck.map(({ user }) => user),

@@ -1,6 +1,6 @@
 /** T23: creations, deletions and labs that end, at once from three replicas: as if one after another. */
 import fc from 'fast-check'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { type Asked, type Exchange, isLinearizable } from '../../kit/attack/linear.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -79,9 +79,9 @@ async function shrink(fleet: Fleet, failing: Round[]): Promise<string> {
   return JSON.stringify(found.counterexample?.[0] ?? failing)
 }
 
-async function atOnce(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ ...wave.waveFleet, users: size.users * size.batches + 40 })
-  const programs = fc.sample(program, { seed: fight.seed, numRuns: size.users * size.batches })
+async function atOnce(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ ...wave.waveFleet, users: size.users * size.batches + 40 })
+  const programs = fc.sample(program, { seed: trial.seed, numRuns: size.users * size.batches })
   const answers: string[] = []
   for (let i = 0; i < programs.length; i += size.users) {
     const players = programs.slice(i, i + size.users).map(rounds => ({ rounds, user: fleet.user() }))
@@ -90,15 +90,15 @@ async function atOnce(fight: Fight): Promise<void> {
         const history = await play(fleet, user, rounds)
         // Where nothing crossed there was no blow: a lab cannot be told to end before it has a pod.
         if (overlaps(history)) {
-          fight.injected()
-          fight.landed()
+          trial.injected()
+          trial.landed()
         }
         for (const { asked, answer, sentMs, answeredMs } of history) {
           answers.push(`${asked} ${answer}`)
-          if (asked === 'create' || asked === 'delete') fight.took(answeredMs - sentMs)
+          if (asked === 'create' || asked === 'delete') trial.took(answeredMs - sentMs)
         }
         if (isLinearizable(history)) return
-        fight.violation(
+        trial.violation(
           `not as if one after another: ${told(history).join(', ')}; smallest: ${await shrink(fleet, rounds)}`,
         )
       }),
@@ -108,7 +108,7 @@ async function atOnce(fight: Fight): Promise<void> {
       players.map(({ user }) => user),
     )
   }
-  fight.figure(
+  trial.figure(
     'answers',
     Object.fromEntries([...Map.groupBy(answers, each => each)].map(([name, all]) => [name, all.length])),
   )

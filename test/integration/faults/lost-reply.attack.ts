@@ -1,6 +1,6 @@
 /** Replies of Redis that are lost after it has done what it was asked: sent again, there is one effect. */
 import { expect, test } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -221,14 +221,14 @@ const others: readonly (readonly [string, Story])[] = [
   ['free-lease', stillBeat],
 ]
 
-async function loseReplies(fight: Fight, fleet: Fleet, stories: typeof others): Promise<void> {
+async function loseReplies(trial: Trial, fleet: Fleet, stories: typeof others): Promise<void> {
   const users: Client[] = []
   for (const [command, story] of stories) {
     const user = fleet.user()
     users.push(user)
     await whole(fleet)
-    fight.injected()
-    const lost = () => loseReplyTo(fleet, command).then(() => fight.landed())
+    trial.injected()
+    const lost = () => loseReplyTo(fleet, command).then(() => trial.landed())
     await story(fleet, user, lost).catch(error => {
       throw new Error(`${command}: ${error.message}`, { cause: error })
     })
@@ -238,7 +238,7 @@ async function loseReplies(fight: Fight, fleet: Fleet, stories: typeof others): 
 
 attack(
   'T11 reply lost after apply',
-  async fight => loseReplies(fight, await fight.fleet({ proxies: 'open', config: patient }), ofOperations),
+  async trial => loseReplies(trial, await trial.fleet({ proxies: 'open', config: patient }), ofOperations),
   {
     concurrent: true,
   },
@@ -249,10 +249,10 @@ test('the table of T11 has a story for each command when one is added', () => {
   expect(allCommands.filter(command => !covered.has(command))).toEqual([])
 })
 
-async function loseOthers(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ proxies: 'open', redis: { wrongClock: true }, config: patient })
+async function loseOthers(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ proxies: 'open', redis: { wrongClock: true }, config: patient })
   fleet.expects({ redisLoss: true, clocksStep: true })
-  await loseReplies(fight, fleet, others)
+  await loseReplies(trial, fleet, others)
 }
 
 if (isWhole)

@@ -1,6 +1,6 @@
 /** Redis dies and comes back with its data, and hangs for a while: nobody waits long for an answer, and nothing is lost. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -44,8 +44,8 @@ function askOn(fleet: Fleet, users: readonly Client[]): () => Promise<readonly A
   }
 }
 
-async function cutOff(fight: Fight, begin: Outage[1], end: Outage[2]): Promise<void> {
-  const fleet = await fight.fleet({ redis: { aof: true } })
+async function cutOff(trial: Trial, begin: Outage[1], end: Outage[2]): Promise<void> {
+  const fleet = await trial.fleet({ redis: { aof: true } })
   const running = Array.from({ length: 3 }, () => fleet.user())
   const pending = Array.from({ length: 3 }, () => fleet.user())
   await Promise.all(running.map(user => user.create()))
@@ -55,7 +55,7 @@ async function cutOff(fight: Fight, begin: Outage[1], end: Outage[2]): Promise<v
   await arm.landed(pending.length)
 
   const enough = askOn(fleet, [...running, ...pending])
-  fight.injected()
+  trial.injected()
   await begin(fleet)
   await new Promise(resolve => setTimeout(resolve, outageMs))
   await end(fleet)
@@ -63,11 +63,11 @@ async function cutOff(fight: Fight, begin: Outage[1], end: Outage[2]): Promise<v
   await Promise.all(fleet.urls.map(url => eventually('an answer again', answersAgain(url))))
   const asked = await enough()
   const putOff = asked.filter(({ status }) => status === 503).length
-  if (putOff > 0) fight.landed()
-  for (const { ms } of asked) fight.took(ms)
-  fight.figure('put_off', putOff)
+  if (putOff > 0) trial.landed()
+  for (const { ms } of asked) trial.took(ms)
+  trial.figure('put_off', putOff)
   const late = asked.filter(({ ms }) => ms > longestMs)
-  if (late.length > 0) fight.violation(`${late.length} of ${asked.length} calls took longer than ${longestMs} ms`)
+  if (late.length > 0) trial.violation(`${late.length} of ${asked.length} calls took longer than ${longestMs} ms`)
   expect([...new Set(asked.map(({ status }) => status))].sort()).toEqual([200, 503])
   arm.release()
   for (const user of pending) expect((await user.follow()).outcome).toBe('complete')
@@ -75,5 +75,5 @@ async function cutOff(fight: Fight, begin: Outage[1], end: Outage[2]): Promise<v
 }
 
 for (const [name, begin, end] of isWhole ? outages : []) {
-  attack(`T6 Redis ${name}`, fight => cutOff(fight, begin, end), { concurrent: true })
+  attack(`T6 Redis ${name}`, trial => cutOff(trial, begin, end), { concurrent: true })
 }

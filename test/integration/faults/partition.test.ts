@@ -1,6 +1,6 @@
 /** One replica is cut off from Redis without a word: its connections stay open, and nothing passes. */
 
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -22,14 +22,14 @@ const heirs = [1, 2]
 const acts = ['make.configmap-env', 'make.service', 'make.pod'].map(step => `lab.create.${step}.before-act`)
 
 /** Asks the replica that is cut off until told to stop; gives how long the longest answer took. */
-async function ask(fight: Fight, fleet: Fleet, signal: AbortSignal): Promise<number> {
+async function ask(trial: Trial, fleet: Fleet, signal: AbortSignal): Promise<number> {
   const admin = fleet.admin.at(fleet.url(cutOff))
   let longest = 0
   while (!signal.aborted) {
     const begunMs = performance.now()
     const { status, headers } = await admin.labs()
     longest = Math.max(longest, performance.now() - begunMs)
-    if (status !== 503 || !headers.get('retry-after')) fight.violation(`the one that is cut off answered ${status}`)
+    if (status !== 503 || !headers.get('retry-after')) trial.violation(`the one that is cut off answered ${status}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   return longest
@@ -51,9 +51,9 @@ interface Cast {
 }
 
 /** All are in the hands of the one that will be cut off; then its heirs come. */
-async function begin(fight: Fight): Promise<Cast> {
+async function begin(trial: Trial): Promise<Cast> {
   const config = { engine: { room: 64, leaseTtlMs: ttlMs, scanIntervalMs }, lab: { sizes: wave.sizes } }
-  const fleet = await fight.fleet({ proxies: 'open', config })
+  const fleet = await trial.fleet({ proxies: 'open', config })
   await Promise.all(heirs.map(index => fleet.kill(index)))
   const idle = await Promise.all(Array.from({ length: 6 }, () => wave.waitForRoom(fleet.user(), fleet.url(cutOff))))
   const acting = acts.map(() => fleet.user())
@@ -63,60 +63,60 @@ async function begin(fight: Fight): Promise<Cast> {
   return { fleet, idle, acting, arms }
 }
 
-async function partition(fight: Fight): Promise<void> {
-  const cast = await begin(fight)
+async function partition(trial: Trial): Promise<void> {
+  const cast = await begin(trial)
   const { fleet, idle, acting, arms } = cast
   const users = [...idle, ...acting]
-  fight.injected(users.length)
+  trial.injected(users.length)
   const silentAtMs = Date.now()
-  fleet.ways(cutOff).redis.silence()
+  fleet.proxies(cutOff).redis.silence()
   // What was on its way may be answered still.
   await eventually('silence', async () => (await fleet.admin.at(fleet.url(cutOff)).labs()).status === 503)
   const asked = new AbortController()
-  const longest = ask(fight, fleet, asked.signal)
+  const longest = ask(trial, fleet, asked.signal)
   const isOver = async () => {
     const taken = await resumed(fleet)
     return users.every(({ username }) => taken.has(username))
   }
   await eventually('all are taken over', isOver, 2 * takeoverMs).finally(() => asked.abort())
-  fight.figure('longestCallMs', Math.round(await longest))
-  if ((await longest) > longestCallMs) fight.violation(`an answer took ${Math.round(await longest)} ms`)
-  await judgeTimes(fight, cast, silentAtMs)
+  trial.figure('longestCallMs', Math.round(await longest))
+  if ((await longest) > longestCallMs) trial.violation(`an answer took ${Math.round(await longest)} ms`)
+  await judgeTimes(trial, cast, silentAtMs)
   for (const arm of arms) arm.release()
-  const newcomer = await comeBack(fight, cast)
+  const newcomer = await comeBack(trial, cast)
   await wave.expectNothingLeft(fleet, [...users, newcomer])
 }
 
 /** The owner stops first, then another comes. */
-async function judgeTimes(fight: Fight, { fleet, idle, acting }: Cast, silentAtMs: number): Promise<void> {
+async function judgeTimes(trial: Trial, { fleet, idle, acting }: Cast, silentAtMs: number): Promise<void> {
   const taken = await resumed(fleet)
-  fight.landed(taken.size)
+  trial.landed(taken.size)
   for (const { username } of [...idle, ...acting]) {
     const ms = taken.get(username)! - silentAtMs
-    fight.took(ms)
-    if (ms > takeoverMs) fight.violation(`${username} was taken over after ${ms} ms`)
+    trial.took(ms)
+    if (ms > takeoverMs) trial.violation(`${username} was taken over after ${ms} ms`)
   }
   const stops = await wave.logged(fleet, cutOff, 'operation is no longer ours')
   const stopsMs = idle.map(({ username }) => {
     const atMs = stops.find(({ line }) => line.user === username)?.atMs ?? Number.POSITIVE_INFINITY
-    if (atMs > taken.get(username)!) fight.violation(`${username} had two owners at once`)
+    if (atMs > taken.get(username)!) trial.violation(`${username} had two owners at once`)
     return atMs - silentAtMs
   })
-  fight.figure('selfStopMs', Math.max(...stopsMs))
-  if (Math.max(...stopsMs) > selfStopMs) fight.violation(`an owner stopped after ${Math.max(...stopsMs)} ms`)
+  trial.figure('selfStopMs', Math.max(...stopsMs))
+  if (Math.max(...stopsMs) > selfStopMs) trial.violation(`an owner stopped after ${Math.max(...stopsMs)} ms`)
 }
 
 /** What was sent and not heard arrives; nothing of it counts, and the replica works again. */
-async function comeBack(fight: Fight, { fleet, acting }: Cast): Promise<Client> {
+async function comeBack(trial: Trial, { fleet, acting }: Cast): Promise<Client> {
   const url = fleet.url(cutOff)
-  fleet.ways(cutOff).redis.resume()
+  fleet.proxies(cutOff).redis.resume()
   await eventually('an answer again', async () => (await fleet.admin.at(url).labs()).status === 200)
   for (const user of acting) {
-    if ((await user.at(url).follow()).outcome !== 'complete') fight.violation(`${user.username}: its creation failed`)
+    if ((await user.at(url).follow()).outcome !== 'complete') trial.violation(`${user.username}: its creation failed`)
   }
   const newcomer = fleet.user()
   await newcomer.at(url).create()
-  if ((await newcomer.at(url).follow()).outcome !== 'complete') fight.violation('nothing can be made through it')
+  if ((await newcomer.at(url).follow()).outcome !== 'complete') trial.violation('nothing can be made through it')
   return newcomer
 }
 

@@ -8,7 +8,7 @@ import { noSources } from '../../../src/labs/sources.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
 import type { Step } from '../../../src/ops/steps.ts'
-import { furnishedLab, furnishedSources, quota } from '../../kit/fleet/full-lab.ts'
+import { fullLabConfig, fullLabSources, quota } from '../../kit/fleet/full-lab.ts'
 
 /**
  * What a user is in the middle of:
@@ -25,21 +25,21 @@ export interface Point {
 }
 
 /** Of a lab that has only what all have, or everything that can be configured. */
-function planOf(isFurnished: boolean): LabPlan {
-  const config = configSchema.parse(isFurnished ? { lab: furnishedLab('full') } : {})
+function planOf(hasFullLabs: boolean): LabPlan {
+  const config = configSchema.parse(hasFullLabs ? { lab: fullLabConfig('full') } : {})
   const person: Identity = { username: 'ada', token: 't', scopes: [], uid: 1, gid: 1, groups: [] }
-  const identity = isFurnished ? { ...person, quota: { spawn: true, ...quota } } : person
+  const identity = hasFullLabs ? { ...person, quota: { spawn: true, ...quota } } : person
   const image = { reference: 'r', tag: 't', digest: null, description: 'd' }
   const request = { options: { image_tag: 't' }, env: {} }
   const choice = chooseLab(config.lab, identity, request.options)
-  return renderLab({ config, identity, request, choice, image, sources: isFurnished ? furnishedSources : noSources })
+  return renderLab({ config, identity, request, choice, image, sources: hasFullLabs ? fullLabSources : noSources })
 }
 
 /** How many objects the operation of a story makes. Who had a lab before was provisioned by it. */
-export function objectsMade({ story }: Point, isFurnished: boolean): number {
+export function objectsMade({ story }: Point, hasFullLabs: boolean): number {
   if (story === 'delete' || story === 'supersede') return 0
-  const all = planOf(isFurnished).objects.length + 1
-  return isFurnished && story === 'remake' ? all - 1 : all
+  const all = planOf(hasFullLabs).objects.length + 1
+  return hasFullLabs && story === 'remake' ? all - 1 : all
 }
 
 /** Around the one write of an act: its request and, after that, its script. A wait writes nothing but its script. */
@@ -85,10 +85,10 @@ function ofSome(common: readonly Step[]): Point[] {
 
 const namesOfSome = new Set(ofSome(createSteps(planOf(false))).map(({ name }) => name))
 
-/** Whether only a furnished lab comes to it. */
+/** Whether only a full lab comes to it. */
 export const isOfFurnished = ({ name }: Point): boolean => namesOfSome.has(name)
 
-/** All of them, in the order of the steps; those of objects that only some labs have are reached in a furnished fleet. */
+/** All of them, in the order of the steps; those of objects that only some labs have are reached in a fleet of full labs. */
 export function allPoints(): Point[] {
   const steps = createSteps(planOf(false))
   return [

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { labels } from '../../../src/kube/labels.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -13,9 +13,9 @@ const maxAttempts = 3
 const waitingCount = isWhole ? 50 : 20
 
 /** A fleet whose pods find their node only while it bears a label, and the way to set that. */
-async function labelledFleet(fight: Fight) {
+async function labelledFleet(trial: Trial) {
   const label = `skylab.test/${randomBytes(4).toString('hex')}`
-  const fleet = await fight.fleet({
+  const fleet = await trial.fleet({
     restart: true,
     users: waitingCount + 2,
     config: {
@@ -27,51 +27,51 @@ async function labelledFleet(fight: Fight) {
   const [node] = await kube.list('/api/v1/nodes', 'type=kwok')
   const setLabel = (value: string | null) =>
     kube.request('PATCH', `/api/v1/nodes/${node!.metadata.name}`, { metadata: { labels: { [label]: value } } })
-  fight.context.onTestFinished(() => void setLabel(null))
+  trial.context.onTestFinished(() => void setLabel(null))
   return { fleet, setLabel }
 }
 
 /** Asks for what kills its owner at this point: given up after as many acts as are allowed. */
 async function poison(
-  fight: Fight,
+  trial: Trial,
   fleet: Fleet,
   user: Client,
   point: string,
   ask: () => ReturnType<Client['create']>,
 ) {
   const arm = fleet.arm(point, 'kill', { user: user.username, times: null })
-  fight.injected(maxAttempts)
+  trial.injected(maxAttempts)
   const begunMs = performance.now()
   expect((await ask()).status).toBeLessThan(400)
   const { outcome, errors } = await user.follow()
   const attempts = arm.marks().length
-  fight.landed(attempts)
+  trial.landed(attempts)
   expect({ outcome, attempts }).toEqual({ outcome: 'failed', attempts: maxAttempts })
   expect(errors.at(-1)).toMatch(/given up after 3 attempts/)
-  fight.figure(`attempts_${point.split('.')[1]}`, attempts)
-  fight.figure(`poisoned_ms_${point.split('.')[1]}`, Math.round(performance.now() - begunMs))
+  trial.figure(`attempts_${point.split('.')[1]}`, attempts)
+  trial.figure(`poisoned_ms_${point.split('.')[1]}`, Math.round(performance.now() - begunMs))
   arm.disarm()
   // Whoever was struck last is back.
   await fleet.ready()
 }
 
 /** One after the other: an act that stands beside one that kills is counted as an attempt, too. */
-async function poisonBoth(fight: Fight, fleet: Fleet, maker: Client, leaver: Client): Promise<void> {
-  await poison(fight, fleet, maker, 'lab.create.make.service.after-act', () => maker.create())
+async function poisonBoth(trial: Trial, fleet: Fleet, maker: Client, leaver: Client): Promise<void> {
+  await poison(trial, fleet, maker, 'lab.create.make.service.after-act', () => maker.create())
   expect((await maker.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
   expect(await fleet.world.namespaceOf(maker.username)).toBeNull()
 
   // Not after the act: with its pod gone, the next owner would have nothing to do that could kill it.
-  await poison(fight, fleet, leaver, 'lab.delete.pod.before-act', () => fleet.admin.delete(leaver.username))
+  await poison(trial, fleet, leaver, 'lab.delete.pod.before-act', () => fleet.admin.delete(leaver.username))
   expect((await leaver.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
 }
 
 /** From when their pods may start. Each has had one pod. */
-async function expectUnharmed(fight: Fight, fleet: Fleet, others: readonly Client[]): Promise<void> {
+async function expectUnharmed(trial: Trial, fleet: Fleet, others: readonly Client[]): Promise<void> {
   const begunMs = performance.now()
   const follow = async (user: Client) => {
     const { outcome } = await user.follow()
-    fight.took(performance.now() - begunMs)
+    trial.took(performance.now() - begunMs)
     return outcome
   }
   expect(await Promise.all(others.map(follow))).toEqual(others.map(() => 'complete'))
@@ -79,12 +79,12 @@ async function expectUnharmed(fight: Fight, fleet: Fleet, others: readonly Clien
     const writes = await fleet.audit.writesOf(fleet.namespace(user.username))
     expect(writes.filter(({ resource, code }) => resource === 'pods' && code < 300)).toHaveLength(1)
   }
-  fight.figure('others', others.length)
+  trial.figure('others', others.length)
 }
 
 /** A creation and a deletion are given up after three attempts each, and the others complete. */
-async function besideOthers(fight: Fight): Promise<void> {
-  const { fleet, setLabel } = await labelledFleet(fight)
+async function besideOthers(trial: Trial): Promise<void> {
+  const { fleet, setLabel } = await labelledFleet(trial)
   const url = await fleet.balancerUrl()
   const [maker, leaver, ...others] = Array.from({ length: waitingCount + 2 }, () => fleet.user().at(url))
   await setLabel('yes')
@@ -96,9 +96,9 @@ async function besideOthers(fight: Fight): Promise<void> {
   const isWaiting = async () => (await fleet.world.kube.list('/api/v1/pods', ofFleet)).length === waitingCount + 1
   await eventually('pods that wait', isWaiting)
 
-  await poisonBoth(fight, fleet, maker!, leaver!)
+  await poisonBoth(trial, fleet, maker!, leaver!)
   await setLabel('yes')
-  await expectUnharmed(fight, fleet, others)
+  await expectUnharmed(trial, fleet, others)
   expect((await maker!.create()).status).toBe(303)
   expect((await maker!.follow()).outcome).toBe('complete')
   await wave.expectNothingLeft(fleet, [...others, maker!, leaver!])

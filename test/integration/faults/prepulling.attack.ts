@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { pullSetName } from '../../../src/images/prepull/pull-set.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { FakeRegistry } from '../../kit/images/registry.ts'
@@ -42,15 +42,15 @@ interface PrepullsAnswer {
 }
 
 class Story {
-  readonly fight: Fight
+  readonly trial: Trial
   readonly fleet: Fleet
   readonly registry: FakeRegistry
   readonly site: PrepullSite
   /** How many DaemonSets there may be of each image, by their name. */
   readonly allowed = new Map<string, number>()
 
-  constructor(fight: Fight, fleet: Fleet, registry: FakeRegistry) {
-    this.fight = fight
+  constructor(trial: Trial, fleet: Fleet, registry: FakeRegistry) {
+    this.trial = trial
     this.fleet = fleet
     this.registry = registry
     this.site = new PrepullSite(fleet.redis, {}, fleet.installation)
@@ -89,18 +89,18 @@ class Story {
   async strike(effect: Effect, place: string): Promise<void> {
     // What was about to be sent when its sender was stopped is sent all the same: nodes have the image by then.
     const slips = effect === 'stop' && /^prepull\.(recorded|create\.before-send)$/.test(place)
-    this.fight.injected()
+    this.trial.injected()
     const tag = this.publish(slips ? 2 : 1)
     const arm = this.fleet.arm(place, effect)
     const pulled = this.pull(tag)
     pulled.catch(() => {})
     const index = this.fleet.indexOf((await arm.landed()).replica)
-    this.fight.landed()
+    this.trial.landed()
     const struckAtMs = performance.now()
     if (effect === 'kill') await this.fleet.start(index)
     await pulled
     await this.settled(tag)
-    this.fight.took(performance.now() - struckAtMs)
+    this.trial.took(performance.now() - struckAtMs)
     if (effect === 'kill') return
     await this.fleet.kill(index, 'SIGCONT')
     await this.settled(tag)
@@ -108,9 +108,9 @@ class Story {
 
   /** The reply to what is asked next is lost. */
   async lose(command: string): Promise<void> {
-    this.fight.injected()
+    this.trial.injected()
     const tag = this.publish()
-    const lost = loseReplyTo(this.fleet, command).then(() => this.fight.landed())
+    const lost = loseReplyTo(this.fleet, command).then(() => this.trial.landed())
     await this.pull(tag)
     await this.settled(tag)
     await lost
@@ -118,11 +118,11 @@ class Story {
 
   /** Redis loses all when a DaemonSet was just made. */
   async empty(): Promise<void> {
-    this.fight.injected()
+    this.trial.injected()
     const tag = this.publish()
     const arm = this.fleet.arm('prepull.create.after-send', 'hold')
     await arm.landed()
-    this.fight.landed()
+    this.trial.landed()
     await this.fleet.world.redis.flushall()
     arm.release()
     await this.pull(tag)
@@ -134,11 +134,11 @@ class Story {
     const { fleet, site, registry } = this
     this.publish()
     await eventually('a DaemonSet', async () => (await site.sets()).length > 0)
-    this.fight.injected()
+    this.trial.injected()
     const arm = fleet.arm('prepull.delete.before-send', 'kill')
     registry.tags = []
     const index = fleet.indexOf((await arm.landed()).replica)
-    this.fight.landed()
+    this.trial.landed()
     await fleet.start(index)
     await this.settled()
     await eventually('the pods are gone', async () => (await site.pods()).length === 0)
@@ -155,15 +155,15 @@ class Story {
     const counts = Map.groupBy(made, ({ name }) => name)
     for (const [name, allowed] of this.allowed) {
       const count = counts.get(name)?.length ?? 0
-      if (count < 1 || count > allowed) this.fight.violation(`the DaemonSet ${name} was made ${count} times`)
+      if (count < 1 || count > allowed) this.trial.violation(`the DaemonSet ${name} was made ${count} times`)
     }
-    this.fight.figure('daemonsets', made.length)
+    this.trial.figure('daemonsets', made.length)
   }
 }
 
-async function begin(fight: Fight, options: FleetOptions = {}): Promise<Story> {
+async function begin(trial: Trial, options: FleetOptions = {}): Promise<Story> {
   const registry = await FakeRegistry.start()
-  fight.context.onTestFinished(() => registry.server.stop())
+  trial.context.onTestFinished(() => registry.server.stop())
   const installation = `p${randomBytes(4).toString('hex')}`
   const images = {
     ...{ registry: registry.server.host, docker: { repository: registry.repository } },
@@ -171,15 +171,15 @@ async function begin(fight: Fight, options: FleetOptions = {}): Promise<Story> {
   }
   const kubernetes = { namespace: 'skylab' }
   const config = { images, kubernetes, lab: placement(installation) }
-  const fleet = await fight.fleet({ ...options, installation, config })
-  const story = new Story(fight, fleet, registry)
-  fight.context.onTestFinished(() => story.site.close())
+  const fleet = await trial.fleet({ ...options, installation, config })
+  const story = new Story(trial, fleet, registry)
+  trial.context.onTestFinished(() => story.site.close())
   await Promise.all(nodes.map(node => story.site.addNode(node)))
   return story
 }
 
-async function strikeAll(fight: Fight): Promise<void> {
-  const story = await begin(fight)
+async function strikeAll(trial: Trial): Promise<void> {
+  const story = await begin(trial)
   story.fleet.expects({ redisLoss: true })
   for (const [effect, place] of blows()) await story.strike(effect, place)
   await story.empty()
@@ -187,8 +187,8 @@ async function strikeAll(fight: Fight): Promise<void> {
   await story.expectMadeOnce()
 }
 
-async function loseReplies(fight: Fight): Promise<void> {
-  const story = await begin(fight, { proxies: 'open' })
+async function loseReplies(trial: Trial): Promise<void> {
+  const story = await begin(trial, { proxies: 'open' })
   for (const command of commandsOfPrepulling) await story.lose(command)
   await story.expectMadeOnce()
 }

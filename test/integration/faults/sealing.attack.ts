@@ -7,14 +7,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { parse } from 'yaml'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import { configure } from '../../kit/fleet/configure.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
-import type { Furniture } from '../../kit/fleet/full-lab.ts'
+import type { FullLab } from '../../kit/fleet/full-lab.ts'
 import { allPlaces, findSecrets, formsOf, type Places } from '../../kit/fleet/secrets.ts'
-import { testPlace } from '../../kit/testbed.ts'
+import { testBed } from '../../kit/testbed.ts'
 import { maxBodyBytes, misplace, sendRaw } from './misplaced-secrets.ts'
 import * as wave from './wave.ts'
 
@@ -22,10 +22,10 @@ import * as wave from './wave.ts'
 const plain = `plain-${randomBytes(8).toString('hex')}`
 
 /** More than are made. */
-const furnishedLabs = 12
+const fullLabs = 12
 
 class Story {
-  readonly fight: Fight
+  readonly trial: Trial
   readonly fleet: Fleet
   /** Secrets by where they were put. */
   readonly secrets: Record<string, string> = {}
@@ -34,8 +34,8 @@ class Story {
   readonly told: string[] = []
   readonly people: Client[] = []
 
-  constructor(fight: Fight, fleet: Fleet) {
-    this.fight = fight
+  constructor(trial: Trial, fleet: Fleet) {
+    this.trial = trial
     this.fleet = fleet
   }
 
@@ -91,7 +91,7 @@ class Story {
     for (const [place, control] of Object.entries(controls)) {
       expect(places[place]?.includes(control), `${control} in ${place}, ${when}`).toBe(true)
     }
-    for (const found of findSecrets(places, this.secrets)) this.fight.violation(`${found}, ${when}`)
+    for (const found of findSecrets(places, this.secrets)) this.trial.violation(`${found}, ${when}`)
   }
 }
 
@@ -101,7 +101,7 @@ async function plantCredentials(story: Story): Promise<void> {
   const sealingKey = (await readFile(join(fleet.stateDir, 'sealing.key'), 'utf8')).trim()
   secrets['the sealing key'] = sealingKey
   secrets['the bytes of the sealing key'] = Buffer.from(sealingKey, 'base64').toString('latin1')
-  const kubeconfig = parse(await readFile(testPlace().controllerKubeconfig, 'utf8'))
+  const kubeconfig = parse(await readFile(testBed().controllerKubeconfig, 'utf8'))
   secrets['the token of the ServiceAccount'] = kubeconfig.users[0].user.token
   secrets['the token of the administrator'] = fleet.admin.token
   const password = story.plant('the password of Redis')
@@ -126,17 +126,17 @@ async function plantRegistryPassword(story: Story): Promise<string> {
   const auth = `robot:${story.plant('the password of the registry')}`
   secrets['the credentials of the registry'] = Buffer.from(auth).toString('base64')
   const file = join(fleet.stateDir, 'registry.json')
-  const auths = { [testPlace().images.registry!]: { auth: secrets['the credentials of the registry'] } }
+  const auths = { [testBed().images.registry!]: { auth: secrets['the credentials of the registry'] } }
   await writeFile(file, JSON.stringify({ auths }), { mode: 0o600 })
   return file
 }
 
 /** What every lab gets a copy of. */
-function plantSources({ secrets, ofLabs }: Story, furniture: Furniture): void {
-  secrets['a configured Secret'] = furniture.secrets.file
-  secrets['the password of the pull secret'] = furniture.secrets.password
-  secrets['the credentials of the pull secret'] = furniture.credentials
-  ofLabs.push(furniture.secrets.file, furniture.credentials)
+function plantSources({ secrets, ofLabs }: Story, fullLab: FullLab): void {
+  secrets['a configured Secret'] = fullLab.secrets.file
+  secrets['the password of the pull secret'] = fullLab.secrets.password
+  secrets['the credentials of the pull secret'] = fullLab.credentials
+  ofLabs.push(fullLab.secrets.file, fullLab.credentials)
 }
 
 /** A creation whose pod the cluster speaks ill of, quoting what nobody should read. */
@@ -204,17 +204,17 @@ async function expectKept(story: Story): Promise<void> {
   const alive = story.ofLabs.filter(secret => kept.includes(secret))
   // Of those who run, and of the one in the making, beside what all have.
   expect(alive.length).toBeGreaterThanOrEqual(2 * 6 + 2)
-  story.fight.figure('kept_in_secrets', alive.length)
+  story.trial.figure('kept_in_secrets', alive.length)
 }
 
-async function tell(fight: Fight): Promise<void> {
-  const { furniture, config, ...options } = await wave.furnishedFleet(fight, furnishedLabs)
+async function tell(trial: Trial): Promise<void> {
+  const { fullLab, config, ...options } = await wave.fullLabFleet(trial, fullLabs)
   // Who finds no room is to be told so, and nobody else, however busy the cluster is.
   const own = { times: { noRoomGraceSeconds: 15 }, api: { limits: { maxBodyBytes } } }
-  const fleet = await fight.fleet({ ...options, furniture, config: { ...config, ...own } })
+  const fleet = await trial.fleet({ ...options, fullLab, config: { ...config, ...own } })
   fleet.expects({ redisLoss: true })
-  const story = new Story(fight, fleet)
-  plantSources(story, furniture)
+  const story = new Story(trial, fleet)
+  plantSources(story, fullLab)
   await plantCredentials(story)
   const [running] = await Promise.all([
     story.runs('runs'),
@@ -253,9 +253,9 @@ async function tell(fight: Fight): Promise<void> {
   await wave.expectNothingLeft(fleet, story.people)
   await story.look('when all is gone', always)
   const { length } = Object.keys(story.secrets)
-  fight.injected(length)
-  fight.landed(length)
-  fight.figure(
+  trial.injected(length)
+  trial.landed(length)
+  trial.figure(
     'forms',
     Object.values(story.secrets).reduce((sum, secret) => sum + formsOf(secret).length, 0),
   )

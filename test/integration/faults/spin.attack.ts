@@ -1,6 +1,6 @@
 /** An owner whose event loop is blocked beyond its lease: nothing in it can act meanwhile, and then it must not. */
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
@@ -13,7 +13,7 @@ const all = ['make.pod.before-act', 'make.pod.before-send', 'make.pod.before-com
 const points = (isWhole ? all : all.slice(1, 2)).map(place => `lab.create.${place}`)
 
 /** How long after its event loop was free again the owner gave the operation up. */
-async function block(fight: Fight, fleet: Fleet, point: string): Promise<number> {
+async function block(trial: Trial, fleet: Fleet, point: string): Promise<number> {
   const user = fleet.user()
   const arm = fleet.arm(point, 'spin', { user: user.username, ms: blockMs })
   expect((await user.at(fleet.anyUrl()).create()).status).toBe(303)
@@ -22,9 +22,9 @@ async function block(fight: Fight, fleet: Fleet, point: string): Promise<number>
   const { op, outcome } = await user.at(fleet.url((blocked + 1) % fleet.size)).follow()
   expect([point, outcome]).toEqual([point, 'complete'])
   const resumedAtMs = (await wave.resumptions(fleet, atMs)).get(user.username)!
-  wave.expectInTime(fight, [{ ms: resumedAtMs - atMs }])
+  wave.expectInTime(trial, [{ ms: resumedAtMs - atMs }])
   // Nobody else can have gone on unless the loop was blocked for so long.
-  if (resumedAtMs < atMs + blockMs) fight.landed()
+  if (resumedAtMs < atMs + blockMs) trial.landed()
   const gaveUp = async () => (await verdicts(fleet, blocked, atMs)).get(op)
   const reason = await eventually(`given up at ${point}`, gaveUp)
   expect([point, reason]).toEqual([point, expect.stringMatching(/lease is lost|moved on/)])
@@ -32,16 +32,16 @@ async function block(fight: Fight, fleet: Fleet, point: string): Promise<number>
   return line.atMs - (atMs + blockMs)
 }
 
-async function blockOwners(fight: Fight): Promise<void> {
+async function blockOwners(trial: Trial): Promise<void> {
   const { leaseTtlMs, scanIntervalMs } = wave.waveFleet.config.engine
-  const fleet = await fight.fleet({ config: { engine: { leaseTtlMs, scanIntervalMs } } })
+  const fleet = await trial.fleet({ config: { engine: { leaseTtlMs, scanIntervalMs } } })
   const latencies: number[] = []
   for (const point of points) {
-    fight.injected()
-    latencies.push(await block(fight, fleet, point))
+    trial.injected()
+    latencies.push(await block(trial, fleet, point))
   }
-  fight.figure('blockMs', blockMs)
-  fight.figure('abortLatencyMs', Math.max(...latencies))
+  trial.figure('blockMs', blockMs)
+  trial.figure('abortLatencyMs', Math.max(...latencies))
 }
 
 attack('T5 event loop blocked past the lease', blockOwners, { concurrent: true })

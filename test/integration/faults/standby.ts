@@ -65,7 +65,7 @@ export class Standby {
   async #lead(index: number, delayMs: number): Promise<number> {
     await new Promise(resolve => setTimeout(resolve, delayMs))
     const turnedMs = performance.now()
-    this.#fleet.ways(index).redis.turnTo(this.redis.url)
+    this.#fleet.proxies(index).redis.turnTo(this.redis.url)
     const admin = this.#fleet.admin.at(this.#fleet.url(index))
     await eventually('an answer after the switch', async () => (await admin.labs()).status === 200)
     return Math.round(performance.now() - turnedMs)

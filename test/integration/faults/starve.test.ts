@@ -2,7 +2,7 @@
 import { percentile } from '../../../bench/measure/statistics.ts'
 import { Worker } from '../../../bench/measure/worker.ts'
 import type { Asker, Steady, Worst, WorstQuestion } from '../../../bench/worst/client.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
@@ -16,11 +16,11 @@ const maxCpuSeconds = 0.6
 
 const asker = ({ username: name, token }: Client): Asker => ({ name, token })
 
-async function starve(fight: Fight): Promise<void> {
-  const fleet = await fight.fleet({ defaultRates: true, users: 30 })
+async function starve(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet({ defaultRates: true, users: 30 })
   const worker = () => new Worker({ file: 'worst-client.ts', stateDir: fleet.stateDir, nodeArgs: [] })
   const [steady, worst] = [worker(), worker()]
-  fight.context.onTestFinished(async () => {
+  trial.context.onTestFinished(async () => {
     await Promise.all([steady.stop(), worst.stop()])
   })
   const { urls, monitoringUrls } = fleet
@@ -32,26 +32,26 @@ async function starve(fight: Fight): Promise<void> {
   const villain = fleet.user()
   // A create that was accepted under this key may be repeated for nothing.
   const key = 'known'
-  await make(fight, [villain], key)
+  await make(trial, [villain], key)
   const before = await asked()
   const cpuBefore = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const [beside, told] = await Promise.all([
     asked(),
     ask<Worst>(worst, { do: 'worst', urls, user: asker(villain), key, seconds }),
-    oneByOne(fight, makers),
+    oneByOne(trial, makers),
   ])
-  countBlows(fight, told)
+  countBlows(trial, told)
   const cpuAfter = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const cpu = Math.max(...cpuAfter.map((after, i) => after - cpuBefore[i]!)) / seconds
   const after = await asked()
-  judgeTimes(fight, [before, beside, after])
-  fight.figure('cpuMsPerSecond', Math.round(cpu * 1000))
-  if (!(cpu <= maxCpuSeconds)) fight.violation(`a replica took ${cpu.toFixed(1)} s of processor time in a second`)
+  judgeTimes(trial, [before, beside, after])
+  trial.figure('cpuMsPerSecond', Math.round(cpu * 1000))
+  if (!(cpu <= maxCpuSeconds)) trial.violation(`a replica took ${cpu.toFixed(1)} s of processor time in a second`)
   const refused = Object.keys(beside.statuses).filter(status => status !== '200' && status !== '404')
-  if (refused.length > 0) fight.violation(`the others were answered ${JSON.stringify(beside.statuses)}`)
+  if (refused.length > 0) trial.violation(`the others were answered ${JSON.stringify(beside.statuses)}`)
   const lost = await lostLeases(fleet)
-  fight.figure('leasesLost', lost)
-  if (lost > 0) fight.violation(`${lost} leases were lost`)
+  trial.figure('leasesLost', lost)
+  if (lost > 0) trial.violation(`${lost} leases were lost`)
 }
 
 /**
@@ -59,41 +59,41 @@ async function starve(fight: Fight): Promise<void> {
  * bench `worst` judges them too, by replicas that are warm. A part of `npm test` runs beside other tests, so it shows times
  * and judges all else.
  */
-function judgeTimes(fight: Fight, halves: readonly Steady[]): void {
+function judgeTimes(trial: Trial, halves: readonly Steady[]): void {
   const [before, p99, after] = halves.map(({ laterMs }) => Math.round(percentile(laterMs, 0.99))) as [
     number,
     number,
     number,
   ]
   const aloneMs = Math.max(before, after)
-  fight.figure('p99Ms', p99)
-  fight.figure('burstP99Ms', Math.round(percentile(halves[1]!.burstMs, 0.99)))
-  fight.figure('aloneP99Ms', aloneMs)
+  trial.figure('p99Ms', p99)
+  trial.figure('burstP99Ms', Math.round(percentile(halves[1]!.burstMs, 0.99)))
+  trial.figure('aloneP99Ms', aloneMs)
   if (isWhole && aloneMs <= busyMs && p99 > limitMs)
-    fight.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
+    trial.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
 }
 
 /** Labs are made meanwhile, one after the other, so that there is always a lease to lose. */
-async function oneByOne(fight: Fight, makers: readonly Client[]): Promise<void> {
-  for (const maker of makers) await make(fight, [maker])
+async function oneByOne(trial: Trial, makers: readonly Client[]): Promise<void> {
+  for (const maker of makers) await make(trial, [maker])
 }
 
-async function make(fight: Fight, makers: readonly Client[], key?: string): Promise<void> {
+async function make(trial: Trial, makers: readonly Client[], key?: string): Promise<void> {
   const outcomes = await Promise.all(
     makers.map(async user => {
       const { status } = await user.create({ image_type: 'recommended' }, { ...(key && { key }) })
       return status === 303 ? (await user.follow()).outcome : status
     }),
   )
-  for (const outcome of outcomes) if (outcome !== 'complete') fight.violation(`a lab beside the worst user: ${outcome}`)
+  for (const outcome of outcomes) if (outcome !== 'complete') trial.violation(`a lab beside the worst user: ${outcome}`)
 }
 
 /** Each kind of request must have been refused: else nothing was tried that the bounds are for. */
-function countBlows(fight: Fight, told: Worst): void {
+function countBlows(trial: Trial, told: Worst): void {
   for (const [kind, statuses] of Object.entries(told)) {
-    fight.injected()
-    if ((statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0) > 0) fight.landed()
-    fight.figure(kind, statuses)
+    trial.injected()
+    if ((statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0) > 0) trial.landed()
+    trial.figure(kind, statuses)
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
@@ -82,17 +82,17 @@ async function standing(fleet: Fleet, { user }: wave.Struck) {
 }
 
 /** Stops the owner of all these, lets others take its place, and gives what each of them then looks like. */
-async function stopAndInherit(fight: Fight, fleet: Fleet, all: readonly Case[]) {
+async function stopAndInherit(trial: Trial, fleet: Fleet, all: readonly Case[]) {
   const points = all.map(({ point }) => point)
   const groupOf = (point: Point) => (isLastLook(point) ? lastLook : undefined)
   const struck = await wave.hold(fleet, points, [stopped], { through: fleet.url(heir), groupOf })
   await Promise.all(heirs.map(index => fleet.start(index)))
   const { pid } = fleet.replica(stopped)
   const stoppedAtMs = Date.now()
-  await fleet.armoury.stopHeld(lastLook, pid)
+  await fleet.failpoints.stopHeld(lastLook, pid)
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
-  fight.landed(struck.filter(({ arm }) => arm.marks()[0]!.pid === pid).length)
-  wave.expectInTime(fight, await wave.takeovers(fleet, struck, stoppedAtMs))
+  trial.landed(struck.filter(({ arm }) => arm.marks()[0]!.pid === pid).length)
+  wave.expectInTime(trial, await wave.takeovers(fleet, struck, stoppedAtMs))
   const held = await Promise.all(struck.map((each, i) => makeSequel(fleet, each, all[i]!.sequel)))
   return { struck, newer: held.filter(arm => arm !== undefined) }
 }
@@ -119,11 +119,11 @@ async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<Accou
 }
 
 /** Nothing that a stale owner does stands, and nothing is told twice. */
-async function strike(fight: Fight, options: FleetOptions, all: readonly Case[]): Promise<Account> {
-  const fleet = await fight.fleet(options)
+async function strike(trial: Trial, options: FleetOptions, all: readonly Case[]): Promise<Account> {
+  const fleet = await trial.fleet(options)
   await Promise.all(heirs.map(index => fleet.kill(index)))
-  fight.injected(all.length)
-  const { struck, newer } = await stopAndInherit(fight, fleet, all)
+  trial.injected(all.length)
+  const { struck, newer } = await stopAndInherit(trial, fleet, all)
   const before = await Promise.all(struck.map(each => standing(fleet, each)))
   const account = await wake(fleet, struck)
   // Who does not know that it is late would go on as soon as there is nothing newer.
@@ -144,16 +144,16 @@ async function strike(fight: Fight, options: FleetOptions, all: readonly Case[])
   return account
 }
 
-async function stopPastLease(fight: Fight, points: readonly Point[], options: FleetOptions): Promise<Account> {
+async function stopPastLease(trial: Trial, points: readonly Point[], options: FleetOptions): Promise<Account> {
   const all = casesOf(points)
   const accounts: Account[] = []
   for (let i = 0; i < all.length; i += waveSize) {
-    accounts.push(await strike(fight, options, all.slice(i, i + waveSize)))
+    accounts.push(await strike(trial, options, all.slice(i, i + waveSize)))
   }
   const total = sum(accounts)
-  fight.figure('stops', all.length)
-  for (const [name, value] of Object.entries(total)) fight.figure(name, value)
-  for (const words of total.slipped) fight.violation(`slipped: ${words}`)
+  trial.figure('stops', all.length)
+  for (const [name, value] of Object.entries(total)) trial.figure(name, value)
+  for (const words of total.slipped) trial.violation(`slipped: ${words}`)
   // Else nothing was proved.
   expect(total.tried, 'stale writes tried').toBeGreaterThan(0)
   expect(total.refusedByRedis, 'stale scripts refused by Redis').toBeGreaterThan(0)
@@ -171,21 +171,21 @@ function sum(accounts: readonly Account[]): Account {
   })
 }
 
-/** What only furnished labs have is struck by T1 at each change, and here where all is asked for. */
-async function stopEverywhere(fight: Fight): Promise<void> {
+/** What only full labs have is struck by T1 at each change, and here where all is asked for. */
+async function stopEverywhere(trial: Trial): Promise<void> {
   if (isWhole) {
     const points = allPoints()
-    await stopPastLease(fight, points, await wave.furnishedFleet(fight, 3 * points.length))
-  } else await stopPastLease(fight, tellingPoints(), wave.waveFleet)
+    await stopPastLease(trial, points, await wave.fullLabFleet(trial, 3 * points.length))
+  } else await stopPastLease(trial, tellingPoints(), wave.waveFleet)
 }
 
 attack('T3 stop past the lease', stopEverywhere, { limitMs: 480_000 })
 
 /** The fence alone holds. */
-async function stopWithoutSelfStop(fight: Fight): Promise<void> {
+async function stopWithoutSelfStop(trial: Trial): Promise<void> {
   const points = tellingPoints()
-  const options = await wave.furnishedFleet(fight, 3 * points.length)
-  const { selfStops } = await stopPastLease(fight, points, { ...options, control: 'no-self-stop' })
+  const options = await wave.fullLabFleet(trial, 3 * points.length)
+  const { selfStops } = await stopPastLease(trial, points, { ...options, control: 'no-self-stop' })
   expect(selfStops, 'owners that stopped by themselves').toBe(0)
 }
 

@@ -1,6 +1,6 @@
 /** The owner of a creation is struck when a deletion has taken its place and it has not let go yet, or just has. */
 import { expect } from 'vitest'
-import type { Fight } from '../../kit/attack/attack.ts'
+import type { Trial } from '../../kit/attack/attack.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { isWhole, supersededPoints } from './points.ts'
 import * as wave from './wave.ts'
@@ -21,26 +21,26 @@ async function supersede(fleet: Fleet, point: string, url: string) {
 
 /** The deletion comes to its end, and nothing of the creation is left. */
 export async function strikeSuperseded(
-  fight: Fight,
+  trial: Trial,
   signal: 'SIGKILL' | 'SIGSTOP',
   options: FleetOptions,
 ): Promise<void> {
-  const fleet = await fight.fleet({ ...options, restart: true })
+  const fleet = await trial.fleet({ ...options, restart: true })
   const users = []
   for (const point of points) {
-    fight.injected()
+    trial.injected()
     const { user, arm, mark } = await supersede(fleet, point, fleet.anyUrl())
     const struck = fleet.indexOf(mark.replica)
     const struckAtMs = Date.now()
     await fleet.kill(struck, signal)
     // Its lease ran on, or it was let go of already: else another owner has come before the blow.
-    if (struckAtMs - mark.atMs < wave.ttlMs / 2) fight.landed()
+    if (struckAtMs - mark.atMs < wave.ttlMs / 2) trial.landed()
     const through = user.at(fleet.url((struck + 1) % fleet.size))
     const { outcome, op } = await through.follow()
     expect([point, outcome]).toEqual([point, 'complete'])
     // The deletion may have begun before its predecessor's owner was struck.
     const begunAtMs = (await wave.resumptions(fleet, 0, op)).get(user.username)!
-    wave.expectInTime(fight, [{ ms: Math.max(0, begunAtMs - mark.atMs) }])
+    wave.expectInTime(trial, [{ ms: Math.max(0, begunAtMs - mark.atMs) }])
     arm.release()
     if (signal === 'SIGSTOP') await fleet.kill(struck, 'SIGCONT')
     await fleet.ready()

@@ -1,11 +1,11 @@
 /** Labs that run when Redis loses its data, and that nobody may deny, change or restart. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Fight } from '../../kit/attack/attack.ts'
+import type { Trial } from '../../kit/attack/attack.ts'
 import type { Answer, Client, StatusAnswer } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import type { Question } from './traffic.ts'
 
-export interface Kept {
+export interface SurvivingLab {
   readonly user: Client
   readonly before: StatusAnswer
   readonly podUid: string
@@ -21,27 +21,27 @@ export async function run(user: Client): Promise<void> {
   await user.follow()
 }
 
-export async function keep(fleet: Fleet): Promise<Kept> {
+export async function startSurvivor(fleet: Fleet): Promise<SurvivingLab> {
   const user = fleet.user()
   await run(user)
   return { user, before: (await user.userStatus()).body, podUid: await podUidOf(fleet, user) }
 }
 
 /** The same again and again: what of its answers is in order, at any moment. */
-export function ofKept(fleet: Fleet, { random }: Fight, kept: readonly Kept[]): Question[] {
+export function survivingChecks(fleet: Fleet, { random }: Trial, survivors: readonly SurvivingLab[]): Question[] {
   const admin = (url: string) => fleet.admin.at(url)
-  const names = kept.map(({ user }) => user.username)
-  const isAsBefore = ({ status, body }: Answer<unknown>, { before }: Kept) =>
+  const names = survivors.map(({ user }) => user.username)
+  const isAsBefore = ({ status, body }: Answer<unknown>, { before }: SurvivingLab) =>
     status === 200 && isDeepStrictEqual(withoutEvents(body as StatusAnswer), withoutEvents(before))
-  const some = () => kept[Math.floor(random() * kept.length)]!
+  const some = () => survivors[Math.floor(random() * survivors.length)]!
   return [
     {
       what: 'GET labs',
       ask: url => admin(url).labs(),
       allows: ({ status, body }) => status === 200 && names.every(name => (body as string[]).includes(name)),
     },
-    ...kept.map(each => ({
-      what: `GET of ${each.user.username}, who is kept`,
+    ...survivors.map(each => ({
+      what: `GET of ${each.user.username}, whose lab survives`,
       ask: (url: string) => admin(url).status(each.user.username),
       allows: (answer: Answer<unknown>) => isAsBefore(answer, each),
     })),
@@ -55,10 +55,10 @@ export function ofKept(fleet: Fleet, { random }: Fight, kept: readonly Kept[]): 
 }
 
 /** They have the pods that they had, and streams that say that they run. */
-export async function expectKept(fight: Fight, fleet: Fleet, kept: readonly Kept[]): Promise<void> {
-  for (const { user, podUid } of kept) {
-    if ((await podUidOf(fleet, user)) !== podUid) fight.violation(`P7 ${user.username} has another pod`)
+export async function expectSurvived(trial: Trial, fleet: Fleet, survivors: readonly SurvivingLab[]): Promise<void> {
+  for (const { user, podUid } of survivors) {
+    if ((await podUidOf(fleet, user)) !== podUid) trial.violation(`P7 ${user.username} has another pod`)
     const { outcome } = await user.follow()
-    if (outcome !== 'complete') fight.violation(`P7 the stream of ${user.username} ends with ${outcome}`)
+    if (outcome !== 'complete') trial.violation(`P7 the stream of ${user.username} ends with ${outcome}`)
   }
 }

@@ -1,7 +1,7 @@
 /** SIGTERM to the owner of operations at every kind of step: handed over within a second, and the process ends. */
 import { expect } from 'vitest'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -56,22 +56,22 @@ async function handedOver(fleet: Fleet, struck: readonly wave.Struck[]): Promise
 }
 
 /** Operations that act and operations that wait go on elsewhere. */
-async function terminate(fight: Fight): Promise<void> {
+async function terminate(trial: Trial): Promise<void> {
   const config = { ...wave.waveFleet.config, times: { drainSeconds } }
-  const fleet = await fight.fleet({ ...wave.waveFleet, config })
+  const fleet = await trial.fleet({ ...wave.waveFleet, config })
   await Promise.all(heirs.map(index => fleet.kill(index)))
   const waiting = await waitForRoom(fleet)
   const struck = await wave.hold(fleet, points(), [draining])
   const expectContinued = await readThere(fleet, waiting)
   await Promise.all(heirs.map(index => fleet.start(index)))
   const { ended } = fleet.replica(draining)
-  fight.injected(struck.length + waiting.length)
+  trial.injected(struck.length + waiting.length)
   const toldAtMs = Date.now()
   const drained = ended.then(code => ({ code, ms: Date.now() - toldAtMs }))
   const gone = fleet.kill(draining, 'SIGTERM')
   // It drains while all of them are held, or wait.
   await eventually('draining', async () => (await wave.logged(fleet, draining, 'draining')).length > 0)
-  fight.landed(struck.length + waiting.length)
+  trial.landed(struck.length + waiting.length)
   for (const { arm } of struck) arm.release()
 
   await Promise.all(struck.map(each => wave.expectEnded(fleet, each)))
@@ -82,10 +82,10 @@ async function terminate(fight: Fight): Promise<void> {
     username,
     ms: (resumed.get(username) ?? Number.POSITIVE_INFINITY) - toldAtMs,
   }))
-  fight.figure('handed_over', handovers.length)
-  fight.figure('drain_ms', (await drained).ms)
+  trial.figure('handed_over', handovers.length)
+  trial.figure('drain_ms', (await drained).ms)
   expect(handed.length).toBeGreaterThan(struck.length / 2)
-  wave.expectInTime(fight, handovers, promisedMs)
+  wave.expectInTime(trial, handovers, promisedMs)
   expect(await drained).toMatchObject({ code: 0 })
   expect((await drained).ms).toBeLessThan(drainSeconds * 1000)
 

@@ -1,18 +1,18 @@
 /** Redis emptied, or restarted empty, while clients ask every replica for everything all the time. */
 import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/base/domain.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { flushAll, type Lose, restartEmpty } from './losses.ts'
 import { isWhole } from './points.ts'
-import { expectKept, keep, ofKept, run } from './surviving-labs.ts'
+import { expectSurvived, run, startSurvivor, survivingChecks } from './surviving-labs.ts'
 import { insist, type Question, Traffic } from './traffic.ts'
 import * as wave from './wave.ts'
 
-const keptCount = 10
+const survivorCount = 10
 /** Where creations, none of which has a lab yet, and deletions are held when the data are lost. */
 const makesPod = 'lab.create.make.pod.before-act'
 const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'make.secret.after-commit']
@@ -73,17 +73,17 @@ function mixIn(fleet: Fleet, doomed: readonly Client[], newcomers: readonly Clie
 }
 
 /** How those end that were in the middle of something. */
-async function settle(fight: Fight, fleet: Fleet, held: readonly Held[], lostAtMs: number): Promise<void> {
+async function settle(trial: Trial, fleet: Fleet, held: readonly Held[], lostAtMs: number): Promise<void> {
   for (const [i, { user, arm, told }] of held.entries()) {
     const point = arm.marks()[0]!.point
     const { last, atMs } = await told
     // An owner that goes on without a word to Redis may have started the lab before anybody looked: then it stands.
     const stands = last?.event === 'complete' && point === makesPod && (await runs(fleet, user))
     if (last?.event !== 'failed' && !stands) {
-      fight.violation(`${point}: its stream ended with ${JSON.stringify(last)}`)
+      trial.violation(`${point}: its stream ended with ${JSON.stringify(last)}`)
     }
-    if (atMs - lostAtMs > toldMs) fight.violation(`${point}: its stream was told after ${atMs - lostAtMs} ms`)
-    fight.took(atMs - lostAtMs)
+    if (atMs - lostAtMs > toldMs) trial.violation(`${point}: its stream was told after ${atMs - lostAtMs} ms`)
+    trial.took(atMs - lostAtMs)
     if (i < creations.length && !stands) await eventually(`${point}: gone`, () => isGone(fleet, user), removedMs)
   }
 }
@@ -98,18 +98,18 @@ async function isGone(fleet: Fleet, user: Client): Promise<boolean> {
   return answers.every(({ status }) => status === 404) && (await fleet.world.namespaceOf(user.username)) === null
 }
 
-async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
-  const fleet = await fight.fleet({ users: 60 })
+async function loseUnderTraffic(trial: Trial, lose: Lose): Promise<void> {
+  const fleet = await trial.fleet({ users: 60 })
   fleet.expects({ redisLoss: true })
-  const kept = await Promise.all(Array.from({ length: keptCount }, () => keep(fleet)))
+  const survivors = await Promise.all(Array.from({ length: survivorCount }, () => startSurvivor(fleet)))
   const doomed = fleet.urls.map(() => fleet.user())
   const newcomers = fleet.urls.map(() => fleet.user())
   await Promise.all(doomed.map(run))
-  fight.injected(1 + creations.length + deletions.length)
+  trial.injected(1 + creations.length + deletions.length)
   const held = await Promise.all([...creations, ...deletions].map(point => hold(fleet, point)))
-  fight.landed(held.length)
+  trial.landed(held.length)
 
-  const traffic = new Traffic(fleet.urls, [...ofKept(fleet, fight, kept), ...ofHeld(fleet, held)])
+  const traffic = new Traffic(fleet.urls, [...survivingChecks(fleet, trial, survivors), ...ofHeld(fleet, held)])
   await eventually('traffic', async () => traffic.asked > 200)
   const before = { asked: traffic.asked, putOff: traffic.putOff }
   // Nothing is compared before somebody was put off: the blow has landed while they ask.
@@ -117,34 +117,34 @@ async function loseUnderTraffic(fight: Fight, lose: Lose): Promise<void> {
   const lostAtMs = performance.now()
   const bringBack = await lose(fleet)
   const mixed = mixIn(fleet, doomed, newcomers)
-  const woken = held.map(({ arm }) => setTimeout(() => arm.release(), fight.random() * wakeWithinMs))
-  fight.context.onTestFinished(() => woken.forEach(clearTimeout))
+  const woken = held.map(({ arm }) => setTimeout(() => arm.release(), trial.random() * wakeWithinMs))
+  trial.context.onTestFinished(() => woken.forEach(clearTimeout))
   await eventually('somebody is put off', async () => traffic.putOff > before.putOff)
-  fight.landed()
+  trial.landed()
   await bringBack()
   comparing.release()
   for (const statuses of (await mixed) as number[][]) {
-    if (!isDeepStrictEqual(statuses, [202, 303])) fight.violation(`DELETE and create were answered ${statuses}`)
+    if (!isDeepStrictEqual(statuses, [202, 303])) trial.violation(`DELETE and create were answered ${statuses}`)
   }
-  await settle(fight, fleet, held, lostAtMs)
-  for (const user of doomed) if ((await user.follow()).outcome !== 'complete') fight.violation('a deletion failed')
-  for (const user of newcomers) if ((await user.follow()).outcome !== 'complete') fight.violation('a creation failed')
-  fight.figure('consistentMs', Math.round(traffic.lastPutOffMs - lostAtMs))
+  await settle(trial, fleet, held, lostAtMs)
+  for (const user of doomed) if ((await user.follow()).outcome !== 'complete') trial.violation('a deletion failed')
+  for (const user of newcomers) if ((await user.follow()).outcome !== 'complete') trial.violation('a creation failed')
+  trial.figure('consistentMs', Math.round(traffic.lastPutOffMs - lostAtMs))
   await traffic.stop()
-  fight.figure('requests', traffic.asked)
-  fight.figure(
+  trial.figure('requests', traffic.asked)
+  trial.figure(
     'requestsPerSecond',
     Math.round((traffic.asked - before.asked) / ((performance.now() - lostAtMs) / 1000)),
   )
-  fight.figure('putOff', traffic.putOff)
-  for (const words of traffic.violations) fight.violation(words)
-  await expectKept(fight, fleet, kept)
-  const users = [...kept.map(({ user }) => user), ...held.map(({ user }) => user), ...doomed, ...newcomers]
+  trial.figure('putOff', traffic.putOff)
+  for (const words of traffic.violations) trial.violation(words)
+  await expectSurvived(trial, fleet, survivors)
+  const users = [...survivors.map(({ user }) => user), ...held.map(({ user }) => user), ...doomed, ...newcomers]
   await wave.expectNothingLeft(fleet, users)
 }
 
 if (isWhole) {
   const limitMs = 120_000 + removedMs
-  attack('T7 FLUSHALL under traffic', fight => loseUnderTraffic(fight, flushAll), { limitMs })
-  attack('T7 restarted empty under traffic', fight => loseUnderTraffic(fight, restartEmpty), { limitMs })
+  attack('T7 FLUSHALL under traffic', trial => loseUnderTraffic(trial, flushAll), { limitMs })
+  attack('T7 restarted empty under traffic', trial => loseUnderTraffic(trial, restartEmpty), { limitMs })
 }

@@ -3,12 +3,12 @@
  * struck. All are struck by the same signal, so a whole matrix takes one take-over.
  */
 import { expect } from 'vitest'
-import type { Fight } from '../../kit/attack/attack.ts'
+import type { Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import { type Client, defaultOptions, type Followed } from '../../kit/fleet/client.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
-import { Furniture } from '../../kit/fleet/full-lab.ts'
+import { FullLab } from '../../kit/fleet/full-lab.ts'
 import { objectsMade, type Point, type Story } from './points.ts'
 
 export const ttlMs = 3000
@@ -35,13 +35,13 @@ export const waveFleet = {
 } satisfies FleetOptions
 
 /** The same with labs that have everything that can be configured: so many of them, one after another. */
-export async function furnishedFleet({ context }: Pick<Fight, 'context'>, labs: number) {
-  const furniture = new Furniture()
-  context.onTestFinished(() => furniture.remove())
-  await furniture.make(labs)
+export async function fullLabFleet({ context }: Pick<Trial, 'context'>, labs: number) {
+  const fullLab = new FullLab()
+  context.onTestFinished(() => fullLab.remove())
+  await fullLab.make(labs)
   // A pod finds no room until its claim is bound, which takes seconds where the cluster is busy.
   const times = { noRoomGraceSeconds: 5 }
-  return { ...waveFleet, furniture, config: { ...waveFleet.config, times } } satisfies FleetOptions
+  return { ...waveFleet, fullLab, config: { ...waveFleet.config, times } } satisfies FleetOptions
 }
 
 /** One user in the middle of something. */
@@ -189,7 +189,7 @@ export async function expectEnded(fleet: Fleet, { point, user, ended }: Struck):
   expect([point, objects]).toEqual([point, [...new Set(objects)]])
   // Whoever meets what stands already binds itself to read it.
   const ofLab = objects.filter(object => object !== 'rolebindings/skylab-lab')
-  expect([point, ofLab.length]).toEqual([point, objectsMade(point, fleet.isFurnished)])
+  expect([point, ofLab.length]).toEqual([point, objectsMade(point, fleet.hasFullLabs)])
   return followed
 }
 
@@ -219,11 +219,11 @@ export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtM
 }
 
 /** Tells how long each of these took. One that took longer than is promised breaks the promise, and not the attack off. */
-export function expectInTime(fight: Fight, taken: readonly { readonly ms: number }[], limitMs = promisedMs): void {
-  for (const { ms } of taken) fight.took(ms)
+export function expectInTime(trial: Trial, taken: readonly { readonly ms: number }[], limitMs = promisedMs): void {
+  for (const { ms } of taken) trial.took(ms)
   const late = taken.filter(({ ms }) => ms > limitMs).toSorted((a, b) => b.ms - a.ms)
   if (late.length === 0) return
-  fight.violation(
+  trial.violation(
     `I7 ${late.length} of ${taken.length} took longer than ${limitMs} ms, such as ${JSON.stringify(late[0])}`,
   )
 }

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { labels } from '../../../src/kube/labels.ts'
 import { withOwnership } from '../../../src/labs/render.ts'
 import type { RightsRule } from '../../../src/labs/rights.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { Account, nameOf } from '../../kit/cluster/account.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -59,14 +59,14 @@ function roundsOf(account: Account): Round[] {
 }
 
 class Story {
-  readonly fight: Fight
+  readonly trial: Trial
   readonly fleet: Fleet
   readonly account: Account
   readonly registry: FakeRegistry
   #tags = 0
 
-  constructor(fight: Fight, fleet: Fleet, account: Account, registry: FakeRegistry) {
-    this.fight = fight
+  constructor(trial: Trial, fleet: Fleet, account: Account, registry: FakeRegistry) {
+    this.trial = trial
     this.fleet = fleet
     this.account = account
     this.registry = registry
@@ -102,14 +102,14 @@ class Story {
   }
 
   async play(round: Round): Promise<void> {
-    const { fight, fleet, account } = this
+    const { trial, fleet, account } = this
     const users = [this.user(), this.user(), this.user()] as const
     const [maker, leaver] = users
     await leaver.create()
     if ((await leaver.follow()).outcome !== 'complete') throw new Error(`${round.name}: no lab to be deleted`)
     const release = await this.#plant(round, maker)
     const before = await Promise.all(round.rights.map(right => this.#refused(right)))
-    fight.injected()
+    trial.injected()
     await account.withdraw(round.rights)
     const tag = this.publish()
     let ends: readonly string[]
@@ -127,7 +127,7 @@ class Story {
       const isGone = async () => (await fleet.world.namespaceOf(username)) === null
       await eventually(`${round.name}: nothing left of ${username}`, isGone, cleanWithinMs)
     }
-    fight.took(performance.now() - backMs)
+    trial.took(performance.now() - backMs)
     await wave.expectNothingLeft(fleet, users)
   }
 
@@ -150,8 +150,8 @@ class Story {
   async #expectRefused(round: Round, before: readonly number[]): Promise<void> {
     const after = await Promise.all(round.rights.map(right => this.#refused(right)))
     const isRefused = after.some((count, i) => count > before[i]!)
-    this.fight.landed(isRefused ? 1 : 0)
-    if (!isRefused) this.fight.violation(`${round.name}: nothing was refused`)
+    this.trial.landed(isRefused ? 1 : 0)
+    if (!isRefused) this.trial.violation(`${round.name}: nothing was refused`)
   }
 
   /** Ends by its deadline, and a failure has words. */
@@ -160,8 +160,8 @@ class Story {
     const { outcome, errors } = await user.follow({ limitMs: endsWithinMs })
     const tookMs = Math.round(performance.now() - begunMs)
     if (outcome === 'failed' && !errors.at(-1))
-      this.fight.violation(`${round.name}: ${user.username} failed without a word`)
-    if (tookMs > endsWithinMs) this.fight.violation(`${round.name}: ${user.username} took ${tookMs} ms`)
+      this.trial.violation(`${round.name}: ${user.username} failed without a word`)
+    if (tookMs > endsWithinMs) this.trial.violation(`${round.name}: ${user.username} took ${tookMs} ms`)
     return outcome
   }
 
@@ -227,18 +227,18 @@ interface Prepulls {
 
 /** One of some fleets, each with an account of its own, that share the rights among them. */
 function withdrawEach(lane: number) {
-  return async (fight: Fight): Promise<void> => {
+  return async (trial: Trial): Promise<void> => {
     const registry = await FakeRegistry.start()
-    fight.context.onTestFinished(() => registry.server.stop())
+    trial.context.onTestFinished(() => registry.server.stop())
     const account = await Account.make()
-    fight.context.onTestFinished(() => account.remove())
+    trial.context.onTestFinished(() => account.remove())
     const quota = { cpu: 1_000_000, memory: 1_000_000 }
     const images = {
       ...{ registry: registry.server.host, docker: { repository: registry.repository } },
       ...{ numReleases: 0, numWeeklies: 1, numDailies: 0, refreshIntervalSeconds: 1 },
       prepull: { retrySeconds: 1, maxRetrySeconds: 2 },
     }
-    const fleet = await fight.fleet({
+    const fleet = await trial.fleet({
       ...{ replicas: 2, users: 120, account, user: { quota } },
       config: {
         ...{ images, times, lab: { sizes: wave.sizes } },
@@ -247,11 +247,11 @@ function withdrawEach(lane: number) {
         kubernetes: { requirePolicy: false },
       },
     })
-    const story = new Story(fight, fleet, account, registry)
+    const story = new Story(trial, fleet, account, registry)
     await story.recovered({ name: 'at first' }, story.publish())
     const rounds = roundsOf(account).filter((_, i) => i % lanes === lane)
     for (const round of rounds) await story.play(round)
-    fight.figure(
+    trial.figure(
       'rights',
       rounds.map(({ name }) => name),
     )

@@ -3,11 +3,11 @@ import { expect } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { KubeClient } from '../../../src/kube/client.ts'
 import { Watches } from '../../../src/ops/watches.ts'
-import { attack, type Fight } from '../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { silentLog } from '../../kit/log.ts'
-import { testPlace } from '../../kit/testbed.ts'
+import { testBed } from '../../kit/testbed.ts'
 import * as late from './late.ts'
 import { isWhole } from './points.ts'
 
@@ -36,17 +36,17 @@ async function stop(fleet: Fleet, step: string, replica: number): Promise<Stoppe
 }
 
 /** The cluster as a replica watches it. */
-async function watchNamespaces(fight: Fight, { installation, namespacePrefix }: Fleet): Promise<Watches> {
-  const kubernetes = { kubeconfig: testPlace().kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
+async function watchNamespaces(trial: Trial, { installation, namespacePrefix }: Fleet): Promise<Watches> {
+  const kubernetes = { kubeconfig: testBed().kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
   const common = { clock: systemClock, log: silentLog }
   const client = new KubeClient({ ...common, kubernetes, version: 'test', replica: 'test' })
   const watches = new Watches({ ...common, client, installation, namespacePrefix })
   watches.start()
-  fight.context.onTestFinished(async () => {
+  trial.context.onTestFinished(async () => {
     await watches.stop()
     await client.close()
   })
-  await watches.whenReady(fight.context.signal)
+  await watches.whenReady(trial.context.signal)
   return watches
 }
 
@@ -83,24 +83,24 @@ async function ended(user: Client, fleet: Fleet, newerOp: number): Promise<void>
 }
 
 /** Each writes, for nobody has told it yet; nothing of that stays, and nothing honest is refused for good. */
-async function wokenByNewer(fight: Fight): Promise<void> {
+async function wokenByNewer(trial: Trial): Promise<void> {
   // Woken after the time-out of a request, a replica would cut what it has just sent.
-  const fleet = await fight.fleet({ replicas: everyone.length, config: { kubernetes: { requestTimeoutSeconds: 60 } } })
-  const watches = await watchNamespaces(fight, fleet)
+  const fleet = await trial.fleet({ replicas: everyone.length, config: { kubernetes: { requestTimeoutSeconds: 60 } } })
+  const watches = await watchNamespaces(trial, fleet)
   await Promise.all(everyone.map(index => fleet.kill(index, 'SIGSTOP')))
-  fight.injected(steps.length)
+  trial.injected(steps.length)
   const stopped: Stopped[] = []
   for (const [replica, step] of steps.entries()) stopped.push(await stop(fleet, step, replica))
   await fleet.kill(heir, 'SIGCONT')
   const woken = await Promise.all(stopped.map((each, i) => wake(fleet, watches, each, i % 2 === 0)))
   const tried = await late.awaitTried(fleet, woken)
-  fight.landed(tried.length)
+  trial.landed(tried.length)
   for (const { release } of woken) release()
   await Promise.all(woken.map(({ user, newerOp }) => ended(user, fleet, newerOp)))
   await Promise.all(woken.map(({ user, newerOp }) => late.expectNothingStale(fleet, user, newerOp)))
-  late.tellFates(fight, await late.fatesOf(fleet, tried))
+  late.tellFates(trial, await late.fatesOf(fleet, tried))
   for (const each of woken) await late.expectUnseen(fleet, each, each.newerOp)
-  await late.tellRefusals(fight, fleet, woken)
+  await late.tellRefusals(trial, fleet, woken)
 }
 
 attack('T14 woken by the watch event of a newer namespace', wokenByNewer, { concurrent: true })

@@ -12,9 +12,9 @@ const options = { config: { engine } }
 const patient = { config: { engine, kubernetes: waveFleet.config.kubernetes } }
 const together = { concurrent: true }
 
-attack('T1 kill -9 in the middle of a compare', fight => killWhoCompares(fight, options), together)
-attack('T1 kill -9 while superseding', fight => strikeSuperseded(fight, 'SIGKILL', patient), together)
+attack('T1 kill -9 in the middle of a compare', trial => killWhoCompares(trial, options), together)
+attack('T1 kill -9 while superseding', trial => strikeSuperseded(trial, 'SIGKILL', patient), together)
 if (isWhole) {
-  attack('T3 stop in the middle of a compare', fight => stopWhoCompares(fight, options), together)
-  attack('T3 stop while superseding', fight => strikeSuperseded(fight, 'SIGSTOP', patient), together)
+  attack('T3 stop in the middle of a compare', trial => stopWhoCompares(trial, options), together)
+  attack('T3 stop while superseding', trial => strikeSuperseded(trial, 'SIGSTOP', patient), together)
 }

@@ -10,7 +10,7 @@ import { freePort } from '../../../dev/process/ports.ts'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
 import { FakeGoogle } from '../../kit/images/google.ts'
 import { LocalServer, type Respond, status } from '../../kit/images/server.ts'
-import { testPlace } from '../../kit/testbed.ts'
+import { testBed } from '../../kit/testbed.ts'
 import { TestAuthority } from '../../kit/tls/authority.ts'
 
 export type Flaw = 'none' | 'expired' | 'otherName'
@@ -42,7 +42,7 @@ const refuse: Respond = (asked, response) => {
 export const passwordOfDefault = 'the-password-of-default'
 
 export async function startServers(): Promise<Servers> {
-  const folder = join(testPlace().stateDir, `mistakes-${process.pid}`)
+  const folder = join(testBed().stateDir, `mistakes-${process.pid}`)
   mkdirSync(folder, { recursive: true })
   const [authority, strangers] = [new TestAuthority(folder), new TestAuthority(folder, 'strangers')]
   const here = ['IP:127.0.0.1', 'IP:0.0.0.0']
@@ -120,7 +120,7 @@ interface KubeParts {
 
 /** Writes the controller's kubeconfig with one thing changed; returns its path. */
 export function kubeconfigWith(folder: string, name: string, { token, ...cluster }: KubeParts): string {
-  const config = parse(readFileSync(testPlace().controllerKubeconfig, 'utf8'))
+  const config = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
   Object.assign(config.clusters[0].cluster, cluster)
   if (token !== undefined) Object.assign(config.users[0].user, { token })
   const file = join(folder, `${name.replace(/\W+/g, '-')}.kubeconfig`)

@@ -50,7 +50,7 @@ export class WrongReplica {
     const replica = await Replica.start({
       ...{ name, stateDir: fleet.stateDir, configFile, restart: false },
       ...program,
-      env: { ...program.env, [folderVariable]: fleet.armoury.folder, ...env },
+      env: { ...program.env, [folderVariable]: fleet.failpoints.folder, ...env },
     })
     return new WrongReplica(replica, fleet, dependency)
   }

@@ -14,14 +14,14 @@ import { controlServer, startServer } from '../../../dev/process/server.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import { redisUsers } from '../../../dev/redis/users.ts'
 import { Store } from '../../kit/store/store.ts'
-import { testPlace } from '../../kit/testbed.ts'
+import { testBed } from '../../kit/testbed.ts'
 
 const component = fileURLToPath(new URL('../../../k8s/components/redis', import.meta.url))
 const password = 'of-this-test'
 
 /** Started with redis.conf and users.acl as the component has them, but for places and the port. */
 async function shippedRedis() {
-  const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
+  const stateDir = join(testBed().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
   const port = await freePort()
   const users = join(stateDir, 'users.acl')

@@ -23,7 +23,7 @@ export interface AttackOptions {
 }
 
 /** What a test of faults is given. */
-export interface Fight {
+export interface Trial {
   readonly context: TestContext
   /** Chosen anew for each run, and printed: with SKYLAB_SEED it is repeated. */
   readonly seed: number
@@ -43,7 +43,7 @@ export interface Fight {
   violation(words: string): void
 }
 
-class Record {
+class Tally {
   readonly times: number[] = []
   readonly violations: string[] = []
   readonly figures: [string, unknown][] = []
@@ -101,18 +101,18 @@ function unlike(actual: unknown, expected: unknown): unknown {
 }
 
 /** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */
-export function attack(name: string, body: (fight: Fight) => Promise<void>, options: AttackOptions = {}): void {
+export function attack(name: string, body: (trial: Trial) => Promise<void>, options: AttackOptions = {}): void {
   const define = options.concurrent ? test.concurrent : test
-  define(name, context => fight(name, body, context), options.limitMs ?? defaultLimitMs)
+  define(name, context => trial(name, body, context), options.limitMs ?? defaultLimitMs)
 }
 
-async function fight(name: string, body: (fight: Fight) => Promise<void>, context: TestContext): Promise<void> {
+async function trial(name: string, body: (trial: Trial) => Promise<void>, context: TestContext): Promise<void> {
   const seed = Number(process.env[seedVariable] ?? Math.floor(Math.random() * 2 ** 31))
-  const record = new Record()
+  const tally = new Tally()
   const begunMs = performance.now()
   context.onTestFinished(async () => {
     const keepLogs = context.task.result?.state === 'fail'
-    await Promise.all(record.fleets.map(fleet => fleet.stop({ keepLogs })))
+    await Promise.all(tally.fleets.map(fleet => fleet.stop({ keepLogs })))
   }, 180_000)
   const late = aborted(context.signal).then(() => {
     throw context.signal.reason
@@ -123,16 +123,16 @@ async function fight(name: string, body: (fight: Fight) => Promise<void>, contex
       error ??= thrown ?? new Error('nothing was thrown')
     })
   }
-  await inTime(body(fightOf(record, seed, context)))
+  await inTime(body(trialOf(tally, seed, context)))
   // What failed is judged too: what the judge finds may be the cause.
-  if (!context.signal.aborted) await inTime(record.judge())
-  tell(record.result(name, seed, (performance.now() - begunMs) / 1000, error))
+  if (!context.signal.aborted) await inTime(tally.judge())
+  tell(tally.result(name, seed, (performance.now() - begunMs) / 1000, error))
   if (error !== undefined) throw error
-  expect({ violations: record.violations, landed: record.landed }).toEqual({ violations: [], landed: record.injected })
-  expect(record.injected, 'blows').toBeGreaterThan(0)
+  expect({ violations: tally.violations, landed: tally.landed }).toEqual({ violations: [], landed: tally.injected })
+  expect(tally.injected, 'blows').toBeGreaterThan(0)
 }
 
-function fightOf(record: Record, seed: number, context: TestContext): Fight {
+function trialOf(tally: Tally, seed: number, context: TestContext): Trial {
   const generator = xoroshiro128plus(seed)
   return {
     context,
@@ -140,17 +140,17 @@ function fightOf(record: Record, seed: number, context: TestContext): Fight {
     random: () => uniformFloat64(generator),
     fleet: async options => {
       const fleet = await Fleet.start({ readBack: readBacks, ...options })
-      record.fleets.push(fleet)
+      tally.fleets.push(fleet)
       return fleet
     },
     injected: (count = 1) => {
-      record.injected += count
+      tally.injected += count
     },
     landed: (count = 1) => {
-      record.landed += count
+      tally.landed += count
     },
-    took: ms => void record.times.push(ms),
-    figure: (figure, value) => void record.figures.push([figure, value]),
-    violation: words => void record.violations.push(words),
+    took: ms => void tally.times.push(ms),
+    figure: (figure, value) => void tally.figures.push([figure, value]),
+    violation: words => void tally.violations.push(words),
   }
 }

@@ -41,7 +41,7 @@ export interface JudgeOptions {
 
 /** Judges a fleet, before it is stopped: lets go what is held, waits for rest, gathers the evidence, and checks it. */
 export async function judge(fleet: Fleet, { restMs = defaultRestMs }: JudgeOptions = {}): Promise<Verdict> {
-  fleet.armoury.letGo()
+  fleet.failpoints.letGo()
   await Promise.all(fleet.stopped().map(index => fleet.kill(index, 'SIGCONT')))
   await fleet.recorder.close()
   // One that was just started again, or continued, is asked when it can answer.
@@ -108,7 +108,7 @@ async function leavingObjects({ world }: Fleet): Promise<readonly string[]> {
 }
 
 async function gather(fleet: Fleet, restless: readonly string[]): Promise<Evidence> {
-  const { world, recorder, terms, expectations, armoury } = fleet
+  const { world, recorder, terms, expectations, failpoints } = fleet
   const [audit, logs, cluster, redis] = await Promise.all([
     fleet.audit.ofFleet(terms),
     readLogs(fleet),
@@ -122,7 +122,7 @@ async function gather(fleet: Fleet, restless: readonly string[]): Promise<Eviden
     audit: audit.requests,
     watches: audit.watches,
     logs,
-    marks: armoury.blows(),
+    marks: failpoints.blows(),
     cluster,
     redis,
     restless,

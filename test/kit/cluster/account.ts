@@ -8,7 +8,7 @@ import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { controllerRights } from '../../../src/labs/controller-rights.ts'
 import { accountName, installationLabel, labRights, type RightsRule } from '../../../src/labs/rights.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { rbacPath } from './installation.ts'
 import { AdminKube } from './kube.ts'
 
@@ -22,7 +22,7 @@ export const nameOf = ({ verbs, resources }: RightsRule): string => `${verbs[0]}
 export class Account {
   /** The controller's own, where it prepulls. */
   readonly namespace = `account-${randomBytes(4).toString('hex')}`
-  readonly #kube = new AdminKube(testPlace().kubeconfig)
+  readonly #kube = new AdminKube(testBed().kubeconfig)
   #rules: readonly RightsRule[] = [...controllerRights.everywhere, ...controllerRights.within, marks]
   #kubeconfig = ''
 
@@ -36,9 +36,9 @@ export class Account {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${accountName}/token`
     const token = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
     const { body } = await account.#kube.request('POST', path, token)
-    const kubeconfig = parse(await readFile(testPlace().controllerKubeconfig, 'utf8'))
+    const kubeconfig = parse(await readFile(testBed().controllerKubeconfig, 'utf8'))
     for (const { user } of kubeconfig.users) Object.assign(user, { token: body.status.token })
-    account.#kubeconfig = join(testPlace().stateDir, `${namespace}.kubeconfig`)
+    account.#kubeconfig = join(testBed().stateDir, `${namespace}.kubeconfig`)
     await writeFile(account.#kubeconfig, JSON.stringify(kubeconfig), { mode: 0o600 })
     return account
   }

@@ -4,7 +4,7 @@ import type { TestContext } from 'vitest'
 import { bridge } from '../../../dev/node/record.ts'
 import { run } from '../../../dev/process/command.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { eventually, type World } from './world.ts'
 
 /** Where a connection goes to. */
@@ -100,7 +100,7 @@ export async function reachedFrom(
     { targets: shut, limit: shutSeconds },
     { targets: open, limit: openSeconds },
   ]
-  const { kubectl, kubeconfig } = testPlace()
+  const { kubectl, kubeconfig } = testBed()
   const inside = ['exec', '-n', namespace, pod, '--', 'python3', '-c', trying, JSON.stringify(plan)]
   return JSON.parse(await run(kubectl, ['--kubeconfig', kubeconfig, ...inside]))
 }
@@ -128,7 +128,7 @@ interface Peer {
 }
 
 function peerPod({ name, labels, ports, namespace }: Required<Peer>): KubeObject {
-  const { registry, docker, recommendedTag = 'recommended' } = testPlace().images
+  const { registry, docker, recommendedTag = 'recommended' } = testBed().images
   return {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -7,9 +7,9 @@ import { run } from '../../../dev/process/command.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { renderRights } from '../../../src/labs/rights.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 
-const { kubectl, kubeconfig, stateDir } = testPlace()
+const { kubectl, kubeconfig, stateDir } = testBed()
 
 export interface SiteOptions {
   /** Of k8s/overlays. Default: oidc. */

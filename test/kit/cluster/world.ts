@@ -7,7 +7,7 @@ import { labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { pairs, parseEvents } from '../../../src/store/records.ts'
 import type { ClusterObject, RedisKey, StreamEvent } from '../evidence/evidence.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { AdminKube } from './kube.ts'
 
 export interface WorldOf {
@@ -32,7 +32,7 @@ const paths = {
 const goneLimitMs = 30_000
 
 export class World {
-  readonly kube = new AdminKube(testPlace().kubeconfig)
+  readonly kube = new AdminKube(testBed().kubeconfig)
   readonly keys: Keys
   readonly #of: WorldOf
   #redis: Redis | undefined

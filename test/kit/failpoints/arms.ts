@@ -52,7 +52,7 @@ export const goFile = (folder: string, id: string): string => join(folder, `${id
 export const stopFirst = 'stop'
 
 /** Says by how many ms a replica's wall clock is off. */
-export const wallFile = (folder: string, replica: string): string => join(folder, `${replica}.wall`)
+export const skewFile = (folder: string, replica: string): string => join(folder, `${replica}.skew`)
 
 export function readArms(folder: string): ArmSpec[] {
   try {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from '../../../dev/process/api-client.ts'
-import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, stopFirst, wallFile } from './arms.ts'
+import { type ArmSpec, armsFile, type Effect, goFile, type Mark, readMarks, skewFile, stopFirst } from './arms.ts'
 
 export type ArmOptions = Partial<Pick<ArmSpec, 'user' | 'replica' | 'times' | 'ms' | 'group'>>
 
@@ -24,7 +24,7 @@ const landLimitMs = 30_000
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 /** All failpoints of one fleet. */
-export class Armoury {
+export class FailpointArms {
   readonly folder: string
   #arms: ArmSpec[] = []
   /** Those that are disarmed, too. */
@@ -94,8 +94,8 @@ export class Armoury {
   }
 
   /** Steps the wall clock of a replica to so far off the real time. */
-  stepWall(replica: string, offMs: number): void {
-    const file = wallFile(this.folder, replica)
+  stepWallClock(replica: string, offMs: number): void {
+    const file = skewFile(this.folder, replica)
     writeFileSync(`${file}.part`, String(offMs))
     renameSync(`${file}.part`, file)
   }

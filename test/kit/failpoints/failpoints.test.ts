@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { folderVariable, strikes } from './arms.ts'
-import { Armoury } from './failpoint-arms.ts'
+import { FailpointArms } from './failpoint-arms.ts'
 
 const module = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
 const source = fileURLToPath(new URL('../../../src/base/failpoint.ts', import.meta.url))
@@ -27,11 +27,11 @@ const together = `
   clearInterval(timer)`
 
 let folder: string
-let armoury: Armoury
+let failpoints: FailpointArms
 const children: ChildProcess[] = []
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'skylab-failpoints-'))
-  armoury = new Armoury(join(folder, 'failpoints'))
+  failpoints = new FailpointArms(join(folder, 'failpoints'))
 })
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
@@ -40,7 +40,7 @@ afterEach(() => {
 
 /** A process that passes points; resolves with what it printed and how it ended. */
 function pass(points: readonly (readonly [string, string?])[], { replica = 'replica-1', code = program } = {}) {
-  const env = { ...process.env, [folderVariable]: armoury.folder, SKYLAB_REPLICA: replica }
+  const env = { ...process.env, [folderVariable]: failpoints.folder, SKYLAB_REPLICA: replica }
   const args = ['--import', module, '--input-type=module', '-e', code, JSON.stringify(points)]
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
@@ -52,7 +52,7 @@ function pass(points: readonly (readonly [string, string?])[], { replica = 'repl
 }
 
 test('a process is killed where it was armed, once over all its lives, and leaves a mark', async () => {
-  const arm = armoury.arm('lab.create.make.pod.after-act', 'kill')
+  const arm = failpoints.arm('lab.create.make.pod.after-act', 'kill')
   const points = [['lab.create.make.pod.before-act'], ['lab.create.make.pod.after-act', 'ada']] as const
   expect(await pass(points).ended).toEqual({ out: `passed ${points[0][0]}\n`, how: 'SIGKILL' })
   expect(arm.marks()).toMatchObject([{ point: points[1][0], user: 'ada', replica: 'replica-1' }])
@@ -61,8 +61,8 @@ test('a process is killed where it was armed, once over all its lives, and leave
 })
 
 test('of several processes one takes the blow; with more blows so many do', async () => {
-  const once = armoury.arm('a', 'kill')
-  const twice = armoury.arm('b', 'kill', { times: 2 })
+  const once = failpoints.arm('a', 'kill')
+  const twice = failpoints.arm('b', 'kill', { times: 2 })
   const ends = await Promise.all(['a', 'a', 'a', 'b', 'b', 'b'].map(point => pass([[point]]).ended))
   expect(ends.slice(0, 3).filter(({ how }) => how === 'SIGKILL')).toHaveLength(1)
   expect(ends.slice(3).filter(({ how }) => how === 'SIGKILL')).toHaveLength(2)
@@ -70,7 +70,7 @@ test('of several processes one takes the blow; with more blows so many do', asyn
 })
 
 test('what is held goes on when it is released; a blow is told when it lands', async () => {
-  const arm = armoury.arm('a', 'hold')
+  const arm = failpoints.arm('a', 'hold')
   const { ended } = pass([['a'], ['a']])
   await arm.landed()
   arm.release()
@@ -79,29 +79,29 @@ test('what is held goes on when it is released; a blow is told when it lands', a
 
 test('a group that is held goes on where it was when its process wakes, before any timer that is due', async () => {
   const points = [['a'], ['b'], ['c']] as const
-  const arms = points.map(([point]) => armoury.arm(point, 'hold', { group: 'g' }))
+  const arms = points.map(([point]) => failpoints.arm(point, 'hold', { group: 'g' }))
   const { child, ended } = pass(points, { code: together })
   await Promise.all(arms.map(arm => arm.landed()))
-  await armoury.stopHeld('g', child.pid!)
+  await failpoints.stopHeld('g', child.pid!)
   child.kill('SIGCONT')
   expect(await ended).toEqual({ out: '1\n', how: 0 })
 })
 
 test('a note is a mark and nothing else', async () => {
-  const arm = armoury.arm('a', 'note', { times: null })
+  const arm = failpoints.arm('a', 'note', { times: null })
   expect((await pass([['a'], ['a']]).ended).out).toBe('passed a\n'.repeat(2))
   expect(arm.marks()).toHaveLength(2)
 })
 
 test('an error is thrown as often as it is asked for, until it is disarmed', async () => {
-  const arm = armoury.arm('a', 'throw', { times: null })
+  const arm = failpoints.arm('a', 'throw', { times: null })
   expect((await pass([['a'], ['a']]).ended).out).toBe('a test broke a\npassed a\n'.repeat(2))
   arm.disarm()
   expect((await pass([['a']]).ended).out).toBe('passed a\n')
 })
 
 test('a process that stopped itself goes on when it is told to', async () => {
-  const arm = armoury.arm('a', 'stop')
+  const arm = failpoints.arm('a', 'stop')
   const { child, ended } = pass([['a']])
   const { pid } = await arm.landed()
   expect(pid).toBe(child.pid)
@@ -120,5 +120,5 @@ test('an arm strikes by point, user and replica', () => {
 })
 
 test('who waits for a blow that never lands is told so', async () => {
-  await expect(armoury.arm('a', 'kill').landed(1, 50)).rejects.toThrow('a: blow 1 has not landed')
+  await expect(failpoints.arm('a', 'kill').landed(1, 50)).rejects.toThrow('a: blow 1 has not landed')
 })

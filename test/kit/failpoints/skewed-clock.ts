@@ -1,13 +1,13 @@
 /** Loaded with the failpoints: the wall clock of a replica is as far off as a file says, its monotonic one is right. */
 import { readFileSync, watch } from 'node:fs'
-import { folderVariable, wallFile } from './arms.ts'
+import { folderVariable, skewFile } from './arms.ts'
 
 const folder = process.env[folderVariable]
 const realNow = Date.now
 let offMs = 0
 
 if (folder !== undefined) {
-  const file = wallFile(folder, process.env.SKYLAB_REPLICA ?? '')
+  const file = skewFile(folder, process.env.SKYLAB_REPLICA ?? '')
   const read = () => {
     try {
       offMs = Number(readFileSync(file, 'utf8'))

@@ -13,16 +13,16 @@ import { formatTokens } from '../../../src/identity/tokens.ts'
 import type { Account } from '../cluster/account.ts'
 import type { Terms } from '../evidence/evidence.ts'
 import type { Effect } from '../failpoints/arms.ts'
-import { type ArmOptions, Armoury } from '../failpoints/failpoint-arms.ts'
-import { makeWays, type Servers, type Ways } from '../network/proxies.ts'
+import { type ArmOptions, FailpointArms } from '../failpoints/failpoint-arms.ts'
+import { makeProxies, type Proxies, type Servers } from '../network/proxies.ts'
 import { programWithout } from '../program/controlled.ts'
 import { controlVariable } from '../program/controls.ts'
 import type { TestProgram } from '../program/program.ts'
 import { startTestRedis } from '../store/redis.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { everythingByTls, redisTls, testTls } from '../tls/tls.ts'
 import type { Credentials } from './client.ts'
-import type { Furniture } from './full-lab.ts'
+import type { FullLab } from './full-lab.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 
 /** Short where it costs nothing: tests wait for these. */
@@ -42,7 +42,7 @@ export interface FleetOptions {
   /** Changes to the configuration, block by block. */
   readonly config?: ConfigInput
   /** Gives labs everything that can be configured, and users a quota. It is made before the first lab is asked for. */
-  readonly furniture?: Furniture
+  readonly fullLab?: FullLab
   /** Whether a user may ask only as often as by default. Default false. */
   readonly defaultRates?: boolean
   /** Of the fleet's own Redis. */
@@ -110,21 +110,21 @@ export interface FleetParts {
   readonly name: string
   readonly stateDir: string
   readonly redis: Redis
-  readonly armoury: Armoury
+  readonly failpoints: FailpointArms
   readonly options: FleetOptions
   readonly config: ConfigInput
   readonly ports: readonly ReplicaPorts[]
-  readonly ways: readonly Ways[]
+  readonly proxies: readonly Proxies[]
   readonly users: readonly UserRecord[]
   readonly program: TestProgram
 }
 
 export async function prepare(options: FleetOptions): Promise<FleetParts> {
-  const place = testPlace()
+  const place = testBed()
   const name = `t${randomBytes(4).toString('hex')}`
   const stateDir = join(place.stateDir, 'fleets', name)
   mkdirSync(stateDir, { recursive: true })
-  const armoury = new Armoury(join(stateDir, 'failpoints'))
+  const failpoints = new FailpointArms(join(stateDir, 'failpoints'))
   const program = await programWithout([process.env[controlVariable], options.control].join(','))
   const redis = await startTestRedis({
     ...{ stateDir, keyPrefix: options.config?.redis?.keyPrefix, tls: isByTls(options) ? redisTls() : undefined },
@@ -133,19 +133,20 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
   const servers = { redisUrl: redis.programUrl, kubeconfig: options.account?.kubeconfig ?? place.controllerKubeconfig }
   const config = configFor(name, options, servers)
-  const ways: Ways[] = []
+  const proxies: Proxies[] = []
   const { inherits } = options
   const users = inherits?.users ?? usersFor(options)
   const mode = 0o600
   for (const index of ports.keys()) {
-    if (options.proxies) ways.push(await makeWays(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
-    const own = configFor(name, options, ways[index]?.servers ?? servers)
+    if (options.proxies)
+      proxies.push(await makeProxies(options.proxies, servers, join(stateDir, `replica-${index + 1}`)))
+    const own = configFor(name, options, proxies[index]?.servers ?? servers)
     await writeFile(configFile(stateDir, index), stringify(own, { version: '1.1' }), { mode })
   }
   await writeFile(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: [...users] }), { mode })
   await writeFile(join(stateDir, 'sealing.key'), inherits?.sealingKey ?? makeSealingKey(), { mode })
   await inherits?.load(redis)
-  return { name, stateDir, redis, armoury, options, config, ports, ways, users, program }
+  return { name, stateDir, redis, failpoints, options, config, ports, proxies, users, program }
 }
 
 const freePorts = async (): Promise<ReplicaPorts> => ({ port: await freePort(), monitoringPort: await freePort() })
@@ -153,8 +154,8 @@ const freePorts = async (): Promise<ReplicaPorts> => ({ port: await freePort(), 
 export const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
 
 function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }: Servers): ConfigInput {
-  const { images, labsOnKwok } = testPlace()
-  const { config = {}, installation = name, namespacePrefix = name, furniture } = options
+  const { images, labsOnKwok } = testBed()
+  const { config = {}, installation = name, namespacePrefix = name, fullLab } = options
   const overrides: ConfigInput = {
     logLevel: 'debug',
     installation,
@@ -167,11 +168,11 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
   return {
     ...made,
     redis: { keyPrefix: 'skylab', ...(isByTls(options) && { caFile: testTls().authority.caFile }), ...made.redis },
-    lab: { namespacePrefix, terminationGraceSeconds: 1, ...furniture?.lab, ...made.lab },
+    lab: { namespacePrefix, terminationGraceSeconds: 1, ...fullLab?.lab, ...made.lab },
     // What a control takes away may be the policy.
     kubernetes: {
       requirePolicy: !isControlled(),
-      ...(furniture && { namespace: furniture.namespace }),
+      ...(fullLab && { namespace: fullLab.namespace }),
       ...(options.account && { namespace: options.account.namespace }),
       ...made.kubernetes,
     },
@@ -195,7 +196,7 @@ function generously(api: ConfigInput['api']): ConfigInput['api'] {
   return { ...api, limits: { ...generous.limits, ...api?.limits }, rates: { ...generous.rates, ...api?.rates } }
 }
 
-function usersFor({ users = 40, people = {}, furniture, user = furniture?.user }: FleetOptions): UserRecord[] {
+function usersFor({ users = 40, people = {}, fullLab, user = fullLab?.user }: FleetOptions): UserRecord[] {
   const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1, user))
   const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
   const scopes = ['exec:notebook', 'admin:jupyterlab']

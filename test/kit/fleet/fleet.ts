@@ -17,10 +17,10 @@ import type { Expectations, Terms } from '../evidence/evidence.ts'
 import { type Gauges, measure, type ProcessState, stateOf } from '../evidence/gauges.ts'
 import { Recorder } from '../evidence/recorder.ts'
 import { type Effect, folderVariable } from '../failpoints/arms.ts'
-import type { ArmOptions, Armoury } from '../failpoints/failpoint-arms.ts'
-import type { Ways } from '../network/proxies.ts'
+import type { ArmOptions, FailpointArms } from '../failpoints/failpoint-arms.ts'
+import type { Proxies } from '../network/proxies.ts'
 import type { TestProgram } from '../program/program.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { testTls } from '../tls/tls.ts'
 import { Client } from './client.ts'
 import { configFile, type FleetOptions, type FleetParts, isByTls, prepare, termsOf } from './fleet-parts.ts'
@@ -43,7 +43,7 @@ export class Fleet {
   redis: Redis
   /** `redis.keyPrefix` of the configuration. */
   readonly keyPrefix: string
-  readonly armoury: Armoury
+  readonly failpoints: FailpointArms
   /** May do all that an administrator of labs may. */
   readonly admin: Client
   readonly world: World
@@ -60,7 +60,7 @@ export class Fleet {
   readonly #tokens: ReadonlyMap<string, UserRecord>
   readonly #fresh: string[]
   readonly #ports: readonly ReplicaPorts[]
-  readonly #ways: readonly Ways[]
+  readonly #proxies: readonly Proxies[]
   readonly #replicas: (Replica | undefined)[] = []
   #readBacks: number
   #balancer: Promise<Balancer> | undefined
@@ -74,21 +74,21 @@ export class Fleet {
     this.installation = config.installation!
     this.namespacePrefix = config.lab!.namespacePrefix!
     this.keyPrefix = config.redis!.keyPrefix!
-    this.armoury = parts.armoury
+    this.failpoints = parts.failpoints
     this.#options = options
     this.#program = parts.program
     this.#config = config
     this.#tokens = new Map(users.map(user => [user.username, user]))
     this.#fresh = users.filter(({ username }) => /^u\d+$/.test(username)).map(({ username }) => username)
     this.#ports = ports
-    this.#ways = parts.ways
+    this.#proxies = parts.proxies
     this.recorder = new Recorder(join(stateDir, 'log'))
     this.recorder.onComplete = (user, op) => this.#readBack(user, op)
     this.#readBacks = options.readBack ?? 0
     this.terms = termsOf(config)
     this.admin = this.as('admin')
     this.world = new World(this)
-    this.audit = new AuditLog(testPlace().auditLog)
+    this.audit = new AuditLog(testBed().auditLog)
   }
 
   static async start(options: FleetOptions = {}): Promise<Fleet> {
@@ -96,7 +96,7 @@ export class Fleet {
     const fleet = new Fleet(parts)
     const { account } = options
     await (account ? account.grant(parts.config) : grantInstallation(fleet.world.kube, parts.config, parts.name))
-    for (const { point, effect, ...more } of options.failpoints ?? []) fleet.armoury.arm(point, effect, more)
+    for (const { point, effect, ...more } of options.failpoints ?? []) fleet.failpoints.arm(point, effect, more)
     try {
       await Promise.all(fleet.#ports.map((_, index) => fleet.start(index, { ready: false })))
       if (options.ready !== false) await fleet.ready()
@@ -109,8 +109,8 @@ export class Fleet {
   }
 
   /** Whether labs have everything that can be configured. */
-  get isFurnished(): boolean {
-    return this.#options.furniture !== undefined
+  get hasFullLabs(): boolean {
+    return this.#options.fullLab !== undefined
   }
 
   get size(): number {
@@ -150,7 +150,7 @@ export class Fleet {
   async balancerUrl(): Promise<string> {
     this.#balancer ??= startBalancer({
       stateDir: this.stateDir,
-      program: testPlace().haproxy,
+      program: testBed().haproxy,
       replicas: this.#ports,
       caFile: isByTls(this.#options) ? testTls().authority.caFile : undefined,
     })
@@ -164,10 +164,10 @@ export class Fleet {
   }
 
   /** What stands between a replica and its servers, in fleets with `proxies`. */
-  ways(index: number): Ways {
-    const ways = this.#ways[index]
-    if (!ways) throw new Error('the fleet was started without proxies')
-    return ways
+  proxies(index: number): Proxies {
+    const proxies = this.#proxies[index]
+    if (!proxies) throw new Error('the fleet was started without proxies')
+    return proxies
   }
 
   /** The index of the replica that calls itself so, as marks of blows and logs have it. */
@@ -212,8 +212,8 @@ export class Fleet {
   /** What a replica takes now. */
   measure(index: number): Promise<Gauges> {
     const { pid, port, monitoringPort } = this.replica(index)
-    const redisPort = this.#ways[index]?.redis.port ?? this.redis.port
-    return measure({ pid, ports: [port, monitoringPort], redisPort, folder: this.armoury.folder })
+    const redisPort = this.#proxies[index]?.redis.port ?? this.redis.port
+    return measure({ pid, ports: [port, monitoringPort], redisPort, folder: this.failpoints.folder })
   }
 
   async #measureBaseline(): Promise<void> {
@@ -242,7 +242,7 @@ export class Fleet {
   }
 
   arm(point: string, effect: Effect, options: ArmOptions = {}) {
-    return this.armoury.arm(point, effect, options)
+    return this.failpoints.arm(point, effect, options)
   }
 
   /** Sends a signal to a replica. One that it ends is out of the round from now on; resolves when it has ended. */
@@ -265,7 +265,7 @@ export class Fleet {
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
       ...this.#program,
-      env: { ...this.#program.env, ...env, [folderVariable]: this.armoury.folder },
+      env: { ...this.#program.env, ...env, [folderVariable]: this.failpoints.folder },
       restart,
     })
     this.#replicas[index] = replica
@@ -293,7 +293,7 @@ export class Fleet {
   async stop({ keepLogs = false }: { readonly keepLogs?: boolean } = {}): Promise<void> {
     const balancer = await this.#balancer?.catch(() => undefined)
     await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
-    await Promise.all(this.#ways.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
+    await Promise.all(this.#proxies.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
     if (!this.#options.account) await revokeInstallation(this.world.kube, this.#config, this.name)
     this.world.close()

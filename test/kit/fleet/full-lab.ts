@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { LabSources } from '../../../src/labs/sources.ts'
 import { AdminKube } from '../cluster/kube.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import type { Overrides } from './users.ts'
 
 /** The controller's own: there it may read sources. */
 const namespace = 'skylab'
-const label = 'skylab-test/furniture'
+const label = 'skylab-test/full-lab'
 const volumes = '/api/v1/persistentvolumes'
 /** Volumes are made by the hundred. */
 const lanes = 8
@@ -18,7 +18,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 export const quota = { cpu: 1_000_000, memory: 1_000_000 }
 
 /** @param name of sources and of the class of volumes */
-export function furnishedLab(name: string) {
+export function fullLabConfig(name: string) {
   const mount = (volume: string) => ({ volume, path: `/volumes/${volume}` })
   return {
     secrets: [
@@ -45,7 +45,7 @@ export function furnishedLab(name: string) {
 }
 
 /** As acceptance reads them. */
-export const furnishedSources: LabSources = {
+export const fullLabSources: LabSources = {
   secrets: { database: base64('x') },
   pullSecret: base64('{}'),
   configMaps: { docs: { data: { 'read.me': 'x' } } },
@@ -53,14 +53,14 @@ export const furnishedSources: LabSources = {
 }
 
 /** The namespace is shared by all tests: so names are drawn. */
-export class Furniture {
+export class FullLab {
   readonly name = `full-${randomBytes(4).toString('hex')}`
   readonly namespace = namespace
   /** Of the users. */
   readonly user: Overrides = { quota }
   /** What the Secrets hold. */
   readonly secrets = { file: randomBytes(12).toString('hex'), password: randomBytes(12).toString('hex') }
-  readonly #kube = new AdminKube(testPlace().kubeconfig)
+  readonly #kube = new AdminKube(testBed().kubeconfig)
 
   /** As the pull secret has them. */
   get credentials(): string {
@@ -68,7 +68,7 @@ export class Furniture {
   }
 
   get lab() {
-    return furnishedLab(this.name)
+    return fullLabConfig(this.name)
   }
 
   /** @param claims how many labs there can be, one after another: a volume serves one claim */

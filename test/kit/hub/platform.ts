@@ -12,7 +12,7 @@ import { setup } from '../../../dev/setup/setup.ts'
 import { eventually } from '../cluster/world.ts'
 import { type Fleet, useFleet } from '../fleet/fleet.ts'
 import { TcpProxy } from '../network/proxy.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 
 const startLimitMs = 120_000
 
@@ -80,7 +80,7 @@ interface HubBehind {
 }
 
 async function startHubs(fleet: Fleet, hubs: Map<HubVersion, HubBehind>): Promise<void> {
-  const { kubeconfig } = testPlace()
+  const { kubeconfig } = testBed()
   const { stateDir } = fleet
   const progress = createProgress()
   const tools = await setup(['names', 'python'], progress)
@@ -100,7 +100,7 @@ async function startHubs(fleet: Fleet, hubs: Map<HubVersion, HubBehind>): Promis
 function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, browser: Browser): Platform {
   const hub = (version: HubVersion) => hubs.get(version)!.hub
   const exec = (username: string, ...args: string[]) => {
-    const { kubectl, kubeconfig } = testPlace()
+    const { kubectl, kubeconfig } = testBed()
     const inside = ['exec', '-n', fleet.namespace(username), `nb-${username}`, '--']
     return run(kubectl, ['--kubeconfig', kubeconfig, ...inside, ...args])
   }

@@ -6,7 +6,7 @@ import { TcpProxy } from './proxy.ts'
 
 export type Servers = Pick<ConfigPlan, 'redisUrl' | 'kubeconfig'>
 
-export interface Ways {
+export interface Proxies {
   readonly redis: TcpProxy
   readonly kubernetes: TcpProxy
   /** As the replica is configured. */
@@ -14,7 +14,7 @@ export interface Ways {
 }
 
 /** `file` is where a kubeconfig is written that leads through the proxy, without its ending. */
-export async function makeWays(state: 'open' | 'shut', servers: Servers, file: string): Promise<Ways> {
+export async function makeProxies(state: 'open' | 'shut', servers: Servers, file: string): Promise<Proxies> {
   const kubeconfig = `${file}.kubeconfig`
   const config = parse(await readFile(servers.kubeconfig, 'utf8'))
   const { cluster } = config.clusters[0]

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath } from '../../../src/kube/kinds.ts'
 import { AdminKube } from '../cluster/kube.ts'
 import { World } from '../cluster/world.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import type { Past, RedisEntry } from './files.ts'
 import { exchangeUids, moveEntry, moveTimes } from './times.ts'
 
@@ -26,7 +26,7 @@ const refusalLimitMs = 10_000
 const pollMs = 50
 
 export async function loadPast(past: Past, { redisUrl, withoutRedis = false }: LoadOptions): Promise<UidTable> {
-  const kube = new AdminKube(testPlace().kubeconfig)
+  const kube = new AdminKube(testBed().kubeconfig)
   const redis = new Redis(redisUrl).on('error', () => {})
   try {
     await makeWay(past, redisUrl)

@@ -10,7 +10,7 @@ import { eventually } from '../cluster/world.ts'
 import { type Client, defaultOptions } from '../fleet/client.ts'
 import { Fleet } from '../fleet/fleet.ts'
 import type { Overrides } from '../fleet/users.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { type Past, type RecordedUser, textsOf } from './files.ts'
 import { snapshotCluster, snapshotRedis } from './snapshot.ts'
 import { timesOfToday, unknownTimes } from './times.ts'
@@ -199,7 +199,7 @@ function assertPortable(past: Past): void {
   const unknown = unknownTimes(redis, about.times, about.recordedAtMs)
   if (unknown.length > 0) throw new Error(`no time is known there, but there are: ${unknown.join(', ')}`)
   const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-  const own = [hostname(), checkout, testPlace().stateDir, testPlace().images.registry ?? '']
+  const own = [hostname(), checkout, testBed().stateDir, testBed().images.registry ?? '']
   const foreign = own.filter(word => word.length > 3 && word !== config.images?.registry)
   for (const [file, text] of Object.entries(textsOf(past))) {
     const found = foreign.filter(word => text.includes(word))

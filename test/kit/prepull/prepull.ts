@@ -21,7 +21,7 @@ import { AdminKube } from '../cluster/kube.ts'
 import { eventually } from '../cluster/world.ts'
 import { catalogueOf } from '../images/cluster.ts'
 import { Store } from '../store/store.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 
 /** Of the controller itself: there its rights are. */
 const namespace = 'skylab'
@@ -52,7 +52,7 @@ export const placement = (installation: string) =>
 /** An installation that prepulls onto nodes of its own. */
 export class PrepullSite {
   readonly installation: string
-  readonly kube = new AdminKube(testPlace().kubeconfig)
+  readonly kube = new AdminKube(testBed().kubeconfig)
   readonly config: Config
   catalogue: Catalogue | null = null
   readonly #redis: Redis | null
@@ -251,7 +251,7 @@ export class PrepullReplica {
     const { config } = site
     const { connection, keys, owners } = store
     const common = { clock: systemClock, log: silentLogger() }
-    const kubernetes = { ...config.kubernetes, kubeconfig: testPlace().controllerKubeconfig }
+    const kubernetes = { ...config.kubernetes, kubeconfig: testBed().controllerKubeconfig }
     this.#site = site
     this.store = store
     this.#kube = new KubeClient({ ...common, kubernetes, version: 'test', replica: name })

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { builtProgram, programOf, type TestProgram } from './program.ts'
 
@@ -23,7 +23,7 @@ export async function programWithout(controls: string): Promise<TestProgram> {
       .edits.filter(edit => !isOfCluster(edit))
       .map(edit => ({ name, edit })),
   )
-  if (edits.length === 0) return builtProgram(testPlace().stateDir)
+  if (edits.length === 0) return builtProgram(testBed().stateDir)
   const key = names.join(',')
   const known = programs.get(key)
   if (known) return known
@@ -38,7 +38,7 @@ export async function programWithout(controls: string): Promise<TestProgram> {
 }
 
 function copy(): string {
-  const folder = join(testPlace().stateDir, 'controls')
+  const folder = join(testBed().stateDir, 'controls')
   mkdirSync(folder, { recursive: true })
   const root = mkdtempSync(join(folder, 'source-'))
   for (const path of loaded) cpSync(join(checkout, path), join(root, path), { recursive: true })

@@ -4,7 +4,7 @@
  *
  *     npm run faults -- --controls [NAME…]                 each control with the attacks that it must turn red
  *     SKYLAB_CONTROL=no-fence npx vitest run …             all fleets of a run without their guard
- *     fight.fleet({ control: 'no-self-stop' })             one fleet, for an attack that shows what another guard holds
+ *     trial.fleet({ control: 'no-self-stop' })             one fleet, for an attack that shows what another guard holds
  *
  * Controls of the environment and of a fleet add up.
  */

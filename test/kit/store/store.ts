@@ -15,7 +15,7 @@ import { type Accepted, type Creation, type Deletion, LabStore } from '../../../
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
 import type { NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { startTestRedis } from './redis.ts'
 
 export const ttlMs = 3000
@@ -173,7 +173,7 @@ const ownPrefixes = '[tp]*'
 
 /** Starts a Redis of the run that `npm test` has opened. */
 export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Promise<Redis> {
-  const stateDir = join(testPlace().stateDir, 'stores', randomBytes(4).toString('hex'))
+  const stateDir = join(testBed().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
   return startTestRedis({ stateDir, keyPrefix: ownPrefixes, ...options })
 }

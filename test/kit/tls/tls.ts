@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { testPlace } from '../testbed.ts'
+import { testBed } from '../testbed.ts'
 import { type Issued, TestAuthority } from './authority.ts'
 
 /** Whether every fleet and every Redis is by TLS. */
@@ -20,7 +20,7 @@ let made: TestTls | undefined
 
 export function testTls(): TestTls {
   if (made) return made
-  const folder = join(testPlace().stateDir, `tls-${process.pid}`)
+  const folder = join(testBed().stateDir, `tls-${process.pid}`)
   mkdirSync(folder, { recursive: true })
   const authority = new TestAuthority(folder)
   setDefaultCACertificates([...getCACertificates('default'), authority.ca])
