@@ -10,7 +10,7 @@ import { build, type Plugin } from 'esbuild'
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const entries = { main: 'src/main.ts', serve: 'src/run/serve.ts' }
 /** What the program reads at run time, beside the module that reads it. */
-const besideModules = ['src/store/commands', 'src/api/page']
+const besideModules = ['src/store/commands', 'src/api/document/page']
 /** Packages of CommonJS ask for modules of Node by a function that ES modules do not have. */
 const require = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
 
