@@ -54,6 +54,16 @@ export default defineConfig({
         },
       },
       {
+        // Attacks that `faults` runs side by side, each by itself: run where a filter names them.
+        test: {
+          name: 'attack',
+          include: ['test/integration/faults/**/*.attack.ts'],
+          fileParallelism: false,
+          isolate: false,
+          ...patient,
+        },
+      },
+      {
         // On the same cluster at its end: hundreds of namespaces are left, and other deletions would queue behind them.
         test: { name: 'crowd', include: [crowd], ...patient },
       },

@@ -20,6 +20,7 @@ import {
   runDemo,
   runVitest,
   sum,
+  vitestArgs,
 } from './test/suites.ts'
 
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
@@ -78,7 +79,7 @@ async function runSuites(context: Context): Promise<Counts> {
     await suite('tests of the Python package', onPython(runPytest))
   }
   await suite('unit tests', () =>
-    onRun(context, folder => runVitest({ args: options.vitest, folder, signal, project: 'unit' })))
+    onRun(context, folder => runVitest({ args: vitestArgs('unit', options) ?? [], folder, signal, project: 'unit' })))
   if (!options.unit) {
     await suite('tests on a cluster', () => runProjects(context, true, ['integration', ...attackProjects]))
     if (options.realNode) {
@@ -102,7 +103,8 @@ function runProjects(context: Context, labsOnKwok: boolean, projects: readonly P
   return onCluster(context, labsOnKwok, async ({ folder, env }) => {
     let counts = noTests
     for (const project of projects) {
-      counts = sum(counts, await runVitest({ args: options.vitest, folder, signal, project, env }))
+      const args = vitestArgs(project, options)
+      if (args) counts = sum(counts, await runVitest({ args, folder, signal, project, env }))
     }
     return counts
   })
@@ -117,6 +119,7 @@ function stay(context: Context): Promise<number> {
       ? '--project node --project node-alone'
       : '--project integration --project faults --project crowd'
     process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
+    if (!options.realNode) progress.say('For one *.attack.ts alone, the project is: --project attack')
     progress.say('Ctrl-C takes it all down.')
     await aborted(signal)
     return 0

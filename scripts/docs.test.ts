@@ -14,7 +14,7 @@ const pagesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.md'))
     .map(name => join(root, folder, name))
-const ownPages = ['README.md', 'CHANGELOG.md', 'SECURITY.md'].map(name => join(root, name))
+const ownPages = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'test/README.md'].map(name => join(root, name))
 const pages = [...ownPages, ...pagesIn('docs'), ...pagesIn('hub'), ...pagesIn('k8s')]
 
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found]) => found!)
@@ -42,10 +42,11 @@ function brokenLinks(page: string, text: string): string[] {
 }
 
 const isPath = (span: string) => /^[\w.-]+(\/[\w.-]+)+\/?$/.test(span)
-const rooms = /^(src|box|bench|docs|hub|k8s|scripts|test)\//
+const rooms = /^(src|dev|bench|docs|hub|k8s|scripts|test)\//
 /** Pages about tests and rooms name their files shortly. */
 const shortRooms: readonly [RegExp, string][] = [
-  [/^(store|faults|harness)\//, 'test/integration'],
+  [/^(store|faults)\//, 'test/integration'],
+  [/^kit\//, 'test'],
   [/^(api|ops|labs|images|leases|kube|identity|config|telemetry)\/[\w-]+\.ts$/, 'src'],
 ]
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { resultsVariable, seedVariable } from '../../test/kit/attack/result.ts'
 import { onCluster, onRealNode, type RunContext } from '../test/runs.ts'
-import { attackProjects, type Project, reportVitest, type VitestReport } from '../test/suites.ts'
+import { attackProjects, type Project, reportVitest, type VitestReport, vitestArgs } from '../test/suites.ts'
 import type { FaultsOptions } from './options.ts'
 import { formatTable, makeRows, parseResults, type Row } from './table.ts'
 
@@ -65,9 +65,11 @@ function runProjects(
   return onCluster(context, labsOnKwok, async ({ folder, env }) => {
     const testResults: VitestReport['testResults'][number][] = []
     for (const project of projects) {
+      const args = vitestArgs(project, { pattern: options.pattern, filters: files })
+      if (!args) continue
       const { report } = await reportVitest({
         project,
-        args: [...(options.pattern === undefined ? [] : ['-t', options.pattern]), ...files],
+        args,
         env: { ...env, ...environment(options, results, true) },
         folder,
         signal,

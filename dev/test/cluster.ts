@@ -52,7 +52,7 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
     grantRights(cluster, options.signal),
     buildProgram(stateDir, options.signal),
   ])
-  const place: TestBed = {
+  const testBed: TestBed = {
     kubeconfig: cluster.kubeconfig,
     controllerKubeconfig,
     auditLog: cluster.auditLog,
@@ -64,8 +64,8 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
     haproxy: tools.program('haproxy'),
     kubectl: tools.program('kubectl'),
   }
-  const file = join(stateDir, 'test-place.json')
-  writeFileSync(file, JSON.stringify(place), { mode: 0o600 })
+  const file = join(stateDir, 'test-bed.json')
+  writeFileSync(file, JSON.stringify(testBed), { mode: 0o600 })
   const { apply, auditLog } = cluster
   return { env: { [testBedVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
 }

@@ -15,9 +15,8 @@ test.each([['--no-real-node'], ['--unit'], ['--kubeconfig=mine'], ['--context=mi
 )
 
 test('filters and a pattern are for vitest, and leave out what they cannot choose from', () => {
-  const { vitest, whole } = parseTestOptions(['streams', '-t', 'a lab', 'faults'], true)
-  expect(vitest).toEqual(['-t', 'a lab', 'streams', 'faults'])
-  expect(whole).toBe(false)
+  const options = parseTestOptions(['streams', '-t', 'a lab', 'faults'], true)
+  expect(options).toMatchObject({ pattern: 'a lab', filters: ['streams', 'faults'], whole: false })
 })
 
 test.each([

@@ -22,8 +22,10 @@ export interface TestOptions {
   readonly cluster: boolean
   /** Whether all is run: what takes no filter is left out where one is given. */
   readonly whole: boolean
-  /** Options and filters for vitest. */
-  readonly vitest: readonly string[]
+  /** Of names of tests. */
+  readonly pattern: string | undefined
+  /** Of paths of test files. */
+  readonly filters: readonly string[]
   readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
   /** Whether the Redis of each test runs in a container. */
   readonly redisInContainers: boolean
@@ -42,7 +44,6 @@ export function parseTestOptions(args: readonly string[], canHaveRealNode: boole
     throw new UsageError(`--containers: ${containerChoices.join(', ')}, not ${containers}`)
   }
   const inContainers = (what: string) => containers === what || containers === 'both'
-  const vitest = [...(values.t === undefined ? [] : ['-t', values.t]), ...positionals]
   // A real node is a matter of the box.
   const named = kubeconfig !== undefined || context !== undefined
   if (named && inContainers('cluster')) throw new UsageError('--containers: the cluster is the one that you name')
@@ -51,8 +52,9 @@ export function parseTestOptions(args: readonly string[], canHaveRealNode: boole
     unit: values.unit,
     realNode: canHaveRealNode && boxed && !values.unit && !values['no-real-node'],
     cluster: values.cluster,
-    whole: vitest.length === 0,
-    vitest,
+    whole: values.t === undefined && positionals.length === 0,
+    pattern: values.t,
+    filters: positionals,
     choice: { kubeconfig, context, containers: inContainers('cluster') },
     redisInContainers: inContainers('redis'),
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
-import { attackProjects, countReport, formatCounts, labAnswered, noTests, sum } from './suites.ts'
+import { attackProjects, countReport, formatCounts, labAnswered, noTests, sum, vitestArgs } from './suites.ts'
 
 const file = (status: string, ...tests: string[]) => ({
   status,
@@ -40,4 +40,10 @@ test('what leaves hundreds of namespaces runs after all other attacks on its clu
   const projects = (config.test?.projects ?? []) as { test: { name: string; include: string[]; exclude?: string[] } }[]
   const of = (name: string) => projects.find(({ test }) => test.name === name)!.test
   expect(of('faults').exclude).toEqual(expect.arrayContaining(of('crowd').include))
+})
+
+test('an attack runs by itself where a filter names it, and not a second time in a whole run', () => {
+  expect(vitestArgs('attack', { filters: [], pattern: '^T24' })).toBeNull()
+  expect(vitestArgs('faults', { filters: [], pattern: '^T24' })).toEqual(['-t', '^T24'])
+  expect(vitestArgs('attack', { filters: ['term'] })).toEqual(['test/integration/faults/term.attack.ts'])
 })

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attacksNamed } from './attack-files.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const orphanWatcher = new URL('../../scripts/orphan.mjs', import.meta.url).href
@@ -76,10 +77,23 @@ export async function lint(signal: AbortSignal): Promise<Counts> {
 }
 
 /** Of vitest.config.ts. */
-export type Project = 'unit' | 'integration' | 'faults' | 'crowd' | 'node' | 'node-alone'
+export type Project = 'unit' | 'integration' | 'faults' | 'attack' | 'crowd' | 'node' | 'node-alone'
 
 /** Attacks on a cluster of pretended nodes, in this order: what the last one leaves goes with the cluster. */
-export const attackProjects = ['faults', 'crowd'] as const satisfies readonly Project[]
+export const attackProjects = ['faults', 'attack', 'crowd'] as const satisfies readonly Project[]
+
+/** What of a project is run: tests whose name matches, in files whose path contains one of the filters. */
+export interface Chosen {
+  readonly pattern?: string | undefined
+  readonly filters: readonly string[]
+}
+
+/** Options and file filters for vitest; null where nothing of the project is meant. */
+export function vitestArgs(project: Project, { pattern, filters }: Chosen): readonly string[] | null {
+  const files = project === 'attack' ? attacksNamed(filters) : filters
+  if (project === 'attack' && files.length === 0) return null
+  return [...(pattern === undefined ? [] : ['-t', pattern]), ...files]
+}
 
 export interface VitestOptions {
   readonly project: Project
