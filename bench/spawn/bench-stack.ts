@@ -66,7 +66,7 @@ export async function openBenchStack(options: BenchStackOptions): Promise<BenchS
         (await portsOf(routes, stack)).map(port => ({ port, monitoringPort: port })),
       ),
     }
-    return await stageOf(options, stack, workers, urls, stateDir, async () => {
+    return await benchStackOf(options, stack, workers, urls, stateDir, async () => {
       await Promise.all([...Object.values(workers), ...routes].map(each => each.stop()))
       await Promise.all(stack.replicas.map(replica => replica.stop()))
       await run.close()
@@ -77,7 +77,7 @@ export async function openBenchStack(options: BenchStackOptions): Promise<BenchS
   }
 }
 
-async function stageOf(
+async function benchStackOf(
   { labs, inFlight, profile }: BenchStackOptions,
   stack: Stack,
   workers: Pick<BenchStack, 'client' | 'loop'>,

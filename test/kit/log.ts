@@ -1,3 +1,4 @@
+/** Logs for tests. */
 import type { Log } from '../../src/base/log.ts'
 
 /** Says nothing. */

@@ -1,4 +1,4 @@
-/** Each thing that can differ from the document is told: the guard that stands behind all tests of this room. */
+/** Each thing that can differ from the document is told: the guard behind all tests that call the API. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from './conformance.ts'
 import { conformanceOf, prefix } from './scripted-api.ts'

@@ -1,4 +1,4 @@
-/** What unit tests of this room call the API with: a scripted engine, three callers, and time that a test moves. */
+/** What tests call the API with: a scripted engine, four callers, and time that a test moves. */
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { createApi } from '../../../src/api/app.ts'

@@ -43,6 +43,7 @@ export interface Trial {
   violation(words: string): void
 }
 
+/** What one attack has counted so far, and its fleets. */
 class Tally {
   readonly times: number[] = []
   readonly violations: string[] = []
