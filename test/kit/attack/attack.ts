@@ -104,10 +104,10 @@ function unlike(actual: unknown, expected: unknown): unknown {
 /** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */
 export function attack(name: string, body: (trial: Trial) => Promise<void>, options: AttackOptions = {}): void {
   const define = options.concurrent ? test.concurrent : test
-  define(name, context => trial(name, body, context), options.limitMs ?? defaultLimitMs)
+  define(name, context => runAttack(name, body, context), options.limitMs ?? defaultLimitMs)
 }
 
-async function trial(name: string, body: (trial: Trial) => Promise<void>, context: TestContext): Promise<void> {
+async function runAttack(name: string, body: (trial: Trial) => Promise<void>, context: TestContext): Promise<void> {
   const seed = Number(process.env[seedVariable] ?? Math.floor(Math.random() * 2 ** 31))
   const tally = new Tally()
   const begunMs = performance.now()
