@@ -1,6 +1,6 @@
 /** Takes the picture docs/hub.png of the way from the login to a lab: login, form, progress, a cell that has run. */
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from '../browser.ts'
+import { launchBrowser, openPage } from '../browser.ts'
 import { username } from '../demo-lab.ts'
 import { createProgress } from '../progress.ts'
 import { setup } from '../setup.ts'
@@ -28,7 +28,7 @@ export async function takeHubPicture(file: string, signal: AbortSignal): Promise
 async function walk(page: Page, { hub, stack }: Platform): Promise<readonly Buffer[]> {
   const pictures: Buffer[] = []
   const take = async () => void pictures.push(await page.screenshot())
-  await page.goto(hub.url)
+  await openPage(page, hub.url)
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password').fill(stack.users[username]!.token)
   await take()

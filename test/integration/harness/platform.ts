@@ -1,7 +1,7 @@
 /** A whole platform for one file: a fleet, JupyterHubs of each version before it, and a browser. On the real node. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
-import { launchBrowser } from '../../../box/browser.ts'
+import { launchBrowser, openPage } from '../../../box/browser.ts'
 import { run } from '../../../box/command.ts'
 import { type HubVersion, hubEnvironment, hubPackage, hubVersions } from '../../../box/hub/environment.ts'
 import { type Hub, labsOfHub, startHub } from '../../../box/hub/hub.ts'
@@ -113,7 +113,7 @@ function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, brow
     },
     async login(version, username) {
       const page = await (await browser.newContext()).newPage()
-      await page.goto(hub(version).url)
+      await openPage(page, hub(version).url)
       await page.getByLabel('Username').fill(username)
       await page.getByLabel('Password').fill(fleet.as(username).token)
       await page.getByRole('button', { name: 'Sign in' }).click()
