@@ -78,7 +78,7 @@ async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Prom
   labs = question.users.map((user, index) => {
     const { quota: _, ...identity } = tokens.find(({ username }) => username === user)!
     const choice = chooseLab(config.lab, identity, options)
-    const plan = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
+    const { plan } = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
     return { plan, op: firstOp + index, namespaceUid: '', podUid: '' }
   })
   return 1 + labs[0]!.plan.objects.length

@@ -68,7 +68,7 @@ async function planOf(
   try {
     const service = standaloneImages({ images, source, clock: systemClock, log: warningsTo(output) })
     const image = await service.resolve(request.options, identity)
-    return renderLab({ config, identity, request, choice, image, sources: sourcesInWords(config.lab) })
+    return renderLab({ config, identity, request, choice, image, sources: sourcesInWords(config.lab) }).plan
   } finally {
     await source.close()
   }

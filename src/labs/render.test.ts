@@ -6,6 +6,7 @@ import {
   objectOf,
   podSpecIn,
   render,
+  renderBoth,
   renderWith,
   specRequest,
 } from '../../test/kit/labs/plan.ts'
@@ -63,6 +64,11 @@ describe('renderLab', () => {
       expect(open).not.toContain(secret)
       expect(JSON.stringify(plan.objects)).toContain(secret)
     }
+  })
+
+  it('returns the very view that the namespace bears', () => {
+    const { plan, view } = renderBoth()
+    expect(parseView(projectNamespace(plan.namespace).record)).toEqual(view)
   })
 
   it('keeps the view with the namespace, as it can be read back', () => {

@@ -32,6 +32,12 @@ export interface LabInput {
   readonly sources: LabSources
 }
 
+export interface RenderedLab {
+  readonly plan: LabPlan
+  /** What clients may see of the lab. The plan's namespace bears the same as text. */
+  readonly view: LabView
+}
+
 /** What the makers of its objects share. */
 interface Making extends LabInput {
   readonly names: LabNames
@@ -44,16 +50,16 @@ interface Making extends LabInput {
 const tokenKey = 'token'
 
 /**
- * All objects of a lab in the order of their creation, without op and owner, and the view that is kept with them.
+ * Renders a lab: its objects in the order of their creation, without op and owner, and its view.
  * @throws {ApiError} 422 for a service prefix that is no path and for an env too large to keep; 403 for a user or group
  *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token where labs get one
  */
-export function renderLab(input: LabInput): LabPlan {
+export function renderLab(input: LabInput): RenderedLab {
   const { config, identity, image } = input
   const making = makingOf(input)
   const { names, mounted, render } = making
   const view = viewOf(input, names, making.env)
-  return {
+  const plan: LabPlan = {
     username: identity.username,
     namespace: namespaceOf(making, view),
     objects: [
@@ -69,6 +75,7 @@ export function renderLab(input: LabInput): LabPlan {
     ],
     image,
   }
+  return { plan, view }
 }
 
 function makingOf(input: LabInput): Making {

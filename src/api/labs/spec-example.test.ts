@@ -51,7 +51,7 @@ async function post(changes: object) {
   const create: LabService['create'] = async (caller, request) => {
     const choice = chooseLab(config.lab, caller, request.options)
     const image = await images.resolve(request.options, caller)
-    plans.push(renderLab({ config, identity: caller, request, choice, image, sources: noSources }))
+    plans.push(renderLab({ config, identity: caller, request, choice, image, sources: noSources }).plan)
     return undefined
   }
   const call = api({ create }, { config, identity: { identify: async () => rra } })

@@ -1,24 +1,15 @@
 /** The operations of SQR-066 on labs, as any replica accepts and reads them. */
 import { createHash, randomUUID } from 'node:crypto'
-import type {
-  CreateRequest,
-  Identity,
-  LabOptions,
-  LabState,
-  LabStatus,
-  LabView,
-  ResolvedImage,
-} from '../../base/domain.ts'
+import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, ResolvedImage } from '../../base/domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../../base/errors.ts'
 import { failpoint } from '../../base/failpoint.ts'
 import type { Config } from '../../config/schema.ts'
-import { annotations } from '../../kube/labels.ts'
 import { chooseLab } from '../../labs/choose.ts'
 import { requireFit } from '../../labs/fit.ts'
 import { labNames } from '../../labs/names.ts'
 import { renderLab } from '../../labs/render.ts'
 import type { LabSources } from '../../labs/sources.ts'
-import { labAddress, parseView, servicePrefixOf } from '../../labs/view.ts'
+import { labAddress, servicePrefixOf } from '../../labs/view.ts'
 import type { LabStore, Superseded } from '../../store/labs.ts'
 import type { Sealer } from '../../store/sealing.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -91,8 +82,7 @@ export class Labs implements LabService {
     requireFit(config, caller)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const sources = await this.#sourcesOf(username, span)
-    const plan = renderLab({ config, identity: caller, request, choice, image, sources })
-    const view = viewOf(plan.namespace.metadata.annotations?.[annotations.record])
+    const { plan, view } = renderLab({ config, identity: caller, request, choice, image, sources })
     const nonce = randomUUID()
     const planText = JSON.stringify(plan)
     const accepted = await accepting(span, 'accept-create', () =>
@@ -223,12 +213,6 @@ function exists(username: string, status: LabStatus): ApiError {
 }
 
 const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
-
-function viewOf(text: string | undefined): LabView {
-  const view = parseView(text)
-  if (!view) throw new Error('a rendered lab bears no view')
-  return view
-}
 
 /** The same for bodies that mean the same, in whatever order their keys came. */
 function hashOf({ options, env }: CreateRequest): string {

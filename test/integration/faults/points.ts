@@ -32,7 +32,8 @@ function planOf(hasFullLabs: boolean): LabPlan {
   const image = { reference: 'r', tag: 't', digest: null, description: 'd' }
   const request = { options: { image_tag: 't' }, env: {} }
   const choice = chooseLab(config.lab, identity, request.options)
-  return renderLab({ config, identity, request, choice, image, sources: hasFullLabs ? fullLabSources : noSources })
+  const sources = hasFullLabs ? fullLabSources : noSources
+  return renderLab({ config, identity, request, choice, image, sources }).plan
 }
 
 /** How many objects the operation of a story makes. Who had a lab before was provisioned by it. */

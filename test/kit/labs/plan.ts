@@ -4,7 +4,7 @@ import type { CreateRequest, Identity, KubeObject, LabPlan } from '../../../src/
 import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { chooseLab } from '../../../src/labs/choose.ts'
-import { renderLab } from '../../../src/labs/render.ts'
+import { type RenderedLab, renderLab } from '../../../src/labs/render.ts'
 import { type LabSources, noSources } from '../../../src/labs/sources.ts'
 import { labProblems } from '../../../src/settings/lab-checks.ts'
 
@@ -48,8 +48,8 @@ export interface Changes {
   readonly sources?: Partial<LabSources>
 }
 
-/** The plan of a lab, by a configuration that `skylab check` would take. */
-export function render(changes: Changes = {}): LabPlan {
+/** Renders a lab by a configuration that `skylab check` would take. */
+export function renderBoth(changes: Changes = {}): RenderedLab {
   const config = configSchema.parse(changes.config ?? {})
   const problems = labProblems(config)
   if (problems.length > 0) throw new Error(problems.join('\n'))
@@ -65,6 +65,9 @@ export function render(changes: Changes = {}): LabPlan {
     sources,
   })
 }
+
+/** The plan alone. */
+export const render = (changes: Changes = {}): LabPlan => renderBoth(changes).plan
 
 /** The plan of a lab with this block `lab`. */
 export const renderWith = (lab: object, changes: Changes = {}): LabPlan => render({ ...changes, config: { lab } })
