@@ -13,6 +13,7 @@ import type { ApiEnv, ApiParts } from './request/env.ts'
 import { notFound, onError, onInvalid } from './request/errors.ts'
 import { refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
+import { requestOrigin } from './request/request-origin.ts'
 
 /** Makes the API: the routes of SQR-066 under the configured prefix, and the document of them all. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
@@ -20,6 +21,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
   app.onError(onError)
   app.notFound(notFound)
+  app.use(requestOrigin(parts))
   app.use(requestLog(parts))
   app.use(auditChanges(parts))
   app.use(refuseBadHead)

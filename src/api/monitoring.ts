@@ -1,12 +1,14 @@
 /** What a cluster and Prometheus ask of a replica, on a port of its own that no Service has: they ask without a token. */
 import { Hono } from 'hono'
 import { ApiError } from '../base/errors.ts'
+import { noTracing } from '../telemetry/tracing.ts'
 import { checkedPath } from './app.ts'
 import { boundServer } from './connections/http-server.ts'
 import type { ApiEnv, ApiParts } from './request/env.ts'
 import { methodNotAllowed, notFound, onError } from './request/errors.ts'
 import { refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
+import { requestOrigin } from './request/request-origin.ts'
 
 /** Whether this replica should be sent requests. */
 export interface Readiness {
@@ -16,7 +18,7 @@ export interface Readiness {
   troubles(): readonly string[]
 }
 
-export interface MonitoringParts extends Pick<ApiParts, 'metrics' | 'tracing' | 'clock' | 'log'> {
+export interface MonitoringParts extends Pick<ApiParts, 'metrics' | 'clock' | 'log'> {
   readonly config: { readonly api: ApiParts['config']['api'] }
   readonly readiness: Readiness
 }
@@ -42,7 +44,9 @@ export function createMonitoring(parts: MonitoringParts): Hono<ApiEnv> {
   const app = new Hono<ApiEnv>({ getPath: checkedPath })
   app.onError(onError)
   app.notFound(notFound)
-  app.use(requestLog(parts, 'quiet'))
+  // Probes and scrapes come every few seconds: a line or a trace for each would drown the others.
+  app.use(requestOrigin({ ...parts, tracing: noTracing }))
+  app.use(requestLog(parts, 'debug'))
   app.use(refuseBadHead)
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', c => {
