@@ -57,6 +57,9 @@ it('has what may be waited for at 0 before it first happened', async () => {
   expect(text).toMatch(/^skylab_operation_duration_seconds_count\{kind="create",result="failed"\} 0$/m)
   expect(text).toMatch(/^skylab_image_prepull_failures_total\{result="refused"\} 0$/m)
   expect(text).toMatch(/^skylab_leases_total\{outcome="lost"\} 0$/m)
+  for (const kind of ['namespace', 'pod']) {
+    expect(text).toMatch(new RegExp(`^skylab_debris_removed_total\\{kind="${kind}"\\} 0$`, 'm'))
+  }
   for (const reason of ['defect', 'misconfigured'])
     expect(text).toContain(`skylab_http_faults_total{reason="${reason}"} 0`)
 })

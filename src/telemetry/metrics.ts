@@ -48,6 +48,12 @@ export function createMetrics(registry: Registry) {
       labelNames: ['outcome'] as const,
       registers,
     }),
+    debrisRemoved: new Counter({
+      name: 'skylab_debris_removed_total',
+      help: 'Objects that no record explains, or that a failed operation left, which this replica removed, by kind (namespace, pod)',
+      labelNames: ['kind'] as const,
+      registers,
+    }),
     compareDuration: new Histogram({
       name: 'skylab_compare_duration_seconds',
       help: 'Comparisons of the records with the cluster, by result (done, failed, restarted; doubted: nothing was settled, since the clock of Redis cannot be right)',
@@ -186,6 +192,7 @@ export function beginAtZero({
   distrustedObjects,
   prepullFailures,
   leases,
+  debrisRemoved,
   httpFaults,
   kubernetesRefusals,
   requestsRefused,
@@ -206,6 +213,7 @@ export function beginAtZero({
   }
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
+  for (const kind of ['namespace', 'pod']) debrisRemoved.inc({ kind }, 0)
   for (const action of ['lab.create', 'lab.delete']) {
     for (const result of ['accepted', 'refused', 'succeeded', 'failed']) auditEvents.inc({ action, result }, 0)
   }

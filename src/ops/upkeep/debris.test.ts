@@ -1,15 +1,23 @@
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
 import type { CompareStore, Standing } from '../../store/compares.ts'
 import type { LabRecord } from '../../store/records.ts'
 import { silentLogger } from '../../telemetry/log.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
 import { FakeCluster, installation, namespaceObject, podObject, redisMs, trust } from '../testing/cluster.ts'
 import { boundAt } from '../trust.ts'
 import { Debris } from './debris.ts'
 
 const known = { op: 7, active: false, namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada' }
 
-function debrisIn(cluster: FakeCluster, record: Partial<LabRecord> | null, tombstone: number, onCompare = () => {}) {
+function debrisIn(
+  cluster: FakeCluster,
+  record: Partial<LabRecord> | null,
+  tombstone: number,
+  onCompare = () => {},
+  metrics = createMetrics(new Registry()),
+) {
   const standing = {
     record: record && { ...known, ...record },
     tombstone,
@@ -20,6 +28,7 @@ function debrisIn(cluster: FakeCluster, record: Partial<LabRecord> | null, tombs
     config: configSchema.parse({ installation }),
     ...{ store: { standing: async () => standing } as unknown as CompareStore, kube: cluster.kube, view: cluster.view },
     ...{ namespacePrefix: 'nublado', trust, log: silentLogger(), signal: new AbortController().signal },
+    metrics,
     compare: onCompare,
   })
 }
@@ -79,6 +88,29 @@ describe('what is removed as debris', () => {
     const op = boundAt(redisMs) + 1
     expect(await removeFrom(null, 0, {}, { op })).toEqual({ requests: [], compares: 0 })
     expect(await removeFrom(null, 0, {}, { op: op - 1 })).toEqual({ requests: [], compares: 1 })
+  })
+})
+
+describe('what is counted of it', () => {
+  async function countedOf(record: Partial<LabRecord>, standing: object) {
+    const cluster = new FakeCluster()
+    cluster.real = { namespace: namespaceObject(), pod: podObject() }
+    cluster.show()
+    cluster.real = { ...cluster.real, ...standing }
+    const metrics = createMetrics(new Registry())
+    await debrisIn(cluster, record, 0, undefined, metrics).remove('nublado-ada')
+    const { values } = await metrics.debrisRemoved.get()
+    return values.map(({ labels, value }) => `${labels.kind} ${value}`)
+  }
+
+  it('is each object that was removed, by kind', async () => {
+    expect(await countedOf({ namespaceUid: 'another' }, {})).toEqual(['namespace 1'])
+    expect(await countedOf({ podUid: 'another' }, {})).toEqual(['pod 1'])
+  })
+
+  it('is no object that was gone, or was another one by then', async () => {
+    expect(await countedOf({ namespaceUid: 'another' }, { namespace: undefined })).toEqual([])
+    expect(await countedOf({ podUid: 'another' }, { pod: podObject({ uid: 'other' }) })).toEqual([])
   })
 })
 

@@ -4,13 +4,14 @@
  * its UID, without a new operation.
  */
 import type { Config } from '../../config/schema.ts'
-import { isAlreadyExists } from '../../kube/client.ts'
+import { type DeleteOutcome, isAlreadyExists } from '../../kube/client.ts'
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { labNames } from '../../labs/names.ts'
 import { marks } from '../../labs/objects.ts'
 import { withOwnership } from '../../labs/render.ts'
 import type { CompareStore, Standing } from '../../store/compares.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ClusterClient, type ClusterView, namespaceRef, podRef } from '../cluster.ts'
 import { boundAt, type Trust } from '../trust.ts'
 
@@ -22,6 +23,7 @@ export interface DebrisOptions {
   readonly namespacePrefix: string
   readonly trust: Trust
   readonly log: Logger
+  readonly metrics: Pick<Metrics, 'debrisRemoved'>
   /** Ends requests when the replica drains. */
   readonly signal: AbortSignal
   /** The cluster bears what no record explains. */
@@ -85,16 +87,22 @@ export class Debris {
 
   async #removeNamespace({ name, uid, op, terminating }: NamespaceFacts): Promise<void> {
     if (terminating) return
-    await this.#options.kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris', signal: this.#options.signal })
-    this.#options.log.warn({ namespace: name, op }, 'a namespace that no record knows was removed')
+    const { kube, log, signal } = this.#options
+    const outcome = await kube.delete({ ...namespaceRef(name), uid }, { agent: 'debris', signal })
+    this.#count('namespace', outcome)
+    log.warn({ namespace: name, op }, 'a namespace that no record knows was removed')
   }
 
   async #removePod({ namespace, name, uid, op }: PodFacts): Promise<void> {
-    await this.#options.kube.delete(
-      { ...podRef(namespace, name), uid },
-      { agent: 'debris', graceSeconds: 0, signal: this.#options.signal },
-    )
-    this.#options.log.warn({ namespace, pod: name, op }, 'a pod that no record knows was removed')
+    const { kube, log, signal } = this.#options
+    const outcome = await kube.delete({ ...podRef(namespace, name), uid }, { agent: 'debris', graceSeconds: 0, signal })
+    this.#count('pod', outcome)
+    log.warn({ namespace, pod: name, op }, 'a pod that no record knows was removed')
+  }
+
+  /** An object that was gone, or is another one by now, was not removed here. */
+  #count(kind: 'namespace' | 'pod', outcome: DeleteOutcome): void {
+    if (outcome === 'accepted') this.#options.metrics.debrisRemoved.inc({ kind })
   }
 }
 
