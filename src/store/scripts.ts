@@ -1,6 +1,6 @@
 /**
  * The Lua commands. Each is one file named `verb-noun.<number of keys>.lua` (`n` where the caller says), opened by what it
- * guarantees, its KEYS, ARGV and returns. `-- @include a b` puts the functions of `include/` before it.
+ * guarantees, its KEYS with their types, ARGV and returns. `-- @include a b` puts the functions of `include/` before it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'

@@ -2,7 +2,8 @@
 -- Sent again with the same nonce, it answers as before. A plan is accepted only if it is sealed with the named key, which
 -- all replicas that own anything can open.
 -- @include time events draw generation sealing notes
--- KEYS: generation last record events waiting deadlines bell index tombstone nonce sealing idempotency audit
+-- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
+--   index (zset) tombstone (string) nonce (string) sealing (string) idempotency (string) audit (zset)
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
 --   keepSealingMs sealedWith requestId traceparent provisions by noteMs
 --   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them

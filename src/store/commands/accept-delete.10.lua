@@ -1,7 +1,8 @@
 -- Accepts the deletion of a lab: of a running or failed one; of one being created, whose operation it supersedes in the
 -- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
 -- @include time events draw generation notes deletion
--- KEYS: generation last record events waiting deadlines bell index nonce audit
+-- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
+--   index (zset) nonce (string) audit (zset)
 -- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp requestId traceparent by noteMs
 --   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
 --   requestId, traceparent: of the request that it comes from, or ''

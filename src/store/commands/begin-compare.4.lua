@@ -2,7 +2,7 @@
 -- began in another Redis, writes nothing. Where the data were not compared yet, the operations found are held until
 -- their former owners have stopped.
 -- @include time generation
--- KEYS: generation mark last hold
+-- KEYS: generation (hash) mark (string) last (string) hold (string)
 -- ARGV: identity nonce markMs holdMs
 -- returns: {needed (1 or 0), last, now}
 local generation, mark, last, hold = unpack(KEYS)

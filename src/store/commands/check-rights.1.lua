@@ -1,5 +1,5 @@
 -- Tells which of some commands the user of Redis may not call. The server judges, and nothing is called.
--- KEYS: any key of the installation
+-- KEYS: key (any): any of the installation
 -- ARGV: [[command, argument, …], …] as JSON; the argument KEY stands for the key
 -- returns: the names of those that are not permitted; none where the server cannot judge
 local missing = {}

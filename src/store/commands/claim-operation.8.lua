@@ -2,7 +2,8 @@
 -- the owner is known by it. An operation that was found in a Redis just restarted waits until former owners stopped.
 -- Sent again with the same token, it answers as before and counts nothing twice.
 -- @include time generation sealing
--- KEYS: generation record waiting owned deadlines lease hold sealing
+-- KEYS: generation (hash) record (hash) waiting (zset) owned (zset) deadlines (zset) lease (string) hold (string)
+--   sealing (string)
 -- ARGV: identity user token ttlMs passedHold sealingIds
 --   passedHold: a hold that this replica has seen stand for its whole time by its own clock
 -- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}

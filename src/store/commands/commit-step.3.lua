@@ -1,7 +1,7 @@
 -- Records what a step did, with its events. Refused from anyone but the owner. Sent again, it changes nothing: the
 -- events' place in the stream is given.
 -- @include time events owner
--- KEYS: record events bell
+-- KEYS: record (hash) events (stream) bell (stream)
 -- ARGV: user op token seq events fields
 --   seq: of the last event before these
 -- returns: 1 or 0 (fenced: another owner, or a record that went back behind the events that were told)

@@ -1,6 +1,6 @@
 -- Counts the labs by status and the operations by state, whatever their number: for metrics alone.
 -- @include time generation
--- KEYS: generation index waiting owned deadlines
+-- KEYS: generation (hash) index (zset) waiting (zset) owned (zset) deadlines (zset)
 -- ARGV: identity
 -- returns: {'counted', pending, running, terminating, failed, waiting, owned, overdue, longestWaitMs} | {'comparing'}
 local generation, index, waiting, owned, deadlines = unpack(KEYS)

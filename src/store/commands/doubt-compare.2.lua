@@ -1,6 +1,6 @@
 -- Ends a compare that settles nothing, since Redis' clock cannot be right: the reason is left for all replicas to read.
 -- It is forgotten by itself, so the reason of a replica that died binds nobody.
--- KEYS: mark doubt
+-- KEYS: mark (string) doubt (string)
 -- ARGV: mark reason keepMs
 -- returns: 1 or 0 (overtaken)
 local mark, doubt = unpack(KEYS)

@@ -1,7 +1,7 @@
 -- Ends a compare: every user is settled, so what this Redis holds may be believed from here on. Numbers go on above
 -- whatever the cluster bears, unless it is ahead. A doubt that an earlier compare left is over.
 -- @include time events generation draw
--- KEYS: generation mark last bell doubt
+-- KEYS: generation (hash) mark (string) last (string) bell (stream) doubt (string)
 -- ARGV: identity mark highest found
 -- returns: 1 or 0 (overtaken: begin again)
 local generation, mark, last, bell, doubt = unpack(KEYS)

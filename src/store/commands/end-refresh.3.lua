@@ -1,7 +1,7 @@
 -- Ends a refresh of the catalogue of images, in one write: what the registry has, or only that it was asked in vain. Who
 -- does not hold the lease of refreshing any more writes nothing.
 -- @include time digests
--- KEYS: lease catalogue digests
+-- KEYS: lease (string) catalogue (hash) digests (hash)
 -- ARGV: token keepMs maxDigests version body told
 -- version: empty where the registry did not tell; told: a flat JSON list [tag, digest, …], the digest empty where the tag
 -- is no more

@@ -2,7 +2,7 @@
 -- the lease's end and its beat: it rises with every extension, whatever the clock does, so an observer who sees it stand
 -- still knows that nobody extends.
 -- @include time
--- KEYS: owned, then for each lease: lease record
+-- KEYS: owned (zset), then for each lease: lease (string) record (hash)
 -- ARGV: ttlMs, then for each lease: user token op
 -- returns: for each lease 1 (extended) or 0 (lost)
 local ttl = tonumber(ARGV[1])

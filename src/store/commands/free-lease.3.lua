@@ -1,6 +1,6 @@
 -- Frees a lease that nobody extends: the observer saw its beat stand still for a whole TTL by its own clock. A lease that
 -- another observer has just won, and not claimed with yet, is left alone, unless it lasts longer than any may.
--- KEYS: owned lease record
+-- KEYS: owned (zset) lease (string) record (hash)
 -- ARGV: user beat ttlMs
 -- returns: 1 (free) or 0 (the beat moved, or it is another's)
 local owned, lease, record = unpack(KEYS)

@@ -1,5 +1,5 @@
 -- Frees a lease that lasts longer than any may: Redis' clock stepped back, and nobody has extended it since.
--- KEYS: lease
+-- KEYS: lease (string)
 -- ARGV: ttlMs
 -- returns: 1 (free) or 0 (it ends in time)
 if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then

@@ -1,7 +1,7 @@
 -- Sets a counter that ran ahead of Redis' clock back to this clock, or to the highest number that is believed. All records
 -- are to be compared with the cluster before anything is answered again.
 -- @include time draw
--- KEYS: last hold generation doubt mark
+-- KEYS: last (string) hold (string) generation (hash) doubt (string) mark (string)
 -- ARGV: trusted
 -- returns: what the counter is now
 local last, hold, generation, doubt, mark = unpack(KEYS)

@@ -1,7 +1,7 @@
 -- Removes what a counter that ran ahead left of one user: what bears a number more than a day beyond Redis' clock, and
 -- nothing else. Sent again it finds nothing more.
 -- @include time draw
--- KEYS: record events tombstone waiting owned deadlines index
+-- KEYS: record (hash) events (stream) tombstone (string) waiting (zset) owned (zset) deadlines (zset) index (zset)
 -- ARGV: user
 -- returns: {name, …} of what was removed
 local record, events, tombstone, waiting, owned, deadlines, index = unpack(KEYS)

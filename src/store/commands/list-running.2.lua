@@ -1,6 +1,6 @@
 -- Users whose lab is running, sorted.
 -- @include generation
--- KEYS: generation index
+-- KEYS: generation (hash) index (zset)
 -- ARGV: identity
 -- returns: {'comparing'} | {'users', {user, …}}
 if not compared(KEYS[1], ARGV[1]) then

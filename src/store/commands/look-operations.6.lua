@@ -2,7 +2,7 @@
 -- ended by this clock, or all of them, whose ends are also beats; and those past their deadline. A replica without the key
 -- that plans are sealed with finds nothing. The others keep that key named, or name the next one.
 -- @include time generation sealing
--- KEYS: generation waiting owned deadlines hold sealing
+-- KEYS: generation (hash) waiting (zset) owned (zset) deadlines (zset) hold (string) sealing (string)
 -- ARGV: identity limit all passedHold sealingIds keepSealingMs idleSealingMs
 --   all: '1' for all that are owned
 --   passedHold: a hold that this replica has seen stand for its whole time by its own clock

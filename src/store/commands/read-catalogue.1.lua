@@ -1,6 +1,6 @@
 -- Reads the catalogue of images, its body only for who has another version of it.
 -- @include time
--- KEYS: catalogue
+-- KEYS: catalogue (hash)
 -- ARGV: version
 -- returns: {version, body or false, ms since the registry was read, ms since it was last asked}; false for what is not there
 local found = redis.call('HMGET', KEYS[1], 'version', 'readAt', 'triedAt')

@@ -1,7 +1,7 @@
 -- Reads an operation's events after a place: of the current operation, or of the last one of a lab that is gone, where op
 -- is ''. Whether the operation has ended is told by the record, so that nobody waits at a stream that will not go on.
 -- @include generation
--- KEYS: generation record events
+-- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity op afterSeq count
 --   count: of events at most, or ''
 -- returns: {'comparing'} | {'none'} (no such stream) | {'events', op, ended (1 or 0), last seq, entries}

@@ -1,6 +1,6 @@
 -- Reads a lab with the events of its current operation. The plan is left out: it may be large, and only its owner opens it.
 -- @include generation
--- KEYS: generation record events
+-- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity
 -- returns: {'comparing'} | {'none'} | {'lab', {field, value, …}, entries}
 if not compared(KEYS[1], ARGV[1]) then

@@ -1,6 +1,6 @@
 -- What is recorded of prepulling, and whether who asks may write it.
 -- @include time
--- KEYS: lease prepulled failures
+-- KEYS: lease (string) prepulled (hash) failures (hash)
 -- ARGV: token
 --   token: '' by who only reads
 -- returns: {held (1 or 0), now, {image, nodes, …}, {image, failure, …}}

@@ -2,7 +2,7 @@
 -- superseded meanwhile leaves the way to its successor; one whose claim may or may not have been written undoes it; one
 -- whose claim was refused goes on being found where it is. Attempts do not count hand-overs.
 -- @include time events
--- KEYS: record waiting owned lease bell
+-- KEYS: record (hash) waiting (zset) owned (zset) lease (string) bell (stream)
 -- ARGV: user op token
 --   op: '' where it is not known, or nothing was claimed
 -- returns: 1 (let go) or 0 (was not held)

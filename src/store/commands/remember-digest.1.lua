@@ -1,6 +1,6 @@
 -- Remembers the digest that the registry told of a tag, or forgets it where it told that there is none.
 -- @include digests
--- KEYS: digests
+-- KEYS: digests (hash)
 -- ARGV: keepMs maxDigests tag digest
 -- digest: empty where there is none
 -- returns: 1

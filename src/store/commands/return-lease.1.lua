@@ -1,5 +1,5 @@
 -- Gives back a lease that nothing was claimed with.
--- KEYS: lease
+-- KEYS: lease (string)
 -- ARGV: token
 -- returns: 1 (given back) or 0 (another holds it)
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then

@@ -1,6 +1,7 @@
 -- Settles one user in a compare: what the cluster shows wins over the record that was read, unless either moved on.
 -- @include time events draw notes deletion owner
--- KEYS: mark record events waiting owned deadlines bell index last tombstone audit
+-- KEYS: mark (string) record (hash) events (stream) waiting (zset) owned (zset) deadlines (zset) bell (stream)
+--   index (zset) last (string) tombstone (string) audit (zset)
 -- ARGV: mark user expected outcome op highest fields events lostEvents timeoutMs by
 --   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
 --   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)

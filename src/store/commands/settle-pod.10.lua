@@ -3,7 +3,8 @@
 -- before has lost its pod.
 -- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
 -- @include time events draw notes deletion generation
--- KEYS: generation mark record events bell index last waiting deadlines audit
+-- KEYS: generation (hash) mark (string) record (hash) events (stream) bell (stream) index (zset) last (string)
+--   waiting (zset) deadlines (zset) audit (zset)
 -- ARGV: identity compareMark user podUid outcome events detail timeoutMs by
 --   detail: how often it was restarted; with failed, 'gone' where the pod is no more
 --   outcome: 'failed' | 'ended' | 'restarted'

@@ -1,5 +1,5 @@
 -- Reads the numbers that are known of a user, for the search for those that are ahead.
--- KEYS: record events tombstone waiting
+-- KEYS: record (hash) events (stream) tombstone (string) waiting (zset)
 -- ARGV: user
 -- returns: {op of the record, highest op of the stream, op of the tombstone, score in `waiting`, UID of the namespace by the
 --   record}; '0' where there is none, '' without UID

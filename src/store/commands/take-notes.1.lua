@@ -1,7 +1,7 @@
 -- Gives notes of the audit log that are due, and puts them off: who takes one has so long to tell and to drop it. Sent
 -- again, it gives none of those it gave before until then.
 -- @include time
--- KEYS: audit
+-- KEYS: audit (zset)
 -- ARGV: limit graceMs
 -- returns: {note, …}
 local due = redis.call('ZRANGE', KEYS[1], '-inf', whole(now_ms()), 'BYSCORE', 'LIMIT', 0, ARGV[1])

@@ -1,5 +1,5 @@
 -- Records what became of prepulling, while the lease of it is held. Sent again it writes the same.
--- KEYS: lease prepulled failures
+-- KEYS: lease (string) prepulled (hash) failures (hash)
 -- ARGV: token prepulled failures
 --   prepulled, failures: {image: text, …} as JSON, '' for what is to be forgotten
 -- returns: 1 (written) or 0 (another holds the lease)

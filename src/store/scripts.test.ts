@@ -1,0 +1,85 @@
+/** Each header says of every key which type it has; the commands that the script calls on the key say the same. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+const folder = new URL('commands/', import.meta.url)
+const scripts = readdirSync(folder).filter(file => file.endsWith('.lua'))
+const read = (file: string) => readFileSync(new URL(file, folder), 'utf8')
+
+interface Key {
+  readonly name: string
+  readonly type: string
+}
+
+/** The keys of a header, which may be several lines long; words between them belong to no key. */
+function keysOf(source: string): Key[] {
+  const header = /^-- KEYS: (.*(?:\n-- {3}.*)*)$/m.exec(source)?.[1] ?? ''
+  return [...header.matchAll(/(\w+) \((\w+)\)/g)].map(([, name, type]) => ({ name: name!, type: type! }))
+}
+
+/** What is not within a pair `name (type)`, without the marks of a comment. */
+const restOf = (source: string) =>
+  (/^-- KEYS: (.*(?:\n-- {3}.*)*)$/m.exec(source)?.[1] ?? '').replaceAll(/\w+ \(\w+\)/g, '').replaceAll(/[\s-]+/g, ' ')
+
+/** The type of the key that a command takes; undefined where any will do. */
+function typeOf(command: string): string | undefined {
+  if (['GET', 'SET'].includes(command)) return 'string'
+  if (/^S(ADD|REM|ISMEMBER|MEMBERS)$/.test(command)) return 'set'
+  return { H: 'hash', Z: 'zset', X: 'stream' }[command[0]!]
+}
+
+/** Commands that the script itself calls on a key, by the key's name in the header. */
+function callsOf(source: string, keys: readonly Key[]): [name: string, command: string][] {
+  return [...source.matchAll(/redis\.call\('([A-Z]+)', (?:KEYS\[(\d+)\]|(\w+))[,)]/g)].flatMap(
+    ([, command, index, name]) => {
+      const key = index === undefined ? keys.find(each => each.name === name) : keys[Number(index) - 1]
+      return key ? [[key.name, command!] as [string, string]] : []
+    },
+  )
+}
+
+describe.each(scripts)('the header of %s', file => {
+  const source = read(file)
+  const keys = keysOf(source)
+
+  it('gives every key with its type', () => {
+    const count = /\.(\d+)\.lua$/.exec(file)?.[1]
+    if (count !== undefined) expect(keys).toHaveLength(Number(count))
+    for (const { type } of keys) expect(['string', 'hash', 'set', 'zset', 'stream', 'any']).toContain(type)
+    expect(restOf(source).trim()).toBe(
+      { 'check-rights.1.lua': ': any of the installation', 'extend-leases.n.lua': ', then for each lease:' }[file] ??
+        '',
+    )
+  })
+
+  it('names the keys as the script does, in the same order', () => {
+    const names = /^local (.+?) = unpack\(KEYS\)$/m.exec(source)?.[1]
+    if (names !== undefined) expect(keys.map(({ name }) => name)).toEqual(names.split(', '))
+  })
+
+  it('gives the types that the commands of the script need', () => {
+    const types = new Map(keys.map(({ name, type }) => [name, type]))
+    for (const [name, command] of callsOf(source, keys)) {
+      const needed = typeOf(command)
+      if (needed !== undefined) expect(`${name} (${types.get(name)})`, command).toBe(`${name} (${needed})`)
+    }
+  })
+})
+
+it('a key has the same type in every header', () => {
+  const types = new Map<string, string>()
+  for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {
+    expect(`${name} (${types.get(name) ?? type})`).toBe(`${name} (${type})`)
+    types.set(name, type)
+  }
+})
+
+it('the table of keys has the same types', () => {
+  const table = readFileSync(new URL('keys.ts', import.meta.url), 'utf8')
+  const rows = [...table.matchAll(/^ \* \| ([a-z-]+)[^|]* \| ([a-z ]+) \|/gm)].map(([, name, type]) => [name, type])
+  const documented = new Map(rows.map(([name, type]) => [name, type === 'sorted set' ? 'zset' : type]))
+  const named = { record: 'lab', failures: 'prepull-failures' } as Record<string, string>
+  for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {
+    if (type !== 'any') expect(`${name}: ${documented.get(named[name] ?? name)}`).toBe(`${name}: ${type}`)
+  }
+})
