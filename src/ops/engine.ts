@@ -6,8 +6,9 @@ import { notNeeded } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { Leases } from '../leases/leases.ts'
-import type { Bell, Ring } from '../store/bell.ts'
+import type { Bell } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
+import type { Ring } from '../store/rings.ts'
 import type { Acceptance } from './acceptance.ts'
 import { OperationRun, type RunOptions } from './run.ts'
 
@@ -83,10 +84,10 @@ export class Engine {
 
   #hear(ring: Ring): void {
     if (ring.what === 'events') return
-    if (ring.what === 'accepted') this.#options.leases.superseded(ring.user, ring.op)
-    if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.user)
-    if (ring.what === 'compared' || ring.what === 'missed') this.#refused.clear()
-    if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.user))) return
+    if (ring.what === 'accepted' && ring.op) this.#options.leases.superseded(ring.subject.name, ring.op)
+    if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.subject.name)
+    if (ring.subject === undefined) this.#refused.clear()
+    if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.subject.name))) return
     if (this.#heard) return
     this.#heard = true
     this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(

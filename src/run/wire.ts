@@ -43,6 +43,7 @@ import { NoteStore } from '../store/notes.ts'
 import { OwnerStore } from '../store/owners.ts'
 import { PrepullStore } from '../store/prepulls.ts'
 import { Sealer } from '../store/sealing.ts'
+import { StreamReader } from '../store/streams.ts'
 import { AuditLog } from '../telemetry/audit.ts'
 import { StreamSink, sinksOf } from '../telemetry/audit-sinks.ts'
 import { createGauges } from '../telemetry/gauges.ts'
@@ -267,7 +268,7 @@ function wireLabs(
   return new Labs({
     ...base,
     store: store.labs,
-    feeds: new Feeds(store.labs, store.bell, base.clock),
+    feeds: new Feeds(store.labs, new StreamReader(store.bell, base.clock)),
     images,
     sources,
     policy,

@@ -8,15 +8,7 @@
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
 import { pairs } from './records.ts'
-
-export type Ring =
-  | {
-      /** `compared`: the data of this Redis were compared; it concerns every user. */
-      readonly what: 'accepted' | 'events' | 'ended' | 'released' | 'compared'
-      readonly user: string
-      readonly op: number
-    }
-  | { readonly what: 'missed' }
+import { parseRing, type Ring } from './rings.ts'
 
 /** What is rung within this time after a reading is read by the next one: when much happens, one call serves many. */
 const gatherMs = 10
@@ -132,8 +124,8 @@ export class Bell {
     place.epoch = first.fields.get('epoch')
     place.n = entries.at(-1)!.n
     for (const { fields } of entries) {
-      const what = fields.get('what') as Exclude<Ring['what'], 'missed'>
-      this.#tell({ what, user: fields.get('user') ?? '', op: Number(fields.get('op')) })
+      const ring = parseRing(fields)
+      if (ring) this.#tell(ring)
     }
     return true
   }

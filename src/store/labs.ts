@@ -1,13 +1,16 @@
 /** What any replica asks of Redis without owning anything: to accept, and to read. */
 import { createHash } from 'node:crypto'
-import type { LabEvent, LabStatus, LabView } from '../base/domain.ts'
+import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
+import { labOf } from '../base/subject.ts'
 import type { Census } from '../telemetry/gauges.ts'
-import type { Connection } from './connection.ts'
+import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
+import type { Connection, Entry } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
-import { encodeEvents, type LabRecord, type NewEvent, parseEvents, parseRecord } from './records.ts'
+import { encodeEvents, type LabRecord, parseEvent, parseRecord } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
+import type { EventStream, StreamRead } from './streams.ts'
 
 /** Milliseconds; from the configuration. */
 export interface Retention {
@@ -23,70 +26,13 @@ const nonceMs = 60_000
 /** A key is named once in a rotation: more than two tries are never needed. */
 const sealingTries = 3
 
-/** The request that an operation comes from, by which whoever owns it logs and traces. */
-export interface Provenance {
-  readonly requestId?: string | undefined
-  /** W3C Trace Context */
-  readonly traceparent?: string | undefined
-  /** Who asks for it, as the audit log tells it; nothing where none is written. */
-  readonly by?: string | undefined
-}
-
-export interface Creation extends Provenance {
-  readonly user: string
-  readonly nonce: string
-  readonly timeoutMs: number
-  /** The plan, sealed with this key of ours. */
-  readonly sealPlan: (keyId: string) => string
-  readonly view: LabView
-  /** Whether its pod has the init container, so that its success is to be remembered. Default: false. */
-  readonly provisions?: boolean
-  readonly events: readonly NewEvent[]
-  readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
-}
-
-export interface Deletion extends Provenance {
-  readonly user: string
-  readonly nonce: string
-  readonly timeoutMs: number
-  readonly events: readonly NewEvent[]
-  /** For the stream of a creation that this supersedes. */
-  readonly superseded: readonly NewEvent[]
-  /** For a deletion that nobody asked for: only while this op is the record's, with no operation running. */
-  readonly onlyIfOp?: number
-}
-
-export type Accepted = {
-  readonly answer: 'accepted' | 'joined'
-  readonly op: number
-  /** The creation that a deletion has ended; not told again to who asks again. */
-  readonly superseded?: Superseded
-}
-
-export interface Superseded extends Provenance {
-  readonly op: number
-  /** Redis' clock */
-  readonly acceptedAtMs: number
-}
-
+/** Events of an operation; of `StreamRead`, with its words for labs. */
 export type EventsRead =
   | { readonly found: false }
-  | {
-      readonly found: true
+  | (Omit<Extract<StreamRead, { found: true }>, 'series' | 'entries'> & {
       readonly op: number
-      /** Whether the operation has, and these are its last events. */
-      readonly ended: boolean
-      /** Of these events, or of the stream where there are none. */
-      readonly lastSeq: number
       readonly events: readonly LabEvent[]
-      /** The stream has more than was asked for. */
-      readonly more?: true
-    }
-
-/** Why a creation was not accepted; `exists` names what the lab is. */
-type NotAccepted =
-  | { readonly answer: 'exists'; readonly status: LabStatus }
-  | { readonly answer: 'mismatch' | 'sealed' }
+    })
 
 type Answer = [string, ...unknown[]]
 
@@ -219,7 +165,7 @@ export class LabStore {
     const k = this.#keys
     const [answer, flat, entries] = await this.#ask('read-lab', [k.record(user), k.events(user)], [])
     const record = answer === 'lab' ? parseRecord(flat as string[], user) : null
-    return record && { record, events: parseEvents(entries as [string, string[]][]) }
+    return record && { record, events: (entries as Entry[]).map(parseEvent) }
   }
 
   /** Users whose lab is running, sorted. */
@@ -243,15 +189,27 @@ export class LabStore {
 
   /** Events of an operation after a place, so many at most; without `op` those of the current or last one. */
   async events(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
+    const read = await this.#readEvents(user, op, afterSeq, limit)
+    if (!read.found) return read
+    const { series, entries, ...rest } = read
+    return { ...rest, op: series, events: entries.map(parseEvent) }
+  }
+
+  /** The stream of a user's lab, with one series for each operation. */
+  stream(user: string): EventStream {
+    return { subject: labOf(user), read: (op, afterSeq, limit) => this.#readEvents(user, op, afterSeq, limit) }
+  }
+
+  async #readEvents(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead> {
     const k = this.#keys
     const args = [op ?? '', afterSeq, limit ?? '']
     const answer = await this.#ask('read-events', [k.record(user), k.events(user)], args)
     if (answer[0] === 'none') return { found: false }
-    const [, read, ended, newest, entries] = answer
-    const events = parseEvents(entries as [string, string[]][])
-    const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
+    const [, series, ended, newest, found] = answer
+    const entries = found as Entry[]
+    const lastSeq = Number(entries.at(-1)?.[0].split('-')[1] ?? newest)
     const more = lastSeq < Number(newest)
-    return { found: true, op: Number(read), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
+    return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, entries, ...(more && { more }) }
   }
 
   /** Whether the data of this Redis were compared with the cluster, without waiting for it. */
@@ -274,16 +232,5 @@ export class LabStore {
 
   #idempotencyKey(user: string, key: string): string {
     return this.#keys.idempotency(user, createHash('sha256').update(key).digest('hex').slice(0, 32))
-  }
-}
-
-function readSuperseded([op, acceptedAt, requestId, traceparent, by]: readonly unknown[]): Superseded {
-  const text = (value: unknown) => (value as string | null) || undefined
-  return {
-    op: Number(op),
-    acceptedAtMs: Number(acceptedAt),
-    requestId: text(requestId),
-    traceparent: text(traceparent),
-    by: text(by),
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LabView } from '../base/domain.ts'
-import { encodeEvents, encodeFields, parseEvents, parseRecord, type RecordFields, readView } from './records.ts'
+import { encodeEvents, encodeFields, parseEvent, parseRecord, type RecordFields, readView } from './records.ts'
 
 const resources = { cpu: 1, memory: 2 ** 30 }
 const view: LabView = {
@@ -101,7 +101,7 @@ test('events are read from the entries of a stream', () => {
     ['5-1', ['event', 'info', 'data', 'begun']],
     ['5-2', ['event', 'complete', 'data', 'up']],
   ]
-  expect(parseEvents(entries)).toEqual([
+  expect(entries.map(parseEvent)).toEqual([
     { id: '5-1', event: 'info', data: 'begun' },
     { id: '5-2', event: 'complete', data: 'up' },
   ])

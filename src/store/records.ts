@@ -133,10 +133,8 @@ export type NewEvent = readonly [type: LabEvent['event'], data: string]
 export const encodeEvents = (events: readonly NewEvent[]) =>
   JSON.stringify(events.map(([type, data]) => [type, data.toWellFormed()]))
 
-/** Entries of a stream: [[id, [field, value, …]], …]. */
-export function parseEvents(entries: readonly [string, string[]][]): LabEvent[] {
-  return entries.map(([id, flat]) => {
-    const fields = pairs(flat)
-    return { id, event: fields.get('event') as LabEvent['event'], data: fields.get('data') ?? '' }
-  })
+/** An entry of a stream: [id, [field, value, …]]. */
+export function parseEvent([id, flat]: readonly [string, string[]]): LabEvent {
+  const fields = pairs(flat)
+  return { id, event: fields.get('event') as LabEvent['event'], data: fields.get('data') ?? '' }
 }

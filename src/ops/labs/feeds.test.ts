@@ -1,39 +1,47 @@
+/** The reader of streams, and what labs' events are made of. Here since the store may not import the clock of `kube`. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
-import type { LabEvent } from '../../base/domain.ts'
-import type { Ring } from '../../store/bell.ts'
-import type { EventsRead } from '../../store/labs.ts'
+import type { Entry } from '../../store/connection.ts'
+import type { Ring } from '../../store/rings.ts'
+import { type EventStream, type StreamRead, StreamReader } from '../../store/streams.ts'
 import { Feeds } from './feeds.ts'
 
-const op = 7
+const series = 7
+const subject = { kind: 'lab', name: 'ada' } as const
 
-/** A stream of one operation, and the bell that tells of it. */
-class FakeStream {
+/** A stream of one series, and the bell that tells of it. */
+class FakeStream implements EventStream {
+  readonly subject = subject
   readonly clock = new ManualClock()
-  readonly events: LabEvent[] = []
+  readonly entries: Entry[] = []
   ended = false
   answers = true
+  found = true
   readings = 0
   /** Readings answer with what there was when they began, once this resolves. */
   gate: Promise<void> = Promise.resolve()
   #listener: (ring: Ring) => void = () => {}
-  readonly feeds: Feeds
+  readonly reader: StreamReader
 
   constructor() {
-    const bell = { on: (listener: (ring: Ring) => void) => (this.#listener = listener) }
-    const labs = {
-      events: (_user: string, _op: number | undefined, after: number, limit: number) => this.#read(after, limit),
+    const on = (listener: (ring: Ring) => void) => {
+      this.#listener = listener
+      return () => {}
     }
-    this.feeds = new Feeds(labs as never, bell as never, this.clock)
+    this.reader = new StreamReader({ on }, this.clock)
   }
 
-  add(event: LabEvent['event']): void {
-    this.events.push({ id: `${op}-${this.events.length + 1}`, event, data: event })
-    this.ended = event === 'complete'
+  add(text: string): void {
+    this.entries.push([`${series}-${this.entries.length + 1}`, ['text', text]])
+    this.ended = text === 'end'
   }
 
-  ring(what: 'events' | 'ended', user = 'ada'): void {
-    this.#listener({ what, user, op })
+  ring(ring: Ring): void {
+    this.#listener(ring)
+  }
+
+  tell(what: 'events' | 'ended', name = 'ada'): void {
+    this.ring({ what, subject: { kind: 'lab', name } })
   }
 
   async pass(ms: number): Promise<void> {
@@ -41,21 +49,27 @@ class FakeStream {
     await settled()
   }
 
-  async follow() {
-    const feed = await this.feeds.open('ada', undefined)
-    if (feed === null || feed === 'ended') throw new Error('no stream')
-    return feed.read(new AbortController().signal)[Symbol.asyncIterator]()
+  /** Each event is its text: the reader knows nothing of what is in an entry. */
+  open(lastEventId?: string) {
+    return this.reader.open({ stream: this, lastEventId, parse: ([, [, text]]) => text!, lost: 'lost' })
   }
 
-  async #read(after: number, limit: number): Promise<EventsRead> {
+  async follow(signal = new AbortController().signal) {
+    const feed = await this.open()
+    if (feed === null || feed === 'ended') throw new Error('no stream')
+    return feed.read(signal)[Symbol.asyncIterator]()
+  }
+
+  async read(of: number | undefined, after: number, limit = 1000): Promise<StreamRead> {
     this.readings += 1
     if (!this.answers) throw new Error('Redis does not answer')
-    const events = this.events.slice(after, after + limit)
-    const lastSeq = after + events.length
-    const more = lastSeq < this.events.length
+    if (!this.found || (of !== undefined && of !== series)) return { found: false }
+    const entries = this.entries.slice(after, after + limit)
+    const lastSeq = after + entries.length
+    const more = lastSeq < this.entries.length
     const ended = this.ended && !more
     await this.gate
-    return { found: true, op, ended, lastSeq, events, ...(more && { more }) }
+    return { found: true, series, ended, lastSeq, entries, ...(more && { more }) }
   }
 }
 
@@ -64,19 +78,19 @@ const settled = () => new Promise(resolve => setImmediate(resolve))
 
 async function followed() {
   const stream = new FakeStream()
-  stream.add('info')
+  stream.add('begun')
   const batches = await stream.follow()
-  expect((await batches.next()).value).toHaveLength(1)
+  expect((await batches.next()).value).toEqual(['begun'])
   const next = batches.next()
   await settled()
   return { stream, batches, next }
 }
 
-describe('Feeds', () => {
-  test('a long stream is read in parts, each when the one before it was taken', async () => {
+describe('StreamReader', () => {
+  test('reads a long stream in parts, each when the one before it was taken', async () => {
     const stream = new FakeStream()
-    for (let i = 0; i < 299; i++) stream.add('info')
-    stream.add('complete')
+    for (let i = 0; i < 299; i++) stream.add('more')
+    stream.add('end')
     const batches = await stream.follow()
     const sizes = []
     for (let batch = await batches.next(); !batch.done; batch = await batches.next()) {
@@ -86,11 +100,11 @@ describe('Feeds', () => {
     expect(sizes).toEqual([128, 128, 44])
   })
 
-  test('what is told in the midst of an operation is read together', async () => {
+  test('reads together what is told in the midst of a series', async () => {
     const { stream, next } = await followed()
     for (let i = 0; i < 5; i++) {
-      stream.add('progress')
-      stream.ring('events')
+      stream.add('more')
+      stream.tell('events')
       await settled()
     }
     expect(stream.readings).toBe(1)
@@ -99,20 +113,20 @@ describe('Feeds', () => {
     expect(stream.readings).toBe(2)
   })
 
-  test('the end is read at once, with what was not read before it', async () => {
+  test('reads the end at once, with what was not read before it', async () => {
     const { stream, next } = await followed()
-    stream.add('progress')
-    stream.ring('events')
-    stream.add('complete')
-    stream.ring('ended')
-    expect((await next).value).toHaveLength(2)
+    stream.add('more')
+    stream.tell('events')
+    stream.add('end')
+    stream.tell('ended')
+    expect((await next).value).toEqual(['more', 'end'])
   })
 
-  test('what happened while nobody listened yet is found without a ring', async () => {
+  test('finds without a ring what happened while nobody listened yet', async () => {
     const stream = new FakeStream()
-    stream.add('info')
+    stream.add('begun')
     const batches = await stream.follow()
-    stream.add('complete')
+    stream.add('end')
     await batches.next()
     const next = batches.next()
     await settled()
@@ -120,14 +134,14 @@ describe('Feeds', () => {
     expect((await next).value).toHaveLength(1)
   })
 
-  test('what is rung while a reading is under way is read by the next one', async () => {
+  test('reads once more when a ring comes while a reading is under way', async () => {
     const { stream, batches, next } = await followed()
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
-    stream.add('progress')
+    stream.add('more')
     await stream.pass(250)
-    stream.add('complete')
-    stream.ring('events')
+    stream.add('end')
+    stream.tell('events')
     gate.resolve()
     expect((await next).value).toHaveLength(1)
     const last = batches.next()
@@ -135,23 +149,94 @@ describe('Feeds', () => {
     expect((await last).value).toHaveLength(1)
   })
 
-  test('a ring for another user is no reason to read', async () => {
+  test('reads nothing for a ring about another subject', async () => {
     const { stream } = await followed()
     await stream.pass(250)
     const { readings } = stream
-    stream.ring('ended', 'grace')
+    stream.tell('ended', 'grace')
     await settled()
     expect(stream.readings).toBe(readings)
   })
 
-  test('while Redis does not answer it is asked every 2 s', async () => {
+  test.each(['compared', 'missed'] as const)('reads at once when the bell rings for all: %s', async what => {
+    const { stream, next } = await followed()
+    stream.add('end')
+    stream.ring({ what })
+    expect((await next).value).toEqual(['end'])
+  })
+
+  test('asks every 2 s while Redis does not answer', async () => {
     const { stream, next } = await followed()
     stream.answers = false
-    stream.add('complete')
-    stream.ring('ended')
+    stream.add('end')
+    stream.tell('ended')
     await settled()
     stream.answers = true
     await stream.pass(2000)
     expect((await next).value).toHaveLength(1)
+  })
+
+  test('goes on behind the event that a client names', async () => {
+    const stream = new FakeStream()
+    for (const text of ['begun', 'more', 'end']) stream.add(text)
+    const feed = await stream.open(`${series}-1`)
+    if (feed === null || feed === 'ended') throw new Error('no stream')
+    const batches = feed.read(new AbortController().signal)[Symbol.asyncIterator]()
+    expect((await batches.next()).value).toEqual(['more', 'end'])
+    expect((await batches.next()).done).toBe(true)
+  })
+
+  test('has nothing for a client that has all, and names the form of ids to one that sends another', async () => {
+    const stream = new FakeStream()
+    stream.add('end')
+    expect(await stream.open(`${series}-1`)).toBe('ended')
+    expect(await stream.open(`${series + 1}-1`)).toBe('ended')
+    await expect(stream.open('1')).rejects.toMatchObject({ status: 400 })
+    stream.found = false
+    expect(await stream.open()).toBeNull()
+  })
+
+  test('ends with what is told of a lost stream', async () => {
+    const { stream, batches, next } = await followed()
+    stream.found = false
+    stream.ring({ what: 'missed' })
+    expect((await next).value).toEqual(['lost'])
+    expect((await batches.next()).done).toBe(true)
+  })
+
+  test('ends when the signal is aborted', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    const done = new AbortController()
+    const batches = await stream.follow(done.signal)
+    await batches.next()
+    const next = batches.next()
+    await settled()
+    done.abort()
+    expect((await next).done).toBe(true)
+  })
+})
+
+describe('Feeds', () => {
+  test('gives the events of a lab, and words without an id for a stream that was lost', async () => {
+    const stream = new FakeStream()
+    stream.entries.push([`${series}-1`, ['event', 'info', 'data', 'begun']])
+    const asked: string[] = []
+    const labs = {
+      stream: (user: string) => {
+        asked.push(user)
+        return stream
+      },
+    }
+    const feed = await new Feeds(labs, stream.reader).open('ada', undefined)
+    if (feed === null || feed === 'ended') throw new Error('no stream')
+    const batches = feed.read(new AbortController().signal)[Symbol.asyncIterator]()
+    expect((await batches.next()).value).toEqual([{ id: '7-1', event: 'info', data: 'begun' }])
+    const next = batches.next()
+    await settled()
+    stream.found = false
+    stream.tell('ended')
+    expect((await next).value).toEqual([{ event: 'failed', data: 'The record of this operation was lost' }])
+    expect(asked).toEqual(['ada'])
   })
 })

@@ -74,8 +74,8 @@ export class Monitor {
     this.#offs = [
       view.onChange(change => this.#look(change)),
       bell.on(ring => {
-        if (ring.what === 'ended') this.#lookAgain(ring.user)
-        if (ring.what === 'missed' || ring.what === 'compared') this.#lookAtAll()
+        if (ring.what === 'ended') this.#lookAgain(ring.subject.name)
+        if (ring.subject === undefined) this.#lookAtAll()
       }),
     ]
     this.#lookAtAll()

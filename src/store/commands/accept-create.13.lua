@@ -64,5 +64,5 @@ redis.call('SET', nonce, op, 'PX', nonce_ms)
 if hash ~= '' then
   redis.call('SET', idempotency, op .. ' ' .. hash, 'PX', idempotency_ms)
 end
-ring(bell, user, op, 'accepted')
+ring(bell, 'accepted', lab(user), op)
 return { 'accepted', op }

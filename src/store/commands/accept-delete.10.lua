@@ -36,7 +36,7 @@ if not op then
 end
 if active == '1' then
   append(events, old, tonumber(seq), superseded)
-  ring(bell, user, old, 'ended')
+  ring(bell, 'ended', lab(user), old)
   old_by = by_of(old, old_by)
   note(audit, old, 'create', 'superseded', old_by, note_ms)
 end

@@ -17,6 +17,6 @@ end
 set_fields(record, fields)
 if standing == tonumber(seq) and count > 0 then
   redis.call('HSET', record, 'seq', append(events, op, standing, list))
-  ring(bell, user, op, 'events')
+  ring(bell, 'events', lab(user), op)
 end
 return 1

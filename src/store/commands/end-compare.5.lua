@@ -14,7 +14,7 @@ if tonumber(highest) > tonumber(redis.call('GET', last) or 0) and not ahead(tonu
 end
 if not compared(generation, identity) then
   redis.call('HSET', generation, 'identity', identity, 'found', found)
-  ring(bell, '', '0', 'compared')
+  ring(bell, 'compared')
 end
 redis.call('DEL', mark, doubt)
 return 1

@@ -41,5 +41,5 @@ else
   redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
 end
 note(audit, op, kind, result, by, note_ms)
-ring(bell, user, op, 'ended')
+ring(bell, 'ended', lab(user), op)
 return 1

@@ -26,6 +26,6 @@ if mine then
 end
 -- Who tried in vain tells nobody: all would try again at that.
 if current and (mine or op ~= '') then
-  ring(bell, user, current, 'released')
+  ring(bell, 'released', lab(user), current)
 end
 return held and 1 or 0

@@ -33,7 +33,7 @@ end
 
 if read[3] == '1' then
   append(events, read[1], tonumber(read[6]), lost)
-  ring(bell, user, read[1], 'ended')
+  ring(bell, 'ended', lab(user), read[1])
   note(audit, read[1], read[7], 'overruled', by_of(read[1], read[8]), 0)
 end
 if outcome == 'delete' then
@@ -58,5 +58,5 @@ redis.call('ZREM', waiting, user)
 redis.call('ZREM', owned, user)
 redis.call('ZREM', deadlines, user)
 redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
-ring(bell, user, op, 'ended')
+ring(bell, 'ended', lab(user), op)
 return { 'settled', op }

@@ -47,5 +47,5 @@ if outcome == 'failed' then
   redis.call('HSET', record, 'status', 'failed', 'failedAt', whole(now_ms()), 'pod', detail == 'gone' and '0' or '1')
   redis.call('ZADD', index, 4, user)
 end
-ring(bell, user, op, outcome == 'failed' and 'ended' or 'events')
+ring(bell, outcome == 'failed' and 'ended' or 'events', lab(user), op)
 return { 'written', op }

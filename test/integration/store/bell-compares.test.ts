@@ -1,7 +1,8 @@
 /** The comparison of the bell's place with what commands see, at every difference that there can be. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Bell, type Ring } from '../../../src/store/bell.ts'
+import { Bell } from '../../../src/store/bell.ts'
 import type { Connection, Entry } from '../../../src/store/connection.ts'
+import type { Ring } from '../../../src/store/rings.ts'
 import { ManualClock } from '../../kit/clock.ts'
 
 const entry = (n: number, epoch = 'e'): Entry => [`${n}-1`, ['epoch', epoch, 'user', 'ada', 'op', '1', 'what', 'ended']]

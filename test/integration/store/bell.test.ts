@@ -1,7 +1,10 @@
 /** The bell: what was rung is heard once and in order; whatever may have been missed is noticed. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { Bell, type Ring } from '../../../src/store/bell.ts'
+import { labOf } from '../../../src/base/subject.ts'
+import { Bell } from '../../../src/store/bell.ts'
+import { pairs } from '../../../src/store/records.ts'
+import type { Ring } from '../../../src/store/rings.ts'
 import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
@@ -50,7 +53,61 @@ test('tells what was rung, in order, once', async () => {
   const next = await store().own('ada')
   await store().owners.finish(next.by, 2, [['complete', 'up']], 'running', {})
   await hears(rings => rings.length === 4)
-  expect(heard).toEqual(['accepted', 'events', 'released', 'ended'].map(what => ({ what, user: 'ada', op })))
+  expect(heard).toEqual(['accepted', 'events', 'released', 'ended'].map(what => ({ what, subject: labOf('ada'), op })))
+})
+
+test('the release before hears the same as this one', async () => {
+  const { redis, keys } = store()
+  const op = await store().create('ada')
+  await store().delete('ada')
+  await hears(rings => rings.length === 3)
+  await redis.del(keys.generation)
+  await store().compare()
+  await hears(rings => rings.length === 4)
+  const entries = await redis.xrange(keys.bell, '-', '+')
+  const before = entries.slice(-4).map(([, flat]) => asBefore(pairs(flat)))
+  expect(before).toEqual(
+    heard.map(({ what, subject, op }) => ({ what, user: subject ? subject.name : '', op: op ?? 0 })),
+  )
+  expect(before.slice(0, 2)).toEqual(['accepted', 'ended'].map(what => ({ what, user: 'ada', op })))
+})
+
+/** How releases before subjects read an entry. */
+const asBefore = (fields: ReadonlyMap<string, string>) => ({
+  what: fields.get('what'),
+  user: fields.get('user') ?? '',
+  op: Number(fields.get('op')),
+})
+
+test('what the release before rings is heard between rings of this one', async () => {
+  const { redis, keys } = store()
+  const op = await store().create('ada')
+  const [last] = await redis.xrevrange(keys.bell, '+', '-', 'COUNT', 1)
+  const next = `${Number(last![0].split('-')[0]) + 1}-1`
+  await redis.xadd(keys.bell, next, 'epoch', last![1][1]!, 'user', 'grace', 'op', '5', 'what', 'released')
+  const other = await store().create('mary')
+  await hears(rings => rings.length === 3)
+  expect(heard).toEqual([
+    { what: 'accepted', subject: labOf('ada'), op },
+    { what: 'released', subject: labOf('grace'), op: 5 },
+    { what: 'accepted', subject: labOf('mary'), op: other },
+  ])
+})
+
+test('a ring that a later release makes is ignored, and none after it is missed', async () => {
+  const { redis, keys } = store()
+  await store().create('ada')
+  const [last] = await redis.xrevrange(keys.bell, '+', '-', 'COUNT', 1)
+  let n = Number(last![0].split('-')[0])
+  const epoch = ['epoch', last![1][1]!] as const
+  await redis.xadd(keys.bell, `${++n}-1`, ...epoch, 'what', 'members', 'subject', 'group:physics')
+  await redis.xadd(keys.bell, `${++n}-1`, ...epoch, 'user', '', 'op', '5', 'what', 'ended', 'subject', 'app:mlflow')
+  await store().create('grace')
+  await hears(rings => rings.length === 2)
+  expect(heard.map(({ what, subject }) => [what, subject?.name])).toEqual([
+    ['accepted', 'ada'],
+    ['accepted', 'grace'],
+  ])
 })
 
 test('many at once arrive all', async () => {
@@ -61,7 +118,7 @@ test('many at once arrive all', async () => {
   }
   await hears(rings => rings.length >= users.length)
   expect(missed(heard)).toBe(false)
-  expect(new Set(heard.map(ring => ring.what === 'accepted' && ring.user)).size).toBe(users.length)
+  expect(new Set(heard.map(ring => ring.what === 'accepted' && ring.subject.name)).size).toBe(users.length)
 })
 
 test('what was trimmed before it was heard is noticed', async () => {

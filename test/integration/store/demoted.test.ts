@@ -5,6 +5,7 @@ import { type Redis, urlsAt } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Feeds } from '../../../src/ops/labs/feeds.ts'
 import { Bell } from '../../../src/store/bell.ts'
+import { StreamReader } from '../../../src/store/streams.ts'
 import { TcpProxy } from '../../kit/network/proxy.ts'
 import { ownRedis, Store } from '../../kit/store/store.ts'
 
@@ -33,7 +34,7 @@ async function start(): Promise<Place> {
 /** What a client gets of a user's stream, from a replica's own reader of the bell. */
 async function follow(store: Store, user: string): Promise<{ events: string[]; ended: Promise<void> }> {
   const bell = new Bell(store.connection, store.keys.bell, systemClock)
-  const feeds = new Feeds(store.labs, bell, systemClock)
+  const feeds = new Feeds(store.labs, new StreamReader(bell, systemClock))
   const settled = new Promise<void>(resolve => {
     const off = bell.on(() => {
       off()

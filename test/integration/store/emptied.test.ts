@@ -1,8 +1,9 @@
 /** Redis emptied, or restarted, between any two scripts of an operation: nothing stale stands, no number comes twice. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Redis } from '../../../dev/redis/redis.ts'
+import type { Accepted } from '../../../src/store/acceptance.ts'
 import type { Connection } from '../../../src/store/connection.ts'
-import { type Accepted, LabStore } from '../../../src/store/labs.ts'
+import { LabStore } from '../../../src/store/labs.ts'
 import type { Ownership } from '../../../src/store/owners.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
 import { creation, eventsMs, ownRedis, Store, sealing, tombstoneMs, useStore } from '../../kit/store/store.ts'

@@ -4,9 +4,10 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { RetryLater } from '../../../src/base/errors.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Leases } from '../../../src/leases/leases.ts'
-import { Bell, type Ring } from '../../../src/store/bell.ts'
+import { Bell } from '../../../src/store/bell.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import type { OwnerStore } from '../../../src/store/owners.ts'
+import type { Ring } from '../../../src/store/rings.ts'
 import { bulk, error, FakeRedis, number } from './fake-redis.ts'
 
 const elsewhere = [

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { annotations, labels } from '../../../src/kube/labels.ts'
 import { labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'
-import { pairs, parseEvents } from '../../../src/store/records.ts'
+import { pairs, parseEvent } from '../../../src/store/records.ts'
 import type { ClusterObject, RedisKey, StreamEvent } from '../evidence/evidence.ts'
 import { testBed } from '../testbed.ts'
 import { AdminKube } from './kube.ts'
@@ -172,7 +172,7 @@ export class World {
 
 function redisValue(type: string, raw: unknown): RedisKey['value'] {
   if (type === 'hash') return { fields: raw as Record<string, string> }
-  if (type === 'stream') return { events: parseEvents(raw as Parameters<typeof parseEvents>[0]) as StreamEvent[] }
+  if (type === 'stream') return { events: (raw as Parameters<typeof parseEvent>[0][]).map(parseEvent) as StreamEvent[] }
   if (type !== 'zset') return {}
   const members = [...pairs(raw as string[])].map(([member, score]): [string, number] => [member, Number(score)])
   return { members: Object.fromEntries(members) }

@@ -15,5 +15,5 @@ local function start_deletion(keys, user, op, timeout, events, request_id, trace
   redis.call('ZADD', keys.deadlines, whole(now_ms() + timeout), user)
   redis.call('ZADD', keys.index, 3, user)
   redis.call('PERSIST', keys.events)
-  ring(keys.bell, user, op, 'accepted')
+  ring(keys.bell, 'accepted', lab(user), op)
 end

@@ -8,12 +8,23 @@ local function append(stream, op, seq, list)
   return seq
 end
 
--- ring(bell, user, op, what): tells every replica. Ids count the rings, so a gap is noticed; the epoch tells a bell that
--- was lost and begun anew from the old one.
-local function ring(bell, user, op, what)
+-- lab(user): the subject that a user's lab is.
+local function lab(user)
+  return 'lab:' .. user
+end
+
+-- ring(bell, what, subject, op): tells every replica what happened to a subject, as text `<kind>:<name>`; without one, to
+-- the installation. `what` is one of those in rings.ts. Ids count the rings, so a gap is noticed; the epoch tells a bell
+-- that was lost and begun anew from the old one.
+-- `user` is how the release before subjects names a lab, and it needs an `op`. Both go one release later.
+local function ring(bell, what, subject, op)
   local last = redis.call('XREVRANGE', bell, '+', '-', 'COUNT', 1)[1]
   local n = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
   local epoch = last and last[2][2] or whole(now_ms())
-  redis.call('XADD', bell, 'MAXLEN', '~', 4096, whole(n) .. '-1', 'epoch', epoch, 'user', user, 'op', op, 'what', what)
+  local entry = { 'epoch', epoch, 'user', string.match(subject or '', '^lab:(.*)$') or '', 'op', op or '0', 'what', what }
+  if subject then
+    entry[#entry + 1], entry[#entry + 2] = 'subject', subject
+  end
+  redis.call('XADD', bell, 'MAXLEN', '~', 4096, whole(n) .. '-1', unpack(entry))
   redis.call('PEXPIRE', bell, 86400000)
 end

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { parseRing } from './rings.ts'
+
+const read = (fields: Readonly<Record<string, string>>) => parseRing(new Map(Object.entries({ epoch: '1', ...fields })))
+const ada = { kind: 'lab', name: 'ada' }
+
+describe('parseRing', () => {
+  it.each(['accepted', 'events', 'ended', 'released'])('reads what happened to a subject: %s', what => {
+    const fields = { user: 'ada', op: '7', what, subject: 'lab:ada' }
+    expect(read(fields)).toEqual({ what, subject: ada, op: 7 })
+  })
+
+  it('reads a ring of the whole installation, which has neither subject nor op', () => {
+    expect(read({ user: '', op: '0', what: 'compared' })).toEqual({ what: 'compared' })
+  })
+
+  it('reads a ring of a subject that has no operations', () => {
+    expect(read({ what: 'events', subject: 'lab:ada' })).toEqual({ what: 'events', subject: ada })
+  })
+
+  it('takes the field of the release before for a lab when there is no subject', () => {
+    expect(read({ user: 'ada', op: '7', what: 'ended' })).toEqual({ what: 'ended', subject: ada, op: 7 })
+  })
+
+  it.each([
+    ['another `what`', { what: 'members', subject: 'lab:ada', user: 'ada', op: '7' }],
+    ['the name of a method', { what: 'toString', subject: 'lab:ada', user: 'ada', op: '7' }],
+    ['one that no release rings', { what: 'missed', user: '', op: '0' }],
+    ['another kind of subject', { what: 'ended', subject: 'app:mlflow', user: '', op: '7' }],
+    ['a lab without a name', { what: 'ended', user: '', op: '7' }],
+    ['nothing', {}],
+  ])('ignores %s', (_, fields) => {
+    expect(read(fields as Record<string, string>)).toBeUndefined()
+  })
+})

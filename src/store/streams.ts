@@ -1,0 +1,144 @@
+/**
+ * Reads streams of events for clients, from a place on and to the end, whatever the stream is about. One listener of the
+ * bell wakes all readers of a replica, so a client that waits costs nothing.
+ *
+ * The id of an event is `<series>-<seq>`. A stream has one series after another (a lab has one for each operation, by its
+ * op); within a series the numbers have no gaps.
+ */
+import type { Clock } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { type Subject, subjectText } from '../base/subject.ts'
+import type { Bell } from './bell.ts'
+import type { Entry } from './connection.ts'
+import { ReadPacer } from './read-pacer.ts'
+
+/** The longest wait where Redis does not answer, or its data are being compared: the bell tells when that is over. */
+const retryMs = 2_000
+
+/** Events per reading: what a reader costs who takes nothing, however long a stream grows. */
+const batchSize = 128
+
+/** A stream that can be read. */
+export interface EventStream {
+  /** A ring about it wakes who follows the stream. */
+  readonly subject: Subject
+  /** Entries of a series after a place, `limit` at most; without `series`, those of the current or last one. */
+  read(series: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead>
+}
+
+export type StreamRead =
+  | { readonly found: false }
+  | {
+      readonly found: true
+      readonly series: number
+      /** Whether the series has ended, and these are its last entries. */
+      readonly ended: boolean
+      /** Of these entries, or of the series where there are none. */
+      readonly lastSeq: number
+      readonly entries: readonly Entry[]
+      /** The series has more than was asked for. */
+      readonly more?: true
+    }
+
+type Found = Extract<StreamRead, { found: true }>
+
+export interface Opening<Event> {
+  readonly stream: EventStream
+  /** Of the last event that the client has; undefined for the current series from its start. */
+  readonly lastEventId: string | undefined
+  readonly parse: (entry: Entry) => Event
+  /** Told last, without an id, where the stream was lost with Redis' data while it was followed. */
+  readonly lost: Event
+}
+
+/** A client's place in one series of a stream. */
+export interface Feed<Event> {
+  /**
+   * Events in order, in batches as they come. Ends after the last event of a series that has ended, after `lost`, and when
+   * `signal` is aborted.
+   */
+  read(signal: AbortSignal): AsyncIterable<readonly Event[]>
+}
+
+export class StreamReader {
+  readonly #clock: Clock
+  /** Of those who wait, by the text of the subject. */
+  readonly #pacers = new Map<string, Set<ReadPacer>>()
+
+  constructor(bell: Pick<Bell, 'on'>, clock: Clock) {
+    this.#clock = clock
+    bell.on(({ what, subject }) => {
+      const concerned = subject ? [this.#pacers.get(subjectText(subject)) ?? []] : this.#pacers.values()
+      for (const pacers of concerned) for (const pacer of pacers) pacer.rung(what !== 'events')
+    })
+  }
+
+  /**
+   * Opens a stream behind the event that the client names.
+   * @returns null where there is none; 'ended' where a client that names its last event has all of them
+   * @throws {ApiError} 400 when `lastEventId` is not the id of an event
+   */
+  async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
+    const { stream, lastEventId } = opening
+    const place = lastEventId === undefined ? undefined : parseId(lastEventId)
+    const first = await stream.read(place?.series, place?.seq ?? 0, batchSize)
+    // A stream that is gone, or another subject's, tells an event source to stop; without an id there is just no stream.
+    if (!first.found) return place ? 'ended' : null
+    if (place && first.ended && first.entries.length === 0) return 'ended'
+    return { read: signal => this.#follow(opening, first, signal) }
+  }
+
+  async *#follow<Event>(
+    { stream, parse, lost }: Opening<Event>,
+    first: Found,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly Event[]> {
+    const pacer = new ReadPacer(this.#clock)
+    const off = this.#register(stream.subject, pacer)
+    const stop = () => pacer.rung(true)
+    signal.addEventListener('abort', stop)
+    try {
+      let read: StreamRead | null = first
+      let seq = 0
+      while (!signal.aborted) {
+        if (read && !read.found) return yield [lost]
+        if (read) {
+          if (read.entries.length > 0) yield read.entries.map(parse)
+          seq = read.lastSeq
+          if (read.ended) return
+        }
+        if (!read?.more) await pacer.turn(read ? Number.POSITIVE_INFINITY : retryMs)
+        if (signal.aborted) return
+        // Null where there is no answer for now.
+        read = await stream.read(first.series, seq, batchSize).catch(() => null)
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      off()
+    }
+  }
+
+  #register(subject: Subject, pacer: ReadPacer): () => void {
+    const key = subjectText(subject)
+    const pacers = this.#pacers.get(key) ?? new Set()
+    this.#pacers.set(key, pacers)
+    pacers.add(pacer)
+    return () => {
+      pacers.delete(pacer)
+      if (pacers.size === 0 && this.#pacers.get(key) === pacers) this.#pacers.delete(key)
+    }
+  }
+}
+
+/** @throws {ApiError} 400 */
+function parseId(id: string): { series: number; seq: number } {
+  const [, series, seq] = /^(\d{1,16})-(\d{1,9})$/.exec(id) ?? []
+  if (series === undefined) {
+    throw new ApiError(400, {
+      msg: 'Last-Event-ID is not the id of an event',
+      type: 'malformed',
+      loc: ['header', 'last-event-id'],
+    })
+  }
+  return { series: Number(series), seq: Number(seq) }
+}
