@@ -10,7 +10,8 @@ import type { Bell } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
 import type { Ring } from '../store/rings.ts'
 import type { Acceptance } from './acceptance.ts'
-import { OperationRun, type RunOptions } from './run.ts'
+import { Owned, type RunOptions } from './owned.ts'
+import { OperationRun } from './run.ts'
 
 export interface EngineOptions extends RunOptions {
   readonly leases: Leases
@@ -177,7 +178,7 @@ export class Engine {
     }
     const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
     metrics.leases.inc({ outcome: 'won' })
-    const run = new OperationRun(this.#options, claim, lease, places)
+    const run = new OperationRun(new Owned(this.#options, claim, lease, places))
     this.#runs.set(user, run)
     const ended = run.run().finally(() => {
       leases.drop(lease)

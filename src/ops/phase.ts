@@ -67,6 +67,8 @@ export class Phases {
   }
 }
 
+export type StepOutcome = 'done' | 'failed' | 'aborted'
+
 /** What a phase needs of the run that it is part of. */
 export interface PhaseHost {
   readonly clock: Clock
@@ -77,7 +79,7 @@ export interface PhaseHost {
   makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void>
   /** Records what a step did, and which one is next. */
   commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void>
-  onStep(step: Step, seconds: number, result: 'done' | 'failed' | 'aborted'): void
+  onStep(step: Step, seconds: number, result: StepOutcome): void
   /** A step is refused, and will be tried again for a while. */
   onRefusal(step: string, error: KubeError): Promise<void>
 }

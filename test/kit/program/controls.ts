@@ -139,8 +139,8 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T22 ', expected: /no last event/ }],
     edits: [
       {
-        file: 'src/ops/run.ts',
-        find: 'if (this.#turn.attempts > this.#options.maxAttempts) {',
+        file: 'src/ops/course.ts',
+        find: 'if (turn.attempts > maxAttempts) {',
         replace: 'if (false) {',
       },
     ],
@@ -195,7 +195,7 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T30 ', expected: /no last event|it has not ended/ }],
     edits: [
       {
-        file: 'src/ops/run.ts',
+        file: 'src/ops/course.ts',
         find: 'const [refusalMs, silenceMs] = recordMayBeOld',
         replace: 'const [refusalMs, silenceMs] = true',
       },

@@ -1,0 +1,124 @@
+/** The course of an operation of each kind: its phases, what a failure does to it, and which end it comes to. */
+import type { LabPlan } from '../base/domain.ts'
+import { NeedsSomeone } from '../base/errors.ts'
+import { createSteps } from './create.ts'
+import { cleanSteps, deleteSteps } from './delete.ts'
+import { endCleaned, endComplete, endFailed, endGone } from './ending.ts'
+import { OwnedHost } from './host.ts'
+import type { Owned } from './owned.ts'
+import { DeadlinePassed, isByRefusal, refusalGraceMs, runPhase } from './phase.ts'
+import { podObstacles } from './removal.ts'
+import { findWhole } from './whole.ts'
+
+/** Brings a claimed operation to its end. Rejects where another replica is to go on. */
+export const runCourse = (owned: Owned): Promise<void> =>
+  owned.claim.record.kind === 'create' ? create(owned) : remove(owned)
+
+async function create(owned: Owned): Promise<void> {
+  const { record, remainingMs } = owned.claim
+  if (record.failing) return clean(owned, record.step, record.failing)
+  try {
+    requireAttempts(owned)
+    const plan = openPlan(owned)
+    const steps = createSteps(plan)
+    await owned.phases.within(remainingMs, owned.options.times.spawnMs, signal =>
+      runPhase(new OwnedHost(owned, plan), steps, record.step, signal),
+    )
+  } catch (error) {
+    if (!(error instanceof NeedsSomeone)) throw error
+    return fail(owned, error.message)
+  }
+  await endComplete(owned)
+}
+
+async function remove(owned: Owned): Promise<void> {
+  const { record, remainingMs } = owned.claim
+  try {
+    requireAttempts(owned)
+    await owned.phases.within(remainingMs, owned.options.times.deleteMs, signal =>
+      runPhase(new OwnedHost(owned), deleteSteps, record.step, signal),
+    )
+  } catch (error) {
+    if (!(error instanceof NeedsSomeone)) throw error
+    const reason = withObstacles(owned, error)
+    return endFailed(owned, reason, [['error', reason]], isByRefusal(error) ? error : undefined)
+  }
+  await endGone(owned)
+}
+
+/** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
+async function fail(owned: Owned, reason: string): Promise<void> {
+  const { turn, journal, known, refusals } = owned
+  // Who only asks takes no room: others act meanwhile.
+  turn.end()
+  const standing = await ask(owned).catch(error => {
+    if (error instanceof DeadlinePassed) return new NeedsSomeone(refusals.reason ?? 'it does not answer')
+    if (error instanceof NeedsSomeone) return error
+    throw error
+  })
+  // Nobody was told that this lab is complete: what stands of it may be removed later, by whoever can.
+  if (standing instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], standing)
+  if (standing) {
+    Object.assign(known, standing)
+    return endComplete(owned)
+  }
+  const first = cleanSteps[0]!
+  const fields = { failing: reason, step: first.name, ...turn.next(first) }
+  await journal.write([['error', reason]], fields, () => owned.pass('fail.before-commit'))
+  await clean(owned, first.name, reason)
+}
+
+/**
+ * Whether the lab stands. A refusal counts as the answer after a while, and silence at the deadline, or a little later; but
+ * not where Redis may have gone back: a client may have been told of the lab, so only an answer may lead to its end.
+ * @throws {NeedsSomeone} nobody can tell
+ */
+function ask(owned: Owned): ReturnType<typeof findWhole> {
+  const { op, names, recordMayBeOld, options, agent, log, span } = owned
+  const { kube, trust, times, clock } = options
+  const leastMs = Math.min(refusalGraceMs, times.deleteMs)
+  const untilDeadlineMs = owned.claim.remainingMs - owned.ownedMs
+  const [refusalMs, silenceMs] = recordMayBeOld
+    ? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    : [leastMs, Math.max(leastMs, Math.min(untilDeadlineMs, times.spawnMs))]
+  const common = { kube, trust, clock, names, op, recordMayBeOld, refusalMs }
+  const onRefusal = owned.tellRefusal.bind(owned, 'fail')
+  return owned.phases.within(silenceMs, 0, signal =>
+    findWhole({ ...common, call: { signal, agent, log, span }, onRefusal }),
+  )
+}
+
+/** Removes what a failed creation made; the record stays, and says whether that succeeded. */
+async function clean(owned: Owned, first: string, reason: string): Promise<void> {
+  const { deleteMs } = owned.options.times
+  try {
+    requireAttempts(owned)
+    await owned.phases.within(deleteMs, deleteMs, signal => runPhase(new OwnedHost(owned), cleanSteps, first, signal))
+  } catch (error) {
+    if (!(error instanceof NeedsSomeone)) throw error
+    owned.log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
+    // Acts that took their owner with them are not begun again by others.
+    const isLater = isByRefusal(error) || error instanceof DeadlinePassed
+    return endFailed(owned, reason, [], isLater ? error : undefined)
+  }
+  await endCleaned(owned, reason)
+}
+
+function openPlan({ claim, options, user }: Owned): LabPlan {
+  const { sealedPlan, nonce } = claim.record
+  if (!sealedPlan) throw new NeedsSomeone('The plan of this creation is lost')
+  return JSON.parse(options.sealer.open(sealedPlan, user, nonce)) as LabPlan
+}
+
+/** Acts that did not return took their owner with them, as far as anyone can tell. */
+function requireAttempts({ turn, options: { maxAttempts } }: Owned): void {
+  if (turn.attempts > maxAttempts) {
+    throw new NeedsSomeone(`It was given up after ${maxAttempts} attempts that did not return`)
+  }
+}
+
+/** The reason, with what the cluster says stands in the way. */
+function withObstacles({ options: { view }, names: { namespace }, known }: Owned, error: Error): string {
+  const pod = view.pods(namespace).find(({ uid }) => uid === known.podUid)
+  return [error.message, ...podObstacles(pod), ...(view.namespace(namespace)?.obstacles ?? [])].join('; ')
+}

@@ -1,0 +1,78 @@
+/** What a phase asks of the operation that it belongs to. One is made for each phase, and only the phase has it. */
+import type { LabPlan } from '../base/domain.ts'
+import type { KubeError } from '../kube/client.ts'
+import type { Span } from '../telemetry/tracing.ts'
+import type { Owned } from './owned.ts'
+import type { PhaseHost, StepOutcome } from './phase.ts'
+import type { Step, StepContext, StepResult } from './steps.ts'
+
+export class OwnedHost implements PhaseHost {
+  readonly #owned: Owned
+  readonly #plan: LabPlan | undefined
+
+  /** `plan`: of a creation. */
+  constructor(owned: Owned, plan?: LabPlan) {
+    this.#owned = owned
+    this.#plan = plan
+  }
+
+  get clock() {
+    return this.#owned.options.clock
+  }
+
+  spanOf({ name }: Step): Span {
+    const { op, claims } = this.#owned.claim.record
+    const attributes = { 'skylab.op': op, 'skylab.claim': claims }
+    return this.#owned.span.child(name, { holdsChildren: true, attributes })
+  }
+
+  context(step: Step, signal: AbortSignal, span: Span): StepContext {
+    const owned = this.#owned
+    const { kube, view, clock, times, trust, compare } = owned.options
+    const pass: StepContext['failpoint'] = place => owned.pass(`${step.name}.${place}`)
+    return {
+      user: owned.user,
+      op: owned.op,
+      trust,
+      boundOp: () => owned.boundOp(),
+      names: owned.names,
+      plan: this.#plan,
+      known: owned.known,
+      kube,
+      view,
+      clock,
+      graces: times,
+      signal,
+      gone: owned.gone,
+      call: () => {
+        owned.lease.check()
+        return { signal, agent: owned.agent, failpoint: pass, log: owned.log, span }
+      },
+      tell: events => owned.journal.tell(events),
+      compare,
+      failpoint: pass,
+    }
+  }
+
+  makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
+    return this.#owned.turn.take(kind, signal)
+  }
+
+  async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void> {
+    const { journal, turn } = this.#owned
+    const fields = { ...result.fields, step: next?.name ?? '', ...turn.next(next) }
+    await journal.commit(result.events, step.progress, fields, () => this.#owned.pass(`${step.name}.before-commit`))
+    await this.#owned.pass(`${step.name}.after-commit`)
+  }
+
+  onStep(step: Step, seconds: number, result: StepOutcome): void {
+    const { claim, refusals, options, log } = this.#owned
+    if (result === 'done') refusals.worked()
+    options.metrics.stepDuration.observe({ kind: claim.record.kind, step: step.name, result }, seconds)
+    log.debug({ step: step.name, seconds, result }, 'step')
+  }
+
+  onRefusal(step: string, error: KubeError): Promise<void> {
+    return this.#owned.tellRefusal(step, error)
+  }
+}

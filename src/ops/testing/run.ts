@@ -1,0 +1,115 @@
+/** For tests: an operation in the hands of an owner, with everything around it made up. */
+import { Registry } from 'prom-client'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { KubeError } from '../../kube/client.ts'
+import type { Lease } from '../../leases/leases.ts'
+import type { Claim } from '../../store/owners.ts'
+import { type LabRecord, type NewEvent, type RecordFields, readView } from '../../store/records.ts'
+import { createLogger } from '../../telemetry/log.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
+import { noTracing } from '../../telemetry/tracing.ts'
+import { type Auditor, noAudit } from '../audit.ts'
+import { OwnedHost } from '../host.ts'
+import { Owned, type RunOptions } from '../owned.ts'
+import { Room } from '../room.ts'
+import { OperationRun } from '../run.ts'
+import { FakeCluster, namespaceObject, redisMs, trust, user } from './cluster.ts'
+
+export const places = 4
+export const withdrawn = new KubeError(
+  403,
+  'Forbidden',
+  'namespaces is forbidden: User "s" cannot get resource "namespaces"',
+)
+
+const record = (more: Partial<LabRecord> = {}): LabRecord => ({
+  ...{ op: 7, kind: 'delete', status: 'terminating', active: true, nonce: 'n', token: 't', claims: 1, attempts: 1 },
+  acting: true,
+  ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, view: readView(undefined, user) },
+  ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, podPresent: false, failing: undefined },
+  ...{ requestId: undefined, traceparent: undefined },
+  ...more,
+})
+
+/** An operation on a cluster with nothing but a namespace of its own: its run, its host, and what it writes. */
+export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: readonly NewEvent[] = []) {
+  const cluster = new FakeCluster()
+  cluster.real = { namespace: namespaceObject() }
+  cluster.show()
+  const clock = new ManualClock()
+  const room = new Room(places)
+  const written: { events: readonly NewEvent[]; fields: RecordFields; outcome?: string }[] = []
+  const calls: string[] = []
+  const owners = {
+    commit: async (_: unknown, __: number, events: readonly NewEvent[], fields: RecordFields) => {
+      written.push({ events, fields })
+    },
+    finish: async (_: unknown, __: number, events: readonly NewEvent[], outcome: string, fields: RecordFields) => {
+      written.push({ events, fields, outcome })
+    },
+    release: async () => void calls.push('release'),
+  }
+  const events = async () => ({ found: true, events: told.map(([event, data]) => ({ event, data })) })
+  const lost = new AbortController()
+  const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
+  const metrics = createMetrics(new Registry())
+  const ended: string[] = []
+  const lines: Record<string, unknown>[] = []
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) }
+  const log = createLogger({ level: 'info', replica: 'r', destination })
+  const audit = {
+    ...noAudit,
+    operation: (...[op, kind, result, by]: Parameters<Auditor['operation']>) =>
+      void ended.push(`${op} ${kind} ${result} ${by}`),
+  }
+  const options = {
+    ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
+    ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
+    times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
+    ...{ log, metrics, tracing: noTracing, audit },
+  } as unknown as RunOptions
+  room.tryEnter()
+  const full: Claim = { record: record(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
+  const owned = new Owned(options, full, lease, 1)
+  const run = new OperationRun(owned)
+  const host = new OwnedHost(owned)
+  /** The namespace goes, and is forgotten. */
+  const vanish = async () => {
+    const uid = cluster.real.namespace!.metadata.uid!
+    cluster.real.namespace = undefined
+    cluster.seen = {}
+    cluster.change({ namespace: 'nublado-ada', goneUid: uid })
+    await clock.sleepBetween(500, 500)
+    clock.advance(500)
+  }
+  /** How often a lease came to each end. */
+  const leases = async () => {
+    const { values } = await metrics.leases.get()
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
+  }
+  /** Every request is refused from now on, with these words. */
+  const refuse = (error: Error = withdrawn) => {
+    const no = async () => {
+      cluster.requests.push('refused')
+      throw error
+    }
+    Object.assign(cluster.kube, { get: no, create: no, delete: no })
+  }
+  /** Time passes, for as long as the operation goes on. */
+  const pass = async (over: Promise<void>, limitMs: number) => {
+    let isOver = false
+    void over.then(() => {
+      isOver = true
+    })
+    const beganMs = clock.monotonicMs()
+    while (!isOver && clock.monotonicMs() - beganMs < limitMs) {
+      clock.advance(100)
+      await settled()
+    }
+    return isOver ? clock.monotonicMs() - beganMs : 'it goes on'
+  }
+  return { ended, run, host, cluster, clock, room, written, calls, lost, owners, vanish, leases, lines, refuse, pass }
+}
+
+/** Lets everything happen that waits for no time. */
+export const settled = () => new Promise(resolve => setImmediate(resolve))
