@@ -1,6 +1,28 @@
 /**
  * The engine of a replica: finds operations that nobody owns, takes their lease, claims and runs them. It looks at start,
  * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
+ *
+ * It is in one of five modes:
+ * - `idle`: asleep until the interval is over.
+ * - `crowded`: asleep as well, but the last look passed operations over for want of a place in the room.
+ * - `heard`: something happened, so a look follows, once the requests that are being accepted have their answer.
+ * - `looking`: it asks Redis for operations, and takes them one by one.
+ * - `closed`: it takes nothing more, and hands over what it has.
+ *
+ * | event | idle | crowded | heard | looking | closed |
+ * |---|---|---|---|---|---|
+ * | woken | heard | heard | heard | heard | closed |
+ * | freed | idle | heard | heard | looking | closed |
+ * | begun | looking | looking | looking | looking | closed |
+ * | missed | idle | crowded | heard | looking | closed |
+ * | ended | idle | crowded | heard | idle | closed |
+ * | drained | closed | closed | closed | closed | closed |
+ *
+ * - `woken`: something was accepted or ended here, or a ring was heard up to 15 ms ago.
+ * - `freed`: a place in the room came free. While `looking` it leads to `heard` if the last answer left operations over:
+ *   this one may have been asked for before the place was free.
+ * - `begun`, `missed`, `ended`: of a look. One that missed an operation for want of a place ends `crowded`.
+ * - `drained`: the replica stops.
  */
 import { notNeeded } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
@@ -10,6 +32,7 @@ import type { Bell } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
 import type { Ring } from '../store/rings.ts'
 import type { Acceptance } from './acceptance.ts'
+import { Modes } from './modes.ts'
 import { Owned, type RunOptions } from './owned.ts'
 import { OperationRun } from './run.ts'
 
@@ -41,12 +64,10 @@ export class Engine {
   /** Users whose operation could not be taken, until when they are passed over. */
   readonly #refused = new Map<string, number>()
   readonly #closed = new AbortController()
+  readonly #modes = new Modes()
   #wake = new AbortController()
-  #lookAgain = true
-  /** The bell was heard, and there will be a look. */
-  #heard = false
-  /** More was waiting at the last look than there was room for. */
-  #crowded = false
+  /** A ring was heard, and the engine will be woken for it: rings until then are one with it. */
+  #ringing = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
 
@@ -60,27 +81,30 @@ export class Engine {
   }
 
   start(): void {
-    this.#options.room.onFree = () => {
-      if (this.#crowded) this.poke()
-    }
+    this.#options.room.onFree = () => this.#on('freed')
     this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
     this.#loop = this.#lookForever()
   }
 
   /** Looks at once: something was accepted here. */
   poke(): void {
-    this.#lookAgain = true
-    this.#wake.abort(notNeeded)
+    this.#on('woken')
   }
 
   /** Takes nothing more, and hands over what it has. Resolves when nothing is owned. */
   async drain(): Promise<void> {
     this.#offBell()
     this.#closed.abort()
-    this.#wake.abort(notNeeded)
+    this.#on('drained')
     await this.#loop
     for (const run of this.#runs.values()) run.handOver()
     await Promise.all(this.#ended)
+  }
+
+  /** Ends the sleep where the event leads to a look, or to the end. */
+  #on(event: 'woken' | 'freed' | 'drained'): void {
+    const mode = this.#modes.on(event)
+    if (mode === 'heard' || mode === 'closed') this.#wake.abort(notNeeded)
   }
 
   #hear(ring: Ring): void {
@@ -89,11 +113,11 @@ export class Engine {
     if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.subject.name)
     if (ring.subject === undefined) this.#refused.clear()
     if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.subject.name))) return
-    if (this.#heard) return
-    this.#heard = true
+    if (this.#ringing) return
+    this.#ringing = true
     this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
       () => {
-        this.#heard = false
+        this.#ringing = false
         this.poke()
       },
       () => {},
@@ -103,19 +127,19 @@ export class Engine {
   async #lookForever(): Promise<void> {
     const { clock, log, scanIntervalMs } = this.#options
     let wholeLookAtMs = clock.monotonicMs()
-    while (!this.#closed.signal.aborted) {
+    while (this.#modes.mode !== 'closed') {
       this.#wake = new AbortController()
       const restMs = Math.max(0, wholeLookAtMs - clock.monotonicMs())
-      if (!this.#lookAgain) await clock.sleep(restMs, this.#wake.signal).catch(() => {})
+      if (this.#modes.mode !== 'heard') await clock.sleep(restMs, this.#wake.signal).catch(() => {})
       await this.#options.acceptance.pause()
-      this.#lookAgain = false
-      if (this.#closed.signal.aborted) return
+      if (this.#modes.on('begun') === 'closed') return
       // All beats are read on the interval alone; the bell needs only what it may have been about.
       const all = clock.monotonicMs() >= wholeLookAtMs
       if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
       await this.#look(all).catch(error => {
         if (!(error instanceof RetryLater)) log.error({ err: error }, 'looking for operations failed')
       })
+      this.#modes.on('ended')
     }
   }
 
@@ -132,12 +156,12 @@ export class Engine {
     const begun = new Set([...orphans, ...look.overdue])
     const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
     const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
-    this.#crowded = false
+    this.#modes.on('answered')
     for (const user of takeable) {
-      if (this.#closed.signal.aborted) return
+      if (this.#modes.mode === 'closed') return
       const places = room.tryEnter() ? 1 : 0
       if (places === 1 || begun.has(user)) await this.#take(user, places)
-      else this.#crowded = true
+      else this.#modes.on('missed')
     }
   }
 
