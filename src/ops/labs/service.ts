@@ -1,15 +1,10 @@
 /** What the API asks of the engine: the operations of SQR-066 on labs, free of HTTP. */
 import type { CreateRequest, Identity, LabEvent, LabState } from '../../base/domain.ts'
+import type { Feed } from '../../store/streams.ts'
 import type { Origin } from '../../telemetry/tracing.ts'
 
-/** A client's place in one operation's events. */
-export interface EventFeed {
-  /**
-   * Events in order, in batches as they come, from the place that was asked for; ends after the last event of a finished
-   * operation, and when `signal` is aborted. A stream that Redis lost ends with a `failed` event without id.
-   */
-  read(signal: AbortSignal): AsyncIterable<readonly LabEvent[]>
-}
+/** A client's place in one operation's events. A stream that Redis lost ends with a `failed` event without id. */
+export type EventFeed = Feed<LabEvent>
 
 export interface LabService {
   /**
