@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { ManualClock } from '../../test/kit/clock.ts'
 import { Fenced, RetryLater } from '../base/errors.ts'
 import { LeaseLost } from '../leases/leases.ts'
 import { makeRun, places, settled } from './testing/run.ts'
