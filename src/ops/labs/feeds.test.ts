@@ -1,4 +1,4 @@
-/** The reader of streams, and what labs' events are made of.  */
+/** The reader of streams, and what labs' events are made of. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { Entry } from '../../store/connection.ts'
