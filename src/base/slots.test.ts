@@ -1,33 +1,201 @@
-import { expect, test } from 'vitest'
-import { Slots } from './slots.ts'
+import { describe, expect, it } from 'vitest'
+import { Slots, SlotsByKey, TooManyWait } from './slots.ts'
 
-test('as many as there are, then in the order of asking', async () => {
-  const slots = new Slots(2)
-  const order: string[] = []
-  await slots.take()
-  await slots.take()
-  const third = slots.take().then(() => order.push('third'))
-  const fourth = slots.take().then(() => order.push('fourth'))
-  expect(order).toEqual([])
-  expect(slots.waiting).toBe(2)
-  slots.give()
-  await third
-  expect(order).toEqual(['third'])
-  slots.give()
-  await fourth
+/** Enters, and says whether it is in. */
+function enter(slots: Slots, need = 1, signal?: AbortSignal) {
+  const state = { isIn: false, refused: undefined as unknown }
+  slots.enter(need, signal).then(
+    () => {
+      state.isIn = true
+    },
+    reason => {
+      state.refused = reason
+    },
+  )
+  return state
+}
+
+/** All that can go on has gone on. */
+const settled = () => new Promise(resolve => setImmediate(resolve))
+
+describe('Slots', () => {
+  it('lets in as many as it has places for, then in the order of asking', async () => {
+    const slots = new Slots(2)
+    const all = [1, 2, 3, 4].map(() => enter(slots))
+    const areIn = async () => {
+      await settled()
+      return all.map(({ isIn }) => isIn)
+    }
+    expect(await areIn()).toEqual([true, true, false, false])
+    expect([slots.taken, slots.waiting]).toEqual([2, 2])
+    slots.leave()
+    expect(await areIn()).toEqual([true, true, true, false])
+    slots.leave()
+    expect(await areIn()).toEqual([true, true, true, true])
+    expect([slots.taken, slots.waiting]).toEqual([2, 0])
+  })
+
+  it('takes first who came first: nobody passes one who needs all of it', async () => {
+    const slots = new Slots(3)
+    expect(slots.tryEnter()).toBe(true)
+    const alone = enter(slots, 3)
+    const late = enter(slots)
+    await settled()
+    expect([alone.isIn, late.isIn]).toEqual([false, false])
+    expect(slots.free).toBe(0)
+    expect(slots.tryEnter()).toBe(false)
+    slots.leave()
+    await settled()
+    expect([alone.isIn, late.isIn]).toEqual([true, false])
+    expect(slots.free).toBe(0)
+    slots.leave(3)
+    await settled()
+    expect(late.isIn).toBe(true)
+    expect(slots.free).toBe(2)
+  })
+
+  it('passes over who stops waiting, which costs no place', async () => {
+    const slots = new Slots(1)
+    await slots.enter()
+    const stop = new AbortController()
+    const impatient = enter(slots, 1, stop.signal)
+    const patient = enter(slots)
+    stop.abort(new Error('enough'))
+    slots.leave()
+    await settled()
+    expect([impatient.refused, patient.isIn]).toEqual([new Error('enough'), true])
+    slots.leave()
+    expect(slots.tryEnter()).toBe(true)
+  })
+
+  it('lets those behind one who gives up go on', async () => {
+    const slots = new Slots(2)
+    slots.tryEnter()
+    const controller = new AbortController()
+    const alone = enter(slots, 2, controller.signal)
+    const late = enter(slots)
+    controller.abort(new Error('gave up'))
+    await settled()
+    expect(alone.refused).toMatchObject({ message: 'gave up' })
+    expect(late.isIn).toBe(true)
+    expect(slots.free).toBe(0)
+  })
+
+  it('refuses who has given up before', async () => {
+    const slots = new Slots(1)
+    await expect(slots.enter(1, AbortSignal.abort(new Error('over')))).rejects.toThrow('over')
+    expect(slots.free).toBe(1)
+  })
+
+  it('keeps the place of one who gives up when already in', async () => {
+    const slots = new Slots(1)
+    const controller = new AbortController()
+    await slots.enter(1, controller.signal)
+    controller.abort()
+    expect(slots.free).toBe(0)
+    slots.leave()
+    expect(slots.free).toBe(1)
+  })
+
+  it('refuses who would wait when as many wait as may', async () => {
+    const slots = new Slots(1, { maxWaiting: 1 })
+    const all = [1, 2, 3].map(() => enter(slots))
+    await settled()
+    expect(all.map(({ isIn }) => isIn)).toEqual([true, false, false])
+    expect(all.map(({ refused }) => refused instanceof TooManyWait)).toEqual([false, false, true])
+    slots.leave()
+    await settled()
+    expect(all[1]!.isIn).toBe(true)
+    expect(enter(slots).refused).toBeUndefined()
+    expect(slots.waiting).toBe(1)
+  })
+
+  it('counts more than one place at once when there are as many', () => {
+    const slots = new Slots(10)
+    expect(slots.tryEnter(6)).toBe(true)
+    expect(slots.tryEnter(5)).toBe(false)
+    expect(slots.tryEnter(4)).toBe(true)
+    expect(slots.tryEnter(0)).toBe(true)
+    slots.leave(6)
+    expect(slots.taken).toBe(4)
+  })
+
+  it('tells of places that nobody waits for, unless asked not to', async () => {
+    const slots = new Slots(1)
+    let told = 0
+    slots.onFree(() => {
+      told += 1
+    })
+    slots.tryEnter()
+    const waiting = enter(slots)
+    slots.leave()
+    await settled()
+    expect([waiting.isIn, told]).toEqual([true, 0])
+    slots.leave()
+    expect(told).toBe(1)
+    slots.leave(0)
+    slots.tryEnter()
+    slots.leave(1, false)
+    expect(told).toBe(1)
+  })
+
+  it('gives the place back when the work fails', async () => {
+    const slots = new Slots(1)
+    await expect(slots.run(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
+    await expect(slots.run(async () => 'done')).resolves.toBe('done')
+    expect(slots.free).toBe(1)
+  })
 })
 
-test('who stops waiting is passed over, and costs no slot', async () => {
-  const slots = new Slots(1)
-  await slots.take()
-  const stop = new AbortController()
-  const impatient = slots.take(stop.signal)
-  const patient = slots.take()
-  stop.abort(new Error('enough'))
-  await expect(impatient).rejects.toThrow('enough')
-  await expect(slots.take(stop.signal)).rejects.toThrow('enough')
-  slots.give()
-  await patient
-  slots.give()
-  await slots.take()
+describe('SlotsByKey', () => {
+  /** Works of users that go on until they are ended. */
+  function works(slots: SlotsByKey) {
+    const begun: string[] = []
+    const ends = new Map<string, () => void>()
+    const ask = (user: string, name: string) =>
+      slots.run(user, () => {
+        begun.push(name)
+        return new Promise<void>(resolve => ends.set(name, resolve))
+      })
+    return { begun, ask, end: (name: string) => ends.get(name)?.() }
+  }
+
+  it('keeps further works of a key waiting, in their order, and nobody else', async () => {
+    const { begun, ask, end } = works(new SlotsByKey(2))
+    const first = ask('ada', 'a1')
+    const all = ['a2', 'a3', 'a4'].map(name => ask('ada', name))
+    all.push(ask('bob', 'b1'))
+    await settled()
+    expect(begun).toEqual(['a1', 'a2', 'b1'])
+    end('a1')
+    await first
+    await settled()
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'a3'])
+    for (const name of ['b1', 'a2', 'a3']) end(name)
+    await Promise.all([all[0], all[1], all[3]])
+    await settled()
+    expect(begun.at(-1)).toBe('a4')
+    end('a4')
+    await all[2]
+  })
+
+  it('gives the turn on when a work fails, and forgets keys that hold nothing', async () => {
+    const slots = new SlotsByKey(1)
+    const failing = slots.run('ada', () => Promise.reject(new Error('refused')))
+    const next = slots.run('ada', async () => 'done')
+    expect(slots.size).toBe(1)
+    await expect(failing).rejects.toThrow('refused')
+    await expect(next).resolves.toBe('done')
+    expect(slots.size).toBe(0)
+  })
+
+  it('refuses a key that holds all of its places, and no other, until one is given back', () => {
+    const slots = new SlotsByKey(1)
+    const leave = slots.tryEnter('ada')
+    expect(slots.tryEnter('ada')).toBeUndefined()
+    expect(slots.tryEnter('grace')).toBeDefined()
+    leave!()
+    expect(slots.size).toBe(1)
+    expect(slots.tryEnter('ada')).toBeDefined()
+  })
 })

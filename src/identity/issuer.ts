@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { type ApiError, unavailable } from '../base/errors.ts'
 import { isLoopback } from '../base/loopback.ts'
 import type { Reason } from '../base/reasons.ts'
+import { Slots } from '../base/slots.ts'
 import type { OidcConfig } from '../config/identity.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
@@ -38,13 +39,14 @@ export class IssuerKeys {
   readonly #source: IdentitySource
   #loaded: Loaded | undefined
   #loading: Promise<Loaded> | undefined
-  /** Requests that wait for newer keys. */
-  #waiting = 0
+  /** For requests that wait for newer keys. */
+  readonly #waiting: Slots
   #failed: { readonly error: ApiError; readonly atMs: number } | undefined
 
   constructor(config: OidcConfig, { clock, log, onRequest }: IssuerParts) {
     this.#config = config
     this.#clock = clock
+    this.#waiting = new Slots(config.maxWaiting)
     this.#source = new IdentitySource({
       name: config.issuer,
       timeoutMs: config.timeoutSeconds * 1000,
@@ -87,12 +89,11 @@ export class IssuerKeys {
     const cooldownMs = this.#config.keysCooldownSeconds * 1000
     if (this.#loading === undefined && this.#ageOf(loaded) < cooldownMs) return undefined
     // Anybody can make tokens of unknown keys: while the issuer stalls, they must not hold the places of all requests.
-    if (this.#waiting >= this.#config.maxWaiting) throw unavailable('too many wait for newer keys of the issuer')
-    this.#waiting += 1
+    if (!this.#waiting.tryEnter()) throw unavailable('too many wait for newer keys of the issuer')
     try {
       return await this.#load()
     } finally {
-      this.#waiting -= 1
+      this.#waiting.leave()
     }
   }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import { Deadline } from '../base/deadline.ts'
 import { ApiError, unavailable } from '../base/errors.ts'
 import { cleaned, inFull, type Reason, reasonOf } from '../base/reasons.ts'
-import { Slots } from '../base/slots.ts'
+import { Slots, TooManyWait } from '../base/slots.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { unauthorized } from './provider.ts'
@@ -41,7 +41,7 @@ export class IdentitySource {
 
   constructor(options: SourceOptions) {
     this.#options = options
-    this.#slots = new Slots(options.maxInFlight)
+    this.#slots = new Slots(options.maxInFlight, options)
     const { clock, log, name: source } = options
     const messages = {
       trouble: 'the identity provider cannot be used',
@@ -77,21 +77,17 @@ export class IdentitySource {
   }
 
   async #ask<T>(url: string, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock, timeoutMs, maxWaiting, onRequest } = this.#options
+    const { clock, timeoutMs, onRequest } = this.#options
     const startMs = clock.monotonicMs()
     const deadline = new Deadline(clock, timeoutMs)
     const told = (result: SourceResult) => onRequest(result, (clock.monotonicMs() - startMs) / 1000)
     try {
-      if (this.#slots.waiting >= maxWaiting) throw new NoAnswer('too many wait for an answer')
-      await this.#slots.take(deadline.signal)
-      try {
+      return await this.#slots.run(async () => {
         const value = await question(deadline.signal)
         told('ok')
         this.#worked()
         return value
-      } finally {
-        this.#slots.give()
-      }
+      }, deadline.signal)
     } catch (error) {
       if (error instanceof ApiError) {
         told('refused')
@@ -111,7 +107,7 @@ export class IdentitySource {
   }
 
   #failed(error: unknown, url: string): ApiError {
-    const noAnswer = error instanceof NoAnswer ? error : undefined
+    const noAnswer = noAnswerOf(error)
     const reason = noAnswer ? { words: noAnswer.message, detail: cleaned(url) } : reasonOf(error, hintsFor(url))
     this.#trouble = reason
     this.#outage.failed(inFull(reason))
@@ -131,6 +127,11 @@ class NoAnswer extends Error {
     super(message)
     this.retryAfterSeconds = retryAfterSeconds
   }
+}
+
+function noAnswerOf(error: unknown): NoAnswer | undefined {
+  if (error instanceof TooManyWait) return new NoAnswer('too many wait for an answer')
+  return error instanceof NoAnswer ? error : undefined
 }
 
 async function exchange<T extends z.ZodType>(

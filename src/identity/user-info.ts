@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import type { Reason } from '../base/reasons.ts'
+import { SlotsByKey } from '../base/slots.ts'
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { absentable, group, notebookQuota, posixId } from './metadata.ts'
@@ -48,15 +49,14 @@ export class UserInfoClient {
   readonly #tokenUrl: string
   readonly #cacheMs: number
   readonly #maxCached: number
-  readonly #maxWaitingPerUser: number
   readonly #clock: Clock
   readonly #source: IdentitySource
   /** Tokens themselves are kept nowhere. */
   readonly #key = createSecretKey(randomBytes(32))
   readonly #cached = new Map<string, Cached>()
   readonly #asking = new Map<string, Promise<UserInfo>>()
-  /** By the name that the ingress vouches for: how many requests wait. */
-  readonly #waiting = new Map<string, number>()
+  /** For requests that wait, by the name that the ingress vouches for. */
+  readonly #waiting: SlotsByKey
 
   constructor(config: GafaelfawrConfig, { clock, log, onRequest }: UserInfoParts) {
     const api = `${config.baseUrl.replace(/\/+$/, '')}/auth/api/v1`
@@ -64,7 +64,7 @@ export class UserInfoClient {
     this.#tokenUrl = `${api}/token-info`
     this.#cacheMs = config.cacheSeconds * 1000
     this.#maxCached = config.maxCached
-    this.#maxWaitingPerUser = config.maxWaitingPerUser
+    this.#waiting = new SlotsByKey(config.maxWaitingPerUser)
     this.#clock = clock
     this.#source = new IdentitySource({
       name: 'Gafaelfawr',
@@ -118,16 +118,9 @@ export class UserInfoClient {
   }
 
   #enter(username: string): () => void {
-    const waiting = this.#waiting.get(username) ?? 0
-    if (waiting >= this.#maxWaitingPerUser) {
-      throw new ApiError(429, { msg: 'too many requests at once', type: 'too_many' }, { 'Retry-After': '1' })
-    }
-    this.#waiting.set(username, waiting + 1)
-    return () => {
-      const left = this.#waiting.get(username)! - 1
-      if (left > 0) this.#waiting.set(username, left)
-      else this.#waiting.delete(username)
-    }
+    const leave = this.#waiting.tryEnter(username)
+    if (leave) return leave
+    throw new ApiError(429, { msg: 'too many requests at once', type: 'too_many' }, { 'Retry-After': '1' })
   }
 
   #ask(hash: string, token: string): Promise<UserInfo> {

@@ -192,8 +192,8 @@ export class Requester {
   }
 
   async #attempt(call: Call): Promise<unknown> {
-    await this.#slots.take(call.signal)
-    const exchange = this.#exchange(call).finally(() => this.#slots.give())
+    await this.#slots.enter(1, call.signal)
+    const exchange = this.#exchange(call).finally(() => this.#slots.leave())
     if (call.method !== 'GET') this.#track(call.agent, exchange)
     return await unlessAborted(exchange, call.signal)
   }

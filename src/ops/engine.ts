@@ -81,7 +81,7 @@ export class Engine {
   }
 
   start(): void {
-    this.#options.room.onFree = () => this.#on('freed')
+    this.#options.room.onFree(() => this.#on('freed'))
     this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
     this.#loop = this.#lookForever()
   }

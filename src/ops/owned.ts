@@ -1,6 +1,7 @@
 /** An operation in the hands of its owner: what was claimed, and what the parts of its run share. */
 import type { Clock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
+import type { Slots } from '../base/slots.ts'
 import { type KubeError, remedyOf } from '../kube/client.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import type { Lease } from '../leases/leases.ts'
@@ -15,7 +16,6 @@ import type { Auditor } from './audit.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { Journal } from './journal.ts'
 import { Phases } from './phase.ts'
-import type { Room } from './room.ts'
 import type { Graces, Known } from './steps.ts'
 import { boundAt, type Trust } from './trust.ts'
 import { Turn } from './turn.ts'
@@ -39,7 +39,7 @@ export interface RunOptions {
   readonly maxAttempts: number
   /** How long a write in flight may take to return before the lease is given up. */
   readonly longestRequestMs: number
-  readonly room: Room
+  readonly room: Slots
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
+import { Slots } from '../base/slots.ts'
 import type { Journal } from './journal.ts'
-import { Room } from './room.ts'
 import { Turn } from './turn.ts'
 
 /** A journal whose writes are refused from some moment on, as those of an operation that has moved on. */
@@ -17,7 +17,7 @@ function journal() {
 const signal = new AbortController().signal
 
 it('gives all places back when a suspect act has entered alone and cannot record it', async () => {
-  const room = new Room(3)
+  const room = new Slots(3)
   room.tryEnter()
   const { state, journal: refusing } = journal()
   const turn = new Turn(room, refusing, { attempts: 2, acting: true }, 0)
@@ -31,7 +31,7 @@ it('gives all places back when a suspect act has entered alone and cannot record
 })
 
 it('holds one place for an act, all for a suspect one, and none for a wait', async () => {
-  const room = new Room(3)
+  const room = new Slots(3)
   const turn = new Turn(room, journal().journal, { attempts: 0, acting: false }, 0)
   await turn.take('act', signal)
   expect(room.free).toBe(2)

@@ -2,13 +2,13 @@
  * When an operation's acts may have their turn, and how often one was begun. An act that does not return may have taken
  * its owner with it: begun again it is done alone, so that it takes no other down, and after a few attempts given up.
  */
+import type { Slots } from '../base/slots.ts'
 import type { LabRecord, RecordFields } from '../store/records.ts'
 import type { Journal } from './journal.ts'
-import type { Room } from './room.ts'
 import type { Step } from './steps.ts'
 
 export class Turn {
-  readonly #room: Room
+  readonly #room: Slots
   readonly #journal: Journal
   #places: number
   #attempts: number
@@ -17,7 +17,7 @@ export class Turn {
 
   /** `places`: in the room, taken for it already. */
   constructor(
-    room: Room,
+    room: Slots,
     journal: Journal,
     { attempts, acting }: Pick<LabRecord, 'attempts' | 'acting'>,
     places: number,

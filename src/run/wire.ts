@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { TlsParts } from '../api/connections/http-server.ts'
 import { systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
+import { Slots } from '../base/slots.ts'
 import type { SourceOptions } from '../identity/source.ts'
 import { Digests } from '../images/catalogue/digests.ts'
 import { isFresh, knownDigest } from '../images/catalogue/find.ts'
@@ -24,7 +25,6 @@ import { Engine } from '../ops/engine.ts'
 import { Feeds } from '../ops/labs/feeds.ts'
 import { Labs } from '../ops/labs/labs.ts'
 import { Sources } from '../ops/labs/sources.ts'
-import { Room } from '../ops/room.ts'
 import { Trust } from '../ops/trust.ts'
 import { Comparer } from '../ops/upkeep/compare.ts'
 import { Debris } from '../ops/upkeep/debris.ts'
@@ -158,7 +158,7 @@ function wireBase(settings: Settings, createTracing: ((options: OtelOptions) => 
     sealer,
     trust: new Trust({ installation, namespacePrefix: config.lab.namespacePrefix, sealer }),
     acceptance: new Acceptance(clock),
-    room: new Room(config.engine.room),
+    room: new Slots(config.engine.room),
   }
 }
 

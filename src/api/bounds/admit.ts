@@ -2,6 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import type { Identity, Scope } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
+import { SlotsByKey } from '../../base/slots.ts'
 import { checkUsername } from '../../base/usernames.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import { within } from '../../telemetry/tracing.ts'
@@ -10,7 +11,6 @@ import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { PerUserLimit } from './held.ts'
 import { onceSent } from './in-flight.ts'
 import { Rates, type UserRate } from './rates.ts'
-import { Turns } from './turns.ts'
 
 /** Routes of users are open to the user in the path alone; those of administrators take any user. */
 type Audience = 'user' | 'admin'
@@ -21,7 +21,8 @@ export interface AdmitParts {
   readonly identity: IdentityProvider
   readonly requests: PerUserLimit
   readonly rates: Rates
-  readonly turns: Turns
+  /** Requests of one user take turns: while somebody sends many at once, those of everybody else come in between. */
+  readonly turns: SlotsByKey
   /** `api.limits.maxUsernameBytes` */
   readonly maxUsernameBytes: number
 }
@@ -35,7 +36,7 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
   const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = config.api.limits
   const rates = new Rates({ rates: config.api.rates, clock, metrics })
   const requests = new PerUserLimit(maxRequestsPerUser, 'requests')
-  const parts = { identity, rates, requests, turns: new Turns(maxTurnsPerUser), maxUsernameBytes }
+  const parts = { identity, rates, requests, turns: new SlotsByKey(maxTurnsPerUser), maxUsernameBytes }
   return { asUser: admit('user', parts), asAdmin: admit('admin', parts), rates }
 }
 
@@ -57,7 +58,7 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
     const leave = requests.enter(caller.username)
     try {
       c.set('caller', caller)
-      await (rates.isPrivileged(caller) ? next() : turns.take(caller.username, next))
+      await (rates.isPrivileged(caller) ? next() : turns.run(caller.username, next))
     } finally {
       onceSent(c, leave)
     }

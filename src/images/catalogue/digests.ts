@@ -126,12 +126,12 @@ export class Digests {
     const taken: Slots[] = []
     try {
       for (const lane of lanes) {
-        await lane.take(signal)
+        await lane.enter(1, signal)
         taken.push(lane)
       }
       return await ask()
     } finally {
-      for (const lane of taken) lane.give()
+      for (const lane of taken) lane.leave()
     }
   }
 

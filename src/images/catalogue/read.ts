@@ -78,14 +78,14 @@ async function manifestsOf(source: ImageSource, tags: readonly string[], signal:
   const failures = new Map<string, Error>()
   await Promise.all(
     tags.map(async tag => {
-      await slots.take(signal)
+      await slots.enter(1, signal)
       try {
         told.set(tag, await source.manifestOf(tag, signal))
       } catch (error) {
         signal?.throwIfAborted()
         failures.set(tag, error as Error)
       } finally {
-        slots.give()
+        slots.leave()
       }
     }),
   )

@@ -1,6 +1,7 @@
 /** For tests: an operation in the hands of an owner, with everything around it made up. */
 import { Registry } from 'prom-client'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import { Slots } from '../../base/slots.ts'
 import { KubeError } from '../../kube/client.ts'
 import type { Lease } from '../../leases/leases.ts'
 import type { Claim } from '../../store/owners.ts'
@@ -11,7 +12,6 @@ import { noTracing } from '../../telemetry/tracing.ts'
 import { type Auditor, noAudit } from '../audit.ts'
 import { OwnedHost } from '../host.ts'
 import { Owned, type RunOptions } from '../owned.ts'
-import { Room } from '../room.ts'
 import { OperationRun } from '../run.ts'
 import { FakeCluster, namespaceObject, redisMs, trust, user } from './cluster.ts'
 
@@ -37,7 +37,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
   cluster.real = { namespace: namespaceObject() }
   cluster.show()
   const clock = new ManualClock()
-  const room = new Room(places)
+  const room = new Slots(places)
   const written: { events: readonly NewEvent[]; fields: RecordFields; outcome?: string }[] = []
   const calls: string[] = []
   const owners = {

@@ -29,12 +29,8 @@ export async function pushImages({ registry, repository, images }: TinyImages): 
       layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar', ...layer }],
       annotations: { 'org.opencontainers.image.description': content },
     })
-    await slots.take()
-    try {
-      await ask(`${base}/manifests/${tag}`, { method: 'PUT', headers: { 'content-type': manifestType }, body })
-    } finally {
-      slots.give()
-    }
+    const headers = { 'content-type': manifestType }
+    await slots.run(() => ask(`${base}/manifests/${tag}`, { method: 'PUT', headers, body }))
     return [tag, digestOf(body)]
   })
   return new Map(await Promise.all(pushed))
