@@ -13,13 +13,23 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/kube/pods': ['src/base', 'src/kube'],
   'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs'],
   'src/leases': ['src/base', 'src/store'],
+  'src/duties': ['src/base', 'src/leases'],
   'src/identity': ['src/base', 'src/config', 'src/telemetry'],
   // What labs are, without I/O.
   'src/labs': ['src/base', 'src/config', 'src/kube/labels.ts', 'src/kube/pods'],
   'src/form': ['src/base', 'src/config', 'src/labs', 'src/images/catalogue'],
   // The work.
-  'src/images': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/leases'],
-  'src/ops': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/labs', 'src/store', 'src/leases'],
+  'src/images': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/leases', 'src/duties'],
+  'src/ops': [
+    'src/base',
+    'src/config',
+    'src/telemetry',
+    'src/kube',
+    'src/labs',
+    'src/store',
+    'src/leases',
+    'src/duties',
+  ],
   // The way in, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],

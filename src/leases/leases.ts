@@ -5,9 +5,11 @@
  */
 import type { Redis } from 'ioredis'
 import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
-import { type Clock, notNeeded } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { Fenced, RetryLater } from '../base/errors.ts'
+import { Loop, type Rest } from '../base/loop.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
+import type { TaskStore } from '../store/tasks.ts'
 
 /** Why a lease is over: nobody could extend it, or it is another's. */
 export class LeaseLost extends Fenced {}
@@ -28,7 +30,8 @@ export interface TaskLease {
 
 export interface LeasesOptions {
   readonly redis: Redis
-  readonly store: OwnerStore
+  readonly owners: Pick<OwnerStore, 'extend' | 'giveBack'>
+  readonly tasks: TaskStore
   readonly keyOf: (user: string) => string
   readonly clock: Clock
   readonly ttlMs: number
@@ -85,13 +88,16 @@ export class Leases {
   readonly #options: LeasesOptions
   readonly #redlock: Redlock
   readonly #held = new Map<string, HeldLease>()
-  #closed = false
-  #wake = new AbortController()
-  #running: Promise<void> | undefined
+  readonly #loop: Loop
+  /** When all are extended next, by our clock. */
+  #extendAtMs: number | undefined
   #extending: Promise<void> | undefined
 
   constructor(options: LeasesOptions) {
+    const { clock, ttlMs } = options
     this.#options = options
+    // One loop for all leases.
+    this.#loop = new Loop({ clock, round: async () => this.#round(), failed: () => ({ ms: ttlMs * extendEvery }) })
     this.#redlock = new Redlock([options.redis], { retryCount: 0, driftFactor: 0, automaticExtensionThreshold: 0 })
     // It reports every refusal as an error too; a refusal is an answer here.
     this.#redlock.on('error', () => {})
@@ -121,48 +127,44 @@ export class Leases {
     }
   }
 
-  /** The one lease of comparing, for as long as it takes; null when another replica holds it. */
-  async acquireCompare(): Promise<TaskLease | null> {
-    return this.acquireTask(this.#options.store.compareLease)
-  }
-
   /** The one lease of a task that belongs to no user, by its key, for as long as it takes; null when another holds it. */
   async acquireTask(key: string): Promise<TaskLease | null> {
-    const { store, ttlMs, clock } = this.#options
+    const { tasks, ttlMs, clock } = this.#options
     const taken = await this.#tryOnce(key)
     if (!taken) {
       // Should its holder live, two do it for once, which does no harm.
-      await store.freeTask(key, ttlMs)
+      await tasks.free(key, ttlMs)
       return null
     }
-    const done = new AbortController()
-    const keep = async () => {
-      while (true) {
-        await clock.sleep(ttlMs * extendEvery, done.signal)
-        await store.renewTask(key, taken.token, ttlMs).catch(() => {})
-      }
+    const rest: Rest = { ms: ttlMs * extendEvery }
+    const renew = async () => {
+      await tasks.renew(key, taken.token, ttlMs)
+      return rest
     }
-    keep().catch(() => {})
+    const loop = new Loop({ clock, round: renew, failed: () => rest })
+    loop.start(rest)
     return {
       token: taken.token,
       release: async () => {
-        done.abort(notNeeded)
-        await store.returnTask(key, taken.token).catch(() => {})
+        // A renewal under way is not waited for: it finds another token, or none.
+        void loop.stop()
+        await tasks.giveBack(key, taken.token).catch(() => {})
       },
     }
   }
 
   /** Gives back a lease that nothing was claimed with; where that fails it runs out by itself. */
   async giveBack(user: string, token: string): Promise<void> {
-    await this.#options.store.giveBack(user, token).catch(() => {})
+    await this.#options.owners.giveBack(user, token).catch(() => {})
   }
 
   /** Keeps a lease whose operation was claimed, by extending it, until it is lost or dropped. */
   keep(ownership: Ownership, sinceMs: number): Lease {
     const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
     this.#held.set(ownership.user, lease)
-    this.#running ??= this.#extendForever()
-    this.#wake.abort(notNeeded)
+    this.#loop.start()
+    // Its end may come first.
+    this.#loop.wake()
     return lease
   }
 
@@ -180,32 +182,24 @@ export class Leases {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    this.#wake.abort(notNeeded)
-    await this.#running
+    await this.#loop.stop()
     await this.#extending
   }
 
-  /** One loop for all leases. It never waits for an extension, which may hang while a lease comes to its end. */
-  async #extendForever(): Promise<void> {
+  /** It never waits for an extension, which may hang while a lease comes to its end. */
+  #round(): Rest {
     const { clock, ttlMs } = this.#options
-    let extendAtMs = clock.monotonicMs() + ttlMs * extendEvery
-    while (!this.#closed) {
-      const ends = [...this.#held.values()].map(lease => lease.validUntilMs)
-      await this.#pause(Math.min(extendAtMs, ...ends) - clock.monotonicMs())
-      this.#stopOverdue()
-      if (clock.monotonicMs() < extendAtMs) continue
+    this.#stopOverdue()
+    let extendAtMs = this.#extendAtMs ?? clock.monotonicMs() + ttlMs * extendEvery
+    if (clock.monotonicMs() >= extendAtMs) {
       extendAtMs = clock.monotonicMs() + ttlMs * extendEvery
       this.#extending ??= this.#extendAll().finally(() => {
         this.#extending = undefined
       })
     }
-  }
-
-  /** Sleeps, but no longer than until a lease is added, whose end may come first. */
-  async #pause(ms: number): Promise<void> {
-    this.#wake = new AbortController()
-    if (ms > 0) await this.#options.clock.sleep(ms, this.#wake.signal).catch(() => {})
+    this.#extendAtMs = extendAtMs
+    const ends = [...this.#held.values()].map(lease => lease.validUntilMs)
+    return { ms: Math.min(extendAtMs, ...ends) - clock.monotonicMs() }
   }
 
   #stopOverdue(): void {
@@ -224,7 +218,7 @@ export class Leases {
 
   async #extend(leases: readonly HeldLease[]): Promise<void> {
     const sentMs = this.#options.clock.monotonicMs()
-    const extended = await this.#options.store.extend(leases, this.#options.ttlMs).catch(() => null)
+    const extended = await this.#options.owners.extend(leases, this.#options.ttlMs).catch(() => null)
     extended?.forEach((held, i) => {
       const lease = leases[i]!
       if (held) lease.validUntilMs = sentMs + this.#options.ttlMs * selfStopAfter

@@ -6,6 +6,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { OperationKind } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
+import { jittered, Loop, type Rest } from '../base/loop.ts'
 import { labNames } from '../labs/names.ts'
 import { formatNote, type Note, type NoteResult, type NoteStore } from '../store/notes.ts'
 import type { Actor, AuditEvent, AuditLog, Source } from '../telemetry/audit.ts'
@@ -48,6 +49,7 @@ export const noAudit: Auditor = { by: () => '', operation: () => {}, request: ()
 export const sweepMs = 5_000
 /** How long a removal waits for others to be removed with it. */
 const dropAfterMs = 50
+const sweepRest = (): Rest => ({ ms: jittered(sweepMs, 0.2) })
 const maxTaken = 100
 const maxDropped = 500
 
@@ -55,12 +57,23 @@ export class AuditTrail implements Auditor {
   readonly #options: AuditorOptions
   readonly #flood: RefusalFlood
   readonly #told = new Set<string>()
-  readonly #closed = new AbortController()
+  readonly #loop: Loop
   #dropping: Promise<void> | undefined
-  #sweeping: Promise<void> | undefined
 
   constructor(options: AuditorOptions) {
+    const { clock, log } = options
     this.#options = options
+    this.#loop = new Loop({
+      clock,
+      round: async () => {
+        await this.sweep()
+        return sweepRest()
+      },
+      failed: error => {
+        if (!(error instanceof RetryLater)) log.error({ err: error }, 'notes of the audit log cannot be read')
+        return sweepRest()
+      },
+    })
     this.#flood = new RefusalFlood(options)
   }
 
@@ -89,7 +102,7 @@ export class AuditTrail implements Auditor {
   }
 
   start(): void {
-    this.#sweeping = this.#sweepForever()
+    this.#loop.start(sweepRest())
   }
 
   /** Tells what was counted only. */
@@ -99,9 +112,9 @@ export class AuditTrail implements Auditor {
 
   /** As `flush`, and removes the notes of what was told. */
   async stop(): Promise<void> {
-    this.#closed.abort()
+    const stopped = this.#loop.stop()
     this.flush()
-    await Promise.all([this.#sweeping, this.#dropping])
+    await Promise.all([stopped, this.#dropping])
   }
 
   /** Tells what other replicas left. */
@@ -111,18 +124,6 @@ export class AuditTrail implements Auditor {
       // What this program begins by itself nobody was to tell earlier.
       const isOwn = readBy(by).actor?.kind === 'controller' && result === 'accepted'
       this.operation(op, kind, result, by, isOwn ? undefined : true)
-    }
-  }
-
-  async #sweepForever(): Promise<void> {
-    const { clock, log } = this.#options
-    const { signal } = this.#closed
-    while (!signal.aborted) {
-      await clock.sleep(sweepMs * (0.8 + Math.random() * 0.4), signal).catch(() => {})
-      if (signal.aborted) return
-      await this.sweep().catch(error => {
-        if (!(error instanceof RetryLater)) log.error({ err: error }, 'notes of the audit log cannot be read')
-      })
     }
   }
 
@@ -137,7 +138,7 @@ export class AuditTrail implements Auditor {
   async #dropSoon(): Promise<void> {
     const { clock, notes, log } = this.#options
     while (this.#told.size > 0) {
-      await clock.sleep(dropAfterMs, this.#closed.signal).catch(() => {})
+      await clock.sleep(dropAfterMs, this.#loop.signal).catch(() => {})
       const told = [...this.#told].slice(0, maxDropped)
       for (const note of told) this.#told.delete(note)
       await notes.drop(told).catch(error => log.warn({ err: error, notes: told.length }, 'audit notes stay in Redis'))

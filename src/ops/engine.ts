@@ -87,7 +87,7 @@ export class Engine {
   }
 
   /** Looks at once: something was accepted here. */
-  poke(): void {
+  wake(): void {
     this.#on('woken')
   }
 
@@ -118,7 +118,7 @@ export class Engine {
     this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
       () => {
         this.#ringing = false
-        this.poke()
+        this.wake()
       },
       () => {},
     )
@@ -208,7 +208,7 @@ export class Engine {
       leases.drop(lease)
       this.#runs.delete(user)
       this.#ended.delete(ended)
-      this.poke()
+      this.wake()
     })
     this.#ended.add(ended)
   }

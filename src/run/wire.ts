@@ -44,6 +44,7 @@ import { OwnerStore } from '../store/owners.ts'
 import { PrepullStore } from '../store/prepulls.ts'
 import { Sealer } from '../store/sealing.ts'
 import { StreamReader } from '../store/streams.ts'
+import { TaskStore } from '../store/tasks.ts'
 import { AuditLog } from '../telemetry/audit.ts'
 import { StreamSink, sinksOf } from '../telemetry/audit-sinks.ts'
 import { createGauges } from '../telemetry/gauges.ts'
@@ -80,19 +81,20 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
   const cluster = wireCluster(base)
   const leases = new Leases({
     redis: store.connection.commands,
-    store: store.owners,
+    owners: store.owners,
+    tasks: store.tasks,
     keyOf: user => store.keys.lease(user),
     clock,
     ttlMs: config.engine.leaseTtlMs,
   })
-  const engine = wireEngine(base, store, cluster, leases, () => comparer.request(true))
+  const engine = wireEngine(base, store, cluster, leases, () => comparer.wake(true))
   const { comparer, monitor, stopping } = wireCompare(base, store, cluster, leases)
-  store.labs.onComparing = () => comparer.request(false)
+  store.labs.onComparing = () => comparer.wake(false)
   store.labs.whyComparing = () => {
     const trouble = cluster.kube.trouble()
     return trouble && `Kubernetes does not answer: ${trouble.words}`
   }
-  store.owners.onComparing = () => comparer.request(false)
+  store.owners.onComparing = () => comparer.wake(false)
   const ofImages = wireImages(base, store, cluster, leases)
   const ofTls = wireTls(base)
   wireGauges(base, store, cluster, engine, ofImages, ofTls)
@@ -103,9 +105,9 @@ export function wire(settings: Settings, createTracing?: (options: OtelOptions) 
     required: config.kubernetes.requirePolicy,
     intervalMs: config.times.policyIntervalSeconds * 1000,
     // What could not be removed meanwhile is found by it.
-    onRightsBack: () => comparer.request(true),
+    onRightsBack: () => comparer.wake(true),
   })
-  cluster.heard.withoutRight = () => policy.onRefusal()
+  cluster.heard.withoutRight = () => policy.wake()
   const parts = {
     leases,
     engine,
@@ -198,6 +200,7 @@ function wireStore({ settings, config, clock, log, metrics, sealer }: Roots) {
       tombstoneMs: retention.tombstoneMs,
       holdMs: holdMs(config),
     }),
+    tasks: new TaskStore(connection),
     compares: new CompareStore(connection, keys),
     imageStore: new ImageStore({
       connection,
@@ -272,7 +275,7 @@ function wireLabs(
     images,
     sources,
     policy,
-    onAccepted: () => engine.poke(),
+    onAccepted: () => engine.wake(),
   })
 }
 
@@ -325,10 +328,10 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
     ...base,
     ...{ images, source: imageSource, store: store.imageStore, catalogues, leases, failpoint },
   })
-  catalogues.onMissing = () => refresher.look()
+  catalogues.onMissing = () => refresher.wake()
   store.bell.on(({ what }) => {
     // Of a Redis that was emptied: it has no catalogue either.
-    if (what === 'compared' || what === 'missed') refresher.look()
+    if (what === 'compared' || what === 'missed') refresher.wake()
   })
   const digests = new Digests({
     ...{ source: imageSource, memory: store.imageStore, clock, log, timeoutMs: images.timeoutSeconds * 1000 },
@@ -342,7 +345,7 @@ function wireImages(base: Base, store: Store, cluster: Cluster, leases: Leases) 
     ...{ namespace, view: prepullWatches, kube: cluster.kube, store: store.prepullStore, leases, failpoint },
     catalogue: () => catalogues.agreed(),
   })
-  catalogues.onChange = () => prepuller.poke()
+  catalogues.onChange = () => prepuller.wake()
   const prepulls = (catalogue: Catalogue) => prepuller.status(catalogue)
   const service = new Images({ images, catalogues, digests, prepulls, trouble: () => refresher.trouble()?.words })
   return { images: service, catalogues, refresher, imageSource, prepuller, prepullWatches }
@@ -353,7 +356,7 @@ function wireCompare(base: Base, store: Store, cluster: Cluster, leases: Leases)
   const deleteTimeoutMs = times.deleteTimeoutSeconds * 1000
   const stopping = new AbortController()
   const common = { ...base, ...cluster, store: store.compares, bell: store.bell, labs: store.labs, deleteTimeoutMs }
-  const debris: Debris = new Debris({ ...common, signal: stopping.signal, compare: () => comparer.request(true) })
+  const debris: Debris = new Debris({ ...common, signal: stopping.signal, compare: () => comparer.wake(true) })
   const monitor = new Monitor({
     ...common,
     debris,

@@ -74,10 +74,13 @@ export const markMs = 120_000
 export class CompareStore {
   readonly #connection: Connection
   readonly #keys: Keys
+  /** Key of the lease of comparing. */
+  readonly lease: string
 
   constructor(connection: Connection, keys: Keys) {
     this.#connection = connection
     this.#keys = keys
+    this.lease = keys.compareLease
   }
 
   /** Leaves the mark. `holdMs`: how long former owners may still act on what was found. */

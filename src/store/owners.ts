@@ -195,25 +195,6 @@ export class OwnerStore {
     await this.#release(user, '', token)
   }
 
-  /** Key of the lease of comparing, which belongs to no user. */
-  get compareLease(): string {
-    return this.#keys.compareLease
-  }
-
-  /** Renews a lease that belongs to no user, by its key. */
-  async renewTask(key: string, token: string, ttlMs: number): Promise<void> {
-    await this.#connection.run('renew-lease', [key], [token, ttlMs])
-  }
-
-  /** Frees such a lease where its holder's death would keep it for as long as Redis' clock stepped back. */
-  async freeTask(key: string, ttlMs: number): Promise<void> {
-    await this.#connection.run('free-overlong', [key], [ttlMs])
-  }
-
-  async returnTask(key: string, token: string): Promise<void> {
-    await this.#connection.run('return-lease', [key], [token])
-  }
-
   /** Lets go before the end: who owns next goes on where this one stopped. */
   async release(by: Ownership): Promise<void> {
     await this.#release(by.user, by.op, by.token)

@@ -208,7 +208,7 @@ describe('a replica', () => {
     refresher.start()
     await idle()
     const before = catalogues.known
-    catalogues.onMissing = () => refresher.look()
+    catalogues.onMissing = () => refresher.wake()
     redis.clear()
     source.digests.set('w_2026_03', digestB)
     expect(await catalogues.read()).toBe(before)
@@ -247,7 +247,7 @@ describe('a replica', () => {
     const read = ended().then(() => {
       stepped = false
     })
-    refresher.look()
+    refresher.wake()
     await read
     await idle()
     expect(readings()).toBe(2)
@@ -391,7 +391,7 @@ describe('a registry that is down', () => {
     await read
     await second.refresher.stop()
     expect(first.lines).toHaveLength(1)
-    first.refresher.look()
+    first.refresher.wake()
     await idle()
     expect(first.lines.at(-1)).toBe('info the registry can be read again')
     expect(second.lines).toEqual([])

@@ -4,7 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
+import type { Rest } from '../../base/loop.ts'
 import type { Config } from '../../config/schema.ts'
+import { Duty, type Take } from '../../duties/duty.ts'
 import type { Leases } from '../../leases/leases.ts'
 import type { CatalogueLook, ImageStore } from '../../store/images.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -46,9 +48,7 @@ const lookAgainMs = 2000
 
 export class Refresher {
   readonly #parts: RefresherParts
-  readonly #closed = new AbortController()
-  #wake = new AbortController()
-  #loop: Promise<void> | undefined
+  readonly #duty: Duty
   readonly #failures: Rarely
   #trouble: RegistryTrouble | undefined
   /** The version that stood when the registry began to fail us; undefined while it does not. */
@@ -58,12 +58,20 @@ export class Refresher {
   #toldMissing: readonly string[] = []
 
   constructor(parts: RefresherParts) {
+    const { clock, log, leases, store } = parts
     this.#parts = parts
-    const { clock, log } = parts
-    this.#failures = new Rarely({
-      ...{ clock, log },
-      ...{ trouble: 'the registry cannot be read', over: 'the registry can be read again' },
+    this.#duty = new Duty({
+      clock,
+      leases,
+      lease: store.lease,
+      round: take => this.#round(take),
+      failed: error => {
+        log.debug({ reason: (error as Error).message }, 'the catalogue of images is looked at later')
+        return { ms: this.#soonMs }
+      },
     })
+    const words = { trouble: 'the registry cannot be read', over: 'the registry can be read again' }
+    this.#failures = new Rarely({ clock, log, ...words })
   }
 
   /** Why the registry could not be read, if it was this replica that tried; undefined once any replica has read it. */
@@ -72,49 +80,29 @@ export class Refresher {
   }
 
   start(): void {
-    this.#loop = this.#refreshForever()
+    this.#duty.start()
   }
 
   /** A reading in progress is given up, and its lease given back. */
   async stop(): Promise<void> {
-    this.#closed.abort()
-    this.#wake.abort()
-    await this.#loop
+    await this.#duty.stop()
   }
 
-  /** Looks now whether a reading is due; for when Redis lost what it had. */
-  look(): void {
-    this.#wake.abort()
+  /** Has it looked soon whether a reading is due; for when Redis lost what it had. */
+  wake(): void {
+    this.#duty.wake()
   }
 
-  async #refreshForever(): Promise<void> {
-    const { clock, log } = this.#parts
-    while (!this.#closed.signal.aborted) {
-      this.#wake = new AbortController()
-      const waitMs = await this.#turn().catch(error => {
-        log.debug({ reason: (error as Error).message }, 'the catalogue of images is looked at later')
-        return this.#soonMs
-      })
-      if (waitMs > 0 && !this.#closed.signal.aborted) await clock.sleep(waitMs, this.#wake.signal).catch(() => {})
-    }
-  }
-
-  /** @returns how long there is nothing to do, in milliseconds */
-  async #turn(): Promise<number> {
-    const { catalogues, leases, store } = this.#parts
+  async #round(take: Take): Promise<Rest> {
     const dueInMs = await this.#dueInMs()
-    if (dueInMs > 0) return dueInMs
-    const lease = await leases.acquireTask(store.lease)
-    if (!lease) return lookAgainMs
-    try {
-      // Another one may have done it since we looked.
-      const stillDue = (await this.#dueInMs()) <= 0
-      if (stillDue && !(await this.#refresh(lease.token))) return lookAgainMs
-    } finally {
-      await lease.release()
-    }
-    await catalogues.look()
-    return 0
+    if (dueInMs > 0) return { ms: dueInMs }
+    const token = await take()
+    if (token === null) return { ms: lookAgainMs }
+    // Another one may have done it since we looked.
+    const stillDue = (await this.#dueInMs()) <= 0
+    if (stillDue && !(await this.#refresh(token))) return { ms: lookAgainMs }
+    // The next round looks at what was written.
+    return { ms: 0 }
   }
 
   async #dueInMs(): Promise<number> {
@@ -153,7 +141,7 @@ export class Refresher {
       if (found && written) result = 'done'
       return written
     } finally {
-      if (!this.#closed.signal.aborted)
+      if (!this.#duty.signal.aborted)
         metrics.catalogueRefreshDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
     }
   }
@@ -161,7 +149,7 @@ export class Refresher {
   /** @returns null where the registry does not tell */
   async #read(): Promise<CatalogueRead | null> {
     const { images, source, clock, catalogues, log } = this.#parts
-    const { signal } = this.#closed
+    const { signal } = this.#duty
     const known = knownDigests(catalogues.known)
     try {
       const read = await readCatalogue({ images, source, clock, known, signal })

@@ -110,7 +110,7 @@ describe('the replica that holds the lease', () => {
     one.start()
     await stage.pass(quietMs)
     stage.catalogue = catalogueOf(image('w_2026_02', 'b'))
-    one.poke()
+    one.wake()
     await settled()
     expect(cluster.writes.slice(1).toSorted()).toEqual([
       'create w_2026_02: kwok-1 kwok-2',

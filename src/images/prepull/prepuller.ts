@@ -4,11 +4,12 @@
  * and then acts, so that whoever goes on after its death finds everything that it knew.
  */
 
-import { backoffMs } from '../../base/backoff.ts'
-import { type Clock, notNeeded } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
+import { restAfter } from '../../base/loop.ts'
 import { qualifiedRepositoryOf } from '../../config/images.ts'
 import type { Config } from '../../config/schema.ts'
+import { Duty, type DutyRest, type Take } from '../../duties/duty.ts'
 import { isAlreadyExists, type KubeClient, KubeError, type Log } from '../../kube/client.ts'
 import type { Leases } from '../../leases/leases.ts'
 import type { PrepullStore } from '../../store/prepulls.ts'
@@ -52,14 +53,26 @@ const backoff = { baseMs: 1000, capMs: 30_000 }
 export class Prepuller {
   readonly #options: PrepullerOptions
   readonly #rules: PrepullRules & { readonly repository: string }
-  readonly #closed = new AbortController()
-  #wake = new AbortController()
-  #loop: Promise<void> | undefined
+  readonly #duty: Duty
+  #offView: (() => void) | undefined
 
   constructor(options: PrepullerOptions) {
+    const { clock, leases, store, log, metrics } = options
     const { installation, lab, images } = options.config
     const { timeoutSeconds, retrySeconds, maxRetrySeconds, maxAtOnce } = images.prepull
     this.#options = options
+    this.#duty = new Duty({
+      clock,
+      leases,
+      lease: store.lease,
+      round: take => this.#round(take),
+      failed: (error, failures) => {
+        log.warn({ reason: (error as Error).message }, 'prepulling is put off')
+        return restAfter(failures, backoff)
+      },
+      // From here on it is for another replica to tell.
+      onEnd: () => metrics.prepullsFailing.set(0),
+    })
     this.#rules = {
       installation,
       placement: lab,
@@ -73,19 +86,18 @@ export class Prepuller {
 
   /** Begins to prepull, or to wait until whoever does it is gone. The watches are started by whoever made them. */
   start(): void {
-    this.#loop ??= this.#prepullForever()
+    this.#duty.start()
   }
 
   /** Gives the lease back. What is being pulled goes on; another replica sees to its end. */
   async stop(): Promise<void> {
-    this.#closed.abort(notNeeded)
-    this.#wake.abort(notNeeded)
-    await this.#loop
+    await this.#duty.stop()
+    this.#offView?.()
   }
 
-  /** The catalogue may have changed. */
-  poke(): void {
-    this.#wake.abort(notNeeded)
+  /** Has it looked soon what there is to do: the catalogue may have changed. */
+  wake(): void {
+    this.#duty.wake()
   }
 
   /**
@@ -101,43 +113,15 @@ export class Prepuller {
     return prepullStatus(catalogue, { nodes, pods, records }, this.#rules)
   }
 
-  async #prepullForever(): Promise<void> {
-    const { view, clock, log, config } = this.#options
-    const { signal } = this.#closed
-    await view.whenReady(signal).catch(() => {})
-    const off = view.onChange(() => this.poke())
-    for (let failures = 0; !signal.aborted; ) {
-      try {
-        await this.#turn()
-        failures = 0
-      } catch (error) {
-        failures += 1
-        if (!signal.aborted) log.warn({ reason: (error as Error).message }, 'prepulling is put off')
-      }
-      const pauseMs = failures > 0 ? backoffMs(failures, backoff) : config.engine.scanIntervalMs
-      await clock.sleep(pauseMs, signal).catch(() => {})
-    }
-    off()
-  }
-
-  /** Prepulls for as long as the lease is held; returns at once where another holds it. */
-  async #turn(): Promise<void> {
-    const { leases, store, clock, metrics } = this.#options
-    const lease = await leases.acquireTask(store.lease)
-    if (!lease) return
-    try {
-      while (!this.#closed.signal.aborted) {
-        this.#wake = new AbortController()
-        const dueInMs = await this.#look(lease.token)
-        if (dueInMs === null) return
-        await clock.sleep(gatherMs, this.#closed.signal).catch(() => {})
-        await clock.sleep(Math.min(idleMs, Math.max(0, dueInMs - gatherMs)), this.#wake.signal).catch(() => {})
-      }
-    } finally {
-      // From here on it is for another replica to tell.
-      metrics.prepullsFailing.set(0)
-      await lease.release()
-    }
+  /** Prepulls for as long as the lease can be kept. */
+  async #round(take: Take): Promise<DutyRest> {
+    const { view, config } = this.#options
+    await view.whenReady(this.#duty.signal)
+    this.#offView ??= view.onChange(() => this.wake())
+    const token = await take()
+    const dueInMs = token === null ? null : await this.#look(token)
+    if (dueInMs === null) return { ms: 0, deafMs: config.engine.scanIntervalMs }
+    return { ms: Math.min(idleMs, Math.max(0, dueInMs - gatherMs)), deafMs: gatherMs, keep: true }
   }
 
   /** @returns in how many milliseconds to look again at the latest; null when the lease is lost */
@@ -238,6 +222,6 @@ export class Prepuller {
 
   #call(verb: string) {
     const pass = (place: string) => this.#options.failpoint(`prepull.${verb}.${place}`)
-    return { agent: 'prepull', signal: this.#closed.signal, failpoint: pass }
+    return { agent: 'prepull', signal: this.#duty.signal, failpoint: pass }
   }
 }

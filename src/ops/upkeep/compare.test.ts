@@ -30,7 +30,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
       },
     },
     labs: { compared: async () => false },
-    leases: { acquireCompare: async () => ({ release: async () => {} }) },
+    leases: { acquireTask: async () => ({ token: 't', release: async () => {} }) },
     kube: { list },
     monitor: { judgeGone },
     debris: { isPodGone: async () => true },

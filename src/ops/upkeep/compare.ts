@@ -7,6 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Deadline } from '../../base/deadline.ts'
+import { jittered, Loop, type Rest } from '../../base/loop.ts'
+import { Duty, type Take } from '../../duties/duty.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
 import { labels } from '../../kube/labels.ts'
 import type { Leases } from '../../leases/leases.ts'
@@ -26,7 +28,7 @@ import { type Decision, decide } from './settle.ts'
 export interface ComparerOptions {
   readonly store: CompareStore
   readonly labs: LabStore
-  readonly leases: Leases
+  readonly leases: Pick<Leases, 'acquireTask'>
   readonly kube: ClusterClient
   readonly monitor: Monitor
   readonly debris: Debris
@@ -52,6 +54,8 @@ const maxRounds = 20
 /** Users settled at once. */
 const breadth = 16
 const retryMs = 250
+/** Replicas do not compare in step: the interval varies by so much. */
+const intervalJitter = 0.1
 /** A refusal does not pass soon. */
 const refusalBackoff = { baseMs: 500, capMs: 5_000 }
 /** How often it is asked whether anything speaks against Redis' clock. */
@@ -70,28 +74,46 @@ type Result = 'done' | 'restarted' | 'doubted'
 
 export class Comparer {
   readonly #options: ComparerOptions
-  readonly #closed = new AbortController()
-  #wake = new AbortController()
+  readonly #duty: Duty
+  readonly #doubts: Loop
+  readonly #putOff: Rarely
   #wanted = true
   /** At the start something may have befallen labs that nobody watched. */
   #insisted = true
-  #loops: Promise<unknown> | undefined
+  /** Refusals of the API server in a row. */
+  #refusals = 0
   #doubt: string | undefined
   /** UIDs of objects that are not believed, and were named in the log. */
   #named: ReadonlySet<string> = new Set()
 
   constructor(options: ComparerOptions) {
+    const { clock, leases, store } = options
     this.#options = options
+    this.#putOff = new Rarely({ ...options, trouble: 'the compare is put off', over: 'the compare goes on' })
+    this.#duty = new Duty({
+      clock,
+      leases,
+      lease: store.lease,
+      round: take => this.#round(take),
+      // Nothing of a round is thrown, but for what nobody expected.
+      failed: () => ({ ms: 0, deafMs: retryMs }),
+    })
+    const doubtRest = { ms: doubtMs }
+    const round = async () => {
+      await this.#lookForDoubt()
+      return doubtRest
+    }
+    // While Redis does not answer, what was known last holds.
+    this.#doubts = new Loop({ clock, round, failed: () => doubtRest })
   }
 
   start(): void {
-    this.#loops = Promise.all([this.#compareForever(), this.#lookForDoubts()])
+    this.#duty.start()
+    this.#doubts.start()
   }
 
   async stop(): Promise<void> {
-    this.#closed.abort()
-    this.#wake.abort()
-    await this.#loops
+    await Promise.all([this.#duty.stop(), this.#doubts.stop()])
   }
 
   /** Why nothing can be settled, or accepted, at this moment, in words; undefined where nothing is in the way. */
@@ -100,72 +122,60 @@ export class Comparer {
   }
 
   /**
-   * Asks for a compare, soon. `insist`: for what was seen in the cluster; else it is enough that another replica compares
+   * Has a compare begin soon. `insist`: for what was seen in the cluster; else it is enough that another replica compares
    * the data of this Redis.
    */
-  request(insist: boolean): void {
+  wake(insist: boolean): void {
     this.#wanted = true
     this.#insisted ||= insist
-    this.#wake.abort()
+    this.#duty.wake()
   }
 
   /** The replica that compares leaves its doubt in Redis; all others read it there. */
-  async #lookForDoubts(): Promise<void> {
-    const { store, clock, log } = this.#options
-    const { signal } = this.#closed
-    while (!signal.aborted) {
-      const doubt = await store.readDoubt().catch(() => undefined)
-      // While Redis does not answer, what was known last holds.
-      if (doubt !== undefined) {
-        const words = doubt?.kind === 'counter' ? counterDoubt(doubt.lastOp, doubt.nowMs) : doubt?.reason
-        if (words !== undefined && this.#doubt === undefined) log.error({ reason: words }, 'nothing is settled')
-        if (words === undefined && this.#doubt !== undefined) log.info({}, 'nothing speaks against the clock of Redis')
-        if (words === undefined && this.#doubt !== undefined) this.request(true)
-        this.#doubt = words
-      }
-      await clock.sleep(doubtMs, signal).catch(() => {})
-    }
+  async #lookForDoubt(): Promise<void> {
+    const { store, log } = this.#options
+    const doubt = await store.readDoubt()
+    const words = doubt?.kind === 'counter' ? counterDoubt(doubt.lastOp, doubt.nowMs) : doubt?.reason
+    if (words !== undefined && this.#doubt === undefined) log.error({ reason: words }, 'nothing is settled')
+    if (words === undefined && this.#doubt !== undefined) log.info({}, 'nothing speaks against the clock of Redis')
+    if (words === undefined && this.#doubt !== undefined) this.wake(true)
+    this.#doubt = words
   }
 
-  async #compareForever(): Promise<void> {
+  async #round(take: Take): Promise<Rest> {
     const { clock, intervalMs } = this.#options
-    const putOff = new Rarely({ ...this.#options, trouble: 'the compare is put off', over: 'the compare goes on' })
-    let refusals = 0
-    while (!this.#closed.signal.aborted) {
-      this.#wake = new AbortController()
-      if (!this.#wanted) await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
-      if (this.#closed.signal.aborted) return
-      // What is asked for from here on is for the next turn.
-      const [asked, insisted] = [this.#wanted, this.#insisted]
-      this.#wanted = false
-      this.#insisted = false
-      const begunMs = clock.monotonicMs()
-      let againMs = retryMs
-      const done = await this.#turn(asked, insisted).catch(error => {
-        putOff.failed(inOperatorsWords(error))
-        refusals = error instanceof KubeError ? refusals + 1 : 0
-        // Others go first, for as long as this one kept them waiting: it may be the one that cannot reach the API server.
-        againMs = Math.max(retryMs, clock.monotonicMs() - begunMs, refusals && backoffMs(refusals, refusalBackoff))
-        return false
-      })
-      if (done === true) {
-        putOff.worked()
-        refusals = 0
-      }
-      // A doubt is no hurry, whichever replica found it. Its finder compares again, or the doubt would lapse.
-      if (done === 'doubted' || this.#doubt !== undefined) againMs = compareAgainMs
-      if (done !== true) this.request(insisted || done === 'doubted')
-      if (done !== true) await clock.sleep(againMs, this.#closed.signal).catch(() => {})
+    // What is asked for from here on is for the next round.
+    const [asked, insisted] = [this.#wanted, this.#insisted]
+    this.#wanted = false
+    this.#insisted = false
+    const begunMs = clock.monotonicMs()
+    let againMs = retryMs
+    const done = await this.#compareIfNeeded(take, asked, insisted).catch(error => {
+      this.#duty.signal.throwIfAborted()
+      this.#putOff.failed(inOperatorsWords(error))
+      this.#refusals = error instanceof KubeError ? this.#refusals + 1 : 0
+      const refusalMs = this.#refusals && backoffMs(this.#refusals, refusalBackoff)
+      // Others go first, for as long as this one kept them waiting: it may be the one that cannot reach the API server.
+      againMs = Math.max(retryMs, clock.monotonicMs() - begunMs, refusalMs)
+      return false
+    })
+    if (done === true) {
+      this.#putOff.worked()
+      this.#refusals = 0
+      return { ms: jittered(intervalMs, intervalJitter) }
     }
+    this.#wanted = true
+    this.#insisted ||= insisted || done === 'doubted'
+    // A doubt is no hurry, whichever replica found it. Its finder compares again, or the doubt would lapse.
+    return { ms: 0, deafMs: done === 'doubted' || this.#doubt !== undefined ? compareAgainMs : againMs }
   }
 
   /** @returns whether nothing is left to do: compared here, or by another replica */
-  async #turn(asked: boolean, insisted: boolean): Promise<boolean | 'doubted'> {
-    const { leases, metrics, clock, labs } = this.#options
+  async #compareIfNeeded(take: Take, asked: boolean, insisted: boolean): Promise<boolean | 'doubted'> {
+    const { metrics, clock, labs } = this.#options
     if (asked && !insisted && (await labs.compared())) return true
-    const lease = await leases.acquireCompare()
     // Whoever holds the lease does it. Where it is needed, or was asked for by what was seen here, we come back to it.
-    if (!lease) return !insisted && (await labs.compared())
+    if ((await take()) === null) return !insisted && (await labs.compared())
     const begunMs = clock.monotonicMs()
     let result: Result | 'failed' = 'failed'
     try {
@@ -174,7 +184,6 @@ export class Comparer {
       return result === 'doubted' ? result : result === 'done'
     } finally {
       metrics.compareDuration.observe({ result }, (clock.monotonicMs() - begunMs) / 1000)
-      await lease.release()
     }
   }
 
@@ -225,7 +234,7 @@ export class Comparer {
   /** Lists that do not come are given up, with the lease: another replica may reach the API server. */
   async #listInTime({ nowMs }: Mark): Promise<Listing> {
     const { clock, listMs } = this.#options
-    const deadline = new Deadline(clock, listMs, this.#closed.signal)
+    const deadline = new Deadline(clock, listMs, this.#duty.signal)
     try {
       return await this.#list(deadline.signal, nowMs)
     } finally {
@@ -249,7 +258,7 @@ export class Comparer {
   /** `restarted`: the compare was overtaken. */
   async #settle(user: string, { mark, highestOp, found }: Picture): Promise<Result> {
     const { store, audit, deleteTimeoutMs, failedLabMs } = this.#options
-    for (let round = 0; round < maxRounds && !this.#closed.signal.aborted; round++) {
+    for (let round = 0; round < maxRounds && !this.#duty.signal.aborted; round++) {
       const standing = await store.standing(user)
       const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs)
       if (decision.kind !== 'settle') {

@@ -241,7 +241,7 @@ describe('PolicyWatch', () => {
     const { watch, round, next, counts } = start(true, {}, lacking, lacking, {})
     await round()
     next(3000)
-    watch.onRefusal()
+    watch.wake()
     expect(await round(1800, 2200)).toEqual([1, ['warn: rights are missing']])
     expect([watch.lacking, await counts()]).toEqual([['create namespaces'], [1, 0]])
     expect(watch.refusal).toMatch(/may not create namespaces/)

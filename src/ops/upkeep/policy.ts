@@ -2,8 +2,9 @@
  * Whether the API server has the policies of `k8s/base/policy.yaml` at work, which refuse late writes and what a thief of
  * our token would send; and whether they let the labs of this configuration pass. Asked by dry runs that change nothing.
  */
-import { type Clock, notNeeded } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { unavailable } from '../../base/errors.ts'
+import { jittered, Loop, type Rest } from '../../base/loop.ts'
 import { applyRbac, type CallOptions, inOperatorsWords, KubeError, type Log, refuserOf } from '../../kube/client.ts'
 import { collectionPath, objectPath } from '../../kube/kinds.ts'
 import { labels } from '../../kube/labels.ts'
@@ -183,35 +184,42 @@ export interface PolicyWatchOptions extends Omit<PolicyQuestion, 'signal'> {
 
 /** How soon it is asked again where something is missing that is required. */
 const missingMs = 2_000
+/** Replicas do not ask in step: the time between two questions varies by so much. */
+const jitter = 0.1
 
 /** Asks again and again, and tells what changed. */
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions
-  readonly #closed = new AbortController()
+  readonly #loop: Loop
   readonly #lacking: Rarely
-  #wake = new AbortController()
   #askedMs = Number.NEGATIVE_INFINITY
-  #loop: Promise<void> | undefined
   #answer: PolicyAnswer | undefined
 
   constructor(options: PolicyWatchOptions) {
+    const { clock, log } = options
     this.#options = options
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#round(),
+      failed: error => {
+        log.debug({ reason: (error as Error).message }, 'the admission policy is asked for later')
+        return this.#rest()
+      },
+    })
     this.#lacking = new Rarely({ ...options, trouble: 'rights are missing', over: 'no right is missing any more' })
   }
 
   start(): void {
-    this.#loop = this.#askForever()
+    this.#loop.start()
   }
 
   async stop(): Promise<void> {
-    this.#closed.abort()
-    this.#wake.abort(notNeeded)
-    await this.#loop
+    await this.#loop.stop()
   }
 
-  /** Something was refused for want of a right: it is asked soon which are missing. */
-  onRefusal(): void {
-    if (this.#options.clock.monotonicMs() - this.#askedMs >= missingMs) this.#wake.abort(notNeeded)
+  /** Has it asked soon which rights are missing, unless that was asked just now: something was refused for want of one. */
+  wake(): void {
+    if (this.#options.clock.monotonicMs() - this.#askedMs >= missingMs) this.#loop.wake()
   }
 
   /** Why nothing may be made, in words; undefined where nothing is in the way. */
@@ -232,24 +240,16 @@ export class PolicyWatch {
     if (refusal !== undefined) throw unavailable(refusal, missingMs / 1000)
   }
 
-  async #askForever(): Promise<void> {
-    const { clock, intervalMs, log } = this.#options
-    const { signal } = this.#closed
-    while (!signal.aborted) {
-      this.#wake = new AbortController()
-      this.#askedMs = clock.monotonicMs()
-      await this.#ask().catch(error => {
-        if (!signal.aborted) log.debug({ reason: (error as Error).message }, 'the admission policy is asked for later')
-      })
-      const isWell = this.refusal === undefined && this.lacking.length === 0
-      const pauseMs = isWell ? intervalMs : Math.min(missingMs, intervalMs)
-      await clock.sleep(pauseMs * (0.9 + Math.random() * 0.2), this.#wake.signal).catch(() => {})
-    }
+  #rest(): Rest {
+    const { intervalMs } = this.#options
+    const isWell = this.refusal === undefined && this.lacking.length === 0
+    return { ms: jittered(isWell ? intervalMs : Math.min(missingMs, intervalMs), jitter) }
   }
 
-  async #ask(): Promise<void> {
-    const { metrics, onRightsBack } = this.#options
-    const answer = await askForPolicy({ ...this.#options, signal: this.#closed.signal })
+  async #round(): Promise<Rest> {
+    const { clock, metrics, onRightsBack } = this.#options
+    this.#askedMs = clock.monotonicMs()
+    const answer = await askForPolicy({ ...this.#options, signal: this.#loop.signal })
     const before = this.#answer
     this.#answer = answer
     if (answer.active !== null) metrics.admissionPolicyActive.set(answer.active ? 1 : 0)
@@ -259,6 +259,7 @@ export class PolicyWatch {
     else this.#lacking.worked()
     if (before && isWithoutRights(before) && !isWithoutRights(answer)) onRightsBack?.()
     this.#tell(answer, before)
+    return this.#rest()
   }
 
   #tell(answer: PolicyAnswer, before: PolicyAnswer | undefined): void {

@@ -14,7 +14,8 @@ describe('on Redis', () => {
   const make = () =>
     new Leases({
       redis: store().connection.commands,
-      store: store().owners,
+      owners: store().owners,
+      tasks: store().tasks,
       keyOf: user => store().keys.lease(user),
       clock,
       ttlMs,
@@ -43,24 +44,26 @@ describe('on Redis', () => {
     expect(taken!.sinceMs).toBeLessThanOrEqual(clock.monotonicMs())
   })
 
+  const compareLease = () => store().compares.lease
+
   test('of comparing there is one, renewed for as long as it takes', async () => {
-    const first = await leases.acquireCompare()
-    expect(await make().acquireCompare()).toBeNull()
-    await store().redis.pexpire(store().keys.compareLease, 1500)
-    const renewed = async () => (await store().redis.pttl(store().keys.compareLease)) > 1500
+    const first = await leases.acquireTask(compareLease())
+    expect(await make().acquireTask(compareLease())).toBeNull()
+    await store().redis.pexpire(compareLease(), 1500)
+    const renewed = async () => (await store().redis.pttl(compareLease())) > 1500
     await vi.waitUntil(renewed, { timeout: 5000, interval: 20 })
     await first!.release()
-    expect(await store().redis.exists(store().keys.compareLease)).toBe(0)
+    expect(await store().redis.exists(compareLease())).toBe(0)
   })
 
   test('of comparing is free again when Redis’ clock stepped back, though nobody extends it', async () => {
-    await leases.acquireCompare()
+    await leases.acquireTask(compareLease())
     const other = make()
-    await other.acquireCompare()
-    expect(await store().redis.exists(store().keys.compareLease)).toBe(1)
-    await store().redis.pexpire(store().keys.compareLease, 3_600_000)
-    expect(await other.acquireCompare()).toBeNull()
-    const won = await other.acquireCompare()
+    await other.acquireTask(compareLease())
+    expect(await store().redis.exists(compareLease())).toBe(1)
+    await store().redis.pexpire(compareLease(), 3_600_000)
+    expect(await other.acquireTask(compareLease())).toBeNull()
+    const won = await other.acquireTask(compareLease())
     expect(won).not.toBeNull()
     await won!.release()
   })
@@ -95,8 +98,12 @@ describe('by the holder’s clock', () => {
         onAsked()
       })
     leases = new Leases({
-      ...{ redis: store().connection.commands, store: { extend } as unknown as OwnerStore, keyOf: user => user },
-      ...{ clock, ttlMs: long },
+      redis: store().connection.commands,
+      owners: { extend, giveBack: async () => {} },
+      tasks: store().tasks,
+      keyOf: user => user,
+      clock,
+      ttlMs: long,
     })
   })
   afterEach(async () => {

@@ -6,8 +6,8 @@ import { configSchema } from '../../../src/config/schema.ts'
 import { Leases } from '../../../src/leases/leases.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { Connection } from '../../../src/store/connection.ts'
-import type { OwnerStore } from '../../../src/store/owners.ts'
 import type { Ring } from '../../../src/store/rings.ts'
+import { TaskStore } from '../../../src/store/tasks.ts'
 import { bulk, error, FakeRedis, number } from './fake-redis.ts'
 
 const elsewhere = [
@@ -127,7 +127,8 @@ test('the connection reads a code to its end: BUSYGROUP is not BUSY', async () =
 const leasesOn = (place: Place) =>
   new Leases({
     redis: place.connection.commands,
-    store: { freeTask: async () => {} } as unknown as OwnerStore,
+    owners: { extend: async () => [], giveBack: async () => {} },
+    tasks: new TaskStore(place.connection),
     keyOf: user => user,
     clock: systemClock,
     ttlMs: 3000,

@@ -88,7 +88,7 @@ export class PrepullSite {
 
   wants(...images: CatalogueImage[]): void {
     this.catalogue = catalogueOf(...images)
-    for (const { prepuller } of this.#replicas) prepuller.poke()
+    for (const { prepuller } of this.#replicas) prepuller.wake()
   }
 
   async addNode(node: string, shape: TestNode = {}): Promise<void> {
@@ -249,14 +249,14 @@ export class PrepullReplica {
 
   constructor(site: PrepullSite, store: Store, name: string) {
     const { config } = site
-    const { connection, keys, owners } = store
+    const { connection, keys, owners, tasks } = store
     const common = { clock: systemClock, log: silentLogger() }
     const kubernetes = { ...config.kubernetes, kubeconfig: testBed().controllerKubeconfig }
     this.#site = site
     this.store = store
     this.#kube = new KubeClient({ ...common, kubernetes, version: 'test', replica: name })
     this.#watches = new PrepullWatches({ ...common, client: this.#kube, installation: site.installation, namespace })
-    const leasing = { redis: connection.commands, store: owners, clock: systemClock, ttlMs: config.engine.leaseTtlMs }
+    const leasing = { redis: connection.commands, owners, tasks, clock: systemClock, ttlMs: config.engine.leaseTtlMs }
     this.#leases = new Leases({ ...leasing, keyOf: user => keys.lease(user) })
     this.prepuller = new Prepuller({
       ...{ ...common, config, namespace, view: this.#watches, kube: this.#kube, leases: this.#leases },

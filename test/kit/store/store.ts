@@ -16,6 +16,7 @@ import { LabStore } from '../../../src/store/labs.ts'
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
 import type { NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
+import { TaskStore } from '../../../src/store/tasks.ts'
 import { testBed } from '../testbed.ts'
 import { startTestRedis } from './redis.ts'
 
@@ -72,6 +73,7 @@ export class Store {
   readonly keys: Keys
   readonly labs: LabStore
   readonly owners: OwnerStore
+  readonly tasks: TaskStore
   readonly compares: CompareStore
   /** A connection beside the store's own, for looking and for breaking. */
   readonly redis: Client
@@ -85,6 +87,7 @@ export class Store {
     const { connection, keys } = this
     this.labs = new LabStore(connection, keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs }, sealing)
     this.owners = new OwnerStore({ connection, keys, clock: systemClock, sealing, tombstoneMs, holdMs })
+    this.tasks = new TaskStore(connection)
     this.compares = new CompareStore(this.connection, this.keys)
     this.redis = new Client(server.url).on('error', () => {})
   }

@@ -1,0 +1,93 @@
+/**
+ * The one loop under everything that repeats: a round, a rest, the next round. A wake ends the rest, or has another round
+ * follow at once where one is in progress. No error ends the loop. No I/O but for the clock.
+ */
+import { type Backoff, backoffMs } from './backoff.ts'
+import { type Clock, notNeeded } from './clock.ts'
+
+/** How long nothing is done after a round. */
+export interface Rest {
+  /** Milliseconds until the next round; a wake ends them. */
+  readonly ms: number
+  /** Milliseconds before these that no wake ends: one round is for all that happens meanwhile. Default: 0. */
+  readonly deafMs?: number
+}
+
+export interface LoopOptions {
+  readonly clock: Clock
+  /** @param signal aborted by `stop` */
+  readonly round: (signal: AbortSignal) => Promise<Rest>
+  /** Told of each round that failed, but for those that `stop` ended; `failures`: how many did so in a row. */
+  readonly failed: (error: unknown, failures: number) => Rest
+}
+
+export class Loop {
+  readonly #options: LoopOptions
+  readonly #stopped = new AbortController()
+  #resting = new AbortController()
+  /** Something happened since the last round began. */
+  #woken = false
+  #running: Promise<void> | undefined
+
+  constructor(options: LoopOptions) {
+    this.#options = options
+  }
+
+  /** Aborted by `stop`. */
+  get signal(): AbortSignal {
+    return this.#stopped.signal
+  }
+
+  /** Begins with a round, or with a rest. Does nothing where it has begun. */
+  start(first?: Rest): void {
+    this.#running ??= this.#run(first)
+  }
+
+  /** Has a round begin soon: now, or when the one in progress is over. */
+  wake(): void {
+    this.#woken = true
+    this.#resting.abort(notNeeded)
+  }
+
+  /** Resolves when the round in progress is over; none begins any more. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#resting.abort(notNeeded)
+    await this.#running
+  }
+
+  async #run(first: Rest | undefined): Promise<void> {
+    if (first) await this.#rest(first)
+    for (let failures = 0; !this.signal.aborted; ) {
+      this.#woken = false
+      let rest: Rest
+      try {
+        rest = await this.#options.round(this.signal)
+        failures = 0
+      } catch (error) {
+        if (this.signal.aborted) return
+        failures += 1
+        rest = this.#options.failed(error, failures)
+      }
+      await this.#rest(rest)
+    }
+  }
+
+  async #rest({ ms, deafMs = 0 }: Rest): Promise<void> {
+    const { clock } = this.#options
+    if (deafMs > 0) await clock.sleep(deafMs, this.signal).catch(() => {})
+    if (ms <= 0 || this.#woken || this.signal.aborted) return
+    this.#resting = new AbortController()
+    await clock.sleep(ms, this.#resting.signal).catch(() => {})
+  }
+}
+
+/** A rest that grows with each failure in a row, and that no wake ends. */
+export function restAfter(failures: number, backoff: Backoff): Rest {
+  return { ms: 0, deafMs: backoffMs(failures, backoff) }
+}
+
+/** A time that is longer or shorter by up to a share of it, so that replicas which began together do not stay together. */
+export function jittered(ms: number, share: number, random: () => number = Math.random): number {
+  return ms * (1 + share * (2 * random() - 1))
+}
