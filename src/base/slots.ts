@@ -1,5 +1,7 @@
 /** A bound on what is done, or held, at once. First come, first served; who needs several places is not passed by. */
 
+import { Listeners } from './listeners.ts'
+
 /** So many wait for a place already that nobody else may. */
 export class TooManyWait extends Error {
   override readonly name = 'TooManyWait'
@@ -19,7 +21,7 @@ export class Slots {
   readonly places: number
   readonly #maxWaiting: number
   readonly #waiting = new Set<Waiter>()
-  readonly #onFree: (() => void)[] = []
+  readonly #onFree = new Listeners()
   #free: number
 
   constructor(places: number, { maxWaiting = Number.POSITIVE_INFINITY }: SlotsOptions = {}) {
@@ -44,7 +46,7 @@ export class Slots {
 
   /** Is told when places came free that nobody waits for, unless who left asked not to. */
   onFree(listener: () => void): void {
-    this.#onFree.push(listener)
+    this.#onFree.add(listener)
   }
 
   /** Takes places if they can be had at once. */
@@ -106,7 +108,7 @@ export class Slots {
       this.#free -= waiter.need
       waiter.enter()
     }
-    if (tell && this.free > 0) for (const listener of this.#onFree) listener()
+    if (tell && this.free > 0) this.#onFree.tell()
   }
 }
 

@@ -88,9 +88,14 @@ export class AuditTrail implements Auditor {
     const why = result === 'superseded' || result === 'overruled' ? result : reason
     const written = this.#options.audit.write({
       id: `${op}-${result === 'accepted' ? result : 'ended'}`,
-      ...{ action: `lab.${kind}`, result: why === result ? 'failed' : (result as AuditEvent['result']), reason: why },
-      ...{ actor: actor ?? { kind: 'unknown' }, object: { kind: 'lab', user, name, op }, from },
-      ...{ request: { id: requestId, trace: traceId }, late },
+      action: `lab.${kind}`,
+      result: why === result ? 'failed' : (result as AuditEvent['result']),
+      reason: why,
+      actor: actor ?? { kind: 'unknown' },
+      object: { kind: 'lab', user, name, op },
+      from,
+      request: { id: requestId, trace: traceId },
+      late,
     })
     // A note of what could not be written anywhere stays for another replica.
     if (written && by !== '') this.#drop(formatNote({ op, kind, result, by }))

@@ -40,6 +40,17 @@ type Answer = [string, ...unknown[]]
 export const counterAhead =
   'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
 
+export interface LabStoreOptions {
+  readonly connection: Connection
+  readonly keys: Keys
+  readonly retention: Retention
+  readonly sealing: SealingKeys
+  /** An answer says that the data must first be compared. */
+  readonly onComparing?: () => void
+  /** Why the cluster cannot be read for it, in words for clients; undefined where it can. */
+  readonly whyComparing?: () => string | undefined
+}
+
 export class LabStore {
   readonly #connection: Connection
   readonly #keys: Keys
@@ -47,16 +58,16 @@ export class LabStore {
   readonly #sealing: SealingKeys
   /** What seals, as far as this replica knows; Redis names another one where it does not. */
   #sealingKey: string
-  /** Called whenever an answer says that the data must first be compared. */
-  onComparing: () => void = () => {}
-  /** Why the cluster cannot be read for it, in words for clients; undefined where it can. */
-  whyComparing: () => string | undefined = () => undefined
+  readonly #onComparing: LabStoreOptions['onComparing']
+  readonly #whyComparing: LabStoreOptions['whyComparing']
 
-  constructor(connection: Connection, keys: Keys, retention: Retention, sealing: SealingKeys) {
+  constructor({ connection, keys, retention, sealing, onComparing, whyComparing }: LabStoreOptions) {
     this.#connection = connection
     this.#keys = keys
     this.#retention = retention
     this.#sealing = sealing
+    this.#onComparing = onComparing
+    this.#whyComparing = whyComparing
     this.#sealingKey = sealing.ids.split(' ')[0]!
   }
 
@@ -225,8 +236,8 @@ export class LabStore {
     const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
     if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
     if (answer[0] !== 'comparing') return answer
-    this.onComparing()
-    const why = this.whyComparing()
+    this.#onComparing?.()
+    const why = this.#whyComparing?.()
     throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
   }
 

@@ -60,6 +60,8 @@ export interface OwnerStoreOptions {
   readonly tombstoneMs: number
   /** How long operations that a compare found are held. */
   readonly holdMs: number
+  /** An answer says that the data must first be compared. */
+  readonly onComparing?: () => void
 }
 
 export class OwnerStore {
@@ -72,15 +74,16 @@ export class OwnerStore {
   #opens: boolean | undefined
   #hold = { op: '0', sinceMs: 0 }
   #passedHold = ''
-  onComparing: () => void = () => {}
+  readonly #onComparing: OwnerStoreOptions['onComparing']
 
-  constructor({ connection, keys, clock, sealing, tombstoneMs, holdMs }: OwnerStoreOptions) {
+  constructor({ connection, keys, clock, sealing, tombstoneMs, holdMs, onComparing }: OwnerStoreOptions) {
     this.#connection = connection
     this.#keys = keys
     this.#clock = clock
     this.#sealing = sealing
     this.#tombstoneMs = tombstoneMs
     this.#holdMs = holdMs
+    this.#onComparing = onComparing
   }
 
   /** Whether what the replicas seal now can be opened here, as the last look told; undefined before the first. */
@@ -218,7 +221,7 @@ export class OwnerStore {
   }
 
   #comparing(): null {
-    this.onComparing()
+    this.#onComparing?.()
     return null
   }
 }

@@ -208,7 +208,7 @@ describe('a replica', () => {
     refresher.start()
     await idle()
     const before = catalogues.known
-    catalogues.onMissing = () => refresher.wake()
+    catalogues.onMissing(() => refresher.wake())
     redis.clear()
     source.digests.set('w_2026_03', digestB)
     expect(await catalogues.read()).toBe(before)

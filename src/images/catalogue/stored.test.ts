@@ -18,8 +18,8 @@ function stored() {
   }
   const catalogues = new StoredCatalogues({ look })
   const [changed, missed]: [Catalogue[], number[]] = [[], []]
-  catalogues.onChange = catalogue => void changed.push(catalogue)
-  catalogues.onMissing = () => void missed.push(asked.length)
+  catalogues.onChange(catalogue => void changed.push(catalogue))
+  catalogues.onMissing(() => void missed.push(asked.length))
   return { redis, asked, catalogues, changed, missed }
 }
 

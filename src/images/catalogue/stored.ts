@@ -1,4 +1,5 @@
 /** The catalogue as this replica knows it: read from Redis, its body only when there is another one. */
+import { Listeners } from '../../base/listeners.ts'
 import type { CatalogueLook, ImageStore } from '../../store/images.ts'
 import { decodeCatalogue } from './text.ts'
 import type { Catalogue } from './types.ts'
@@ -18,13 +19,21 @@ export class StoredCatalogues implements Catalogues {
   #version: string | undefined
   #known: Catalogue | null = null
   #looking: Promise<CatalogueLook> | undefined
-  /** Called with each catalogue that is another one than before. */
-  onChange: (catalogue: Catalogue) => void = () => {}
-  /** Called where Redis has none. */
-  onMissing: () => void = () => {}
+  readonly #changed = new Listeners<Catalogue>()
+  readonly #missing = new Listeners()
 
   constructor(store: Pick<ImageStore, 'look'>) {
     this.#store = store
+  }
+
+  /** Tells of each catalogue that is another one than before. */
+  onChange(listener: (catalogue: Catalogue) => void): void {
+    this.#changed.add(listener)
+  }
+
+  /** Tells that Redis has none. */
+  onMissing(listener: () => void): void {
+    this.#missing.add(listener)
   }
 
   get known(): Catalogue | null {
@@ -50,7 +59,7 @@ export class StoredCatalogues implements Catalogues {
   async agreed(): Promise<Catalogue | null> {
     const { version } = await this.look()
     if (version !== undefined) return this.#known
-    this.onMissing()
+    this.#missing.tell()
     return null
   }
 
@@ -67,7 +76,7 @@ export class StoredCatalogues implements Catalogues {
     if (look.body !== undefined && look.version !== undefined) {
       this.#known = decodeCatalogue(look.body)
       this.#version = look.version
-      this.onChange(this.#known)
+      this.#changed.tell(this.#known)
     }
     return look
   }

@@ -21,10 +21,18 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
     if (user === 'ada') throw new NumberAhead('ahead')
   })
   const options = {
-    ...{ clock, trust, installation, namespacePrefix: 'nublado', log: silentLogger() },
+    clock,
+    trust,
+    installation,
+    namespacePrefix: 'nublado',
+    log: silentLogger(),
     metrics: createMetrics(new Registry()),
     store: {
-      ...{ begin, end, users: async () => users, standing: async () => running, readDoubt: async () => state.doubt },
+      begin,
+      end,
+      users: async () => users,
+      standing: async () => running,
+      readDoubt: async () => state.doubt,
       doubt: async () => {
         state.doubt = known
       },
@@ -34,7 +42,12 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
     kube: { list },
     monitor: { judgeGone },
     debris: { isPodGone: async () => true },
-    ...{ intervalMs: 600_000, holdMs: 1, listMs: 1000, deleteTimeoutMs: 1, failedLabMs: 1, failpoint: () => {} },
+    intervalMs: 600_000,
+    holdMs: 1,
+    listMs: 1000,
+    deleteTimeoutMs: 1,
+    failedLabMs: 1,
+    failpoint: () => {},
   } as unknown as ComparerOptions
   const replica = new Comparer(options)
   onTestFinished(() => replica.stop())

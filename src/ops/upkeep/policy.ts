@@ -124,7 +124,9 @@ const lateWrite = (installation: string) => ({
 })
 
 const namespaceCalled = (name: string, installation: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: marksOf(installation) } },
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels: marksOf(installation) },
 })
 
 /** Undefined where it was accepted. */

@@ -35,7 +35,7 @@ class Scripts {
       callCommand(redis, name, keys, typeof args === 'function' ? args(identity) : args)
     const common = { connection: { run: send } as unknown as Connection, keys: this.keys, sealing }
     this.#owners = new OwnerStore({ ...common, clock: systemClock, tombstoneMs, holdMs })
-    this.#labs = new LabStore(common.connection, this.keys, { tombstoneMs, idempotencyMs: 1000, eventsMs }, sealing)
+    this.#labs = new LabStore({ ...common, retention: { tombstoneMs, idempotencyMs: 1000, eventsMs } })
     void redis.hset(this.keys.generation, 'identity', identity)
     void redis.set(this.keys.last, String(firstOp))
   }

@@ -243,9 +243,9 @@ test('while the data are not compared nobody is told that something is not there
   await store().redis.flushall()
   const again = deletion('ada')
   let asked = 0
-  store().labs.onComparing = () => {
+  store().comparing.add(() => {
     asked += 1
-  }
+  })
   for (const ask of [
     () => store().create('ada'),
     () => store().labs.acceptDelete(again),

@@ -72,7 +72,7 @@ test('no number comes twice over twenty times of losing everything, accepting as
   const run = async (name: string, names: string[], args: (identity: string) => (string | number)[]) =>
     callCommand(redis, name, names, args(identity))
   const retention = { tombstoneMs, idempotencyMs: 1000, eventsMs }
-  const labs = new LabStore({ run } as unknown as Connection, keys, retention, sealing)
+  const labs = new LabStore({ connection: { run } as unknown as Connection, keys, retention, sealing })
   const accepted: Promise<unknown>[] = []
   for (let round = 0; round < 20; round++) {
     void redis.flushall()

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { type Lease, LeaseLost, Leases } from '../../../src/leases/leases.ts'
-import type { OwnerStore, Ownership } from '../../../src/store/owners.ts'
+import type { Ownership } from '../../../src/store/owners.ts'
 import { ManualClock } from '../../kit/clock.ts'
 import { ttlMs, useStore } from '../../kit/store/store.ts'
 

@@ -256,10 +256,21 @@ export class PrepullReplica {
     this.store = store
     this.#kube = new KubeClient({ ...common, kubernetes, version: 'test', replica: name })
     this.#watches = new PrepullWatches({ ...common, client: this.#kube, installation: site.installation, namespace })
-    const leasing = { redis: connection.commands, owners, tasks, clock: systemClock, ttlMs: config.engine.leaseTtlMs }
-    this.#leases = new Leases({ ...leasing, keyOf: user => keys.lease(user) })
+    this.#leases = new Leases({
+      redis: connection.commands,
+      owners,
+      tasks,
+      keyOf: user => keys.lease(user),
+      clock: systemClock,
+      ttlMs: config.engine.leaseTtlMs,
+    })
     this.prepuller = new Prepuller({
-      ...{ ...common, config, namespace, view: this.#watches, kube: this.#kube, leases: this.#leases },
+      ...common,
+      config,
+      namespace,
+      view: this.#watches,
+      kube: this.#kube,
+      leases: this.#leases,
       store: new PrepullStore(connection, keys),
       catalogue: async () => site.catalogue,
       metrics: createMetrics(new Registry()),

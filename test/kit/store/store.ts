@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import type { Redis, RedisOptions } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { LabView } from '../../../src/base/domain.ts'
+import { Listeners } from '../../../src/base/listeners.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { Accepted, Creation, Deletion } from '../../../src/store/acceptance.ts'
 import { CompareStore, type Mark } from '../../../src/store/compares.ts'
@@ -74,6 +75,8 @@ export class Store {
   readonly labs: LabStore
   readonly owners: OwnerStore
   readonly tasks: TaskStore
+  /** Told when an answer says that the data must first be compared. */
+  readonly comparing = new Listeners()
   readonly compares: CompareStore
   /** A connection beside the store's own, for looking and for breaking. */
   readonly redis: Client
@@ -85,7 +88,8 @@ export class Store {
     this.connection = new Connection({ config, clock: systemClock })
     this.keys = new Keys(prefix)
     const { connection, keys } = this
-    this.labs = new LabStore(connection, keys, { tombstoneMs, idempotencyMs: 600_000, eventsMs }, sealing)
+    const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
+    this.labs = new LabStore({ connection, keys, retention, sealing, onComparing: () => this.comparing.tell() })
     this.owners = new OwnerStore({ connection, keys, clock: systemClock, sealing, tombstoneMs, holdMs })
     this.tasks = new TaskStore(connection)
     this.compares = new CompareStore(this.connection, this.keys)

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { closeParts, type Stage, startParts, stopParts } from './part.ts'
+
+/** Three stages, and what befell them. What is stopped or closed is done a moment later. */
+function stages() {
+  const log: string[] = []
+  const part = (name: string) => {
+    const end = (what: string) => async () => {
+      log.push(`${what} ${name}`)
+      await new Promise(setImmediate)
+      log.push(`${name} is done`)
+    }
+    return { start: () => void log.push(`start ${name}`), stop: end('stop'), close: end('close') }
+  }
+  const all: Stage[] = [
+    { when: 'first', parts: [part('a')] },
+    { when: 'reached', parts: [part('b'), {}, part('c')] },
+    { when: 'reached', parts: [part('d')] },
+  ]
+  return { all, log }
+}
+
+it('parts are started in their order, those alone whose time has come', () => {
+  const { all, log } = stages()
+  startParts(all, 'reached')
+  startParts(all, 'first')
+  expect(log).toEqual(['start b', 'start c', 'start d', 'start a'])
+})
+
+it('parts are stopped at the same time, in their order', async () => {
+  const { all, log } = stages()
+  await stopParts(all)
+  expect(log.slice(0, 4)).toEqual(['stop a', 'stop b', 'stop c', 'stop d'])
+  expect(log).toHaveLength(8)
+})
+
+it('parts are closed against their order, a stage when the one after it is closed', async () => {
+  const { all, log } = stages()
+  await closeParts(all)
+  expect(log).toEqual([
+    ...['close d', 'd is done'],
+    ...['close b', 'close c', 'b is done', 'c is done'],
+    ...['close a', 'a is done'],
+  ])
+})

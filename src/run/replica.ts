@@ -1,0 +1,116 @@
+/** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
+import { Listeners } from '../base/listeners.ts'
+import { Trust } from '../ops/trust.ts'
+import type { Settings } from '../settings/load.ts'
+import { createGauges } from '../telemetry/gauges.ts'
+import { type Api, joinApi } from './api.ts'
+import { type Audit, joinAudit } from './audit.ts'
+import { type Basics, type CreateTracing, makeBasics, version } from './basics.ts'
+import { type Cluster, joinCluster } from './cluster.ts'
+import { type ImageParts, joinImages } from './images.ts'
+import { joinLabs, type LabParts } from './labs.ts'
+import type { Stage } from './part.ts'
+import { joinStore, type Store } from './store.ts'
+import { joinUpkeep, type Upkeep } from './upkeep.ts'
+
+export interface Replica {
+  readonly basics: Basics
+  readonly store: Store
+  readonly cluster: Cluster
+  readonly audit: Audit
+  readonly images: ImageParts
+  readonly upkeep: Upkeep
+  readonly labs: LabParts
+  readonly api: Api
+  /** All that runs. */
+  readonly stages: readonly Stage[]
+}
+
+/** @param createTracing where traces are to be sent */
+export function makeReplica(settings: Settings, createTracing?: CreateTracing): Replica {
+  const basics = makeBasics(settings, createTracing)
+  const { installation, lab } = basics.config
+  const compareWanted = new Listeners<boolean>()
+  const cluster = joinCluster(basics)
+  const store = joinStore(basics, {
+    onComparing: () => compareWanted.tell(false),
+    whyComparing: () => {
+      const trouble = cluster.kube.trouble()
+      return trouble && `Kubernetes does not answer: ${trouble.words}`
+    },
+  })
+  const trust = new Trust({ installation, namespacePrefix: lab.namespacePrefix, sealer: store.sealer })
+  const audit = joinAudit(basics, store)
+  const { auditor } = audit
+  const upkeep = joinUpkeep(basics, store, cluster, { audit: auditor, trust, compareWanted })
+  const images = joinImages(basics, store, cluster)
+  const labs = joinLabs(basics, store, cluster, {
+    audit: auditor,
+    trust,
+    images: images.service,
+    policy: upkeep.policy,
+    compare: () => compareWanted.tell(true),
+  })
+  const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor })
+  const parts = { basics, store, cluster, audit, images, upkeep, labs, api }
+  addGauges(parts)
+  return { ...parts, stages: stagesOf(parts) }
+}
+
+type Parts = Omit<Replica, 'stages'>
+
+function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: Parts): readonly Stage[] {
+  const { connection, bell, leases } = store
+  const { trail } = audit
+  const { tls } = api
+  return [
+    { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
+    {
+      when: 'first',
+      parts: [
+        // Started before the port that it is for.
+        { close: () => tls?.certificates.close() },
+        { start: () => cluster.watches.start(), close: () => cluster.watches.stop() },
+        { start: () => images.watches.start(), close: () => images.watches.stop() },
+        { close: () => cluster.kube.close() },
+        { close: () => basics.tracing.close() },
+        { close: () => images.source.close() },
+      ],
+    },
+    { when: 'reached', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
+    {
+      when: 'reached',
+      parts: [
+        upkeep.monitor,
+        { stop: () => upkeep.draining.abort() },
+        upkeep.comparer,
+        upkeep.policy,
+        images.refresher,
+      ],
+    },
+    {
+      when: 'permitted',
+      parts: [
+        images.prepuller,
+        { start: () => labs.engine.start(), stop: () => labs.engine.drain() },
+        // Its last notes are removed while Redis can still be asked.
+        { start: () => trail?.start(), close: () => trail?.stop() },
+      ],
+    },
+    { when: 'permitted', parts: [{ close: () => leases.close() }] },
+  ]
+}
+
+function addGauges({ basics, store, cluster, images, labs, api }: Parts): void {
+  const { tls } = api
+  createGauges(basics.metrics.registry, {
+    version,
+    census: () => store.ofLabs.census(),
+    catalogueAgeMs: async () => (await images.catalogues.look()).ageMs,
+    redisConnected: () => store.connection.connected(),
+    watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...images.watches.lastWordAgeMs() }),
+    kubernetesLoad: () => cluster.kube.load(),
+    certificates: () => (tls ? { api: tls.certificates } : {}),
+    engine: () => ({ owned: labs.engine.size, places: labs.room.places, free: labs.room.free }),
+  })
+}
