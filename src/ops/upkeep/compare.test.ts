@@ -12,7 +12,7 @@ const running = { record: { op: 7, active: false, status: 'running', podUid: 'p'
 
 /** A replica that compares. `doubt`: what stands in Redis; `users`: with a lab that runs, each. */
 function comparer({ doubt = null as typeof known | null, foundOp = 0, users = [] as string[] } = {}) {
-  const state = { doubt, overtaken: false }
+  const state = { doubt, overtaken: false, compared: false, holder: '' }
   const clock = new ManualClock()
   const list = vi.fn(async () => [])
   const begin = vi.fn(async () => ({ value: 'm', identity: 'i', needed: true, foundOp, nowMs: redisMs }))
@@ -37,8 +37,17 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
         state.doubt = known
       },
     },
-    labs: { compared: async () => false },
-    leases: { acquireTask: async () => ({ token: 't', release: async () => {} }) },
+    labs: { compared: async () => state.compared },
+    leases: {
+      acquireTask: async () => {
+        if (state.holder) return null
+        state.holder = 'us'
+        const release = async () => {
+          state.holder = ''
+        }
+        return { token: 't', release }
+      },
+    },
     kube: { list },
     monitor: { judgeGone },
     debris: { isPodGone: async () => true },
@@ -55,8 +64,11 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
   const overtake = () => {
     state.overtaken = true
   }
-  return { clock, state, begin, end, judgeGone, overtake }
+  return { clock, state, begin, end, judgeGone, overtake, replica }
 }
+
+/** All that can go on has gone on. */
+const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('Comparer', () => {
   it('takes three seconds between its compares while a doubt stands', async () => {
@@ -72,6 +84,39 @@ describe('Comparer', () => {
     expect(await clock.sleepBetween(2_500, 3_500)).toBe(3_000)
     expect(begin).toHaveBeenCalledTimes(1)
     clock.advance(3_000)
+    await vi.waitUntil(() => begin.mock.calls.length === 2)
+  })
+
+  it('compares at the start and on the interval, and gives the lease back in between', async () => {
+    const { clock, state, begin } = comparer()
+    const restMs = await clock.sleepBetween(540_000, 660_000)
+    expect([begin.mock.calls.length, state.holder]).toEqual([1, ''])
+    clock.advance(restMs)
+    await vi.waitUntil(() => begin.mock.calls.length === 2)
+  })
+
+  it('leaves it at what another replica compared when Redis asks for it, and compares when it saw something itself', async () => {
+    const { clock, state, begin, replica } = comparer()
+    await clock.sleepBetween(540_000, 660_000)
+    state.compared = true
+    replica.wake(false)
+    await settled()
+    await clock.sleepBetween(540_000, 660_000)
+    expect(begin).toHaveBeenCalledTimes(1)
+    replica.wake(true)
+    await vi.waitUntil(() => begin.mock.calls.length === 2)
+  })
+
+  it('comes back to what it saw itself when another replica has the lease', async () => {
+    const { clock, state, begin, replica } = comparer()
+    await clock.sleepBetween(540_000, 660_000)
+    state.compared = true
+    state.holder = 'another'
+    replica.wake(true)
+    await clock.sleepBetween(250, 250)
+    expect(begin).toHaveBeenCalledTimes(1)
+    state.holder = ''
+    clock.advance(250)
     await vi.waitUntil(() => begin.mock.calls.length === 2)
   })
 
