@@ -1,21 +1,21 @@
 /** docs/mistakes.md, of the table that `npm test` tries. */
 import { dependencies, type Row, rows } from '../../test/integration/mistakes/rows.ts'
 
-const head = `# A dependency that is reached wrongly
+const head = `# Mistakes in the settings of dependencies
 
-*This page is made of \`test/integration/mistakes/rows.ts\` by \`npm run docs\`. \`npm test -- --no-real-node mistakes\` makes
-every mistake below on real servers, and checks every word.*
+*\`npm run docs\` makes this page from \`test/integration/mistakes/rows.ts\`. \`npm test -- --no-real-node mistakes\` makes every
+mistake below on real servers, and checks every word.*
 
-A replica that cannot use Redis, the Kubernetes API, the registry or the identity provider says so in three places:
+If a replica cannot use Redis, the Kubernetes API, the registry or the identity provider, it reports this in three places:
 
 1. **The log**: one line at \`warn\` when the reason changes, and again every 5 minutes while it lasts. Its fields are \`reason\`,
-   \`failures\` and \`forMs\`. One line at \`info\` when the dependency can be used again.
-2. **\`/readyz\`**: a replica that has just started is not ready (503) until Redis and the Kubernetes API can be used. A replica
-   that is ready stays so, since no other replica would fare better: \`troubles\` lists what cannot be used.
-3. **The API**: 503 with the same words, without the part in parentheses. Clients learn no host and no address.
-   Few requests need the Kubernetes API: they get its answer only until the records were compared for the first time.
+   \`failures\` and \`forMs\`. One line at \`info\` follows when the dependency can be used again.
+2. **\`/readyz\`**: a starting replica is not ready (503) until it can use Redis and the Kubernetes API. A ready replica stays
+   ready, since no other replica could do better: \`troubles\` lists the dependencies that it cannot use.
+3. **The API**: 503 with the same words, without the part in parentheses. Clients see no host and no address.
+   Requests get the message about the Kubernetes API only until the first compare of the records.
 
-No place shows a password, whatever a server says. \`…\` stands for words of the server or of the network library.
+No place shows a password, even if a server's message has one. \`…\` stands for words of the server or of the network library.
 `
 
 /** As Markdown has it in a cell. */

@@ -1,13 +1,13 @@
 ------------------------------- MODULE Cluster -------------------------------
-(* The API server and those who work on it. A request that passed its checks
-   may be applied at any later moment, so the checks are no state of their own:
-   it can be refused as long as the policy's copy says so, and can land whatever
-   stands there by then. *)
+(* The API server and its clients. A request that passed its checks may be
+   applied at any later moment, so the checks have no state of their own. The
+   policy can refuse it as long as its copy says so. Later the request can
+   land, whatever objects exist by then. *)
 EXTENDS Operation
 
 Reply(m, change) == run' = IF m.sender = None THEN run ELSE [run EXCEPT ![m.sender] = change]
 Sender(m) == run[m.sender]
-\* Every replica watches, and one that judges is enough: here they are one.
+\* Every replica watches, and one judgement is enough: the model has one watch for all.
 Hear == word' = IF pod # None /\ pod' # pod THEN "due" ELSE word
 Say(m, phase) == Reply(m, [Sender(m) EXCEPT !.phase = phase])
 
@@ -31,7 +31,7 @@ CreateObject(m) ==
              ELSE /\ pod' = object @@ [state |-> "made", saw |-> None]
                   /\ Reply(m, [Sender(m) EXCEPT !.phase = "done", !.pod = uid])
 
-\* A delete bears the UID that was read.
+\* A delete names the UID that was read.
 Delete(m) ==
   LET Gone(object) == IF object # None /\ object.uid = m.uid THEN None ELSE object IN
   IF m.kind = "namespace"
@@ -49,12 +49,12 @@ Lands(m) ==
   /\ Hear
   /\ UNCHANGED <<redis, outer, cmp, left, ghost>>
 
-\* A request whose sender waits no more may as well never arrive.
+\* A request whose sender no longer waits may also never arrive.
 Vanishes(m) ==
   /\ m.sender = None /\ wire' = wire \ {m}
   /\ UNCHANGED <<redis, outer, cluster, run, cmp, word, left, ghost>>
 
-\* The policy goes by its copy of the namespace, which may still be that of the one before.
+\* The policy uses its copy of the namespace, which may still be that of the former one.
 IsRefused(m) ==
   /\ m.verb = "create" /\ m.kind # "namespace"
   /\ ns # None /\ (m.op = ns.op => ~ns.copied)
@@ -76,13 +76,13 @@ CollectGarbage ==
   /\ Hear
   /\ UNCHANGED <<redis, outer, ns, wire, run, cmp, left, ghost>>
 
-\* The pod reads the object then, whoever made it.
+\* The pod reads the object at its start, whatever operation made it.
 PodStarts ==
   /\ pod # None /\ pod.state = "made" /\ env # None
   /\ pod' = [pod EXCEPT !.state = "started", !.saw = [op |-> env.op, owner |-> env.owner]]
   /\ UNCHANGED <<redis, outer, ns, env, wire, run, cmp, word, left, ghost>>
 
-\* Its user shuts it down, or it is removed from outside.
+\* The user shuts the lab down, or somebody else removes the pod.
 PodEnding ==
   /\ pod # None /\ pod.state = "started" /\ May("podEnds") /\ Count("podEnds")
   /\ pod' \in {None, [pod EXCEPT !.state = "ended"]}

@@ -1,5 +1,5 @@
 ------------------------------- MODULE Compare -------------------------------
-(* What is written between operations: the watch's word, and the compare of the records with the cluster. *)
+(* Writes between operations: judgements of the watches, and the compare of the records with the cluster. *)
 EXTENDS Cluster
 
 PodGone(uid) == pod # None => pod.uid # uid
@@ -8,7 +8,7 @@ SayEnded ==
   LET op == Draw({rec.op}) IN
   StartDeletion(op, rec.ns, rec.pod) /\ ghost' = Intend(Grant(ghost, op), op)
 
-\* Running, no operation, this very pod: gone, as its event or a GET says, or ended well. Else nothing may be written.
+\* Writes only if the lab runs without an operation, and this very pod is gone (by its event or a GET) or ended well.
 Judge ==
   /\ word = "due" /\ Compared
   /\ IF IsRunning /\ PodGone(rec.pod) THEN SayFailed
@@ -16,16 +16,17 @@ Judge ==
   /\ word' = "none"
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, left>>
 
-\* Negative control: what the watches lack is taken for gone.
+\* Negative control: an object that the watches lack counts as gone.
 JudgeByCache ==
   /\ ~AbsenceAsked /\ Compared /\ IsRunning /\ SayFailed
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, word, left>>
 
-\* Neither the record's nor above it or the tombstone: a late write made it. Or its operation could not remove it.
+\* Not the record's namespace, and not newer than record or tombstone: a late write made it. Or its operation could
+\* not remove it.
 NamespaceIsDebris ==
   /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ~ns.terminating
   /\ ns.op <= KnownOp /\ (rec # None => rec.ns # ns.uid \/ rec.remains)
-\* In the record's own namespace: a pod that was asked for twice, and came when the first was gone.
+\* In the record's own namespace: a pod of a repeated request, which came after the first one had gone.
 PodIsDebris ==
   /\ ~Active /\ KnownOp > 0 /\ ns # None /\ ns.op <= KnownOp /\ ~NamespaceIsDebris
   /\ pod # None /\ pod.op <= KnownOp /\ (rec # None => rec.pod # pod.uid)
@@ -39,10 +40,10 @@ RemoveDebris ==
 -----------------------------------------------------------------------------
 OpOf(object) == IF object = None THEN 0 ELSE object.op
 
-\* ops/listing.ts: of an object that is not ours, or is ahead of the clock, no op is taken.
+\* ops/listing.ts: the op of an object that is not ours, or is ahead of the clock, does not count.
 Believed == IF LabelsBounded THEN {} ELSE {outer.label}
 
-\* The mark, then the lists from the API server. One compares at a time, until its lease runs out under it.
+\* The mark, then the lists from the API server. One replica compares at a time, unless its lease ends meanwhile.
 BeginCompare(r) ==
   /\ cmp[r] = None /\ (Compared => Newer \/ outer.label # 0)
   /\ IF \A q \in Replicas : cmp[q] = None THEN UNCHANGED left ELSE May("pauses") /\ Count("pauses")
@@ -60,7 +61,7 @@ Overtaken(r) ==
   /\ cmp' = [cmp EXCEPT ![r] = None]
   /\ UNCHANGED <<redis, outer, cluster, wire, run, word, left, ghost>>
 
-\* The cluster has what the records lack: a whole lab is rebuilt, anything less is an ordinary deletion.
+\* The cluster has a lab that the records lack: a complete lab is rebuilt, an incomplete one is deleted as usual.
 Overrule(c) ==
   IF c.pod # None /\ c.pod.state = "started" /\ ~c.ns.terminating
   THEN /\ redis' = [redis EXCEPT !.rec = NewRecord(c.ns.op, "running", "", c.ns.uid, c.pod.uid), !.tombstone = 0]
@@ -69,7 +70,7 @@ Overrule(c) ==
        /\ StartDeletion(op, c.ns.uid, IF c.pod = None THEN None ELSE c.pod.uid)
        /\ ghost' = Intend(Grant(ghost, op), op)
 
-\* The script compares the record with what was decided by, so reading, deciding and writing are one here.
+\* The script checks that the record is unchanged, so reading, deciding and writing are one step here.
 Settle(r) ==
   /\ cmp[r] # None /\ cmp[r].phase = "listed" /\ Marked(cmp[r])
   /\ LET c == cmp[r]

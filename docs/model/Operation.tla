@@ -1,17 +1,17 @@
 ------------------------------ MODULE Operation ------------------------------
-(* The life of an operation: accepted, owned, run step by step, finished. *)
+(* The life of an operation: accept, own, run step by step, finish. *)
 EXTENDS State
 
 Set(r, me) == run' = [run EXCEPT ![r] = me]
 Holds(r, phase) == run[r] # None /\ run[r].phase = phase
 At(r, steps) == Holds(r, "ready") /\ run[r].step \in steps
-\* The sender of a request waits no more; the request may land all the same.
+\* The sender no longer waits for the answer; the request may still land.
 Orphaned(r) == {IF m.sender = r THEN [m EXCEPT !.sender = None] ELSE m : m \in wire}
 
 -----------------------------------------------------------------------------
 (* Accept *)
 MayAccept == May("accepts") /\ IF GenerationInScript THEN Compared ELSE ghost.consulted
-\* Negative control: it is asked beforehand whether the data were compared.
+\* Negative control: the replica asks in advance whether the data were compared.
 Consult ==
   /\ ~GenerationInScript /\ Compared /\ ~ghost.consulted
   /\ ghost' = [ghost EXCEPT !.consulted = TRUE]
@@ -27,7 +27,7 @@ AcceptCreate ==
   /\ Count("accepts")
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, word>>
 
-\* Of a creation in progress too, which it supersedes.
+\* Also supersedes a creation in progress.
 AcceptDelete ==
   /\ MayAccept
   /\ rec # None /\ rec.status # "terminating"
@@ -38,14 +38,14 @@ AcceptDelete ==
   /\ UNCHANGED <<outer, cluster, wire, run, cmp, word>>
 
 -----------------------------------------------------------------------------
-(* Own: the lease by redlock, then the claim by a script. Extensions are not seen: the lease stands until a fault ends it. *)
+(* Own: the lease by redlock, then the claim by a script. There are no extensions: the lease holds until a fault ends it. *)
 Acquire(r) ==
   /\ run[r] = None /\ redis.lease = None /\ Compared /\ Active
   /\ LET token == Fresh(Tokens) IN
      redis' = [redis EXCEPT !.lease = token] /\ Set(r, [phase |-> "taken", token |-> token])
   /\ UNCHANGED <<outer, cluster, wire, cmp, word, left, ghost>>
 
-\* The lease is given back, and the token taken out of the record, where they are still ours.
+\* Gives the lease back and removes the token from the record, if they are still ours.
 Release(r) ==
   LET token == run[r].token IN
   /\ redis' = [redis EXCEPT !.lease = IF @ = token THEN None ELSE @,
@@ -67,7 +67,7 @@ Claim(r) ==
 Fenced(me) == ~(Active /\ rec.op = me.op /\ (TokenChecked => rec.token = me.token))
 Wrote(g, me) == [g EXCEPT !.intruded = @ \/ rec.token # me.token]
 
-\* An extension was refused, or the bell told of a successor.
+\* An extension was refused, or the bell announced a successor.
 Stop(r) ==
   /\ run[r] # None /\ run[r].phase # "taken"
   /\ redis.lease = run[r].token => Fenced(run[r])
@@ -88,7 +88,7 @@ PlaceOf == [step \in Steps |-> CHOOSE i \in DOMAIN ListOf[step] : ListOf[step][i
 IsLast(step) == PlaceOf[step] = Cardinality(DOMAIN ListOf[step])
 OutcomeOf(step) == IF step = "start" THEN "running" ELSE IF step = "namespace-gone" THEN "gone" ELSE "failed"
 
-\* What the record names when all steps are done: whoever resumes begins the list anew.
+\* After the last step the record names the first one: the next owner begins the list anew.
 NextInRecord(step) == ListOf[step][IF IsLast(step) THEN 1 ELSE PlaceOf[step] + 1]
 Advanced(me) ==
   IF IsLast(me.step) THEN [me EXCEPT !.phase = "finishing", !.outcome = OutcomeOf(me.step)]
@@ -101,7 +101,7 @@ Send(r, verb, kind, op, uid, owner) ==
   /\ wire' = wire \cup {Request(verb, kind, op, uid, owner, r)}
   /\ Set(r, [run[r] EXCEPT !.phase = "sent"])
 
-\* Only who is about to create takes the watches' word for an absence; in doubt of them nobody does.
+\* Only a creation trusts the watches that an object is absent, and not while it doubts them.
 NothingStands(me) ==
   ns # None => \/ me.step \in Clears /\ ~me.doubt
                \/ me.step \in Clears /\ ns.op = me.op /\ ~ns.terminating
@@ -117,7 +117,7 @@ Remove(r) ==
         /\ Send(r, "delete", "namespace", ns.op, ns.uid, None)
   /\ Inside
 
-\* By the DELETED event of this UID, or by a GET.
+\* Proof is the DELETED event of this UID, or a GET.
 AwaitGone(r) ==
   /\ At(r, {"clear.namespace-gone", "clean.namespace-gone", "namespace-gone"})
   /\ LET me == run[r]
@@ -135,7 +135,7 @@ Make(r) ==
      Send(r, "create", kind, run[r].op, None, IF kind = "namespace" THEN None ELSE run[r].ns)
   /\ Inside
 
-\* AlreadyExists is answered by reading what stands there.
+\* After AlreadyExists the owner reads the existing object.
 AdoptNamespace(r) ==
   /\ Holds(r, "exists") /\ run[r].step = "make.namespace"
   /\ LET me == run[r]
@@ -148,7 +148,7 @@ AdoptNamespace(r) ==
   /\ UNCHANGED <<redis, outer, env, pod, wire, cmp, word, left, ghost>>
 
 NamespaceStands(me) == ns # None /\ ns.uid = me.ns /\ ~ns.terminating
-\* What is in our own namespace, and not ours, is debris.
+\* A foreign object in our own namespace is debris.
 Adopt(r) ==
   /\ Holds(r, "exists") /\ run[r].step \in {"make.env", "make.pod"}
   /\ LET me == run[r]
@@ -161,7 +161,7 @@ Adopt(r) ==
      ELSE Send(r, "delete", kind, object.op, object.uid, None)
   /\ Inside
 
-\* A refusal inside a namespace: is it still ours?
+\* After a refusal inside a namespace the owner checks whether the namespace is still its own.
 Refused(r) ==
   /\ Holds(r, "refused")
   /\ Set(r, [run[r] EXCEPT !.phase = IF NamespaceStands(run[r]) THEN "ready" ELSE "failing"])
@@ -173,7 +173,7 @@ AwaitStart(r) ==
      ELSE pod.state = "started" /\ Set(r, [run[r] EXCEPT !.phase = "done"])
   /\ UNCHANGED wire /\ Inside
 
-\* Whatever stood in the way until then.
+\* The deadline ends each kind of wait.
 DeadlinePasses(r) ==
   /\ run[r] # None /\ run[r].phase \in {"ready", "sent", "exists", "refused"}
   /\ May("deadlines") /\ Count("deadlines")
@@ -182,7 +182,7 @@ DeadlinePasses(r) ==
   /\ wire' = Orphaned(r)
   /\ UNCHANGED <<redis, outer, cluster, cmp, word, ghost>>
 
-\* Before a creation is set to fail the API server is asked whether its lab stands after all.
+\* Before a creation fails it asks the API server whether its lab is complete after all.
 FindWhole(r) ==
   /\ Holds(r, "failing")
   /\ LET whole == /\ ns # None /\ ns.op = run[r].op /\ ~ns.terminating
@@ -191,7 +191,7 @@ FindWhole(r) ==
             ELSE [run[r] EXCEPT !.phase = "doomed"])
   /\ UNCHANGED wire /\ Inside
 
-\* It refuses to say, or is silent. A client may have been told of a lab whose record may be an old one.
+\* The API server refuses, or is silent. If the record may be an old one, a client may know of the lab.
 Unanswered(r) ==
   /\ Holds(r, "failing") /\ (AnsweredWhereOld => ~run[r].old)
   /\ May("refusals") /\ Count("refusals")
@@ -199,9 +199,9 @@ Unanswered(r) ==
   /\ UNCHANGED <<redis, outer, cluster, wire, cmp, word, ghost>>
 
 -----------------------------------------------------------------------------
-(* Scripts of an owner. The events' place in the stream, which each gives, is here the step that it last wrote or read. *)
+(* Scripts of an owner. Each names its position in the stream of events; here that is the step that it last wrote or read. *)
 Accepted(me, step) == ~Fenced(me) /\ rec.step \in {me.base, step}
-\* The reply tells, or is lost: then the script is sent again.
+\* The reply arrives, or is lost: then the owner sends the script again.
 Told(r, me) ==
   \/ Set(r, me) /\ UNCHANGED left
   \/ May("lostReplies") /\ Count("lostReplies") /\ UNCHANGED run
@@ -217,7 +217,7 @@ Commit(r) ==
      ELSE Release(r) /\ UNCHANGED <<left, ghost>>
   /\ UNCHANGED <<outer, cluster, wire, cmp, word>>
 
-\* Nothing is destroyed unless the record says that it shall be.
+\* An owner destroys objects only after the record says so.
 CommitFailing(r) ==
   /\ Holds(r, "doomed")
   /\ LET me == run[r]
@@ -230,7 +230,7 @@ CommitFailing(r) ==
      ELSE Release(r) /\ UNCHANGED <<left, ghost>>
   /\ UNCHANGED <<outer, cluster, wire, cmp, word>>
 
-\* The bell tells the end of an operation: what a watch could not write while it ran is judged again.
+\* The bell announces the end of an operation: the watches then judge again what they could not write meanwhile.
 RingEnded == word' = IF JudgedAgain THEN "due" ELSE word
 
 Finish(r) ==

@@ -1,10 +1,10 @@
 ------------------------------- MODULE Skylab -------------------------------
-(* One user's lab, whatever dies: faults, and what must never be false. *)
+(* One user's lab with all faults, and the properties. *)
 EXTENDS Compare
 
-(* Faults, each as often as its constant says *)
+(* Faults; a constant bounds the number of each *)
 
-\* Nobody extends the lease of a dead owner: it is over at some later moment, or now.
+\* The lease of a dead owner is not extended: it ends now, or later.
 Crash(r) ==
   /\ run[r] = None => cmp[r] # None
   /\ May("crashes") /\ Count("crashes")
@@ -12,11 +12,11 @@ Crash(r) ==
   /\ cmp' = [cmp EXCEPT ![r] = None]
   /\ wire' = Orphaned(r)
   /\ redis' = IF run[r] # None /\ run[r].token = redis.lease THEN [redis EXCEPT !.lease = None] ELSE redis
-  \* A compare at each start looks at what nobody watched.
+  \* The compare at a replica's start judges changes that were not watched.
   /\ word' = IF word = "none" THEN word ELSE "due"
   /\ UNCHANGED <<outer, cluster, ghost>>
 
-\* Its holder is stopped past its end, and goes on as if nothing had been; or Redis' clock steps forward.
+\* The holder is stopped past the end of its lease, and then continues unaware; or Redis' clock steps forward.
 LeaseRunsOut ==
   /\ redis.lease # None
   /\ \/ May("pauses") /\ Count("pauses") /\ UNCHANGED outer
@@ -24,20 +24,20 @@ LeaseRunsOut ==
   /\ redis' = [redis EXCEPT !.lease = None]
   /\ UNCHANGED <<cluster, wire, run, cmp, word, ghost>>
 
-\* Redis has kept `last`; to lose that at the same time is not survived, and not promised.
+\* Redis has kept `last`. The protocol does not survive the loss of both, and does not promise to.
 ClockStepsBack ==
   /\ outer.time # 0 /\ redis.last >= ghost.granted
   /\ May("clockSteps") /\ Count("clockSteps")
   /\ outer' = [outer EXCEPT !.time = 0]
   /\ UNCHANGED <<redis, cluster, wire, run, cmp, word, ghost>>
 
-\* Whoever may make a pod somewhere in the cluster writes our labels on it. The interval brings a compare.
+\* An account that is allowed to make a pod somewhere writes our labels on it. The interval starts a compare.
 StrangerWrites ==
   /\ outer.label = 0 /\ May("labels") /\ Count("labels")
   /\ outer' = [outer EXCEPT !.label = Largest]
   /\ UNCHANGED <<redis, cluster, wire, run, cmp, word, ghost>>
 
-\* The request was applied, or will be, or never.
+\* The request was applied, or will be, or never will be.
 ReplyLost(r) ==
   /\ Holds(r, "sent")
   /\ May("lostReplies") /\ Count("lostReplies")
@@ -49,7 +49,7 @@ TakeBackup ==
   /\ outer' = [outer EXCEPT !.backup = redis]
   /\ UNCHANGED <<redis, cluster, wire, run, cmp, word, ghost>>
 
-\* Emptied, or gone back; time has gone on. What a dead owner's lease says there is over soon.
+\* Redis is empty, or has an earlier state; time has advanced. The lease of a dead owner in that state ends soon.
 RedisLoses ==
   /\ May("losses")
   /\ \E data \in {EmptyRedis, outer.backup} :
@@ -85,7 +85,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 Symmetry == Permutations(Replicas)
 
-\* Whatever may go on does so at last; faults and clients may stay away. No deadline is needed for that.
+\* Every enabled step is taken in the end, except faults and clients. This needs no deadline.
 Fairness ==
   /\ \A r \in Replicas : WF_vars(OwnerStep(r)) /\ WF_vars(Stop(r)) /\ WF_vars(CompareStep(r))
   /\ \A r \in Replicas \cup {None} : WF_vars(\E m \in wire : m.sender = r /\ (Lands(m) \/ Vanishes(m) \/ IsRefused(m)))
@@ -94,32 +94,32 @@ Fairness ==
 FairSpec == Spec /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What must never be false *)
+(* Properties *)
 AtRest ==
   /\ wire = {} /\ word # "due" /\ Compared /\ ~Active /\ ~Newer /\ ~NamespaceIsDebris /\ ~PodIsDebris
   /\ \A r \in Replicas : run[r] = None /\ cmp[r] = None 
   /\ ns # None => ~ns.terminating
   /\ ~IsGarbage(env) /\ ~IsGarbage(pod)
 
-\* P1: no script of an owner is accepted from one whose token is not the current one; no op is given out twice.
+\* P1: an owner's script without the current token is never accepted; no op is given out twice.
 OneOwner == ~ghost.intruded
 OpsAreNew == ~ghost.twice
-\* P2: at rest nothing of another operation stands in a namespace, and its pod never saw any.
+\* P2: at rest a namespace has no object of another operation, and its pod never read one.
 NothingStale == AtRest /\ ns # None =>
   \A object \in Somethings({env, pod}) : object.op = ns.op /\ object.owner = ns.uid
 NothingStaleSeen == pod # None /\ ns # None /\ pod.owner = ns.uid /\ pod.saw # None =>
   pod.saw.op = pod.op /\ pod.saw.owner = pod.owner
-\* P6: what was deleted is gone, what is said to run does.
+\* P6: a deleted lab is gone, and a lab with the status running runs.
 NothingLeft == AtRest => IF rec = None THEN ns = None ELSE pod # None => pod.uid = rec.pod
 Settled == AtRest /\ IsRunning =>
   ns # None /\ ns.uid = rec.ns /\ pod # None /\ pod.uid = rec.pod /\ pod.state = "started"
-\* P6, P7: a lab of which a client was told is never denied and never destroyed, until its end was accepted or it ended.
-\* A Redis gone back may say "pending" once more.
+\* P6, P7: a lab that a client knows of is never reported as missing and never destroyed, until its end was accepted or
+\* it ended. An earlier state of Redis may say "pending" once more.
 Kept == ghost.promised # None /\ Compared =>
   /\ rec # None /\ rec.op = ghost.promised.op
   /\ rec.status = "running" \/ (left.losses < Losses /\ rec.status = "pending")
 Stands == ghost.promised # None =>
   ns # None /\ ~ns.terminating /\ pod # None /\ pod.uid = ghost.promised.pod
-\* P3: every accepted operation ends. There are finitely many, so in the end none is left.
+\* P3: every accepted operation ends. Their number is finite, so in the end none is active.
 Ends == <>[]~Active
 =============================================================================

@@ -1,34 +1,34 @@
 -------------------------------- MODULE State --------------------------------
-(* What Redis, the cluster and the replicas hold of one user's lab. *)
+(* The state of Redis, the cluster and the replicas for one user's lab. *)
 EXTENDS Naturals, FiniteSets, TLC
 
 CONSTANTS
   Replicas,
   None,
-  \* How much of each may happen.
+  \* How often each of these may happen.
   Accepts, Crashes, Pauses, LostReplies, Losses, ClockSteps, PodEnds, Deadlines, Refusals, Labels,
-  \* The largest number that is counted on exactly: what is drawn beyond it is one and the same.
+  \* The largest exact integer: all draws beyond it return the same number.
   Largest,
-  \* The rules of the protocol: a negative control switches one of them off.
+  \* The rules of the protocol; a negative control switches one of them off.
   TokenChecked, OpByTime, NamespacePerCreation, AbsenceAsked,
   GenerationInScript, IntentFirst, LowerOpIsDebris, JudgedAgain, LabelsBounded, AnsweredWhereOld
 
 VARIABLES
-  redis,         \* what Redis holds of this user and of the installation
-  outer,         \* of Redis: which process answers, its clock, an older copy of its data; the op that a stranger wrote
+  redis,         \* the data of this user and of the installation in Redis
+  outer,         \* Redis' process, its clock, an older copy of its data; the op that a stranger wrote
   ns, env, pod,  \* the namespace, and in it an object and the pod
   wire,          \* requests to the API server that may still be applied
-  run,           \* of each replica, the operation in its hands
-  cmp,           \* of each replica, the compare that it is at
-  word,          \* whether the watches have to judge: none, or due
-  left,          \* what may still happen
-  ghost          \* what only the invariants know
+  run,           \* for each replica, the operation that it owns
+  cmp,           \* for each replica, its compare in progress
+  word,          \* whether a judgement of the watches is due: "none" or "due"
+  left,          \* the remaining number of each fault
+  ghost          \* state that only the invariants use
 
 cluster == <<ns, env, pod>>
 vars == <<redis, outer, ns, env, pod, wire, run, cmp, word, left, ghost>>
 
 Max(S) == CHOOSE x \in S : \A y \in S : y <= x
-\* The smallest number that is in nobody's memory: tokens and UIDs are only ever compared for equality.
+\* The smallest unused number: tokens and UIDs are only compared for equality.
 Fresh(used) == CHOOSE n \in 1..(Cardinality(used) + 1) : n \notin used /\ \A m \in 1..(n - 1) : m \in used
 Somethings(S) == S \ {None}
 May(fault) == left[fault] > 0
@@ -44,10 +44,10 @@ RecordOp == IF rec = None THEN 0 ELSE rec.op
 KnownOp == IF rec = None THEN redis.tombstone ELSE rec.op
 \* include/generation.lua
 Compared == redis.generation = outer.identity
-\* The cluster bears what no record explains: whoever looks asks for a compare.
+\* The cluster has a newer op than the record: a replica that notices requests a compare.
 Newer == ns # None /\ ns.op > KnownOp
 
-\* `found`: the last op when the data were compared; what is not above it may be old.
+\* `found`: the last op when the data were compared; records up to it may be old.
 EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None]
 NewRecord(op, status, step, nsUid, podUid) ==
   [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid, remains |-> FALSE]
@@ -61,16 +61,16 @@ StartDeletion(op, nsUid, podUid) ==
   redis' = [redis EXCEPT !.rec = NewRecord(op, "terminating", "namespace", nsUid, podUid), !.last = op]
 
 -----------------------------------------------------------------------------
-(* What the invariants remember beyond Redis: numbers given out, intents accepted, labs that a client was told of. *)
+(* The memory of the invariants: numbers given out, intents accepted, labs that a client knows of. *)
 Grant(g, op) == [g EXCEPT !.granted = Max({@, op}), !.twice = @ \/ op <= g.granted]
 Intend(g, op) == [g EXCEPT !.intent = Max({@, op})]
-\* Nobody is promised a lab that ended by itself, or whose end was accepted and then forgotten with Redis' data.
+\* There is no promise for a lab that ended by itself, or whose accepted end was lost with Redis' data.
 Promise(g, op, podUid) ==
   [g EXCEPT !.promised = IF op > g.intent /\ podUid \notin g.ended THEN [op |-> op, pod |-> podUid] ELSE None]
 Unpromise(g) == [g EXCEPT !.promised = None]
 
 -----------------------------------------------------------------------------
-(* Numbers in anybody's memory *)
+(* Numbers in use *)
 Tokens ==
   {redis.lease, outer.backup.lease} \cup {run[r].token : r \in {q \in Replicas : run[q] # None}}
   \cup {o.token : o \in Somethings({rec, outer.backup.rec})}

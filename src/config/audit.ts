@@ -8,12 +8,14 @@ export const audit = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('a file to which its lines are appended; default: standard output, where each line begins with its mark'),
+    .describe(
+      'a file to which its lines are appended; default: standard output, where each line begins with `{"log":"audit",`',
+    ),
   trustedProxies: z
     .array(cidr)
     .default([])
     .describe(
-      'CIDRs of the ingress and of proxies before it: what they say in X-Forwarded-For is believed, and of nobody else; it is told as a claim then',
+      'CIDRs of the ingress and of proxies before it, whose X-Forwarded-For is trusted; from other senders it is only logged as a claim',
     ),
 })
 

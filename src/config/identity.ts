@@ -7,7 +7,7 @@ const timeoutSeconds = z
   .positive()
   .max(30)
   .default(5)
-  .describe('of one question to the source, with the wait for its turn')
+  .describe('time for one request to the source, including the wait before it')
 
 /** As browsers write it. */
 const origin = z
@@ -15,39 +15,39 @@ const origin = z
   .refine(text => URL.parse(text)?.origin === text, { error: 'not an origin, such as https://admin.example.org' })
 
 const gafaelfawr = z.strictObject({
-  baseUrl: address.describe('under which /auth/api/v1/user-info answers; https:// unless it is this machine'),
+  baseUrl: address.describe('base address of /auth/api/v1/user-info; https:// unless it is this machine'),
   userSecretFiles: z
     .array(z.string())
     .default([])
     .describe(
-      'files with a secret each; a request that has one as X-Skylab-Ingress-Secret came through the ingress of users, and opens no route of administrators; any of them is taken, so that it can be changed',
+      'files with one secret each, which the ingress of users sends as X-Skylab-Ingress-Secret; such a request opens no route of administrators. Each of them is valid, so that you can change the secret',
     ),
   adminSecretFiles: z
     .array(z.string())
     .default([])
-    .describe('the same for the ingress of administrators, whose requests open no route of users; other secrets'),
+    .describe('the same for the ingress of administrators, with other secrets; its requests open no route of users'),
   userCertificateNames: z
     .array(hostName)
     .default([])
     .describe(
-      'instead of secrets: names in the client certificate of the ingress of users, for which an authority of api.tls.clientCaFile vouches. A request over such a connection opens no route of administrators',
+      'instead of secrets: names in the client certificate of the ingress of users, signed by an authority of api.tls.clientCaFile. Its requests open no route of administrators',
     ),
   adminCertificateNames: z
     .array(hostName)
     .default([])
-    .describe('the same for the ingress of administrators, whose requests open no route of users; other names'),
+    .describe('the same for the ingress of administrators, with other names; its requests open no route of users'),
   trustWithoutSecret: z
     .boolean()
     .default(false)
-    .describe('take the headers of whoever reaches the port; only where a NetworkPolicy is known to hold'),
+    .describe('trust the headers of every client that reaches the port; only with an enforced NetworkPolicy'),
   pageOrigins: z
     .array(origin)
     .default([])
     .describe(
-      'origins, such as https://admin.example.org, whose pages may create and delete labs from a browser; never one that labs share',
+      'origins, such as https://admin.example.org, whose pages may create and delete labs; never the origin of labs',
     ),
-  cacheSeconds: z.number().min(0).max(60).default(5).describe('how long an answer about a token is believed'),
-  maxCached: z.number().int().positive().default(2000).describe('answers kept at once; the oldest goes first'),
+  cacheSeconds: z.number().min(0).max(60).default(5).describe('how long an answer about a token is cached'),
+  maxCached: z.number().int().positive().default(2000).describe('answers cached at once; the oldest is dropped first'),
   timeoutSeconds,
   maxInFlight: z.number().int().positive().default(32).describe('requests of this replica at once; others wait'),
   maxWaiting: z
@@ -55,7 +55,7 @@ const gafaelfawr = z.strictObject({
     .int()
     .positive()
     .default(1024)
-    .describe('how many may wait so; beyond them 503 at once, so that there is room for those who need no answer'),
+    .describe('requests that may wait; beyond them 503 at once, so that other requests are not blocked'),
   maxWaitingPerUser: z
     .number()
     .int()
@@ -88,7 +88,7 @@ const claim = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
 })
 
 const claims = z.strictObject({
-  username: claim.default('sub').describe('a string; must be unique, and never be given to another person'),
+  username: claim.default('sub').describe('a string; must be unique, and must never pass to another person'),
   uid: claim.default('uid').describe('a number'),
   gid: claim.default('gid').describe('a number: the primary group'),
   groups: claim.default('groups').describe('a list of names, or of objects with name and, if there is one, id'),
@@ -97,29 +97,27 @@ const claims = z.strictObject({
 })
 
 const oidc = z.strictObject({
-  issuer: address.describe('as it stands in iss, to the letter; https:// unless it is this machine'),
-  audience: z.string().min(1).describe('what must stand in aud'),
-  algorithms: z.array(algorithm).min(1).default(['RS256']).describe('signatures that are taken, no other ones'),
-  tokenType: z.string().min(1).optional().describe('what must stand in typ, such as at+jwt; default: anything'),
+  issuer: address.describe('the exact value of iss; https:// unless it is this machine'),
+  audience: z.string().min(1).describe('the required value in aud'),
+  algorithms: z.array(algorithm).min(1).default(['RS256']).describe('the accepted signature algorithms'),
+  tokenType: z.string().min(1).optional().describe('the required value of typ, such as at+jwt; default: any'),
   authorizedParties: z
     .array(z.string().min(1))
     .default([])
-    .describe(
-      'clients whose tokens are taken: azp and client_id, as far as they are there, must be among these; default: any',
-    ),
-  clockSkewSeconds: z.number().min(0).max(300).default(30).describe('by which exp and nbf may be missed'),
+    .describe('clients whose tokens are accepted: azp and client_id, if present, must be in this list; default: any'),
+  clockSkewSeconds: z.number().min(0).max(300).default(30).describe('tolerance for exp and nbf'),
   keysCacheSeconds: z
     .number()
     .positive()
     .max(86_400)
     .default(600)
-    .describe('how long keys are believed; from half of it on they are asked for again beside the requests'),
+    .describe('how long keys are cached; after half of it they are fetched again in the background'),
   keysCooldownSeconds: z
     .number()
     .min(1)
     .max(300)
     .default(5)
-    .describe('a token of an unknown key has the keys asked for again, but not more often than this'),
+    .describe('minimum time between fetches of the keys for tokens with unknown keys'),
   maxWaiting: z
     .number()
     .int()
@@ -127,37 +125,37 @@ const oidc = z.strictObject({
     .default(32)
     .describe('requests with tokens of unknown keys that may wait for newer ones; beyond them 503 at once'),
   timeoutSeconds,
-  claims: claims.prefault({}).describe('which claims say what'),
+  claims: claims.prefault({}).describe('names of the claims'),
   groupScopes: z
     .record(z.string(), z.array(z.enum(['exec:notebook', 'admin:jupyterlab'])))
     .default({})
-    .describe('scopes of the members of a group, beside those in the token'),
+    .describe('scopes of the members of a group, in addition to those in the token'),
 })
 
 export const identity = z.strictObject({
   provider: z
     .enum(['static', 'gafaelfawr', 'oidc'])
     .default('static')
-    .describe('where identities come from; the block of that name is required'),
+    .describe('the source of identities; the block of that name is required'),
   minUid: z
     .number()
     .int()
     .min(1)
     .max(maxId)
     .default(1000)
-    .describe('the least UID with which somebody may have a lab; below are those of the system'),
+    .describe('the lowest UID of a user with a lab; lower ones belong to the system'),
   minGid: z
     .number()
     .int()
     .min(0)
     .max(maxId)
     .default(1000)
-    .describe('the least GID of a group, primary or not, with which somebody may have a lab'),
+    .describe('the lowest GID, primary or not, that a user with a lab may have'),
   usernamePattern: pattern
     .optional()
     .describe(
-      'regular expression that the whole name of a user must match to have a lab; default: with `lab.provisioning.runAsRoot` ' +
-        'letters and digits of ASCII and `._@+-`, the first no mark but `_`; else any name',
+      'regular expression for the whole name of a user with a lab; default: any name, or with `lab.provisioning.runAsRoot` ' +
+        'ASCII letters, digits and `._@+-`, not beginning with one of `.@+-`',
     ),
   static: z
     .strictObject({ file: z.string().describe('YAML: tokens with user, scopes, UID, GID, groups and quota') })

@@ -6,7 +6,7 @@ const repository = z.string().regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, { error: '
 const tag = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, { error: 'not a tag' })
 
 const docker = z.strictObject({
-  repository: repository.describe('the one repository that labs are made of, without the registry'),
+  repository: repository.describe('the one repository with the images of labs, without the registry'),
 })
 
 const gar = z.strictObject({
@@ -16,7 +16,7 @@ const gar = z.strictObject({
   location: z.string().min(1).describe('region of the repository, such as us-central1'),
   endpoint: address
     .default('https://artifactregistry.googleapis.com')
-    .describe('where its REST API answers; https:// unless it is this machine'),
+    .describe('address of its REST API; https:// unless it is this machine'),
 })
 
 const age = z.string().regex(/^[1-9]\d{0,4}[hdwmy]$/, { error: 'not an age such as 36h, 10d, 6w, 3m or 1y' })
@@ -38,14 +38,17 @@ const filter = z.strictObject({
 const menu = z.partialRecord(z.enum(['release', 'weekly', 'daily', 'releaseCandidate', 'experimental']), filter)
 
 const restriction = z.strictObject({
-  tags: z.array(z.string().min(1)).min(1).describe('tags that it concerns, * for anything'),
-  groups: z.array(z.string().min(1)).min(1).describe('of whom a user must be a member of one to have such an image'),
+  tags: z.array(z.string().min(1)).min(1).describe('tags that the entry applies to, * for any text'),
+  groups: z
+    .array(z.string().min(1))
+    .min(1)
+    .describe('a user needs to be a member of one of these groups to have such an image'),
 })
 
 const prepull = z.strictObject({
-  enabled: z.boolean().default(true).describe('whether images are pulled onto nodes before anybody asks for them'),
-  timeoutSeconds: seconds(1800).describe('how long one pull may take on all nodes; after it, it has failed'),
-  retrySeconds: seconds(300).describe('from a failure to the next attempt; twice as long after each further one'),
+  enabled: z.boolean().default(true).describe('whether images are pulled onto nodes in advance'),
+  timeoutSeconds: seconds(1800).describe('time for one pull on all nodes; after it the pull has failed'),
+  retrySeconds: seconds(300).describe('time from a failure to the next attempt; it doubles with each further failure'),
   maxRetrySeconds: seconds(14_400).describe('the longest time between two attempts'),
   maxAtOnce: z.number().int().positive().default(2).describe('how many images are pulled at the same time'),
 })
@@ -62,28 +65,28 @@ export const images = z.strictObject({
       'a registry that speaks the protocol of Docker Hub; default, without `gar`: the repository lsstsqre/sciplat-lab',
     ),
   gar: gar.optional().describe('Google Artifact Registry, in place of `docker`'),
-  recommendedTag: tag.default('recommended').describe('tag of the image that `image_type: recommended` means'),
+  recommendedTag: tag.default('recommended').describe('tag of the image for `image_type: recommended`'),
   numReleases: z.number().int().min(0).default(1).describe('how many of the latest releases to prepull'),
   numWeeklies: z.number().int().min(0).default(2).describe('how many of the latest weeklies to prepull'),
   numDailies: z.number().int().min(0).default(3).describe('how many of the latest dailies to prepull'),
   pins: z.array(tag).default([]).describe('tags to prepull, however old'),
-  cycle: z.number().int().min(0).nullable().default(null).describe('only images of this cycle count, null for all'),
+  cycle: z.number().int().min(0).nullable().default(null).describe('only images of this cycle are used; null for all'),
   aliasTags: z
     .array(tag)
     .default([])
-    .describe('tags that are other names of images: no list and no menu has them as images of their own'),
+    .describe('tags that are other names of images; lists and menus do not show them separately'),
   menu: menu
     .prefault({})
     .describe(
-      'what the menu of the form offers, by release, weekly, daily, releaseCandidate, experimental; default: every tag',
+      'images in the menu of the form, by release, weekly, daily, releaseCandidate, experimental; default: every tag',
     ),
   restrictions: z
     .array(restriction)
     .default([])
-    .describe('images that only members of some groups may have; a tag must satisfy each that concerns it'),
-  timeoutSeconds: seconds(5).describe('of one request to the registry'),
+    .describe('images that only members of some groups may have; all entries that match a tag apply'),
+  timeoutSeconds: seconds(5).describe('time for one request to the registry'),
   readingTimeoutSeconds: seconds(240).describe(
-    'of one whole reading, all pages of tags and all digests; after it, the registry does not tell',
+    'time for one whole reading, all pages of tags and all digests; after it the reading has failed',
   ),
   refreshIntervalSeconds: seconds(300).describe('how often one of the replicas reads the tags'),
   missingTagSeconds: z
@@ -91,12 +94,12 @@ export const images = z.strictObject({
     .min(5)
     .max(30)
     .default(15)
-    .describe('how long a replica remembers that the registry has no such image'),
+    .describe('how long a replica remembers that an image is missing in the registry'),
   maxTags: z.number().int().positive().default(100_000).describe('how many tags are read at most; more is a failure'),
   plainHttp: z
     .boolean()
     .default(false)
-    .describe('whether the registry is spoken to without TLS; one on a loopback address always is'),
+    .describe('whether to use the registry without TLS; on a loopback address that is always so'),
   tokenHosts: z
     .array(
       z
@@ -105,16 +108,16 @@ export const images = z.strictObject({
     )
     .optional()
     .describe(
-      'hosts beside the registry that may be asked for a token, and so be shown its password; default: any host by https:// that the registry names, with plainHttp none',
+      'further hosts that may get the registry’s password, to issue tokens; default: any https:// host that the registry names, with plainHttp none',
     ),
-  caFile: z.string().optional().describe('PEM: authorities beside the usual ones that vouch for the registry'),
+  caFile: z.string().optional().describe('PEM: further authorities for the certificate of the registry'),
   credentialsFile: z
     .string()
     .optional()
     .describe(
-      'a Docker config.json, or for `gar` the JSON key of a service account; default: the pull secret of `lab.secrets`, or for `gar` what Google’s libraries find',
+      'a Docker config.json, or for `gar` the JSON key of a service account; default: the pull secret of `lab.secrets`, or for `gar` Google’s default credentials',
     ),
-  prepull: prepull.prefault({}).describe('how images get onto nodes'),
+  prepull: prepull.prefault({}).describe('prepulling of images onto nodes'),
 })
 
 export type ImageConfig = z.infer<typeof images>

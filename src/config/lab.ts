@@ -22,30 +22,30 @@ export const secretPatterns: readonly string[] = [
 
 const size = z.strictObject({
   ...containerResources,
-  limits: containerResources.limits.describe('what a lab can use at most; a size fits a quota by them'),
+  limits: containerResources.limits.describe('the maximum for a lab; a size fits a quota by its limits'),
   groups: z
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe('of whom a user must be a member of one to have this size; default: everyone may'),
+    .describe('a user needs to be a member of one of these groups to have this size; default: all users may'),
 })
 
 const toleration = z.strictObject({
-  key: qualifiedName.optional().describe('of the taint; without one, any taint'),
+  key: qualifiedName.optional().describe('key of the taint; without a key, any taint'),
   operator: z.enum(['Exists', 'Equal']).optional().describe('default: Equal'),
-  value: labelValue.optional().describe('of the taint, for Equal'),
+  value: labelValue.optional().describe('value of the taint, for Equal'),
   effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('default: all of them'),
-  tolerationSeconds: z.number().int().optional().describe('how long NoExecute is put up with; default: for ever'),
+  tolerationSeconds: z.number().int().optional().describe('how long NoExecute is tolerated; default: for ever'),
 })
 
 const secret = z.strictObject({
   name: objectName.describe('of a Secret in the controller’s own namespace'),
-  key: dataKey.describe('which of its keys is copied'),
+  key: dataKey.describe('the key that is copied'),
   as: dataKey.optional().describe('name of the file in the lab; default: the same as `key`'),
   pull: z
     .boolean()
     .default(false)
-    .describe('whether it is the pull secret: one Docker config.json at most, which becomes no file'),
+    .describe('whether it is the pull secret: at most one Docker config.json, which does not become a file'),
 })
 
 const provisioning = z.strictObject({
@@ -55,13 +55,13 @@ const provisioning = z.strictObject({
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
-    .describe('variables beside those that it is always given (provisioning.md); HOME of here goes before the user’s'),
+    .describe('variables in addition to the fixed ones (provisioning.md); HOME here overrides the user’s'),
   runAsRoot: z
     .boolean()
     .default(false)
     .describe('whether it runs as root, with the rights to make folders for others; default: as the user'),
-  privileged: z.boolean().default(false).describe('whether it may do on the node whatever root may; needs `runAsRoot`'),
-  mounts: z.array(mount).default([]).describe('volumes that it sees, beside the user’s home as the lab sees it'),
+  privileged: z.boolean().default(false).describe('whether it has all rights of root on the node; needs `runAsRoot`'),
+  mounts: z.array(mount).default([]).describe('mounts in addition to the user’s home, which is mounted as in the lab'),
   resources: z
     .strictObject(containerResources)
     .optional()
@@ -69,7 +69,7 @@ const provisioning = z.strictObject({
   imagePullPolicy: z
     .enum(['Always', 'IfNotPresent'])
     .default('IfNotPresent')
-    .describe('whether nodes ask the registry for an image that they have'),
+    .describe('whether nodes ask the registry for an image that they already have'),
 })
 
 const nss = z.strictObject({
@@ -89,18 +89,18 @@ export const lab = z.strictObject({
     .regex(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/)
     .default('nublado')
     .describe(
-      'a user’s namespace is this, a hyphen and the user’s name; two installations on one cluster take different ones',
+      'a user’s namespace is this, a hyphen and the user’s name; two installations on one cluster need different ones',
     ),
   command: z
     .array(z.string())
     .min(1)
     .default(['jupyterhub-singleuser'])
-    .describe('what the lab’s container runs; it listens on port 8888'),
+    .describe('the command of the lab’s container, which must listen on port 8888'),
   servicePrefix: z
     .string()
     .regex(/^\/([^\s]*\/)?$/)
     .default('/')
-    .describe('where the lab answers when the request’s env has no JUPYTERHUB_SERVICE_PREFIX'),
+    .describe('path prefix of the lab if the request’s env has no JUPYTERHUB_SERVICE_PREFIX'),
   defaultSize: z.string().default('small').describe('size of a lab whose request names none; one of `sizes`'),
   sizes: z
     .record(z.string().regex(/^[a-z][a-z0-9-]*$/), size)
@@ -109,41 +109,41 @@ export const lab = z.strictObject({
       medium: { limits: { cpu: 2, memory: '8Gi' } },
       large: { limits: { cpu: 4, memory: '16Gi' } },
     })
-    .describe('what labs may use, by name; bots are promised small, medium and large'),
+    .describe('resources of labs, by name of the size; bots rely on small, medium and large'),
   defaultStorage: memory
     .prefault('20Gi')
-    .describe('what of the node’s disk a lab can fill whose size does not say so: with its home, /tmp and all else'),
+    .describe('maximum of the node’s disk for a lab, with home, /tmp and everything else, if its size sets none'),
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
     .default({})
-    .describe('variables of every lab; they override what the controller and the request set'),
+    .describe('variables of every lab; they override those of the controller and of the request'),
   secretPatterns: z
     .array(z.string())
     .default([...secretPatterns])
-    .describe('names of variables whose values are secret, any case, * for anything'),
+    .describe('names of variables with secret values, in any case, * for any text'),
   token: z
     .enum(['none', 'bearer'])
     .optional()
     .describe(
-      'what a lab gets of its user’s token, as the file `token`: nothing, or the token; default: `bearer` with the provider gafaelfawr, else `none` (identity.md)',
+      'whether a lab gets its user’s token as the file `token` (identity.md); default: `bearer` with the provider gafaelfawr, else `none`',
     ),
-  secrets: z.array(secret).default([]).describe('secrets that every lab gets, beside its `token`'),
+  secrets: z.array(secret).default([]).describe('secrets of every lab, in addition to its `token`'),
   secretsPath: absolutePath
     .default('/etc/skylab/secrets')
     .describe(
-      'folder in the lab where the secrets stand as files, with the user’s token in the file `token` where `token` says so',
+      'folder in the lab with the secrets as files, and the user’s token in the file `token` if `token` is `bearer`',
     ),
   volumes: z
     .array(volume)
     .default([])
-    .describe('what labs mount; each of exactly one kind. One that nothing mounts is left out'),
+    .describe('volumes of labs, each of exactly one kind; a volume without a mount is left out'),
   mounts: z
     .array(mount)
     .default([])
-    .describe('what of `volumes` stands where; a home that none of them holds is a folder that goes with the lab'),
+    .describe('where to mount `volumes`; without a mount for the home, it is a folder that is deleted with the lab'),
   tmp: z
     .strictObject({
-      medium: z.enum(['disk', 'memory']).default('disk').describe('where it is; memory counts as the lab’s'),
+      medium: z.enum(['disk', 'memory']).default('disk').describe('the medium; memory counts as the lab’s memory'),
       sizeLimit,
     })
     .prefault({})
@@ -159,45 +159,42 @@ export const lab = z.strictObject({
   affinity: z
     .partialRecord(z.enum(['nodeAffinity', 'podAffinity', 'podAntiAffinity']), z.record(z.string(), z.unknown()))
     .default({})
-    .describe('rules about nodes and other pods, as Kubernetes has them'),
-  tolerations: z
-    .array(toleration)
-    .default([])
-    .describe('taints of nodes that labs put up with, as Kubernetes has them'),
+    .describe('rules about nodes and other pods, as in Kubernetes'),
+  tolerations: z.array(toleration).default([]).describe('taints of nodes that labs tolerate, as in Kubernetes'),
   hostUsers: z
     .boolean()
     .optional()
     .describe(
-      'false gives each lab a user namespace of its own (Kubernetes 1.33 or newer); default: as the cluster has it (security.md)',
+      'false gives each lab a user namespace of its own (Kubernetes 1.33 or newer; security.md); default: the cluster’s setting',
     ),
   runtimeClassName: objectName
     .optional()
-    .describe('the RuntimeClass of labs, such as that of gVisor; default: the node’s own'),
+    .describe('the RuntimeClass of labs, such as gVisor’s; default: the node’s own'),
   podSecurity: z
     .enum(['restricted', 'baseline', 'privileged'])
     .optional()
     .describe(
-      'what the namespaces of labs enforce of the Pod Security Standards; default: the strictest that what is configured permits',
+      'level of the Pod Security Standards in namespaces of labs; default: the strictest that the configuration permits',
     ),
-  annotations: z.record(qualifiedName, z.string()).default({}).describe('annotations of the lab’s pod, beside our own'),
+  annotations: z
+    .record(qualifiedName, z.string())
+    .default({})
+    .describe('annotations of the lab’s pod, in addition to Skylab’s own'),
   startupProbe: z
     .enum(['http', 'tcp', 'none'])
     .default('http')
-    .describe('by what a lab is known to answer: `GET <service prefix>/api`, an open port, or its process alone'),
-  homePrefix: absolutePath.default('/home').describe('what the paths of homes begin with'),
+    .describe(
+      'how Skylab checks that a lab has started: `GET <service prefix>/api`, an open port, or only its process',
+    ),
+  homePrefix: absolutePath.default('/home').describe('prefix of the paths of homes'),
   homeScheme: z
     .enum(['username', 'initialThenUsername'])
     .default('username')
-    .describe('what follows: the user’s name, or its first letter and the name'),
+    .describe('the path after the prefix: the user’s name, or its first letter and the name'),
   imagePullPolicy: z
     .enum(['Always', 'IfNotPresent'])
     .default('IfNotPresent')
-    .describe('whether nodes ask the registry for an image that they have'),
-  terminationGraceSeconds: z
-    .number()
-    .int()
-    .min(0)
-    .default(30)
-    .describe('from the signal to end to the end of a lab that does not heed it'),
-  application: labelValue.default('nublado-users').describe('the Argo CD application that labs appear under'),
+    .describe('whether nodes ask the registry for an image that they already have'),
+  terminationGraceSeconds: z.number().int().min(0).default(30).describe('time from SIGTERM to SIGKILL of a lab'),
+  application: labelValue.default('nublado-users').describe('the Argo CD application that shows the labs'),
 })

@@ -180,18 +180,18 @@ const head = `# Configuration
 
 <!-- Made by \`npm run docs\` of src/config/schema.ts and docs/examples: change those. -->
 
-One YAML file, read as YAML 1.1. An unknown key is refused, and so is a key that stands twice. Whatever is left out has its
-default; only what is \`required\` must be said, within its block. Paths of files are relative to the file's own folder.
-Secrets are never in it, but in files that it names, or in the environment:
+The configuration is one YAML file, read as YAML 1.1. Unknown keys and duplicate keys are refused. A missing key has its
+default; only a key that is \`required\` must be set, within its block. Paths of files are relative to the file's own folder.
+The file never holds secrets: they are in files that it names, or in the environment:
 
 | variable | overrides |
 |---|---|
-| \`SKYLAB_SEALING_KEY\` | goes before \`sealing.keyFiles\`: 32 bytes in base64, the same for all replicas |
+| \`SKYLAB_SEALING_KEY\` | used before \`sealing.keyFiles\`: 32 bytes in base64, the same for all replicas |
 | \`SKYLAB_PORT\` | \`api.port\` |
 | \`SKYLAB_MONITORING_PORT\` | \`api.monitoringPort\` |
 | \`SKYLAB_REPLICA\` | the name of the replica in logs and User-Agent (default: the host's) |
 
-\`skylab check --config FILE\` says \`ok\`, or every problem by its key. In keys, \`<name>\` stands for any name, \`[]\` for the
-entries of a list. What stands under each table is a whole block as it could be; a complete small file is
-[example.yaml](example.yaml).
+\`skylab check --config FILE\` prints \`ok\`, or every problem by its key. In keys, \`<name>\` stands for any name, and \`[]\` for
+the entries of a list. Under each table is an example of the whole block. [example.yaml](example.yaml) is a small complete
+file.
 `

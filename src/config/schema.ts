@@ -20,7 +20,7 @@ const api = z.strictObject({
     .min(0)
     .max(65535)
     .default(8080)
-    .describe('port to listen on, 0 for any that is free; SKYLAB_PORT in the environment overrides it'),
+    .describe('port to listen on, 0 for any free one; SKYLAB_PORT in the environment overrides it'),
   monitoringPort: z
     .number()
     .int()
@@ -28,37 +28,37 @@ const api = z.strictObject({
     .max(65535)
     .default(8081)
     .describe(
-      'port of /healthz, /readyz and /metrics, on the same address, 0 for any that is free; keep it inside; SKYLAB_MONITORING_PORT in the environment overrides it',
+      'port of /healthz, /readyz and /metrics on the same address, 0 for any free one; do not expose it; SKYLAB_MONITORING_PORT overrides it',
     ),
   prefix: z
     .string()
     .regex(/^(\/[a-z0-9._-]+)+$/)
     .default('/nublado/spawner/v1')
-    .describe('path under which the routes of SQR-066 stand'),
+    .describe('path prefix of the routes of SQR-066'),
   createLocation: z
     .enum(['lab', 'user-status'])
     .default('lab')
     .describe(
-      'where the 303 of a create leads: `lab`, the lab’s route of administrators (SQR-066), where a user gets 403; or `user-status`, which the user may read',
+      'target of the 303 of a create: `lab` is the route of administrators (SQR-066; users get 403), `user-status` the route of users',
     ),
   tls: z
     .strictObject({
-      certFile: z.string().describe('PEM: the certificate of the API, then those between it and its authority'),
+      certFile: z.string().describe('PEM: the certificate of the API, then intermediate certificates'),
       keyFile: z.string().describe('PEM: its private key. Both files are read again when they change'),
       clientCaFile: z
         .string()
         .optional()
         .describe(
-          'PEM: authorities that vouch for clients; a client that shows no certificate of theirs is only not known',
+          'PEM: authorities that sign certificates of clients; other clients are not refused, only not authenticated by certificate',
         ),
       requireClientCertificate: z
         .boolean()
         .default(false)
-        .describe('refuse connections without a certificate for which clientCaFile vouches'),
+        .describe('refuse connections without a certificate signed by an authority of clientCaFile'),
     })
     .optional()
     .describe('HTTPS on `port`; default: HTTP. `monitoringPort` has HTTP in any case'),
-  heartbeatSeconds: seconds(15).describe('a comment line is sent on an event stream after so long a silence'),
+  heartbeatSeconds: seconds(15).describe('silence of an event stream after which a comment line is sent'),
   limits: limits.prefault({}),
   rates: rates.prefault({}).describe('How often one user may ask one replica'),
 })
@@ -69,86 +69,77 @@ const redis = z.strictObject({
     .regex(/^rediss?:\/\/[^\s]+$/, { error: 'not a redis:// or rediss:// address' })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'address of the one Redis (7.0 or newer, no cluster), redis:// or rediss://; a password in it would be no secret',
+      'address of the one Redis (7.0 or newer, no cluster), redis:// or rediss://; do not put a password into it',
     ),
-  passwordFile: z
-    .string()
-    .optional()
-    .describe('a file that holds the password and nothing else; default: none is sent'),
+  passwordFile: z.string().optional().describe('a file with only the password; default: no password is sent'),
   usernameFile: z
     .string()
     .optional()
-    .describe(
-      'a file that holds the name of Redis’ user; default: the name in the address, or else Redis’ default user',
-    ),
+    .describe('a file with the name of Redis’ user; default: the name in the address, or else Redis’ default user'),
   caFile: z
     .string()
     .optional()
-    .describe('PEM: the authorities that vouch for Redis, in place of the usual ones; takes rediss://'),
+    .describe('PEM: the authorities for the certificate of Redis, in place of the usual ones; needs rediss://'),
   keyPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]+$/)
     .default('skylab')
     .describe('hash tag shared by all keys of this installation'),
   commandTimeoutMs: ms(1000).describe(
-    'after which a command that was not answered has failed; a third of engine.leaseTtlMs at most',
+    'time after which a command without an answer fails; at most a third of engine.leaseTtlMs',
   ),
-  connectTimeoutMs: ms(2000).describe('after which a connection that does not come about is tried again'),
+  connectTimeoutMs: ms(2000).describe('time after which an attempt to connect is repeated'),
 })
 
 const kubernetes = z.strictObject({
   kubeconfig: z
     .string()
     .optional()
-    .describe('a file; default: the pod’s own ServiceAccount, never ~/.kube/config unasked'),
-  context: z.string().optional().describe('which context of that file; default: its current one'),
+    .describe('a kubeconfig file; default: the pod’s own ServiceAccount, never ~/.kube/config'),
+  context: z.string().optional().describe('the context in that file; default: its current one'),
   namespace: objectName
     .optional()
-    .describe(
-      'the controller’s own, where configured secrets are read and prepulling runs; default: its pod’s, or skylab',
-    ),
+    .describe('the controller’s namespace, with configured secrets and prepulling; default: its pod’s, or skylab'),
   requirePolicy: z
     .boolean()
     .default(true)
     .describe(
-      'whether nothing is made unless the policies of k8s/base/policy.yaml are at work and let labs of this configuration pass: without them the controller’s token is worth the whole cluster',
+      'whether Skylab creates nothing without working policies of k8s/base/policy.yaml: without them its token is worth the whole cluster',
     ),
-  requestTimeoutSeconds: seconds(10).describe('of one request to the Kubernetes API'),
+  requestTimeoutSeconds: seconds(10).describe('time for one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
 })
 
 const times = z.strictObject({
-  spawnTimeoutSeconds: seconds(600).describe('of a creation, from acceptance'),
-  deleteTimeoutSeconds: seconds(180).describe('of a deletion, from acceptance'),
-  noRoomGraceSeconds: seconds(300).describe('how long a pod may find no node'),
-  registryGraceSeconds: seconds(120).describe('how long pulling may fail with what could pass'),
-  crashLoopGraceSeconds: seconds(300).describe('how long a lab that ran may crash again and again'),
+  spawnTimeoutSeconds: seconds(600).describe('time for a creation, from acceptance'),
+  deleteTimeoutSeconds: seconds(180).describe('time for a deletion, from acceptance'),
+  noRoomGraceSeconds: seconds(300).describe('how long a pod may wait for a node'),
+  registryGraceSeconds: seconds(120).describe('how long pulling may fail with a temporary error'),
+  crashLoopGraceSeconds: seconds(300).describe('how long a started lab may crash repeatedly'),
   unknownGraceSeconds: seconds(300).describe('how long a pod may be Unknown'),
-  failedLabHours: z.number().positive().default(24).describe('how long a lab that failed keeps its namespace'),
+  failedLabHours: z.number().positive().default(24).describe('how long a failed lab keeps its namespace'),
   tombstoneSeconds: seconds(600).describe('how long a finished deletion is remembered, and its events kept'),
   idempotencySeconds: seconds(600).describe('how long an Idempotency-Key is remembered'),
-  compareIntervalSeconds: seconds(300).describe('how often records and cluster are compared without an occasion'),
-  policyIntervalSeconds: seconds(120).describe('how often it is asked whether k8s/base/policy.yaml is at work'),
-  drainSeconds: seconds(25).describe('from SIGTERM to the end of the process'),
+  compareIntervalSeconds: seconds(300).describe('interval of regular compares of records and cluster'),
+  policyIntervalSeconds: seconds(120).describe('interval of checks that k8s/base/policy.yaml works'),
+  drainSeconds: seconds(25).describe('time from SIGTERM to the end of the process'),
 })
 
 const engine = z.strictObject({
   room: z.number().int().positive().default(24).describe('operations that act at once in this replica'),
-  scanIntervalMs: ms(1000).describe('how often a replica looks for operations that nobody owns; `leaseTtlMs` at most'),
+  scanIntervalMs: ms(1000).describe('how often a replica looks for operations without an owner; at most `leaseTtlMs`'),
   leaseTtlMs: z
     .number()
     .int()
     .min(1000)
     .default(10_000)
-    .describe(
-      'how long an operation stays with an owner that does not extend its lease; an owner stops itself at two thirds of it',
-    ),
+    .describe('how long a lease lasts without an extension; an owner stops itself after two thirds of it'),
   maxAttempts: z
     .number()
     .int()
     .positive()
     .default(3)
-    .describe('how many owners an act of an operation may kill before the operation is given up'),
+    .describe('how many owners an act of an operation may kill before the operation fails'),
 })
 
 const sealing = z.strictObject({
@@ -156,7 +147,7 @@ const sealing = z.strictObject({
     .array(z.string())
     .default([])
     .describe(
-      'files with 32 bytes in base64 each; all open, and the first seals once all replicas have it first. A new one is put last until all replicas have it. SKYLAB_SEALING_KEY in the environment goes before them',
+      'files with 32 bytes in base64 each; all open, and the first seals once all replicas have it first. Add a new one last until all replicas have it. SKYLAB_SEALING_KEY comes before them',
     ),
 })
 
@@ -165,25 +156,23 @@ const tracing = z.strictObject({
     .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
     .optional()
     .describe(
-      'where traces are sent as OTLP over HTTP, such as http://collector:4318/v1/traces; without it none are made',
+      'receiver of traces, OTLP over HTTP, such as http://collector:4318/v1/traces; without it there are no traces',
     ),
-  headersFile: z.string().optional().describe('YAML: headers by name that go with every export, such as a credential'),
+  headersFile: z.string().optional().describe('YAML: headers by name for every export, such as a credential'),
   samplingRatio: z
     .number()
     .min(0)
     .max(1)
     .default(1)
-    .describe('part of the traces that begin here; what a client decided for its own holds'),
-  serviceName: z.string().min(1).default('skylab').describe('as which the replicas appear in traces'),
+    .describe('part of the traces that begin here; a client decides for its own traces'),
+  serviceName: z.string().min(1).default('skylab').describe('name of the replicas in traces'),
   maxQueuedSpans: z
     .number()
     .int()
     .positive()
     .default(4096)
-    .describe('spans that may wait or be on their way; more are dropped, and counted'),
-  timeoutSeconds: seconds(5).describe(
-    'of one export with its repetitions; after it, its spans are dropped, and counted',
-  ),
+    .describe('spans that may wait or be in transit; further ones are dropped, and counted'),
+  timeoutSeconds: seconds(5).describe('time for one export with repeats; after it its spans are dropped, and counted'),
 })
 
 export const configSchema = z.strictObject({
@@ -191,21 +180,21 @@ export const configSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/)
     .default('skylab')
-    .describe('name of this installation, a label on all it makes; what bears another is foreign'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the least that is logged'),
-  api: api.prefault({}).describe('Where requests are answered, and the bounds on them'),
-  redis: redis.prefault({}).describe('Where the records are'),
-  kubernetes: kubernetes.prefault({}).describe('Which cluster, and as whom'),
-  identity: identity.prefault({}).describe('Who may ask'),
-  images: images.prefault({}).describe('What labs are made of'),
-  lab: lab.prefault({}).describe('How labs are made'),
-  form: form.prefault({}).describe('The form by which users choose'),
-  network: network.prefault({}).describe('Who reaches labs, and what labs reach'),
-  times: times.prefault({}).describe('How long things may take, and how often they are looked at'),
-  engine: engine.prefault({}).describe('How operations are shared among replicas'),
-  sealing: sealing.prefault({}).describe('The keys that plans are sealed with while they are in Redis'),
-  tracing: tracing.prefault({}).describe('Where traces go, if anywhere'),
-  audit: audit.prefault({}).describe('The log of who did what to whom'),
+    .describe('name of this installation, in a label of all its objects; objects with another name are foreign'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the lowest level that is logged'),
+  api: api.prefault({}).describe('Addresses of the API, and the bounds on requests'),
+  redis: redis.prefault({}).describe('The store of the records'),
+  kubernetes: kubernetes.prefault({}).describe('The cluster, and the credentials for it'),
+  identity: identity.prefault({}).describe('The source of identities'),
+  images: images.prefault({}).describe('The images of labs'),
+  lab: lab.prefault({}).describe('The pods of labs'),
+  form: form.prefault({}).describe('The form in which users choose'),
+  network: network.prefault({}).describe('Connections to and from labs'),
+  times: times.prefault({}).describe('Time limits and intervals'),
+  engine: engine.prefault({}).describe('How replicas share operations'),
+  sealing: sealing.prefault({}).describe('The keys that seal plans in Redis'),
+  tracing: tracing.prefault({}).describe('The receiver of traces, if any'),
+  audit: audit.prefault({}).describe('The log of all changes'),
 })
 
 /** The configuration after validation, every default filled in. */

@@ -35,13 +35,15 @@ export const containerResources = {
     .extend({
       storage: memory
         .optional()
-        .describe('disk of the node that it can fill, with its folders that go with it; default: `lab.defaultStorage`'),
+        .describe(
+          'the maximum of the node’s disk, with folders that are deleted with the lab; default: `lab.defaultStorage`',
+        ),
     })
-    .describe('what it can use at most'),
+    .describe('the maximum'),
   requests: resources
     .extend({ storage: memory.optional().describe('disk of the node; default: none') })
     .optional()
-    .describe('what a node sets aside for it; default: a quarter of the limits, and no disk'),
+    .describe('the reservation on a node; default: a quarter of the limits, and no disk'),
 }
 
 /** The name of an object of Kubernetes. */

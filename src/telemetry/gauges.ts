@@ -41,13 +41,13 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   addInstallationGauges(registry, sources)
   new Gauge({
     name: 'skylab_build_info',
-    help: 'Always 1; the labels say what runs',
+    help: 'Always 1; the labels have the versions',
     labelNames: ['version', 'node'] as const,
     registers,
   }).set({ version: sources.version, node: process.version }, 1)
   new Gauge({
     name: 'skylab_image_catalogue_age_seconds',
-    help: 'Seconds since a replica last read the whole list of the registry; every replica says the same, and nothing before the first reading',
+    help: 'Seconds since a replica last read the whole registry; every replica reports the same value, and none before the first reading',
     registers,
     async collect() {
       const ageMs = await sources.catalogueAgeMs().catch(() => undefined)
@@ -65,7 +65,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   })
   new Gauge({
     name: 'skylab_kubernetes_watch_silence_seconds',
-    help: 'Since the API server last spoke, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods); more than 120 means that it is broken',
+    help: 'Time since the last message of the API server, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods); above 120 the watch is broken',
     labelNames: ['watch'] as const,
     registers,
     collect() {
@@ -76,7 +76,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   })
   new Gauge({
     name: 'skylab_kubernetes_requests',
-    help: 'Requests to the Kubernetes API at this moment, by state: in_flight, waiting (for kubernetes.maxInFlight)',
+    help: 'Requests to the Kubernetes API now, by state: in_flight, waiting (for kubernetes.maxInFlight)',
     labelNames: ['state'] as const,
     registers,
     collect() {
@@ -88,7 +88,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   addCertificateGauges(registry, sources)
   new Gauge({
     name: 'skylab_replica_operations',
-    help: 'Operations that this replica owns; those that wait for the cluster count too',
+    help: 'Operations that this replica owns, including those that wait for the cluster',
     registers,
     collect() {
       this.set(sources.engine().owned)
@@ -111,7 +111,7 @@ function addCertificateGauges(registry: Registry, { certificates }: GaugeSources
   const registers = [registry]
   new Gauge({
     name: 'skylab_tls_certificate_expires_timestamp_seconds',
-    help: 'When the certificate expires that a server shows, by server (api); nothing where it is in the clear',
+    help: 'Expiry of the certificate of a server, by server (api); missing without TLS',
     labelNames: ['server'] as const,
     registers,
     collect() {
@@ -120,7 +120,7 @@ function addCertificateGauges(registry: Registry, { certificates }: GaugeSources
   })
   new Gauge({
     name: 'skylab_tls_certificate_files_unusable',
-    help: 'Whether the files of a certificate hold what cannot be used (1), so that the former one stays in use, by server (api)',
+    help: 'Whether the files of a certificate are unusable (1), so that the former one stays in use, by server (api)',
     labelNames: ['server'] as const,
     registers,
     collect() {
@@ -143,7 +143,7 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
   }
   new Gauge({
     name: 'skylab_labs',
-    help: 'Labs of the installation by status; every replica says the same, and nothing while Redis cannot be asked',
+    help: 'Labs of the installation by status; every replica reports the same values, and none while Redis is away',
     labelNames: ['status'] as const,
     registers,
     async collect() {
@@ -154,7 +154,7 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
   })
   new Gauge({
     name: 'skylab_operations',
-    help: 'Operations of the installation in progress, by state: waiting (for an owner), owned; every replica says the same',
+    help: 'Operations of the installation in progress, by state: waiting (for an owner), owned; every replica reports the same values',
     labelNames: ['state'] as const,
     registers,
     async collect() {
@@ -168,7 +168,7 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
   single('skylab_operations_overdue', 'Operations of the installation past their deadline', answer => answer.overdue)
   single(
     'skylab_operations_longest_wait_seconds',
-    'How long the operation that waits longest has had no owner, since its acceptance; 0 where none waits',
+    'Longest time since acceptance of an operation without an owner; 0 if none waits',
     answer => answer.longestWaitSeconds,
   )
 

@@ -31,7 +31,7 @@ export function createMetrics(registry: Registry) {
     }),
     operationsResumed: new Counter({
       name: 'skylab_operations_resumed_total',
-      help: 'Operations that this replica went on with after another one left them, by kind',
+      help: 'Operations that this replica resumed from another one, by kind',
       labelNames: ['kind'] as const,
       registers,
     }),
@@ -44,7 +44,7 @@ export function createMetrics(registry: Registry) {
     }),
     leases: new Counter({
       name: 'skylab_leases_total',
-      help: 'Leases by outcome: won, lost before the operation ended (could not be extended in time), fenced (the operation had moved on)',
+      help: 'Leases by outcome: won, lost (not extended in time, before the operation ended), fenced (the operation had moved on)',
       labelNames: ['outcome'] as const,
       registers,
     }),
@@ -56,54 +56,54 @@ export function createMetrics(registry: Registry) {
     }),
     compareDuration: new Histogram({
       name: 'skylab_compare_duration_seconds',
-      help: 'Comparisons of the records with the cluster, by result (done, failed, restarted; doubted: nothing was settled, since the clock of Redis cannot be right)',
+      help: 'Comparisons of the records with the cluster, by result (done, failed, restarted; doubted: nothing was changed, since the clock of Redis is wrong)',
       labelNames: ['result'] as const,
       buckets: operationBuckets,
       registers,
     }),
     catalogueRefreshDuration: new Histogram({
       name: 'skylab_image_catalogue_refresh_duration_seconds',
-      help: 'Readings of the registry by this replica, by result (done, failed); what failed changes nothing',
+      help: 'Readings of the registry by this replica, by result (done, failed); a failed one changes nothing',
       labelNames: ['result'] as const,
       buckets: [...callBuckets, 30, 60],
       registers,
     }),
     prepullFailures: new Counter({
       name: 'skylab_image_prepull_failures_total',
-      help: 'Prepulls that failed, as this replica saw them, by result (failed: nodes could not pull the image in time; refused: the cluster did not take the DaemonSet)',
+      help: 'Failed prepulls seen by this replica, by result (failed: nodes could not pull the image in time; refused: the cluster refused the DaemonSet)',
       labelNames: ['result'] as const,
       registers,
     }),
     prepullsFailing: new Gauge({
       name: 'skylab_image_prepulls_failing',
-      help: 'Images whose last prepull failed on nodes that still lack them, as the replica that prepulls knows; 0 at all others',
+      help: 'Images whose last prepull failed on nodes that still lack them; only the prepulling replica has the number, others 0',
       registers,
     }),
 
     compareLastSuccess: new Gauge({
       name: 'skylab_compare_last_success_timestamp_seconds',
-      help: 'When this replica last compared the records with the cluster, to the end; 0 when it has not yet',
+      help: 'Time of this replica’s last complete compare of the records with the cluster; 0 before the first one',
       registers,
     }),
     distrustedObjects: new Gauge({
       name: 'skylab_distrusted_objects',
-      help: 'Namespaces and pods with this installation’s label that the last compare of this replica did not believe, by reason (ahead: an op more than a day beyond the clock of Redis; mac: a record that somebody else wrote)',
+      help: 'Namespaces and pods with this installation’s label that this replica’s last compare distrusted, by reason (ahead: an op over a day beyond the clock of Redis; mac: a foreign record)',
       labelNames: ['reason'] as const,
       registers,
     }),
     admissionPolicyActive: new Gauge({
       name: 'skylab_admission_policy_active',
-      help: 'Whether the API server refused, at the last look, all that the policies of k8s/base/policy.yaml must refuse (1), or not (0)',
+      help: 'Whether the API server refused, at the last check, everything that k8s/base/policy.yaml must refuse (1), or not (0)',
       registers,
     }),
     kubernetesRightsMissing: new Gauge({
       name: 'skylab_kubernetes_rights_missing',
-      help: 'Rights of k8s/base/rbac.yaml that the controller’s account lacked at the last look of this replica; 0 where the API server does not list them',
+      help: 'Rights of k8s/base/rbac.yaml that the controller’s account lacked at this replica’s last check; 0 if the API server does not list rights',
       registers,
     }),
     kubernetesRefusals: new Counter({
       name: 'skylab_kubernetes_refusals_total',
-      help: 'Requests that the Kubernetes API refused (403), by verb and reason (rights: RBAC or another authorizer; policy: a ValidatingAdmissionPolicy; other: a quota and the like); questions that are asked to be refused are left out',
+      help: 'Requests that the Kubernetes API refused (403), by verb and reason (rights: RBAC or another authorizer; policy: a ValidatingAdmissionPolicy; other: a quota and the like), without requests that test the policies',
       labelNames: ['verb', 'reason'] as const,
       registers,
     }),
@@ -131,20 +131,20 @@ export function createMetrics(registry: Registry) {
 
     httpRequestDuration: new Histogram({
       name: 'skylab_http_request_duration_seconds',
-      help: 'Requests answered, until the head of the answer, by method (other: not known, or not of the route), route and status',
+      help: 'Requests until the head of the answer, by method (other: unknown, or not of the route), route and status',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: callBuckets,
       registers,
     }),
     httpFaults: new Counter({
       name: 'skylab_http_faults_total',
-      help: 'Requests answered with a 5xx other than 503, by reason (defect: nobody foresaw it; misconfigured: a Secret or ConfigMap that every lab gets is not right)',
+      help: 'Requests answered with a 5xx other than 503, by reason (defect: an unexpected error; misconfigured: a Secret or ConfigMap of every lab is missing or wrong)',
       labelNames: ['reason'] as const,
       registers,
     }),
     requestsRefused: new Counter({
       name: 'skylab_requests_refused_total',
-      help: 'Requests refused so that one user does not starve the others, by kind (create, change, read: beyond the rate; body: more at once than is permitted)',
+      help: 'Requests refused to protect other users, by kind (create, change, read: beyond the rate; body: too many at once)',
       labelNames: ['kind'] as const,
       registers,
     }),
@@ -155,7 +155,7 @@ export function createMetrics(registry: Registry) {
     }),
     eventStreamsOpen: new Gauge({
       name: 'skylab_event_streams_open',
-      help: 'Event streams that clients read at this moment',
+      help: 'Event streams that clients read now',
       registers,
     }),
     eventStreamsCut: new Counter({
@@ -165,18 +165,18 @@ export function createMetrics(registry: Registry) {
     }),
     auditEvents: new Counter({
       name: 'skylab_audit_events_total',
-      help: 'Events of the audit log that this replica told, by action and result (accepted, refused, succeeded, failed); those that one line counts together are counted each',
+      help: 'Events of the audit log that this replica wrote, by action and result (accepted, refused, succeeded, failed); events that share a line count separately',
       labelNames: ['action', 'result'] as const,
       registers,
     }),
     auditWriteFailures: new Counter({
       name: 'skylab_audit_write_failures_total',
-      help: 'Lines of the audit log that could not be written where they belong; they went to the next best place',
+      help: 'Lines of the audit log that could not be written to their destination, and went to the next one',
       registers,
     }),
     spans: new Counter({
       name: 'skylab_trace_spans_total',
-      help: 'Spans of traces by outcome: sent, failed (the receiver did not take them), dropped (more than tracing.maxQueuedSpans)',
+      help: 'Spans of traces by outcome: sent, failed (the receiver did not accept them), dropped (more than tracing.maxQueuedSpans)',
       labelNames: ['outcome'] as const,
       registers,
     }),

@@ -7,9 +7,9 @@ const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry/metrics.ts and gauges.ts: change those. -->
 
-Served in Prometheus' text format at \`/metrics\` on the monitoring port of each replica. Labels come from short lists, never from users. Beside
-these there is what Node tells of its process (\`process_*\`, \`nodejs_*\`). What to do with them:
-[operations.md](operations.md).
+Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
+short lists, never from users. Node's own metrics of the process (\`process_*\`, \`nodejs_*\`) are there too.
+[operations.md](operations.md) explains how to use them.
 
 | name | type | labels | what |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""What the controller's answers mean. Pure."""
+"""Parses the controller's answers. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from .errors import Refused, Unreachable, as_dict
 from .events import Event, event_from
 
-#: Of `status` (SQR-066, "GET …/labs/<username>").
+#: Values of `status` (SQR-066, "GET …/labs/<username>").
 STATES = ("pending", "running", "terminating", "failed")
 
 _MOST_WORDS = 1000
@@ -31,9 +31,9 @@ class Lab:
 
     #: One of `STATES`.
     status: str
-    #: Where it answers; only of a running lab.
+    #: The lab's address; only a running lab has one.
     internal_url: str | None
-    #: Of the current operation.
+    #: The events of the current operation.
     events: tuple[Event, ...]
 
     @property
@@ -44,10 +44,10 @@ class Lab:
 
 
 def lab_of(answer: Answer) -> Lab | None:
-    """The lab that a status tells of; None when the controller says that there is none.
+    """The lab of a status answer; None when the controller says that there is none.
 
-    Raises `Unreachable` for anything that the controller would not say: what an ingress answers for a controller
-    that is away (404 with a page of its own, too) must not be taken for a lab that is gone.
+    Raises `Unreachable` for any answer that is not the controller's. An ingress may answer for a controller that is
+    away, even with 404 and a page of its own: that must not look like a lab that is gone.
     """
     if is_no_lab(answer):
         return None
@@ -66,7 +66,7 @@ def lab_of(answer: Answer) -> Lab | None:
 
 
 def _is_address(url: str) -> bool:
-    """Whether the Hub can take it apart: a port that is none would end its start."""
+    """Whether the Hub can parse the URL: an invalid port would end the Hub's start."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -75,18 +75,18 @@ def _is_address(url: str) -> bool:
 
 
 def is_no_lab(answer: Answer) -> bool:
-    """Whether the controller, and nobody before it, says that the user has no lab."""
+    """Whether the controller itself, and no proxy before it, says that the user has no lab."""
     return answer.status == 404 and any(each.get("type") == "unknown_user" for each in _details(answer.body))
 
 
 def problem_of(answer: Answer) -> Exception:
-    """What an answer means that is none of those hoped for."""
+    """The exception for an unexpected answer: `Unreachable` if a repeat may help, else `Refused`."""
     details = _details(answer.body)
     status = answer.status
     misconfigured = any(each.get("type") == "misconfigured" for each in details)
     if status in (408, 429) or (status >= 500 and not misconfigured):
         return Unreachable(f"it answered {status}{_quoted(details)}", _retry_after(answer.headers))
-    # The controller's own 404 has a body of its form; another one is of something before it.
+    # The controller's own 404 has a body of its form; any other 404 comes from a proxy before it.
     if status < 400 or (status == 404 and not details):
         return Unreachable(f"it answered {status}, which is not understood")
     return Refused(status, _words(details) or f"The lab controller refused the request ({status}).")
@@ -111,7 +111,7 @@ def _words(details: list[dict[str, Any]]) -> str:
 
 
 def _sentence(detail: dict[str, Any]) -> str:
-    """What is wrong, and with which field: `is required (options.size)`."""
+    """The problem and its field: `is required (options.size)`."""
     loc = detail.get("loc")
     path = [str(step) for step in loc[1:]] if isinstance(loc, list) and loc[:1] == ["body"] else []
     msg = printable(detail["msg"])

@@ -1,4 +1,4 @@
-"""Connections to controllers: one pool for all spawners of a Hub, not one for each user."""
+"""Connections to controllers: one pool for all spawners of a Hub."""
 
 import asyncio
 import atexit
@@ -13,13 +13,13 @@ from .errors import Unreachable
 
 log = logging.getLogger("jupyterhub_skylab")
 
-#: Requests at once; a Hub that starts asks after all its labs. Event streams are as many as there are operations.
+#: Requests at once; a starting Hub polls all its labs. Event streams are not limited: one for each operation.
 MOST_REQUESTS = 100
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Whose certificates are believed."""
+    """The trusted certificate authorities."""
 
     ca_file: str
     verify: bool
@@ -27,26 +27,26 @@ class Trust:
 
 @dataclass
 class Connections:
-    """The connections of one event loop to controllers that are trusted alike."""
+    """The connections of one event loop to controllers with the same `Trust`."""
 
     requests: ClientSession
     streams: ClientSession
-    #: Addresses that last gave no useful answer: each is told in the log once, not at every poll.
+    #: Addresses whose last answer was not useful: the log has each once, not at every poll.
     away: set[str] = field(default_factory=set)
 
     async def close(self) -> None:
-        """Closes them all."""
+        """Closes all of them."""
         await self.requests.close()
         await self.streams.close()
 
     def answered(self, url: str) -> None:
-        """Notes that a controller answers, and says so if it did not."""
+        """Notes that a controller answers, and logs it after an outage."""
         if url in self.away:
             self.away.discard(url)
             log.info("the lab controller at %s answers again", url)
 
     def failed(self, url: str, cause: object) -> None:
-        """Notes that a controller gave no useful answer, and says so if that is new."""
+        """Notes that a controller gave no useful answer, and logs the first one of an outage."""
         if url not in self.away:
             self.away.add(url)
             log.warning("the lab controller at %s cannot be used: %s", url, cause)
@@ -56,7 +56,7 @@ _open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Trust, Connections]] = 
 
 
 def connections(trust: Trust) -> Connections:
-    """Those of the running loop, opened at first use. Raises `Unreachable` when the CA file cannot be used."""
+    """The connections of the running loop, opened at first use. Raises `Unreachable` if the CA file cannot be used."""
     those = _open.setdefault(asyncio.get_running_loop(), {})
     if trust not in those:
         tls = _tls(trust)
@@ -65,7 +65,7 @@ def connections(trust: Trust) -> Connections:
 
 
 async def close_connections() -> None:
-    """Closes those of the running loop. A Hub needs not do it."""
+    """Closes the connections of the running loop. A Hub need not call it."""
     for each in _open.pop(asyncio.get_running_loop(), {}).values():
         await each.close()
 
@@ -73,7 +73,7 @@ async def close_connections() -> None:
 def _session(tls: ssl.SSLContext | bool, limit: int) -> ClientSession:
     return ClientSession(
         connector=TCPConnector(limit=limit, ssl=tls),
-        # Users share connections; a cookie of one that an ingress sets must not be sent for another.
+        # Users share connections: a cookie that an ingress sets for one user must not be sent for another.
         cookie_jar=DummyCookieJar(),
         headers={"User-Agent": "jupyterhub-skylab"},
     )
@@ -92,7 +92,7 @@ def _tls(trust: Trust) -> ssl.SSLContext | bool:
 
 @atexit.register
 def _leave() -> None:
-    """A Hub ends by stopping its loop: nobody has closed what is open, and Python would complain of each."""
+    """Closes what a Hub leaves open when it stops its loop; Python would warn of each connection."""
     for loop, those in list(_open.items()):
         for each in those.values():
             if loop.is_closed():

@@ -1,4 +1,4 @@
-"""The controller's REST API (SQR-066, "Lab controller REST API"), as far as a Hub needs it."""
+"""The part of the controller's REST API (SQR-066, "Lab controller REST API") that a Hub needs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -14,17 +14,17 @@ from .connections import Connections, Trust, connections
 from .errors import StreamOver, TooManyStreams, Unreachable, describe
 from .events import Event, read_events
 
-#: Bytes of an answer. A form of hundreds of images has a tenth of it.
+#: Bytes of an answer at most. A form of hundreds of images has a tenth of it.
 MOST_BYTES = 1_048_576
 
 
 @dataclass(frozen=True)
 class Controller:
-    """One controller, as the spawner's options name it. Every method raises `Unreachable` and `Refused`."""
+    """The controller that the spawner's options name. Every method raises `Unreachable` and `Refused`."""
 
     url: str
     trust: Trust
-    #: Seconds, all three; the options of the same names say what they bound.
+    #: All three in seconds; the options of the same names explain them.
     connect_timeout: float
     request_timeout: float
     event_timeout: float
@@ -38,17 +38,17 @@ class Controller:
             return answer.body.decode("utf-8", "replace")
 
     async def create(self, username: str, token: str, body: bytes, key: str) -> bool:
-        """Asks for the user's lab. False: there is one already. Under the same `key` a repeat does no harm."""
+        """Creates the user's lab. False: there is one already. A repeat with the same `key` is safe."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         with self._pool() as pool:
             answer = await self._ask(pool, "POST", token, self._at("labs", username, "create"), headers, body)
-            # The 303 leads to a status which the user's token does not open: it is not followed.
+            # Does not follow the 303: it leads to a route that the user's token does not open.
             if answer.status not in (303, 409):
                 raise problem_of(answer)
             return answer.status == 303
 
     async def delete(self, username: str, token: str) -> bool:
-        """Asks for the lab's deletion, with the Hub's token. False: there is none."""
+        """Deletes the lab, with the Hub's token. False: there is no lab."""
         with self._pool() as pool:
             answer = await self._ask(pool, "DELETE", token, self._at("labs", username))
             if answer.status != 202 and not is_no_lab(answer):
@@ -56,7 +56,7 @@ class Controller:
             return answer.status == 202
 
     async def lab(self, username: str, token: str) -> Lab | None:
-        """The user's lab, with the Hub's token; None: there is none."""
+        """The user's lab, read with the Hub's token; None: there is no lab."""
         with self._pool() as pool:
             return lab_of(await self._ask(pool, "GET", token, self._at("labs", username)))
 
@@ -64,7 +64,7 @@ class Controller:
     async def events(
         self, username: str, token: str, last_event_id: str | None
     ) -> AsyncIterator[AsyncGenerator[Event | None, None]]:
-        """Opens the user's event stream after the event named. Raises `StreamOver`, `TooManyStreams`."""
+        """Opens the user's event stream after `last_event_id`. Raises `StreamOver`, `TooManyStreams`."""
         headers = _headers(token) | {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
         if last_event_id is not None:
             headers["Last-Event-ID"] = last_event_id
@@ -87,7 +87,7 @@ class Controller:
                 raise problem_of(answer)
 
     def _at(self, *path: str) -> URL:
-        """An address below the controller's, with every character of a user name that could mean something quoted."""
+        """An address below the controller's, with special characters of user names quoted."""
         return URL("/".join((self.url, *(quote(step, safe="") for step in path))), encoded=True)
 
     async def _ask(
@@ -111,12 +111,12 @@ class Controller:
 
     @contextmanager
     def _pool(self) -> Iterator[Connections]:
-        """The connections to ask by. What they break with becomes `Unreachable`; the log has it once an outage."""
+        """The connections for a request. Turns their errors into `Unreachable`, and logs one line for each outage."""
         pool = connections(self.trust)
         try:
             yield pool
         except (ClientError, asyncio.TimeoutError, OSError) as error:
-            # No trace: the cause is on the wire, and its frames hold tokens.
+            # No traceback: the cause is in the network, and the frames hold tokens.
             away = Unreachable(describe(error))
             pool.failed(self.url, away)
             raise away from None

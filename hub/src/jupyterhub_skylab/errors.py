@@ -1,4 +1,4 @@
-"""What can go wrong with the controller, and what users are told of it."""
+"""Errors of the controller, and the messages that users see."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,30 +7,30 @@ from tornado.web import HTTPError
 
 
 class Unreachable(Exception):
-    """The controller gave no answer that can be understood, or asked to be left alone: trying again may help."""
+    """The controller gave no usable answer, or asked for a pause: a repeat may help."""
 
     def __init__(self, cause: str, retry_after: float | None = None) -> None:
-        """`retry_after`: seconds, as the controller wishes."""
+        """`retry_after`: the controller's value, in seconds."""
         super().__init__(cause)
         self.retry_after = retry_after
 
 
 class Refused(Exception):
-    """The controller said no, and would say so again."""
+    """The controller refused the request, and would refuse a repeat."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(f"{status}: {words}")
         self.status = status
-        #: For people.
+        #: The reason, for people.
         self.words = words
 
 
 class StreamOver(Exception):
-    """There is no stream, or no event after the one named: the lab's status has to be asked for."""
+    """There is no stream, or no later event: the caller must read the lab's status."""
 
 
 class TooManyStreams(Exception):
-    """The user follows as many streams as one may: the lab's status has to be asked for meanwhile."""
+    """The user has the maximum of open streams: the caller must poll the lab's status meanwhile."""
 
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         def __init__(self, message: str, *, reason: str, status_code: int) -> None: ...
 
 elif hasattr(jupyterhub.spawner, "SpawnException"):
-    # JupyterHub 6: no trace in the log, and it does not count for `consecutive_failure_limit`.
+    # JupyterHub 6: no traceback in the log, and it does not count for `consecutive_failure_limit`.
     _SpawnException = jupyterhub.spawner.SpawnException
 else:
 
@@ -51,12 +51,12 @@ else:
 
 
 class LabError(_SpawnException):
-    """A lab was not started or not stopped, or there is no form. The words are shown to the user, escaped."""
+    """A lab was not started or not stopped, or there is no form. The Hub shows the words to the user, escaped."""
 
     def __init__(self, words: str, *, status: int, reason: str) -> None:
         """`reason`: one word for the Hub's metrics."""
         super().__init__(words, reason=reason, status_code=status)
-        # By this name every page of the Hub and its progress API ask for what to show.
+        # All pages of the Hub and its progress API show this attribute.
         self.jupyterhub_message = words
 
 
@@ -73,13 +73,13 @@ def no_token() -> LabError:
 
 
 def away() -> LabError:
-    """The controller was away for longer than is borne."""
+    """The controller was away for longer than `outage_seconds`."""
     words = "The lab controller cannot be reached at the moment. Try again in a few minutes."
     return LabError(words, status=503, reason="controller-away")
 
 
 def refused_to_user(error: Refused) -> LabError:
-    """What was asked with the user's own token was refused."""
+    """A request with the user's own token was refused."""
     if error.status == 401:
         words = "Your login has expired. Log out, log in again, and start your server then."
         return LabError(words, status=403, reason="token-expired")
@@ -87,13 +87,13 @@ def refused_to_user(error: Refused) -> LabError:
 
 
 def refused_to_hub(error: Refused) -> LabError:
-    """What was asked with the Hub's token was refused: users cannot mend that."""
+    """A request with the Hub's token was refused: users cannot correct that."""
     words = "The lab controller refuses the Hub. Tell an administrator: the Hub's log says why."
     return LabError(words, status=500, reason="hub-refused")
 
 
 def lab_failed(why: str) -> LabError:
-    """The controller could not make the lab, or not remove it."""
+    """The controller could not make or remove the lab."""
     return LabError(why, status=500, reason="lab-failed")
 
 

@@ -10,12 +10,12 @@ from sseclient import SSEClient
 
 from .errors import Unreachable
 
-#: Those that end an operation.
+#: Events that end an operation.
 TERMINAL = ("complete", "failed")
-#: Those that the controller sends; others are left out.
+#: Events that the controller sends; others are ignored.
 NAMES = ("info", "error", "progress", *TERMINAL)
 
-#: Bytes of one event. The controller's own are some hundred.
+#: Bytes of one event at most. The controller's events have some hundred.
 MOST_BYTES = 65_536
 
 
@@ -25,12 +25,12 @@ class Event:
 
     name: str
     data: str
-    #: `<op>-<seq>`; None where the controller lost the stream.
+    #: `<op>-<seq>`; None if the controller lost the stream.
     id: str | None = None
 
 
 def event_from(value: Any) -> Event | None:
-    """An event as a lab's status has it."""
+    """Parses an event of a lab's status; None if it is not one."""
     if not isinstance(value, dict):
         return None
     name, data, event_id = value.get("event"), value.get("data"), value.get("id")
@@ -40,10 +40,10 @@ def event_from(value: Any) -> Event | None:
 
 
 async def read_events(content: StreamReader) -> AsyncGenerator[Event | None, None]:
-    """Yields the events of a stream as they come, and None for whatever else shows that the other end lives.
+    """Yields the events of a stream as they come, and None for any other sign of life.
 
-    Returns where the stream ends; what was begun of an event is dropped then, as the standard says. Raises
-    `Unreachable` when there is no end to a line or an event, or when it is no text.
+    Returns at the end of the stream, and drops an incomplete event, as the standard says. Raises `Unreachable` if a
+    line or an event is too long, or is no text.
     """
     block = b""
     while line := await _line(content):

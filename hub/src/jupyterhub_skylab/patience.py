@@ -1,4 +1,4 @@
-"""How long, and at which pace, a controller that does not answer is tried again."""
+"""Time limit and delays for repeats while a controller does not answer."""
 
 import asyncio
 import random
@@ -10,14 +10,14 @@ from .errors import Unreachable
 
 T = TypeVar("T")
 
-#: Seconds; delays double up to here.
+#: Seconds; delays double up to this.
 LONGEST_DELAY = 5.0
-#: Seconds; a controller that asks for more is asked again all the same.
+#: Seconds; a longer `Retry-After` is cut to this.
 LONGEST_RETRY_AFTER = 30.0
 
 
 class Patience:
-    """What is left of it within one operation. An answer restores it."""
+    """The remaining time and the next delay within one operation. An answer restores both."""
 
     def __init__(self, outage_seconds: float, retry_delay: float) -> None:
         self._outage_seconds = outage_seconds
@@ -40,11 +40,11 @@ class Patience:
             raise error
         delay = max(self._delay(self._failures), min(error.retry_after or 0.0, LONGEST_RETRY_AFTER))
         self._failures += 1
-        # Once more at the very end, whatever the delay would be.
+        # One last attempt at the very end, even if the delay is longer.
         await asyncio.sleep(min(delay, left))
 
     async def pause(self, turn: int) -> None:
-        """Waits before looking again at what takes its time, the longer the more turns there were."""
+        """Waits before the next poll; the delay grows with `turn`."""
         await asyncio.sleep(self._delay(turn))
 
     def _delay(self, turn: int) -> float:
@@ -52,7 +52,7 @@ class Patience:
         return delay * random.uniform(0.5, 1.0)  # noqa: S311
 
     async def insist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Asks until there is an answer. Raises `Unreachable` when there was none for too long."""
+        """Repeats `ask` until there is an answer. Raises `Unreachable` after too long an outage."""
         while True:
             try:
                 answer = await ask()

@@ -1,4 +1,4 @@
-"""What the pages of the Hub show of a start or stop (SQR-066, "progress")."""
+"""The events of a start or stop for the pages of the Hub (SQR-066, "progress")."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,20 +9,20 @@ from .answers import printable
 from .errors import as_dict
 from .events import Event
 
-#: Events that are kept of an operation; a creation has some twenty. Of more, the oldest are dropped.
+#: Events kept per operation; a creation has some twenty. Beyond it the oldest are dropped.
 MOST_EVENTS = 200
-#: Events that the Hub's database is given: they are read there by nobody but a Hub that starts.
+#: Events stored in the Hub's database: only a starting Hub reads them.
 MOST_STORED = 50
 MOST_CHARACTERS = 1000
 
 
 def breakable(message: str) -> str:
-    """As HTML in which lines break anywhere: a reference of an image has no spaces, and is wider than the page."""
+    """HTML in which lines break anywhere: a reference of an image has no spaces, and is wider than the page."""
     return f'<span class="text-break">{escape(message)}</span>'
 
 
 class Log:
-    """The events of one operation, as JupyterHub wants them."""
+    """The events of one operation, in JupyterHub's form."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -33,7 +33,7 @@ class Log:
 
     @property
     def count(self) -> int:
-        """Of all events so far."""
+        """The number of all events so far, dropped ones too."""
         return self._dropped + len(self.events)
 
     def since(self, at: int) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ class Log:
         return [dict(event) for event in self.events[max(0, at - self._dropped) :]]
 
     def take(self, event: Event) -> bool:
-        """Converts one event of the controller. Says whether there is something new to show."""
+        """Adds one event of the controller. Returns whether there is something new to show."""
         if event.name == "progress":
             if event.data.isascii() and event.data.isdigit():
                 self.progress = min(int(event.data[:3]), 100)
@@ -64,14 +64,14 @@ class Log:
 
 
 class Progress:
-    """The log of a user's latest operation, for all who look on."""
+    """The log of a user's latest operation, for all its followers."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Condition()
         self._log: Log | None = None
 
     async def begin(self) -> Log:
-        """Begins the log of an operation. Whoever looks on at an older one is told that it is over."""
+        """Begins the log of an operation. Followers of an older log end."""
         async with self._changed:
             if self._log is not None:
                 self._log.complete = True
@@ -80,20 +80,20 @@ class Progress:
             return log
 
     async def take(self, log: Log, event: Event) -> None:
-        """Takes an event of the controller into an operation's log."""
+        """Adds an event of the controller to an operation's log."""
         async with self._changed:
             if log.take(event):
                 self._changed.notify_all()
 
     async def finish(self, log: Log, message: str) -> None:
-        """Ends an operation's log. What comes after the end of one is left out."""
+        """Ends an operation's log. A log that has ended stays as it is."""
         async with self._changed:
             if not log.complete:
                 log.finish(message)
             self._changed.notify_all()
 
     async def follow(self, expected: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
-        """Yields the events of the latest operation, of one that is to begin if that is `expected`, until its end."""
+        """Yields the events of the latest operation until its end. Waits for one to begin while `expected` is true."""
         async with self._changed:
             while self._log is None and expected():
                 await self._changed.wait()
@@ -110,12 +110,12 @@ class Progress:
                 return
 
     def state(self) -> dict[str, Any]:
-        """For the Hub's database. Never empty: JupyterHub takes a lab without state for one that is not there."""
+        """The state for the Hub's database. Never empty: for JupyterHub a lab without state does not exist."""
         log = self._log or Log()
         return {"events": log.events[-MOST_STORED:], "progress": log.progress, "complete": log.complete}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes up what the Hub's database has, if that is what `state` gave it."""
+        """Loads what `state` returned to an earlier Hub; ignores anything else."""
         events = as_dict(state).get("events")
         if not isinstance(events, list) or not events:
             self._log = None
@@ -124,9 +124,9 @@ class Progress:
         log.events = [each for each in events if isinstance(as_dict(each).get("message"), str)]
         progress = state.get("progress")
         log.progress = progress if isinstance(progress, int) else 0
-        # Whoever was at it died with the Hub: nothing will be added.
+        # The operation's task ended with the earlier Hub: no event will be added.
         log.complete = True
 
     def clear(self) -> None:
-        """Forgets the latest operation. Its log stays with those who look on."""
+        """Forgets the latest operation. Its followers keep its log."""
         self._log = None

@@ -1,4 +1,4 @@
-"""What operators set, each option with its meaning, unit and default."""
+"""The options of the spawner, each with its meaning, unit and default."""
 
 import os
 from ipaddress import ip_address
@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 from traitlets import Bool, Float, TraitError, Unicode, default, observe, validate
 from traitlets.config import LoggingConfigurable
 
-#: Of the base class; the lab controller settles them, so what is set here has no effect (SQR-066).
+#: Options of the base class without effect: the lab controller decides them (SQR-066).
 IGNORED = ("mem_limit", "mem_guarantee", "cpu_limit", "cpu_guarantee", "cmd", "args")
 
 #: Where the manifests in ``k8s/`` put the controller.
 DEFAULT_URL = "http://skylab.skylab:8080/nublado/spawner/v1"
 
-#: What was warned about, once for all spawners of this process.
+#: Names of options that the log has warned of, once for all spawners of this process.
 _warned: set[str] = set()
 
 
 def _usable_url(url: str) -> str:
-    """The address without slashes at its end. Raises `TraitError`, which never quotes it: it may have a secret."""
+    """The address without slashes at its end. Raises `TraitError` without the address, which may contain a secret."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise TraitError("controller_url must be http://… or https://…, with a host, without query")
@@ -29,7 +29,7 @@ def _usable_url(url: str) -> str:
 
 
 def _leave_to_controller(_spawner: Any, _user_options: dict[str, Any]) -> None:
-    """All options go to the controller as they are, which judges them."""
+    """Changes nothing: the controller gets all options as they are, and checks them."""
 
 
 def _is_loopback(host: str) -> bool:
@@ -40,38 +40,38 @@ def _is_loopback(host: str) -> bool:
 
 
 class SpawnerSettings(LoggingConfigurable):
-    """The options of `RESTSpawner`, without what it does. Goes before `Spawner`, some of whose defaults it changes."""
+    """The options of `RESTSpawner`. A base class that must come before `Spawner`, since it changes defaults of it."""
 
     controller_url = Unicode(
         help="""
         Address of the lab controller, with the prefix of its API (`api.prefix` of its configuration).
 
-        With `http://` to another machine tokens go there in the clear, which the log warns of.
-        `$SKYLAB_CONTROLLER_URL` if that is set, else the address that the manifests in `k8s/` give it.
+        With `http://` to another machine tokens are sent unencrypted, and the log warns of it.
+        The default is `$SKYLAB_CONTROLLER_URL`, else the address of the manifests in `k8s/`.
         """
     ).tag(config=True)
 
     hub_token = Unicode(
         help="""
-        Token of the Hub itself, of scope `admin:jupyterlab`, by which it asks after labs and deletes them.
+        The Hub's own token, with the scope `admin:jupyterlab`: it reads the status of labs and deletes them.
 
-        `$SKYLAB_HUB_TOKEN` if that is set. A file (`hub_token_file`) goes before it, and can be rotated.
+        The default is `$SKYLAB_HUB_TOKEN`. A file (`hub_token_file`) takes precedence, and can be rotated.
         """
     ).tag(config=True)
 
     hub_token_file = Unicode(
         help="""
-        Path of a file with the Hub's own token; white space around it is dropped.
+        Path of a file with the Hub's own token; white space around the token is ignored.
 
-        It is read anew for every request, so a token can be exchanged while the Hub runs.
-        `$SKYLAB_HUB_TOKEN_FILE` if that is set.
+        The Hub reads the file for every request, so the token can be replaced while the Hub runs.
+        The default is `$SKYLAB_HUB_TOKEN_FILE`.
         """
     ).tag(config=True)
 
     user_token_key = Unicode(
         "token",
         help="""
-        Key of the authenticator's `auth_state` under which the user's own token stands, of scope `exec:notebook`.
+        Key of the authenticator's `auth_state` that holds the user's own token, with the scope `exec:notebook`.
 
         Needs `c.Authenticator.enable_auth_state = True`. For OAuthenticator it is `access_token`.
         """,
@@ -79,17 +79,18 @@ class SpawnerSettings(LoggingConfigurable):
 
     ca_file = Unicode(
         help="""
-        Path of a PEM file with the certificate authorities that may sign the controller's certificate.
+        Path of a PEM file with the certificate authorities that may sign the controller's certificate; the default is
+        the system's authorities.
 
-        Without it, those of the system. It is read once, when the Hub first speaks to the controller.
+        The Hub reads it once, before its first request to the controller.
         """
     ).tag(config=True)
 
     verify_tls = Bool(
         True,
         help="""
-        Whether the controller's certificate must be valid and be its own. False sends tokens to whoever answers, and is
-        warned of in the log.
+        Whether the Hub checks the controller's certificate and its name. With False any server on the way can read the
+        tokens, and the log warns of it.
         """,
     ).tag(config=True)
 
@@ -100,36 +101,36 @@ class SpawnerSettings(LoggingConfigurable):
 
     request_timeout = Float(
         30.0,
-        help="How long the controller may take to answer a request, in seconds. Event streams are not meant.",
+        help="How long the controller may take to answer a request, in seconds. It does not apply to event streams.",
     ).tag(config=True)
 
     event_timeout = Float(
         45.0,
         help="""
-        The longest silence of an event stream, in seconds; then the connection is taken for dead, and the stream
-        is followed over a new one from the last event seen. The controller says something every 15 seconds.
+        The longest silence of an event stream, in seconds. After it the Hub opens a new connection, and continues after
+        the last event seen. The controller sends something every 15 seconds.
         """,
     ).tag(config=True)
 
     outage_seconds = Float(
         120.0,
         help="""
-        How long a controller that does not answer is borne, in seconds, within a start or stop; any answer begins
-        the count anew. Polling bears it for ever: an outage never makes a lab look stopped.
+        How long a start or stop waits for a controller that does not answer, in seconds; any answer restarts the count.
+        Polls have no such limit: an outage never makes a lab look stopped.
         """,
     ).tag(config=True)
 
     retry_delay = Float(
         1.0,
         help="""
-        Seconds until a request or stream that failed is tried again; it doubles up to 5 seconds, and is shortened at
-        random by up to half, lest all come at once. `Retry-After` prolongs it, up to 30 seconds.
+        Seconds until a failed request or stream is repeated. The delay doubles up to 5 seconds, and is shortened at
+        random by up to half, so that repetitions spread out. `Retry-After` prolongs it, up to 30 seconds.
         """,
     ).tag(config=True)
 
     @default("controller_url")
     def _default_controller_url(self) -> str:
-        # What is a default already, traitlets does not validate.
+        # traitlets does not validate defaults.
         return _usable_url(os.environ.get("SKYLAB_CONTROLLER_URL") or DEFAULT_URL)
 
     @default("hub_token")
@@ -142,7 +143,7 @@ class SpawnerSettings(LoggingConfigurable):
 
     @default("start_timeout")
     def _default_start_timeout(self) -> int:
-        # The controller gives a creation up after 600 s and says why, which the Hub has to live to hear.
+        # The controller fails a creation after 600 s with the reason; the Hub must wait longer to get it.
         return 630
 
     @default("env_keep")
@@ -152,7 +153,7 @@ class SpawnerSettings(LoggingConfigurable):
 
     @default("apply_user_options")
     def _default_apply_user_options(self) -> Any:
-        # Without one, JupyterHub 5.3 and later warn at each spawn that nobody handles the options.
+        # Without one, JupyterHub 5.3 and later warn at each spawn that no code handles the options.
         return _leave_to_controller
 
     @validate("controller_url")
@@ -167,16 +168,16 @@ class SpawnerSettings(LoggingConfigurable):
         return seconds
 
     def _warn_of_exposure(self) -> None:
-        """Says that tokens can be read, or taken, on their way to the controller."""
+        """Warns once if others can read or take tokens on their way to the controller."""
         parts = urlsplit(self.controller_url)
         host = parts.hostname or ""
         if parts.scheme == "http" and not _is_loopback(host):
             self._warn_once(
-                "controller_url", "controller_url is http:// to %s: tokens go there in the clear, use https://", host
+                "controller_url", "controller_url is http:// to %s: tokens are sent unencrypted, use https://", host
             )
         elif parts.scheme == "https" and not self.verify_tls:
             self._warn_once(
-                "verify_tls", "verify_tls is False: tokens go to whoever answers for %s, use ca_file instead", host
+                "verify_tls", "verify_tls is False: any server that answers for %s gets the tokens, use ca_file", host
             )
 
     def _warn_once(self, name: str, words: str, *args: str) -> None:

@@ -24,27 +24,27 @@ from .progress import Log, Progress
 from .settings import SpawnerSettings
 from .watch import Outcome, Watch
 
-#: How often a lab that stands in the way is deleted; somebody else may go on making labs.
+#: How often an existing lab is deleted; somebody else may keep making labs.
 MOST_ROUNDS = 3
 
-#: What may stand in a header.
+#: Tokens that are allowed in a header.
 _token_form = re.compile(r"[!-~]+")
 
 
 class RESTSpawner(SpawnerSettings, Spawner):
     """Gives users labs by the REST API of a lab controller.
 
-    Nothing of it knows Kubernetes. The user's own token, from `auth_state`, creates the lab and reads its form and
-    events; the Hub's deletes it and asks for its status.
+    It does not use Kubernetes. The user's own token, from `auth_state`, creates the lab and reads its form and events.
+    The Hub's token deletes the lab and reads its status.
     """
 
-    #: What the latest poll of any lab failed by, told in the log once and not for each lab.
+    #: The error of the latest poll of any lab; the log has it once, not for each lab.
     _poll_problem: ClassVar[str] = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Before the base class, which calls `load_state`.
+        # Set before the base class, which calls `load_state`.
         self._progress = Progress()
-        #: The latest one, until its lab was removed.
+        #: The latest creation, until its lab was removed.
         self._creation: Creation | None = None
         super().__init__(*args, **kwargs)
 
@@ -53,9 +53,9 @@ class RESTSpawner(SpawnerSettings, Spawner):
         return type(self).lab_form
 
     async def lab_form(self) -> str:
-        """The user's form, by which the Hub's page asks for `user_options` (SQR-066, "options_form").
+        """The user's form for `user_options` on the Hub's page (SQR-066, "options_form").
 
-        Raises `LabError` in words, since without a form the Hub would start a lab with no options at all.
+        Raises `LabError` with the reason, since without a form the Hub would start a lab with no options at all.
         """
         if self.name:
             raise errors.named_server()
@@ -66,7 +66,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
     async def start(self) -> str:
         """Creates the lab and waits until it answers (SQR-066, "start"). Returns its URL.
 
-        Raises `LabError` in words. When it is cancelled, by its user or for `start_timeout`, the Hub calls `stop`.
+        Raises `LabError` with the reason. If the user or `start_timeout` cancels it, the Hub calls `stop`.
         """
         if self.name:
             raise errors.named_server()
@@ -83,12 +83,12 @@ class RESTSpawner(SpawnerSettings, Spawner):
             await self._progress.finish(log, "The start was given up.")
 
     async def stop(self, now: bool = False) -> None:
-        """Deletes the lab and waits until it is gone (SQR-066, "stop"). A creation in progress is superseded.
+        """Deletes the lab and waits until it is gone (SQR-066, "stop"). Supersedes a creation in progress.
 
-        `now` changes nothing: the controller decides how long a lab may take to end. Raises `LabError` in words.
+        `now` changes nothing: the controller decides how long a lab may take to end. Raises `LabError` with the reason.
         """
         if self.name:
-            # It never was, and the user's one lab is not its business.
+            # A named server never existed; the user's lab is not affected.
             return
         log = await self._progress.begin()
         try:
@@ -99,7 +99,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
             self._creation = None
             await self._progress.finish(log, words)
         except LabError as error:
-            # The Hub goes on without a word.
+            # The Hub itself does not report the error.
             self.log.error("%s: the lab was not stopped: %s", self._log_name, error.jupyterhub_message)
             await self._progress.finish(log, error.jupyterhub_message)
             raise
@@ -107,16 +107,16 @@ class RESTSpawner(SpawnerSettings, Spawner):
             await self._progress.finish(log, "The stop was given up.")
 
     async def poll(self) -> int | None:
-        """None: there is a lab, or nobody knows; 0: there is none; 2: it failed (SQR-066, "poll").
+        """None: there is a lab, or its state is unknown; 0: there is no lab; 2: it failed (SQR-066, "poll").
 
-        Never raises: JupyterHub takes a lab whose poll raises for one that is gone, and removes it.
+        Never raises: if a poll raises, JupyterHub treats the lab as gone, and removes it.
         """
         if self.name:
             return 0
         try:
             lab = await self._lab()
         except Unreachable:
-            # The log has it once for all.
+            # The connections log it once for all labs.
             return None
         except Exception as error:
             self._tell_poll_problem(errors.describe(error))
@@ -125,18 +125,18 @@ class RESTSpawner(SpawnerSettings, Spawner):
         if lab is not None and lab.status != "failed":
             return None
         if self._creation is not None and self._creation.is_open:
-            # The creation may still be on its way. `User.stop` calls `stop` only of what polls as running.
+            # The creation may still be on its way. `User.stop` calls `stop` only for a spawner that polls as running.
             return None
         return 2 if lab else 0
 
     async def get_url(self) -> str:
-        """Where the lab answers. A Hub that was restarted asks for it, of labs that poll as running.
+        """The lab's URL. A restarted Hub calls this for labs that poll as running.
 
-        What JupyterHub 5 and 6 do (`app.py`, `check_spawner`): an error of this method would end the Hub's start, so
-        there is none; the Hub then looks whether the lab itself answers at the URL, and removes it if not. So while
-        the controller is away, what the Hub remembers is all that is needed.
-        A lab that was being created when the Hub died has no URL yet. It is waited for, in the background
-        (`init_spawners_timeout`), and is then the user's: its token is in the Hub's database.
+        It never raises, since an error would end the start of JupyterHub 5 and 6 (`app.py`, `check_spawner`). The Hub
+        then checks whether the lab answers at the URL, and removes it if not. So while the controller is away, the
+        remembered URL is enough.
+        A lab that was being created when the Hub died has no URL yet. This method waits for it, in the background
+        (`init_spawners_timeout`). The lab then is the user's: its token is in the Hub's database.
         """
         remembered: str = self.server.url
         if self.name:
@@ -159,7 +159,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
         return state | self._progress.state()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Takes up what `get_state` gave an earlier Hub."""
+        """Loads what `get_state` returned to an earlier Hub."""
         super().load_state(state)
         self._progress.restore(state)
 
@@ -169,12 +169,12 @@ class RESTSpawner(SpawnerSettings, Spawner):
         self._progress.clear()
 
     async def _create(self, log: Log, token: str, patience: Patience) -> None:
-        """Has a creation accepted. A lab that is there is deleted first: it has the Hub token of an earlier spawn."""
+        """Gets a creation accepted. Deletes an existing lab first: it has the Hub token of an earlier spawn."""
         body = self._body()
         for _ in range(MOST_ROUNDS):
             create = partial(self._controller().create, self.user.name, token, body)
             self._creation = creation = Creation(create)
-            # A repeat whose first reply was lost is answered as that was: its 409 is another lab's, too.
+            # A repeat gets the answer of the lost first request, so a 409 is about another lab here too.
             with self._in_words(errors.refused_to_user):
                 if await patience.insist(creation.ask):
                     return
@@ -196,17 +196,17 @@ class RESTSpawner(SpawnerSettings, Spawner):
                 if lab is None or lab.internal_url is None:
                     raise errors.lab_failed("The lab was gone as soon as it had started.")
                 return lab.internal_url
-            # What completed was another operation, and the creation of somebody else has begun.
+            # Another operation completed, and somebody else's creation has begun.
 
     async def _settle(self, patience: Patience) -> None:
-        """Has a creation of which nobody knows what came answered, lest it arrive after the deletion."""
+        """Gets an answer for a creation with unknown outcome, so that it cannot arrive after the deletion."""
         if self._creation is None or not self._creation.is_open:
             return
         with self._in_words(self._refused_to_hub), suppress(Refused):
             await patience.insist(self._creation.ask)
 
     async def _remove(self, token: str | None, patience: Patience, record: Callable[[Event], Awaitable[None]]) -> str:
-        """Deletes the lab and waits until it is gone. Returns words that say so."""
+        """Deletes the lab and waits until it is gone. Returns the last message."""
         for _ in range(MOST_ROUNDS):
             with self._in_words(self._refused_to_hub):
                 there = await patience.insist(self._delete)
@@ -236,7 +236,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
             return await watch.outcome()
 
     async def _record_words(self, log: Log, event: Event) -> None:
-        """Shows an event of the deletion that comes before a creation, whose progress is not the creation's."""
+        """Shows an event of the deletion before a creation, without its progress, which is not the creation's."""
         if event.name != "progress":
             await self._progress.take(log, event)
 
@@ -276,7 +276,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
         return Patience(self.outage_seconds, self.retry_delay)
 
     def _body(self) -> bytes:
-        """What is asked for. Has secrets: the lab's token for the Hub."""
+        """The body of a create. It has secrets: the lab's token for the Hub."""
         env = {name: str(value) for name, value in self.get_env().items() if value is not None}
         try:
             return json.dumps({"options": self.user_options, "env": env}).encode()
@@ -284,7 +284,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
             raise LabError("A lab has no options that are files.", status=422, reason="refused") from None
 
     async def _user_token(self) -> str | None:
-        """The user's own token, if there is one that can be sent."""
+        """The user's own token, or None if it is missing or not allowed in a header."""
         token = errors.as_dict(await self.user.get_auth_state()).get(self.user_token_key)
         return token if isinstance(token, str) and _token_form.fullmatch(token) else None
 
@@ -295,11 +295,11 @@ class RESTSpawner(SpawnerSettings, Spawner):
         return token
 
     def _own_token(self) -> str:
-        """The Hub's own token. Raises `Refused` without one: the controller would do nothing else."""
+        """The Hub's own token. Raises `Refused` without one, as the controller would."""
         token = self.hub_token
         if self.hub_token_file:
             try:
-                # So small and so near that the loop does not notice.
+                # A small local file: reading it does not block the loop noticeably.
                 token = Path(self.hub_token_file).read_text(encoding="ascii", errors="replace").strip()
             except OSError as error:
                 raise Refused(401, f"hub_token_file cannot be read: {error}") from None
@@ -319,7 +319,7 @@ class RESTSpawner(SpawnerSettings, Spawner):
 
     @contextmanager
     def _in_words(self, refusal: Callable[[Refused], LabError]) -> Iterator[None]:
-        """Turns what went wrong into words for the user."""
+        """Turns errors into messages for the user."""
         try:
             yield
         except Refused as error:

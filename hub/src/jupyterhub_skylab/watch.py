@@ -1,4 +1,4 @@
-"""Follows an operation to its end, over as many connections and replicas as that takes."""
+"""Follows an operation to its end, over any number of connections and replicas."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -15,20 +15,20 @@ from .patience import Patience
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an operation ended, so far as the controller tells. `gone`: there is no lab; `other`: another one runs."""
+    """How an operation ended, as far as the controller shows it. `gone`: there is no lab; `other`: another one runs."""
 
     result: Literal["complete", "failed", "gone", "other"]
-    #: For people, as the controller said it last.
+    #: The controller's last message, for people.
     words: str
     #: Why it failed, for people.
     reason: str
 
 
 class Watch:
-    """One operation of a user's lab, watched.
+    """Follows one operation of a user's lab.
 
-    Its event stream is read with the user's token. Where that token is missing or refused (it may expire on the
-    way), the lab's status is asked for with the Hub's, which has the same events.
+    It reads the event stream with the user's token. If that token is missing or refused (it may expire meanwhile), it
+    polls the lab's status with the Hub's token, which has the same events.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Watch:
         self._record = record
         self._log = log
         self._last_id: str | None = None
-        #: The last error, which says why an operation failed.
+        #: The last error, which is the reason of a failure.
         self._error = ""
-        #: Looks without anything new, by which they become rarer.
+        #: Polls without a new event; the delay grows with them.
         self._turns = 0
 
     async def outcome(self) -> Outcome:
-        """Waits for the end. Raises `Unreachable` after too long an outage, `Refused` where the Hub's token is."""
+        """Waits for the end. Raises `Unreachable` after too long an outage, `Refused` if the Hub's token is refused."""
         while True:
             try:
                 found = await self._look()
@@ -71,20 +71,20 @@ class Watch:
                 self._turns += 1
 
     async def _look(self) -> Outcome | None:
-        """One connection. None: it is to be continued."""
+        """Uses one connection. None: the operation has not ended."""
         if self._user_token is None:
             return await self._by_status()
         try:
             return await self._by_events(self._user_token)
         except StreamOver:
-            # The stream is lost, or ended while we were away. What is there now is the truth.
+            # The stream is lost, or ended meanwhile: the present status decides.
             self._last_id = None
             return await self._by_status()
         except TooManyStreams:
-            # Browsers and scripts of the user's have them all. The operation goes on, and so does this.
+            # The user's browsers and scripts have all streams: poll meanwhile.
             return await self._by_status()
         except Refused as error:
-            self._log.warning("%s: events are refused (%s); the status is asked for instead", self._username, error)
+            self._log.warning("%s: events are refused (%s); polling the status instead", self._username, error)
             self._user_token = None
             return None
 
@@ -99,7 +99,7 @@ class Watch:
                 if event.name in TERMINAL:
                     return self._ended(event)
                 await self._take(event)
-        # A replica that is about to end closes its streams; the next one goes on after the last event.
+        # A replica that ends closes its streams; another one continues after the last event.
         return None
 
     async def _by_status(self) -> Outcome | None:
