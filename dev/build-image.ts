@@ -1,4 +1,4 @@
-// The controller's image without pulling anything, and digests for images that are pulled:  npm run image -- --help
+// Builds the controller's image without pulling anything, and pins digests of images that are pulled:  npm run image -- --help
 import { glob } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,15 +10,15 @@ import { createProgress } from './process/progress.ts'
 import { setup } from './setup/setup.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
-/** Where this checkout names images of registries. */
+/** Files of this checkout that name images of registries. */
 const ownFiles = ['Dockerfile', 'hub/examples/*/Dockerfile', 'k8s/components/*/*.yaml']
 
 const usage = `npm run image                        builds the controller's image, and compares each file of it with its source
 npm run image -- --pin [FILE…]       writes the digest of each image that files name by a tag
 
-Without --pin: prints one line of JSON: where the image is, as an OCI layout, its bill of materials, how large it is.
+Without --pin: prints one line of JSON: the path of the image (an OCI layout), its bill of materials, and its size.
 With --pin: FILEs are Dockerfiles and YAML (manifests, kustomizations, Helm values, configurations);
-default: those of this checkout. Passwords of registries are those of Docker's config.json.
+default: the files of this checkout that name images. Passwords of registries come from Docker's config.json.
 `
 
 interface Options {

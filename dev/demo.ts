@@ -53,7 +53,7 @@ async function demo(options: DemoOptions, signal: AbortSignal): Promise<number> 
   return 0
 }
 
-/** What there is to see, between the set-up and the take-down. */
+/** The steps between the set-up and the take-down. */
 async function show(context: Context, setup: number): Promise<DemoReport> {
   const { options, progress, stack, signal, tools } = context
   const spawned = options.lab ? await spawn(context) : null
@@ -73,7 +73,7 @@ async function show(context: Context, setup: number): Promise<DemoReport> {
   return { ...report, seconds: { ...report.seconds, delete: await remove(context) } }
 }
 
-/** A cluster in a box takes its labs away with it; one of yours would keep them. */
+/** The box takes its labs away with it; an existing cluster would keep them. */
 const wouldStay = ({ options, stack }: Context) => options.once || stack.cluster.provider === 'yours'
 
 function labDemo({ options, stack, tools }: Context, signal?: AbortSignal): LabDemo {
@@ -95,20 +95,20 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
   return { lab, seconds }
 }
 
-/** What a creation that failed or was interrupted has made would stay in a cluster of yours. Rethrows the error. */
+/** Removes what a failed or interrupted creation left in an existing cluster. Rethrows the error. */
 async function tidy(context: Context, error: unknown): Promise<never> {
   const { options, stack, progress } = context
   if (stack.cluster.provider === 'yours' && !options.keepLab) {
-    const say = (reason: Error) => progress.say(`Not taken away again: ${reason.message}`)
+    const say = (reason: Error) => progress.say(`Not removed: ${reason.message}`)
     await deleteLab(labDemo(context)).catch(say)
   }
   throw error
 }
 
-/** The seconds of the deletion. */
+/** Deletes the lab; returns the seconds that took. */
 function remove(context: Context): Promise<number> {
   const { options, stack, signal } = context
-  // In a cluster of yours the lab would stay, so there even Ctrl-C waits for this.
+  // In an existing cluster the lab would stay, so there even Ctrl-C waits for the deletion.
   const demo = labDemo(context, stack.cluster.provider === 'yours' ? undefined : signal)
   return removeLab(demo, stack.redis.url, options)
 }

@@ -13,14 +13,14 @@ import { setupSuites } from './test/runs.ts'
 
 const kept = fileURLToPath(new URL('../.artefacts/faults', import.meta.url))
 
-/** A folder for what is told by this run: every line of figures, and the logs and histories of what failed. */
+/** The folder for results of this run: all RESULT lines, and logs and histories of failed attacks. */
 function openFolder(): string {
   const folder = join(kept, new Date().toISOString().replaceAll(':', '-'))
   mkdirSync(folder, { recursive: true })
   return folder
 }
 
-/** Only what ran whole says which rights are never used. */
+/** Only a complete run shows which rights are never used. */
 const isWhole = ({ controls, pattern, filters }: FaultsOptions) => !controls && !pattern && filters.length === 0
 
 async function faults(options: FaultsOptions, signal: AbortSignal): Promise<number> {

@@ -1,4 +1,4 @@
-// Requests made up from the API's own document, against a running stack:  npm run fuzz -- --help
+// Sends generated requests, made from the API's own document, to a running stack:  npm run fuzz -- --help
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,19 +16,19 @@ const ours = fileURLToPath(new URL('fuzz', import.meta.url))
 const kept = fileURLToPath(new URL('../.artefacts/fuzz', import.meta.url))
 const choice = { realNode: 'never', kwok: 1 } as const
 const administrator = 'admin'
-/** Twenty users ask as often as thousands do. */
+/** Raised limits: twenty users send as many requests as thousands do. */
 const overrides = {
   api: {
     rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000, documentsPerSecond: 5000 },
   },
 }
 
-/** What of a run there is to tell. */
+/** The result of a run. */
 interface Verdict {
   readonly ok: boolean
-  /** By status, as the replicas themselves counted their answers. */
+  /** Number of answers by status, as the replicas counted them. */
   readonly answers: Readonly<Record<string, number>>
-  /** What they logged as a fault of their own. */
+  /** Number of internal errors in the replicas' logs. */
   readonly faults: number
 }
 
@@ -68,7 +68,7 @@ interface MakingUp {
   readonly signal: AbortSignal
 }
 
-/** Runs Schemathesis; its words go to stderr, its reports to the folder of artefacts. Gives its exit code. */
+/** Runs Schemathesis: its output goes to stderr, its reports to the folder of artefacts. Returns its exit code. */
 async function makeUp({ program, options, stack, stateDir, progress, signal }: MakingUp): Promise<number> {
   mkdirSync(kept, { recursive: true })
   const people = join(stateDir, 'people.json')
@@ -80,7 +80,7 @@ async function makeUp({ program, options, stack, stateDir, progress, signal }: M
     ...['--report', 'json,ndjson', '--report-dir', kept, '--generation-database', 'none'],
     ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
   ]
-  return progress.part(`requests made up for ${options.seconds} s`, async () => {
+  return progress.part(`generated requests for ${options.seconds} s`, async () => {
     const child = spawn(program, args, {
       cwd: stateDir,
       env: { ...process.env, SCHEMATHESIS_HOOKS: join(ours, 'hooks.py'), SKYLAB_FUZZ_PEOPLE: people },
@@ -98,7 +98,7 @@ function peopleOf({ users }: Stack) {
   return { admin: admin!.token, users: Object.fromEntries(tokens) }
 }
 
-/** What was found is one thing; whether each replica lived through it, and without a fault of its own, another. */
+/** Apart from Schemathesis' findings: did each replica survive, and without an internal error? */
 async function judge({ replicas }: Stack, stateDir: string, code: number): Promise<Verdict> {
   const answers: Record<string, number> = {}
   let faults = 0

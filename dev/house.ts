@@ -1,4 +1,4 @@
-// The house as it is: rooms, arrows, circles, sizes:  npm run house -- --help
+// Reports the structure of the source: rooms, arrows, circles, sizes:  npm run house -- --help
 import { parseArgs } from 'node:util'
 import { buildHouse } from './house/house.ts'
 import { figuresOf, formatHouse } from './house/report.ts'

@@ -1,4 +1,4 @@
-// Writes the checksums of all that is installed beside npm's packages:  npm run lock -- --help
+// Writes the checksums of everything that is installed beside npm's packages:  npm run lock -- --help
 import { readFile, writeFile } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 /**
- * Checks the model in docs/model/: it must hold in every run without a control, and each control, in which one rule of the
- * protocol is switched off, must break just the property that it names.   npm run model [-- NAME…]
+ * Checks the model in docs/model/: it must hold in every run without a control. A control switches one rule of the
+ * protocol off and must break exactly the property that it names.   npm run model [-- NAME…]
  */
 
 import { availableParallelism } from 'node:os'
@@ -16,9 +16,9 @@ type Constants = Record<string, number | boolean | string>
 
 interface ModelRun {
   readonly name: string
-  /** Whether the steps are fair, and it is checked that every operation ends. */
+  /** Whether steps are fair; if so, TLC also checks that every operation ends. */
   readonly fair?: boolean
-  /** Of a control: the property that it must break. */
+  /** For a control: the property that it must break. */
   readonly expects?: string
   readonly constants: Constants
 }
@@ -48,7 +48,7 @@ const invariants = [
   'Stands',
 ]
 
-/** TLC's configuration: safety by symmetric replicas; with fairness symmetry would hide what never ends. */
+/** TLC's configuration. Safety uses symmetric replicas; with fairness, symmetry would hide operations that never end. */
 export function configurationOf({ fair, constants }: ModelRun): string {
   const values: Constants = { Replicas: '{r1, r2}', None: 'None', ...model.defaults, ...constants }
   const show = (value: Constants[string]) => (typeof value === 'boolean' ? String(value).toUpperCase() : String(value))
@@ -71,7 +71,7 @@ async function runOne(run: ModelRun, place: Place, progress: Progress): Promise<
       module: join(root, 'docs', 'model', 'Skylab.tla'),
       configuration: configurationOf(run),
       folder: join(root, '.artefacts', 'model', run.name),
-      // With one worker the counterexample is the shortest, and the same each time.
+      // With one worker the counterexample is the shortest, and the same in each run.
       workers: run.expects ? 1 : availableParallelism(),
       onProgress: (distinct, queue) => progress.say(`  ${run.name}: ${distinct} distinct states, ${queue} to go`),
     }),
@@ -97,7 +97,7 @@ function tableOf(results: readonly Result[]): string {
       run,
       ...[states, distinct, depth, seconds].map(value => value.toLocaleString('en')),
       result === 'holds' ? result : `breaks ${result}`,
-      ok ? 'as it should' : `expected: ${expected}`,
+      ok ? 'as expected' : `expected: ${expected}`,
     ]),
   ]
   const widths = rows[0]!.map((_, i) => Math.max(...rows.map(row => row[i]!.length)))

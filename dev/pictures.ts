@@ -1,4 +1,4 @@
-// Draws docs/trace.svg and docs/metrics.svg from what a stack sends while it makes labs:  npm run pictures -- --help
+// Draws docs/trace.svg and docs/metrics.svg from a stack's data while it makes labs:  npm run pictures -- --help
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -25,7 +25,7 @@ const usage = `usage: npm run pictures -- [OPTIONS]
   --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
   --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
 
-docs/trace.svg is the creation of one lab, docs/metrics.svg what Prometheus sees while many are made.
+docs/trace.svg is the creation of one lab; docs/metrics.svg is Prometheus' view while many are made.
 `
 
 function parse(args: readonly string[]): Options {
@@ -33,7 +33,8 @@ function parse(args: readonly string[]): Options {
     const options = { labs: { type: 'string', default: '100' }, hub: { type: 'boolean', default: false } } as const
     const { values } = parseArgs({ args: [...args], options })
     const labs = Number(values.labs)
-    if (!Number.isInteger(labs) || labs < 1) throw new UsageError(`--labs: a number of labs, not ${values.labs}`)
+    if (!Number.isInteger(labs) || labs < 1)
+      throw new UsageError(`--labs: must be a whole number from 1, not ${values.labs}`)
     return { labs, hub: values.hub }
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message)
@@ -41,12 +42,12 @@ function parse(args: readonly string[]): Options {
 }
 
 const labsPerNode = 100
-/** Users whom the demo has too. */
+/** Users that the demo has too. */
 const named = 3
-/** What is shown before and after. */
+/** Time shown before and after the labs. */
 const marginMs = 3000
 
-/** What is asked of Prometheus, and how each series is called. */
+/** The queries for Prometheus, and the label that names each series. */
 const panels: readonly { readonly title: string; readonly expression: string; readonly label: string }[] = [
   { title: 'Labs by status', expression: 'max by (status) (skylab_labs)', label: 'status' },
   { title: 'Operations in progress', expression: 'max by (state) (skylab_operations)', label: 'state' },
@@ -81,8 +82,8 @@ async function run({ labs }: Options, signal: AbortSignal): Promise<number> {
     const overrides = { tracing: { endpoint: receiver.endpoint } }
     const users = named + labs
     const stack = await startStack({ ...choice, replicas: 3, users, stateDir, tools, progress, signal, overrides })
-    // The first lab of a process is slower than all that follow.
-    await progress.part('a lab to begin with', () => make(stack, 'grace', signal))
+    // The first lab of a process is slower than the ones that follow.
+    await progress.part('a first lab', () => make(stack, 'grace', signal))
     await write('trace.svg', await progress.part('trace', () => traceOf(stack, receiver, signal)))
     const targets = stack.replicas.map(({ monitoringPort }) => `127.0.0.1:${monitoringPort}`)
     const prometheus = await Prometheus.start({ stateDir, program: program('prometheus'), targets, signal })
@@ -103,7 +104,7 @@ async function make(stack: Stack, name: string, signal: AbortSignal): Promise<vo
   const client = new LabClient({ url: stack.url, token: stack.users[name]!.token, signal })
   await client.create(name, { image_type: 'recommended', size: 'small' })
   for await (const { event, data } of client.events(name)) {
-    if (event === 'failed') throw new Error(`no lab for ${name}: ${data}`)
+    if (event === 'failed') throw new Error(`the lab of ${name} failed: ${data}`)
   }
 }
 
@@ -143,7 +144,7 @@ async function askFor(
   replicas: ReadonlyMap<string, string>,
 ): Promise<Panel> {
   const series = await prometheus.series(expression, label, range)
-  if (series.length === 0) throw new Error(`nothing was seen of: ${title}`)
+  if (series.length === 0) throw new Error(`no data for: ${title}`)
   const called = series.map(each => ({ ...each, label: replicas.get(each.label) ?? each.label }))
   return { title, series: called.sort((a, b) => (a.label < b.label ? -1 : 1)) }
 }

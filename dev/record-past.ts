@@ -1,4 +1,4 @@
-// Records the state that this commit leaves, for later commits to take over:  npm run record-past -- --help
+// Records the state that this commit leaves, as a starting point for later commits:  npm run record-past -- --help
 import { fileURLToPath } from 'node:url'
 import { runCommand, UsageError } from './process/program.ts'
 import { createProgress } from './process/progress.ts'

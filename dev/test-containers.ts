@@ -1,4 +1,4 @@
-// Tests with Redis in containers, on a machine without a Docker engine:  npm run test:containers -- --help
+// Runs tests with Redis in containers, on a machine without a Docker engine:  npm run test:containers -- --help
 import { join } from 'node:path'
 import { redisConfig, redisTree } from './image/redis.ts'
 import { runCommand } from './process/program.ts'
@@ -10,8 +10,8 @@ import { runTests } from './test/suites.ts'
 
 const usage = `usage: npm run test:containers -- [OPTION OF npm test | FILTER…]
 
-Starts Debian's dockerd (as root), makes an image of Debian's Redis, and runs npm test -- --containers redis on it:
-what the filters choose, or the tests of the store.
+Starts Debian's dockerd (as root), builds an image of Debian's Redis, and runs npm test -- --containers redis with it:
+the tests that the filters choose, by default those of the store.
 `
 
 const image = 'skylab-redis'

@@ -1,4 +1,4 @@
-// All tests, with all that they take:  npm test -- --help
+// Runs all tests and starts what they need:  npm test -- --help
 import { existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { aborted, runCommand } from './process/program.ts'
@@ -90,14 +90,14 @@ async function runSuites(context: Context): Promise<Counts> {
   return counts
 }
 
-/** A suite that could not even begin has failed; what was asked to end ends. */
+/** A suite that could not begin has failed; an interrupt ends the run. */
 function broken(error: unknown, { progress, signal }: Context): Counts {
   signal.throwIfAborted()
   progress.say(error instanceof Error ? error.message : String(error))
   return { ...noTests, failed: 1 }
 }
 
-/** Runs projects of vitest on a cluster of their own, one after another. */
+/** Runs projects of vitest one after another, on a cluster of their own. */
 function runProjects(context: Context, labsOnKwok: boolean, projects: readonly Project[]): Promise<Counts> {
   const { options, signal } = context
   return onCluster(context, labsOnKwok, async ({ folder, env }) => {
@@ -110,7 +110,7 @@ function runProjects(context: Context, labsOnKwok: boolean, projects: readonly P
   })
 }
 
-/** For who works on a test: the cluster stays, and each run of vitest costs only itself. */
+/** While a developer works on a test: the cluster stays, and each run of vitest costs only itself. */
 function stay(context: Context): Promise<number> {
   const { progress, signal, options } = context
   return onCluster(context, !options.realNode, async ({ env }) => {
@@ -120,7 +120,7 @@ function stay(context: Context): Promise<number> {
       : '--project integration --project faults --project crowd'
     process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
     if (!options.realNode) progress.say('For one *.attack.ts alone, the project is: --project attack')
-    progress.say('Ctrl-C takes it all down.')
+    progress.say('Ctrl-C stops everything.')
     await aborted(signal)
     return 0
   })

@@ -7,7 +7,7 @@ import { startRedis } from './redis/redis.ts'
 import { openRun } from './run/run.ts'
 import { setup } from './setup/setup.ts'
 
-// Redis and a cluster for developers: prints where things are, as JSON, and stays until Ctrl-C.
+// Starts Redis and a cluster for developers: prints their addresses as JSON, and stays until Ctrl-C.
 //   node scripts/run.mjs dev/up.ts [--kwok N] [--no-real-node] [--kubeconfig FILE] [--context NAME]
 
 function readChoice(): ClusterChoice {
@@ -20,7 +20,7 @@ function readChoice(): ClusterChoice {
     },
   })
   const kwok = Number(values.kwok)
-  if (!Number.isInteger(kwok) || kwok < 0) throw new Error(`--kwok: a number of nodes, not ${values.kwok}`)
+  if (!Number.isInteger(kwok) || kwok < 0) throw new Error(`--kwok: must be a number of nodes, not ${values.kwok}`)
   const realNode = values['no-real-node'] ? 'never' : 'auto'
   return { kubeconfig: values.kubeconfig, context: values.context, realNode, kwok, audit: true }
 }
@@ -48,7 +48,7 @@ async function main(signal: AbortSignal): Promise<number> {
       kubectl,
     }
     process.stdout.write(`${JSON.stringify(places, null, 2)}\n`)
-    progress.say('Ctrl-C takes it all down.')
+    progress.say('Ctrl-C stops everything.')
     await aborted(signal)
     return 0
   } finally {

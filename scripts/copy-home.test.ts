@@ -1,4 +1,4 @@
-/** The Job that copies the homes of kubespawner: its commands, run here on two folders. */
+/** Runs the commands of the Job that copies kubespawner's homes, on two local folders. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 const file = new URL('../hub/examples/zero-to-jupyterhub/copy-home.yaml', import.meta.url)
 const { command, args } = parse(readFileSync(file, 'utf8')).spec.template.spec.containers[0]
 
-test('the Job copies a home with its owner, and again what has changed', () => {
+test('the Job copies a home with its owner, and copies changes again', () => {
   const folder = mkdtempSync(join(tmpdir(), 'homes-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [from, to] = [join(folder, 'from'), join(folder, 'homes', 'ada')]

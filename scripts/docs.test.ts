@@ -1,4 +1,4 @@
-/** Pages name commands, options, files and headings that there are. */
+/** Checks that commands, options, files and headings that pages name exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +19,7 @@ const pages = [...ownPages, ...pagesIn('docs'), ...pagesIn('hub'), ...pagesIn('k
 
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found]) => found!)
 
-/** What stands between backticks on one line. */
+/** Text between backticks on one line. */
 const spans = (text: string) => all(text.replaceAll(/^```.*?^```/gms, ''), /`([^`\n]+)`/g)
 
 /** A heading as links name it. */
@@ -43,14 +43,14 @@ function brokenLinks(page: string, text: string): string[] {
 
 const isPath = (span: string) => /^[\w.-]+(\/[\w.-]+)+\/?$/.test(span)
 const rooms = /^(src|dev|bench|docs|hub|k8s|scripts|test)\//
-/** Pages about tests and rooms name their files shortly. */
+/** Pages about tests and rooms name their files by short paths. */
 const shortRooms: readonly [RegExp, string][] = [
   [/^(store|faults)\//, 'test/integration'],
   [/^kit\//, 'test'],
   [/^(api|ops|labs|images|leases|kube|identity|config|telemetry)\/[\w-]+\.ts$/, 'src'],
 ]
 
-/** Whether a file or folder of this name is there, or a test that is called so. */
+/** Whether a file or folder of this name exists, or a test with this name. */
 function isThere(path: string): boolean {
   if (existsSync(join(root, path))) return true
   const folder = join(root, dirname(path))
@@ -80,30 +80,30 @@ function missingOptions(text: string): string[] {
   )
 }
 
-/** Neither the Python package nor a tag of this repository is published anywhere. */
+/** Fetches of the Python package or of a tag of this repository: neither is published. */
 const unpublished = (text: string) => all(text, /(pip install [^\n]*jupyterhub-skylab\b|[?]ref=v[\d.]+)/g)
 
 describe.each(pages.map(page => [relative(root, page), page]))('%s', (_, page) => {
   const text = readFileSync(page, 'utf8')
 
-  test('links lead to files and headings', () => {
+  test('links lead to existing files and headings', () => {
     expect(brokenLinks(page, text)).toEqual([])
   })
 
-  test('files are where it says', () => {
+  test('named files exist', () => {
     expect(missingFiles(text)).toEqual([])
   })
 
-  test('commands and options can be typed', () => {
+  test('commands and options exist', () => {
     expect([...missingScripts(text), ...missingOptions(text)]).toEqual([])
   })
 
-  test('nothing is fetched that is not published', () => {
+  test('no command fetches anything unpublished', () => {
     expect(unpublished(text)).toEqual([])
   })
 })
 
-test('what is not there is found', () => {
+test('the checks find a link, a file and a command that do not exist', () => {
   const text = [
     'see [one](docs/none.md), [two](README.md#nothing) and [three](README.md#try-it)',
     '`src/none.ts`, `src/main.ts`, `faults/none`, `faults/stop`, `api/none.ts`, `api/request/errors.ts`',

@@ -1,4 +1,4 @@
-/** What is installed, here and in the image, is known by its checksum. */
+/** Checks that lockfiles have a checksum of everything that is installed, here and in the image. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,14 +37,14 @@ describe('package-lock.json', () => {
   })
 })
 
-test('the C libraries of both machines are the same, of the same versions', () => {
+test('libraries.json has the same C libraries and versions for both architectures', () => {
   const lock: Record<string, { file: string; version: string; sha256: string }[]> = json('dev/image/libraries.json')
-  const told = Object.values(lock).map(list =>
+  const versions = Object.values(lock).map(list =>
     list.map(({ file, version }) => `${file.replace(/^ld-linux-.*/, 'ld-linux')} ${version}`),
   )
   expect(Object.keys(lock)).toEqual(['amd64', 'arm64'])
-  expect(told[0]).toHaveLength(7)
-  expect(told[0]!.toSorted()).toEqual(told[1]!.toSorted())
+  expect(versions[0]).toHaveLength(7)
+  expect(versions[0]!.toSorted()).toEqual(versions[1]!.toSorted())
   expect(
     Object.values(lock)
       .flat()
@@ -55,7 +55,7 @@ test('the C libraries of both machines are the same, of the same versions', () =
 describe('lists of Python packages', async () => {
   const files = await requirementFiles()
 
-  test('are found', () => {
+  test('exist', () => {
     expect(files.length).toBeGreaterThanOrEqual(8)
   })
 
@@ -65,7 +65,7 @@ describe('lists of Python packages', async () => {
     expect(bare).toEqual([])
   })
 
-  test('with a package that has none are found out', () => {
+  test('are refused when a package has no checksum', () => {
     const hash = `--hash=sha256:${'0'.repeat(64)}`
     expect(parseRequirements(`# a\na==1 \\\n    ${hash}\nb==2\n`)).toEqual({
       comment: '# a',
@@ -74,7 +74,10 @@ describe('lists of Python packages', async () => {
     })
   })
 
-  test.each(['a>=1', 'a', '-r other.txt', 'a==1 --hash=md5:0', 'a @ https://x.org/a.whl'])('may not say %s', line => {
-    expect(() => parseRequirements(line)).toThrow(/not a package with its version/)
-  })
+  test.each(['a>=1', 'a', '-r other.txt', 'a==1 --hash=md5:0', 'a @ https://x.org/a.whl'])(
+    'must not contain %s',
+    line => {
+      expect(() => parseRequirements(line)).toThrow(/not a package with its version/)
+    },
+  )
 })

@@ -1,5 +1,5 @@
 // Loaded before a program by scripts/run.mjs: when that process is killed, the program is asked to end.
-// Without it a program whose starter was killed would keep its cluster for ever.
+// Otherwise it would keep its cluster for ever.
 if (process.channel) {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.channel.unref()

@@ -3,9 +3,9 @@
 //
 //   node scripts/run.mjs FILE.ts [ARGUMENT…]
 //
-// This file alone must run under the machine's own Node, 18 or later; all else may rely on Node 24.
-// It installs the npm packages where they are missing or not those of package-lock.json. What it has
-// to say goes to stderr: stdout belongs to the program.
+// Only this file must run under the machine's own Node, 18 or later; all others can rely on Node 24.
+// It installs the npm packages when they are missing or differ from package-lock.json. It prints to stderr:
+// stdout belongs to the program.
 import { spawn } from 'node:child_process'
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
@@ -16,18 +16,18 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const installLock = join(root, '.artefacts', 'install.lock')
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Where dev/process/progress.ts remembers how long things took. */
+/** The file in which dev/process/progress.ts remembers durations. */
 const durationsFile = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'skylab', 'durations.json')
 const partName = 'npm packages'
 
-// As the lockfile says, and without touching it. `npm ci` would do the same, but it refuses a lockfile without the packages
-// of other systems; some registries lack those of Biome, and nobody here asks for them. Warnings are about the machine's Node, which runs only this file.
+// Follows the lockfile without changing it. `npm ci` refuses a lockfile when the registry lacks packages of other systems,
+// as some lack those of Biome. Warnings would be about the machine's Node, which runs only this file.
 const installCommand = ['install', '--no-save', '--no-progress', '--no-audit', '--no-fund', '--loglevel=error']
 
 const say = text => process.stderr.write(`${text}\n`)
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
 
-/** The JSON in a file, null where there is no such file. */
+/** The JSON in a file; null without the file. */
 function readJson(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
@@ -36,7 +36,7 @@ function readJson(file) {
   }
 }
 
-/** Whether node_modules holds what package-lock.json asks for, by npm's own list of what it installed. */
+/** Whether node_modules matches package-lock.json, by npm's own list of installed packages. */
 export function isInstalled(folder) {
   const wanted = readJson(join(folder, 'package-lock.json'))?.packages ?? {}
   const present = readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages
@@ -51,7 +51,7 @@ export function isInstalled(folder) {
   )
 }
 
-/** When a process began, in ticks since the boot: with the pid, its identity. Null when it has ended. */
+/** A process' start in ticks since the boot: with the pid, its identity. Null when it has ended. */
 function startTimeOf(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -71,7 +71,7 @@ function readLock() {
   }
 }
 
-/** Takes the lock where nobody alive has it. A link appears with its content or not at all. */
+/** Takes the lock unless a living process has it. A link appears with its content or not at all. */
 function tryLock() {
   const mine = `${installLock}.${process.pid}`
   mkdirSync(dirname(installLock), { recursive: true })
@@ -87,7 +87,7 @@ function tryLock() {
   }
 }
 
-/** Moves a dead holder's lock out of the way. Two may try at once: who moved a living one's puts it back. */
+/** Moves a dead holder's lock away. Two processes may try at once: one that moved a living holder's lock puts it back. */
 function clearDeadLock() {
   const [pid, startTime] = (readLock() ?? '').split(' ')
   if (!pid || (startTimeOf(pid) ?? 'ended') === startTime) return
@@ -130,7 +130,7 @@ function forwardSignals(child) {
   return child
 }
 
-/** A child's exit code; killed by a signal, 128 plus its number, as a shell has it. */
+/** A child's exit code; when killed by a signal, 128 plus its number, as in a shell. */
 function ended(child) {
   return new Promise((resolve, reject) => {
     child.once('error', reject)
@@ -138,7 +138,7 @@ function ended(child) {
   })
 }
 
-/** npm, where it started us, and the shell that it may have put between; each with its start, pids being given out again. */
+/** npm, if it started this process, and a shell in between; each with its start time, since pids are reused. */
 function starters() {
   if (!process.env.npm_lifecycle_event) return []
   const isShell = /^(sh|dash|bash)$/.test(readProcess(process.ppid, 'comm').trim())
@@ -155,7 +155,7 @@ function readProcess(pid, file) {
   }
 }
 
-/** Asks the program to end when npm has been killed: the kernel tells us nothing of it, so we look. */
+/** Asks the program to end when npm has been killed; the kernel sends no event for that, so this polls. */
 function watchStarters(child) {
   const watched = starters()
   const timer = setInterval(() => {
@@ -166,7 +166,7 @@ function watchStarters(child) {
   timer.unref()
 }
 
-/** Runs the program and hands signals on. By the channel it learns that this process was killed: scripts/orphan.mjs. */
+/** Runs the program and passes signals on. By the channel it notices when this process is killed: scripts/orphan.mjs. */
 async function runProgram(file, programArguments) {
   const node = join(root, 'node_modules', '.bin', 'node')
   const preload = pathToFileURL(join(root, 'scripts', 'orphan.mjs')).href

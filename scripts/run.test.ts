@@ -54,13 +54,13 @@ process.on('SIGTERM', () => { console.log('terminated'); process.exit(4) })
 process.on('SIGINT', () => { console.log('interrupted'); process.exit(5) })
 console.log(process.pid)`
 
-test('a program of types runs, has its arguments, and its exit code is passed on', async () => {
+test('run.mjs runs a TypeScript program with its arguments, and passes its exit code on', async () => {
   install()
   const code = `const code: number = 3; console.log(process.argv.slice(2).join()); process.exit(code)`
   expect(await start(code, ['a', '--b']).ended).toEqual({ code: 3, stdout: 'a,--b\n' })
 })
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s is passed on', async signal => {
+test.each(['SIGINT', 'SIGTERM'] as const)('run.mjs passes %s on', async signal => {
   install()
   const { child, ended } = start(waits)
   await once(child.stdout, 'data')
@@ -68,16 +68,16 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s is passed on', async signal => {
   expect((await ended).code).toBe(signal === 'SIGINT' ? 5 : 4)
 })
 
-test('a program whose starter is killed is asked to end', async () => {
+test('run.mjs asks the program to end when run.mjs itself is killed', async () => {
   install()
   const { child, ended } = start(waits)
   await once(child.stdout, 'data')
   child.kill('SIGKILL')
-  // Its output closes when the program, too, has ended.
+  // The output closes when the program has ended too.
   expect((await ended).stdout).toContain('terminated')
 })
 
-test.each(['npm', 'the shell between'])('a program is asked to end when %s is killed', async who => {
+test.each(['npm', 'the shell between'])('run.mjs asks the program to end when %s is killed', async parent => {
   install()
   writeFileSync(join(checkout, 'program.ts'), waits)
   const shell = `"${process.execPath}" "${checkout}/scripts/run.mjs" "${checkout}/program.ts"; true`
@@ -89,8 +89,8 @@ test.each(['npm', 'the shell between'])('a program is asked to end when %s is ki
   let stdout = ''
   child.stdout.on('data', chunk => (stdout += chunk))
   const [[shellPid]] = await Promise.all([once(child.stderr, 'data'), once(child.stdout, 'data')])
-  process.kill(who === 'npm' ? child.pid! : Number(String(shellPid)), 'SIGKILL')
-  if (who === 'npm') await once(child, 'close')
+  process.kill(parent === 'npm' ? child.pid! : Number(String(shellPid)), 'SIGKILL')
+  if (parent === 'npm') await once(child, 'close')
   else await once(child.stdout, 'data')
   expect(stdout).toContain('terminated')
   child.kill('SIGKILL')
@@ -106,7 +106,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     // As a shell starts a job in the background: without Ctrl-C, and in no process group of a terminal.
     const args = ['run', '--silent', '--update-notifier=false', 'demo']
     const child = spawn('npm', args, { cwd: checkout, detached: true, env: { ...process.env, HOME: checkout } })
-    // All of them, where a signal went astray.
+    // Ends all of them if a signal got lost.
     onTestFinished(() => {
       spawnSync('kill', ['-KILL', '--', `-${child.pid}`])
     })
@@ -119,7 +119,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 )
 
-test('it does not keep a program running that has come to its end', async () => {
+test('run.mjs does not keep an ended program running', async () => {
   install()
   expect((await start('console.log(1)').ended).code).toBe(0)
 })
@@ -130,12 +130,12 @@ test.each([
   ['other content', { 'node_modules/a': { version: '1.0.0', integrity: 'y' } }, false],
   ['nothing', {}, false],
   ['more', { 'node_modules/a': { version: '1.0.0', integrity: 'x' }, 'node_modules/b': { version: '1.0.0' } }, false],
-])('node_modules with %s', (_, packages, expected) => {
+])('isInstalled judges node_modules with %s', (_, packages, expected) => {
   install(packages)
   expect(isInstalled(checkout)).toBe(expected)
 })
 
-test('an optional package of another system may be missing', () => {
+test('isInstalled accepts a missing optional package of another system', () => {
   install()
   writeJson('package-lock.json', {
     packages: {
@@ -146,7 +146,7 @@ test('an optional package of another system may be missing', () => {
   expect(isInstalled(checkout)).toBe(true)
 })
 
-/** An npm that installs what the lockfile asks for, counts its calls, and talks on stdout as npm does. */
+/** An npm that installs the lockfile's packages, counts its calls, and prints to stdout as npm does. */
 function fakeNpm(first = ''): NodeJS.ProcessEnv {
   const script = `#!/bin/sh
 echo "$@" >> "${checkout}/calls"
@@ -161,7 +161,7 @@ printf '{"packages": {"node_modules/a": {"version": "1.0.0", "integrity": "x"}}}
   return { PATH: `${checkout}:${process.env.PATH}` }
 }
 
-test("what is missing is installed once, though two begin at once, and stdout stays the program's", async () => {
+test('run.mjs installs missing packages once for two starts, and leaves stdout to the program', async () => {
   execFileSync('mkfifo', [join(checkout, 'gate')])
   const env = fakeNpm(`read line < "${checkout}/gate"`)
   const first = start('console.log(1)', [], env)
@@ -188,7 +188,7 @@ function says(child: ChildProcessWithoutNullStreams, text: string): Promise<void
   })
 }
 
-test('how long it takes is remembered beside other durations, and told the next time', async () => {
+test('run.mjs remembers the duration of the installation beside others, and prints it the next time', async () => {
   writeJson('cache/skylab/durations.json', { other: 1, 'npm packages': 12.3 })
   const { child, ended } = start('', [], fakeNpm())
   let stderr = ''
@@ -199,7 +199,7 @@ test('how long it takes is remembered beside other durations, and told the next 
   expect(durations).toEqual({ other: 1, 'npm packages': expect.any(Number) })
 })
 
-test("a lock whose holder was killed is in nobody's way", async () => {
+test('run.mjs ignores the lock of a killed process', async () => {
   mkdirSync(join(checkout, '.artefacts'))
   writeFileSync(join(checkout, '.artefacts', 'install.lock'), `${process.pid} 1`)
   expect((await start('console.log(1)', [], fakeNpm()).ended).stdout).toBe('1\n')

@@ -1,4 +1,4 @@
-/** One version everywhere: that of package.json. */
+/** Checks that all files have the version of package.json. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const { version } = JSON.parse(read('package.json'))
 
-/** Where a version stands, and how it is found there. */
+/** Files with a version, and the pattern that finds it. */
 const places: readonly [string, RegExp][] = [
   ['hub/src/jupyterhub_skylab/__init__.py', /__version__ = "(.*)"/g],
   ['hub/examples/zero-to-jupyterhub/Dockerfile', /k8s-hub-skylab:(\S+)/g],
@@ -21,7 +21,7 @@ const places: readonly [string, RegExp][] = [
   ['README.md', /registry\.example\.org\/skylab:(\S+)/g],
 ]
 
-test('package.json has a release', () => {
+test('package.json has the version of a release', () => {
   expect(version).toMatch(/^\d+\.\d+\.\d+$/)
 })
 
@@ -31,12 +31,12 @@ test.each(places)('%s has the version of package.json by %s', (path, pattern) =>
   expect(new Set(found)).toEqual(new Set([version]))
 })
 
-test('package-lock.json has it', () => {
+test('package-lock.json has the version of package.json', () => {
   const lock = JSON.parse(read('package-lock.json'))
   expect([lock.version, lock.packages[''].version]).toEqual([version, version])
 })
 
-test('CHANGELOG.md begins with it, but for what is not released yet', () => {
+test('CHANGELOG.md begins with the version of package.json, after the unreleased part', () => {
   const [first] = [...read('CHANGELOG.md').matchAll(/^## (\S+)$/gm)]
   expect(first?.[1]).toBe(version)
 })

@@ -1,4 +1,4 @@
-/** A half of a pair: a new Hub, all users' servers spawned at once and stopped again, with all that this used. */
+/** One half of a pair: a new Hub spawns and stops all users' servers at once; measures what this used. */
 import { statSync } from 'node:fs'
 import { createdBy } from '../measure/audit.ts'
 import { type Memory, memoryOf, restartPeak, type Usage, usedBetween } from '../measure/usage.ts'
@@ -6,30 +6,30 @@ import type { HubQuestion, SpawnResult } from './load.ts'
 import { type Profiler, profileHub } from './profile.ts'
 import type { OpenHub, Site, Spawner } from './site.ts'
 
-/** The first spawns of a Hub pay for what is imported and connected once. */
+/** The first spawns of a Hub take longer: imports and connections are made once. */
 const warmUpUsers = 5
 
 export interface HubHalf {
   readonly spawned: SpawnResult
   readonly usage: Usage
-  /** How many objects of Kubernetes the labs were made of. */
+  /** Number of Kubernetes objects of the labs. */
   readonly objects: number
-  /** Of the Hub: before the first spawn, and with all servers running. */
+  /** Memory of the Hub: before the first spawn, and with all servers running. */
   readonly memory: { readonly before: Memory; readonly after: Memory }
-  /** Of all replicas together, in MiB. */
+  /** Memory of all replicas together, in MiB. */
   readonly replicasMib: { readonly before: number; readonly after: number }
   readonly stopped: { readonly seconds: number; readonly usage: Usage }
-  /** What the Hub warned of from the first spawn on, as lines of its log. */
+  /** Warnings of the Hub from the first spawn on, as lines of its log. */
   readonly warnings: readonly string[]
 }
 
-/** Where labs of each come from, by who asks the API server. */
+/** The account that creates labs at the API server, by spawner. */
 const accounts: Readonly<Record<Spawner, string>> = {
   skylab: 'system:serviceaccount:skylab:skylab',
   kubespawner: 'system:serviceaccount:kubespawner:hub',
 }
 
-/** What the users ask for. kubespawner is configured to give everybody the like. */
+/** Options of the users. kubespawner is configured to give every user the same. */
 const optionsOf: Readonly<Record<Spawner, object>> = {
   skylab: { image_type: 'recommended', size: 'small' },
   kubespawner: {},

@@ -1,6 +1,6 @@
 /**
- * Many users who spawn at once through a real JupyterHub, on nodes of KWOK: by our spawner and by kubespawner in turns, on
- * the same cluster. docs/bench.md tells how to read the result.
+ * Many users spawn at once through a real JupyterHub, on nodes of KWOK: with RESTSpawner and kubespawner in turns, on the
+ * same cluster. docs/bench.md explains the result.
  *   npm run bench -- hub [--users 100] [--pairs 3] [--replicas 3] [--kwok N] [--profile FOLDER]
  */
 import { mkdirSync } from 'node:fs'
@@ -27,7 +27,7 @@ export async function hubBench(args: readonly string[], progress: Progress, sign
   const options = readOptions(args)
   if (options.profile !== undefined) mkdirSync(options.profile, { recursive: true })
   const site = await openSite({ ...options, progress, signal })
-  // What is being waited for ends with the processes that are closed.
+  // Pending waits end when the processes are closed.
   const interrupted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   try {
     return await Promise.race([hubFigures(site, options, progress), interrupted])
@@ -55,7 +55,7 @@ function readOptions(args: readonly string[]): Options {
 
 async function hubFigures(site: Site, options: Options, progress: Progress): Promise<object> {
   const { users, pairs, replicas, kwok, profile } = options
-  // What replicas compile once is not to be paid for by the first pair.
+  // The first pair must not pay for code that replicas compile once.
   await progress.part('warm-up', () => hubHalf(site, 'skylab'))
   const done: HubPair[] = []
   const load: number[] = []
@@ -74,7 +74,7 @@ async function hubFigures(site: Site, options: Options, progress: Progress): Pro
     bench: 'hub',
     conditions: {
       ...{ users, at_once: users, pairs, replicas, kwok_nodes: kwok, order: 'skylab, kubespawner, and again' },
-      labs: 'one stub answers in the name of all of them, to both Hubs',
+      labs: 'one stub answers for all of them, to both Hubs',
       ...conditionsOf(site, load),
     },
     ...hubReport(done, users),

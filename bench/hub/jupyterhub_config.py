@@ -1,11 +1,11 @@
 """
 The Hub of `npm run bench -- hub`: the same one for both spawners.
 
-BENCH_SPAWNER           which of them: skylab or kubespawner
-BENCH_KUBESPAWNER       what kubespawner makes pods like ours of: its traitlets as JSON
-BENCH_STUB_URL          what answers in the name of all labs
-BENCH_TOKEN             the load's, which may do all that an administrator may with users and their servers
-HUB_…, SKYLAB_…         as in hub/examples/plain/jupyterhub_config.py; of SKYLAB_… our spawner makes its defaults
+BENCH_SPAWNER           the spawner: skylab or kubespawner
+BENCH_KUBESPAWNER       kubespawner's traitlets for pods like those of Skylab, as JSON
+BENCH_STUB_URL          the stub that answers for all labs
+BENCH_TOKEN             the load's token, with an administrator's rights over users and their servers
+HUB_…, SKYLAB_…         as in hub/examples/plain/jupyterhub_config.py; RESTSpawner takes its defaults from SKYLAB_…
 """
 
 import json
@@ -17,7 +17,7 @@ c = get_config()  # noqa: F821
 stub_url = os.environ["BENCH_STUB_URL"]
 is_ours = os.environ["BENCH_SPAWNER"] == "skylab"
 
-# Pods on nodes of KWOK have no server. Either spawner does all of its work, and then names the stub instead.
+# Pods on nodes of KWOK have no server. Either spawner does all of its work, and then returns the stub's address instead.
 if is_ours:
     from jupyterhub_skylab import RESTSpawner
 
@@ -37,11 +37,11 @@ else:
 c.JupyterHub.spawner_class = BenchSpawner
 for name, value in json.loads(os.environ["BENCH_KUBESPAWNER"]).items():
     setattr(c.KubeSpawner, name, value)
-# The time-outs of ours, for both: what is slow is to be measured, not given up.
+# RESTSpawner's time-outs for both: slow spawns are to be measured, not given up.
 c.Spawner.start_timeout = 630
 c.Spawner.http_timeout = 120
 
-# All at once. Who spawns is answered at once and follows the progress; who stops is answered when that is done.
+# All at once. A spawn is answered at once and its progress followed; a stop is answered when it is done.
 c.JupyterHub.concurrent_spawn_limit = 0
 c.JupyterHub.active_server_limit = 0
 c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0, "slow_stop_timeout": 630}
@@ -57,7 +57,7 @@ c.JupyterHub.cleanup_proxy = False
 c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = os.environ["HUB_PROXY_API_URL"]
 
-# Users never log in here: the load makes them, with what a login would have left in `auth_state`.
+# Users never log in here: the load makes them, with the `auth_state` that a login would have left.
 c.JupyterHub.authenticator_class = "dummy"
 c.Authenticator.allow_all = True
 c.Authenticator.enable_auth_state = True

@@ -1,4 +1,4 @@
-/** The load on a Hub: users who spawn through its REST API all at once, and follow the progress. A process of its own. */
+/** The load on a Hub: users spawn through its REST API at once, and follow the progress. A process of its own. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
@@ -6,39 +6,39 @@ import { systemClock } from '../../src/base/clock.ts'
 import { answerQuestions } from '../measure/worker.ts'
 
 export interface HubAddress {
-  /** Where users come: its proxy's. */
+  /** Address for users: the proxy's. */
   readonly url: string
-  /** Where the Hub itself answers. */
+  /** Address of the Hub itself. */
   readonly hubUrl: string
-  /** Of the service that does it all for the users. */
+  /** Token of the service that acts for the users. */
   readonly token: string
 }
 
 export type HubQuestion =
-  /** Makes users, with what a login would have left in `auth_state`. */
+  /** Makes users, with the `auth_state` that a login would have left. */
   | { readonly do: 'login'; readonly hub: HubAddress; readonly users: readonly { name: string; token: string }[] }
   | { readonly do: 'spawn'; readonly hub: HubAddress; readonly names: readonly string[]; readonly options: object }
-  /** Stops servers; none may be left. */
+  /** Stops servers; none may remain. */
   | { readonly do: 'stop'; readonly hub: HubAddress; readonly names: readonly string[] }
 
 export interface SpawnResult {
-  /** From the first request to the last user whose server is ready. */
+  /** From the first request until the last server is ready. */
   readonly seconds: number
-  /** From each request to its answer, 202. */
+  /** From each request to its response, 202. */
   readonly acceptMs: readonly number[]
-  /** From each request to the event that says that the server is ready. */
+  /** From each request to the event that its server is ready. */
   readonly readyMs: readonly number[]
-  /** `ready`, or what came instead. */
+  /** `ready`, or the other outcome. */
   readonly outcomes: readonly string[]
-  /** How many events the progress of all had. */
+  /** Number of events in all progress streams. */
   readonly events: number
-  /** Of requests that ask for nothing (`/hub/health`), sent at an even pace meanwhile: what anybody else waits. */
+  /** Durations of `/hub/health`, sent at an even pace meanwhile: the delay for all other requests. */
   readonly healthMs: readonly number[]
 }
 
 const healthEveryMs = 100
 const reconnectMs = 500
-/** Users who are logged in at once. */
+/** Number of users logged in at once. */
 const atOnce = 16
 
 answerQuestions(async (question: HubQuestion): Promise<unknown> => {
@@ -89,7 +89,7 @@ async function spawnOne(hub: HubAddress, name: string, options: object, agent: A
   return { acceptMs, readyMs: systemClock.monotonicMs() - begunMs, ...end }
 }
 
-/** Reads the progress as the Hub's page does, by as many connections as that takes. */
+/** Reads the progress as the Hub's page does, with as many connections as needed. */
 async function follow(hub: HubAddress, path: string, agent: Agent): Promise<{ outcome: string; events: number }> {
   for (;;) {
     const answer = await ask(hub, 'GET', path, { agent })
@@ -110,7 +110,7 @@ async function follow(hub: HubAddress, path: string, agent: Agent): Promise<{ ou
   }
 }
 
-/** Sends at its pace whatever the answers, so that a Hub that stands still is seen by more than one request. */
+/** Sends at its pace regardless of responses, so that more than one request shows a blocked Hub. */
 function watchHealth({ hubUrl }: HubAddress): { stop(): Promise<readonly number[]> } {
   const agent = new Agent({ keepAlive: true })
   const asked: Promise<number>[] = []
@@ -138,7 +138,7 @@ async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<unknow
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-/** @throws for any answer that is no success */
+/** @throws when the response is no success */
 async function insist(hub: HubAddress, method: string, path: string, body?: object): Promise<string> {
   const answer = await ask(hub, method, path, { body })
   const words = await text(answer)

@@ -1,4 +1,4 @@
-/** Where a Hub's processor time goes, by py-spy, which looks at it from outside; it takes processor time of its own. */
+/** Profiles a Hub's processor time with py-spy, which samples from outside and uses processor time itself. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const samplesPerSecond = 200
 
 let count = 0
 
-/** Begins a profile: stacks with their counts of samples, as flame graphs are drawn of, in `<folder>/<name>.<n>.txt`. */
+/** Starts a profile: stacks with their counts of samples, as for flame graphs, in `<folder>/<name>.<n>.txt`. */
 export function profileHub(environment: string, pid: number, folder: string, name: string): Profiler {
   count += 1
   const file = join(folder, `${name}.${count}.txt`)

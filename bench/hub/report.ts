@@ -1,4 +1,4 @@
-/** From halves to the figures of the result. */
+/** Computes the figures of the result from the halves. */
 
 import { percentile, round, tally } from '../measure/statistics.ts'
 import type { Usage } from '../measure/usage.ts'
@@ -8,12 +8,12 @@ import type { Spawner } from './site.ts'
 
 export type HubPair = Readonly<Record<Spawner, HubHalf>>
 
-/** Processes that only our labs take, and only while they are made or removed. */
+/** Processes of Skylab only, which work only while labs are made or removed. */
 const controller = ['replicas', 'balancer', 'redis'] as const
-/** What plays users and labs. */
+/** Processes that play users and labs. */
 const tools = ['load', 'stub']
 
-/** Medians over the pairs where nothing else is said; the ratios are medians of each pair's own. */
+/** Medians over the pairs unless a name says otherwise; a ratio is the median of each pair's ratio. */
 export function hubReport(pairs: readonly HubPair[], users: number): object {
   return {
     skylab: figuresOf(
@@ -85,7 +85,7 @@ function spread(halves: readonly HubHalf[], values: (half: HubHalf) => readonly 
   return Object.fromEntries(shares.map(([name, share]) => [name, at(share)]))
 }
 
-/** Ours by kubespawner's: below 1 is less than it takes. */
+/** RESTSpawner divided by kubespawner: below 1 RESTSpawner takes less. */
 function ratiosOf(pairs: readonly HubPair[], users: number): object {
   const ratio = (figure: (half: HubHalf) => number) => {
     const each = pairs.map(({ skylab, kubespawner }) => round(figure(skylab) / figure(kubespawner), 2))
@@ -118,5 +118,5 @@ function othersIn(halves: readonly HubHalf[]): readonly string[] {
   return Object.keys(halves[0]!.usage).filter(name => !known.includes(name))
 }
 
-/** `[W 2026-11-22 05:01:02.003 JupyterHub base:1247] User …`: level and place, without what differs from user to user. */
+/** `[W 2026-11-22 05:01:02.003 JupyterHub base:1247] User …`: level and place, without the parts that differ by user. */
 const placeOf = (line: string): string => line.replace(/^\[(.) \S+ \S+ \S+ (\S+?)\].*$/, '$1 $2')

@@ -1,4 +1,4 @@
-/** Where the Hubs of a bench run: one stack, an environment with both spawners, and one Hub after the other. */
+/** Surroundings of the bench's Hubs: one stack, an environment with both spawners, and one Hub after the other. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export interface SiteOptions {
   readonly signal: AbortSignal
 }
 
-/** Versions of the Python packages that are compared. */
+/** Versions of the compared Python packages. */
 export interface Versions {
   readonly python: string
   readonly jupyterhub: string
@@ -47,11 +47,11 @@ export interface Site {
   readonly versions: Versions
   readonly load: Worker
   readonly users: readonly { readonly name: string; readonly token: string }[]
-  /** A new Hub with an empty database. There is never more than one. */
+  /** A new Hub with an empty database. Only one is open at a time. */
   openHub(spawner: Spawner): Promise<OpenHub>
-  /** Resolves when the cluster has no lab any more, whoever made it. */
+  /** Resolves when the cluster has no lab of either spawner. */
   untilGone(): Promise<void>
-  /** Of all processes but this one. */
+  /** Usage of all processes but this one. */
   usage(): Usage
   close(): Promise<void>
 }
@@ -160,7 +160,7 @@ async function openHub(spawner: Spawner, context: BenchContext, stubUrl: string)
   }
 }
 
-/** What makes kubespawner's pods like those of a small lab: image, resources, and nodes that they go to. */
+/** kubespawner's settings for pods like those of a small lab: image, resources, and nodes. */
 async function podsLikeOurs({ configFile }: Stack): Promise<object> {
   const { images, lab } = await readConfig(configFile)
   const { limits, requests } = quotasOf(lab.sizes.small!)

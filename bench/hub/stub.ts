@@ -1,13 +1,13 @@
 /**
- * What answers in the name of labs that nodes of KWOK only pretend to run: as much of a single-user server as the Hub asks
- * for before it calls a server ready. A process of its own.
+ * Answers for labs that nodes of KWOK only pretend to run: the part of a single-user server that the Hub requests before
+ * it calls a server ready. A process of its own.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerQuestions } from '../measure/worker.ts'
 
 export interface StubQuestion {
-  /** Of JupyterHub; the Hub compares it with its own. */
+  /** Version of JupyterHub; the Hub compares it with its own. */
   readonly version: string
 }
 

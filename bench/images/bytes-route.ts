@@ -1,4 +1,4 @@
-/** The least that an answer can cost here: a hono route that has its bytes. It asks nobody, and knows nobody. */
+/** The minimum cost of a response here: a hono route with ready bytes, without identity and I/O. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { answerQuestions } from '../measure/worker.ts'

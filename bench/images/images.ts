@@ -1,5 +1,5 @@
 /**
- * What a repository of many tags costs: to read it, and to tell of it. docs/bench.md tells how to read the result.
+ * Measures a repository of many tags: the cost of reading it, and of serving it. docs/bench.md explains the result.
  *   npm run bench -- images [--tags 2000] [--refreshes 20] [--requests 300]
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ interface Options {
   readonly requests: number
 }
 
-/** As often as that while refreshes are timed; never while answers are. */
+/** Interval while refreshes are timed; there are none while answers are. */
 const refreshSeconds = 0.5
 const prefix = '/nublado/spawner/v1'
 const limitMs = 120_000
@@ -86,7 +86,7 @@ async function figures(scene: Scene, kind: string, fill: () => Promise<Repositor
       return progress.part(`refreshes, ${kind}`, () => refreshes(replica, repository, options.refreshes))
     })
     const bare = await progress.part(`bare lists, ${kind}`, () => bareLists(repository, options))
-    // Redis has the catalogue: this one never reads the registry.
+    // Redis has the catalogue, so this replica never reads the registry.
     const telling = await withReplica(scene, kind, repository, 86_400, async replica => {
       return progress.part(`answers, ${kind}`, () => answers(scene, replica))
     })
@@ -107,7 +107,7 @@ const spread = (valuesMs: readonly number[]) => {
   return { p50, p99 }
 }
 
-/** A replica of an installation of its own, which lives on in Redis from one replica to the next. */
+/** A replica of an installation of its own, whose data stay in Redis for the next replica. */
 async function withReplica<T>(
   { stack, stateDir }: Scene,
   kind: string,
@@ -122,10 +122,10 @@ async function withReplica<T>(
     ...config,
     installation: kind,
     images: { ...images, recommendedTag: 'recommended', refreshIntervalSeconds },
-    // One user asks for the form again and again.
+    // One user requests the form again and again.
     api: { ...config.api, rates: { readsPerSecond: 5000 } },
     lab: { ...config.lab, namespacePrefix: kind },
-    // The program's user may touch the keys of the stack's own prefix alone.
+    // The program's user may only use keys with the stack's own prefix.
     redis: { ...config.redis, url: stack.redis.url, keyPrefix: kind },
   }
   writeFileSync(configFile, stringify(changed, { version: '1.1' }), { mode: 0o600 })
@@ -138,15 +138,15 @@ async function withReplica<T>(
   }
 }
 
-/** How long each refresh takes by the replica's own count, with what it asks for and the most memory that it takes. */
+/** Durations of refreshes by the replica's metrics, with the requests and the peak memory of each. */
 async function refreshes(replica: Replica, repository: Repository, wanted: number) {
   const durationsMs: number[] = []
-  // The first ones pay for connections, and for what is compiled once.
+  // The first refreshes pay for connections, and for code that is compiled once.
   let before = await past(replica, { count: 2, sum: 0 })
   const [from, asked] = [before.count, repository.requests()]
   while (durationsMs.length < wanted) {
     const now = await past(replica, before)
-    // Two at once cannot be told apart.
+    // The metrics cannot separate two refreshes at once.
     if (now.count === before.count + 1) durationsMs.push((now.sum - before.sum) * 1000)
     before = now
   }
@@ -156,7 +156,7 @@ async function refreshes(replica: Replica, repository: Repository, wanted: numbe
 
 interface Counted {
   readonly count: number
-  /** Seconds. */
+  /** In seconds. */
   readonly sum: number
 }
 
@@ -165,9 +165,9 @@ async function past({ monitoringUrl }: Replica, { count: before }: Counted): Pro
   const name = 'skylab_image_catalogue_refresh_duration_seconds'
   let counted: Counted = { count: 0, sum: 0 }
   const isPast = async () => {
-    const told = await (await fetch(`${monitoringUrl}/metrics`)).text()
+    const metrics = await (await fetch(`${monitoringUrl}/metrics`)).text()
     const of = (what: string) =>
-      Number(new RegExp(`^${name}_${what}\\{result="done"\\} (.+)$`, 'm').exec(told)?.[1] ?? 0)
+      Number(new RegExp(`^${name}_${what}\\{result="done"\\} (.+)$`, 'm').exec(metrics)?.[1] ?? 0)
     counted = { count: of('count'), sum: of('sum') }
     return counted.count > before
   }
@@ -186,7 +186,7 @@ async function bareLists(repository: Repository, { tags, refreshes }: Options): 
   return durationsMs
 }
 
-/** The list of images and the form, in turns with a route that has the same bytes. */
+/** Times the list of images and the form, in turns with a route that serves the same bytes. */
 async function answers({ options, stack, stateDir }: Scene, replica: Replica): Promise<object> {
   const { admin, ada } = stack.users
   const agent = new Agent({ keepAlive: true })
@@ -196,7 +196,7 @@ async function answers({ options, stack, stateDir }: Scene, replica: Replica): P
     form: { path: `${prefix}/lab-form/ada`, headers: { authorization: `Bearer ${ada!.token}` } },
   }
   const ask = async (url: string, headers: OutgoingHttpHeaders) => (await timed(agent, url, headers)).ms
-  const told: Record<string, object> = {}
+  const figures: Record<string, object> = {}
   try {
     const isPrepulled = async () => {
       const { body } = await timed(agent, replica.url + asked.images.path, asked.images.headers)
@@ -217,16 +217,16 @@ async function answers({ options, stack, stateDir }: Scene, replica: Replica): P
         bare.push(pair[1])
       }
       const ratio = round(percentile(ours, 0.5) / percentile(bare, 0.5), 1)
-      told[name] = { bytes: Buffer.byteLength(bodies[path]!), ms: spread(ours), bare_ms: spread(bare), ratio }
+      figures[name] = { bytes: Buffer.byteLength(bodies[path]!), ms: spread(ours), bare_ms: spread(bare), ratio }
     }
-    return told
+    return figures
   } finally {
     agent.destroy()
     await route.stop()
   }
 }
 
-/** Requests that only serve to have everything compiled. */
+/** Untimed requests, so that all code is compiled. */
 const warmUp = 30
 
 function timed(agent: Agent, url: string, headers: OutgoingHttpHeaders): Promise<{ body: string; ms: number }> {

@@ -1,4 +1,4 @@
-/** Repositories of many tags, of both kinds: what replicas are configured with, and what was asked of them. */
+/** Repositories of many tags, of both kinds: the replicas' configuration, and a count of requests. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConfigInput } from '../../dev/stack/config.ts'
@@ -9,21 +9,21 @@ import { pushImages } from '../../test/kit/images/tiny-images.ts'
 
 export interface Repository {
   readonly images: NonNullable<ConfigInput['images']>
-  /** Requests so far, but for those that filled it. */
+  /** Number of requests so far, without those that filled it. */
   requests(): number
-  /** The list of tags by nothing but fetch, page by page; gives how many came. */
+  /** Reads the list of tags with fetch only, page by page; returns their number. */
   list(): Promise<number>
   close(): Promise<unknown>
 }
 
-/** Half of them weeklies, half dailies, and one of them recommended. */
+/** Half weeklies and half dailies, and one recommended tag. */
 function tagsOf(count: number): { tags: string[]; recommended: string } {
   const half = Math.floor((count - 1) / 2)
   const tags = [...weekliesFrom(2026, 46, half), ...dailiesFrom('2026-11-20', count - 1 - half)]
   return { tags, recommended: tags[1]! }
 }
 
-/** In Debian's docker-registry. */
+/** A repository in Debian's docker-registry. */
 export async function dockerRepository(count: number): Promise<Repository> {
   const registry = await startDockerRegistry()
   try {
@@ -53,7 +53,7 @@ export async function dockerRepository(count: number): Promise<Repository> {
   }
 }
 
-/** In an Artifact Registry of this process. */
+/** A repository in an Artifact Registry of this process. */
 export async function googleRepository(count: number, folder: string): Promise<Repository> {
   const google = await FakeGoogle.start()
   const { tags, recommended } = tagsOf(count)

@@ -1,4 +1,4 @@
-/** The API server's audit log as the truth about requests: who sent which, by User-Agent. */
+/** Reads requests from the API server's audit log, by User-Agent. */
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -7,7 +7,7 @@ export interface AuditedRequest {
   readonly resource: string
   readonly namespace: string
   readonly code: number
-  /** Of the operation in the User-Agent; undefined for watches and compares. */
+  /** The operation in the User-Agent; undefined for watches and compares. */
   readonly op: number | undefined
 }
 
@@ -20,7 +20,7 @@ interface AuditLine {
   readonly responseStatus?: { readonly code?: number }
 }
 
-/** Requests of the controller, from the file's byte `from` on. */
+/** Requests of the controller, from byte `from` of the file. */
 export async function controllerRequests(file: string, from: number): Promise<AuditedRequest[]> {
   const requests: AuditedRequest[] = []
   for await (const entry of completed(file, from)) {
@@ -37,7 +37,7 @@ export async function controllerRequests(file: string, from: number): Promise<Au
   return requests
 }
 
-/** How many objects an account has created, from the file's byte `from` on. */
+/** Number of objects that an account has created, from byte `from` of the file. */
 export async function createdBy(username: string, file: string, from: number): Promise<number> {
   let count = 0
   for await (const { verb, user, responseStatus } of completed(file, from)) {

@@ -1,6 +1,6 @@
 /**
- * Loaded before a program whose processor time is to be explained (`node --import …/profiler.ts?folder=…`): SIGUSR2 begins
- * a CPU profile, the next one ends it and writes it into the folder.
+ * Loaded before a program to profile its processor time (`node --import …/profiler.ts?folder=…`): SIGUSR2 starts a CPU
+ * profile, the next one ends it and writes it into the folder.
  */
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'

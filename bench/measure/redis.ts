@@ -1,7 +1,7 @@
-/** What Redis was asked, by its own count; commands within scripts are counted too. */
+/** Commands that Redis has run, by its own count; commands in scripts are counted too. */
 import type { Redis } from 'ioredis'
 
-/** How often each command was called. */
+/** Number of calls by command. */
 export type Commands = Readonly<Record<string, number>>
 
 export async function commandsOf(redis: Redis): Promise<Commands> {

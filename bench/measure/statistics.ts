@@ -1,15 +1,15 @@
-/** Figures as people quote them. */
+/** Statistics of measured values. */
 
-/** The value that a share of all values do not exceed; `share` from 0 to 1. NaN without values. */
+/** The value that a share of all values does not exceed; `share` from 0 to 1. NaN without values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN
 }
 
-/** Rounded for a reader: three places at most. */
+/** Rounded for a reader: three decimals at most. */
 export const round = (value: number, places = 3): number => Number(value.toFixed(places))
 
-/** How often each value comes, most frequent first. */
+/** Number of occurrences of each value, most frequent first. */
 export function tally(values: Iterable<string>): Record<string, number> {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)

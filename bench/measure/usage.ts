@@ -1,14 +1,14 @@
-/** What processes use, as the kernel counts it. */
+/** Processor time and memory of processes, as the kernel counts them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readRecord, recordedNames } from '../../dev/process/process.ts'
 import type { Stack } from '../../dev/stack/stack.ts'
 
 const ticksPerSecond = 100
 
-/** Seconds of processor time since their start, by what the processes are. */
+/** Seconds of processor time since the processes' start, by kind of process. */
 export type Usage = Readonly<Record<string, number>>
 
-/** What is counted: all that the run has recorded, and processes of the bench's own by name. */
+/** Usage of all processes that the run has recorded, and of the bench's own by name. */
 export function usageOf(stack: Stack, stateDir: string, others: Readonly<Record<string, number>>): Usage {
   const recorded = [stateDir, stack.cluster.stateDir].flatMap(folder =>
     recordedNames(folder).map(name => [kindOf(name), readRecord(folder, name)?.pid] as const),
@@ -40,10 +40,10 @@ function cpuSeconds(pid: number): number {
   }
 }
 
-/** Memory of a process that is really in use, in MiB. */
+/** Memory that a process really uses, in MiB. */
 export interface Memory {
   readonly nowMib: number
-  /** The most at once since its start, or since `restartPeak`. */
+  /** The maximum since its start, or since `restartPeak`. */
   readonly peakMib: number
 }
 
@@ -53,10 +53,10 @@ export function memoryOf(pid: number): Memory {
   return { nowMib: mib('VmRSS'), peakMib: mib('VmHWM') }
 }
 
-/** The most memory that a process has had in use at once, in whole MiB. */
+/** The peak memory of a process, in whole MiB. */
 export const peakMib = (pid: number): number => Math.round(memoryOf(pid).peakMib)
 
-/** From now on the peak of a process of ours counts anew. */
+/** Starts a new peak for a process of this user. */
 export function restartPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

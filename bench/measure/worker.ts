@@ -1,14 +1,14 @@
-/** Programs of a bench as processes of their own, so that each one's processor time is counted apart. */
+/** Runs programs of a bench as processes, so that the processor time of each is counted separately. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { marker } from '../../dev/process/process.ts'
 
 export interface WorkerOptions {
-  /** The module beside this one that calls `answerQuestions`. */
+  /** A module in this folder that calls `answerQuestions`. */
   readonly file: string
-  /** The folder of an open run, with which it is ended at the latest. */
+  /** The folder of an open run; the process ends with the run at the latest. */
   readonly stateDir: string
-  /** Options of Node itself. */
+  /** Options of Node. */
   readonly nodeArgs: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export class Worker {
     return this.#child.pid!
   }
 
-  /** Rejects with the child's own words, or where it ends without any. */
+  /** Rejects with the child's error message, or when it ends without one. */
   async ask<T>(question: object): Promise<T> {
     const answered = new Promise<Reply>(resolve => this.#child.once('message', resolve as (reply: unknown) => void))
     this.#child.send(question)
@@ -54,7 +54,7 @@ export class Worker {
   }
 }
 
-/** In the child: answers each question until the parent has gone. */
+/** In the child: answers each question until the parent has ended. */
 export function answerQuestions<Q>(answer: (question: Q) => Promise<unknown>): void {
   process.on('message', question => {
     answer(question as Q).then(

@@ -1,8 +1,8 @@
-/** Readers of event streams that read. A process of its own. */
+/** Readers of event streams that do read, as opposed to stuck ones. A process of its own. */
 import { connect, type Socket } from 'node:net'
 import { answerQuestions } from '../measure/worker.ts'
 
-/** Streams to be opened, of one user. */
+/** Streams to open for one user. */
 export interface Streams {
   readonly name: string
   readonly token: string
@@ -10,25 +10,25 @@ export interface Streams {
 }
 
 export type ReadersQuestion =
-  /** Resolves when each has read something. */
+  /** Resolves when each stream has received something. */
   | { readonly do: 'open'; readonly port: number; readonly streams: readonly Streams[] }
-  /** Resolves with how long each event took since the last asking, and with how many streams ended. */
-  | { readonly do: 'tell' }
+  /** Resolves with the delays of events since the last question, and the number of ended streams. */
+  | { readonly do: 'report' }
 
-export interface Told {
+export interface Seen {
   readonly delaysMs: readonly number[]
   readonly ended: number
 }
 
-/** What the bench writes as an event's data: when it did, by the clock that all processes of a machine share. */
+/** The data of the bench's events: the time of writing, by the clock that all processes of a machine share. */
 export const stamp = (): string => `at ${process.hrtime.bigint()}`
 
-let told = { delaysMs: [] as number[], ended: 0 }
+let seen = { delaysMs: [] as number[], ended: 0 }
 
-answerQuestions(async (question: ReadersQuestion): Promise<Told | undefined> => {
-  if (question.do === 'tell') {
-    const before = told
-    told = { delaysMs: [], ended: 0 }
+answerQuestions(async (question: ReadersQuestion): Promise<Seen | undefined> => {
+  if (question.do === 'report') {
+    const before = seen
+    seen = { delaysMs: [], ended: 0 }
     return before
   }
   const { port, streams } = question
@@ -43,7 +43,7 @@ function dial(port: number, { name, token }: Streams): Socket {
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
   socket.on('error', () => {})
   socket.once('close', () => {
-    told.ended += 1
+    seen.ended += 1
   })
   return socket
 }
@@ -58,7 +58,7 @@ function read(port: number, stream: Streams): Promise<void> {
       rest = lines.pop()!
       for (const line of lines) {
         const at = /^data: at (\d+)/.exec(line)?.[1]
-        if (at !== undefined) told.delaysMs.push(Number(now - BigInt(at)) / 1e6)
+        if (at !== undefined) seen.delaysMs.push(Number(now - BigInt(at)) / 1e6)
       }
       resolve()
     })

@@ -1,6 +1,6 @@
 /**
- * Readers of events that take nothing, beside those that do, at one replica: what they cost, and what the others feel of
- * it. docs/bench.md tells how to read the result.
+ * Readers that take no events, beside readers that do, at one replica: the cost of the stuck ones, and their effect on the
+ * others. docs/bench.md explains the result.
  *   npm run bench -- readers [--good 1000] [--stuck 200] [--seconds 20]
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -23,7 +23,7 @@ import { encodeEvents, encodeFields } from '../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../src/store/scripts.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { Worker } from '../measure/worker.ts'
-import { type ReadersQuestion, type Streams, stamp, type Told } from './client.ts'
+import { type ReadersQuestion, type Seen, type Streams, stamp } from './client.ts'
 
 interface Options {
   readonly good: number
@@ -31,11 +31,11 @@ interface Options {
   readonly seconds: number
 }
 
-/** As many as a user may have. */
+/** The maximum of a user. */
 const { maxStreamsPerUser: perUser } = configSchema.parse({}).api.limits
-/** So long that stuck ones can be watched before they are cut. */
+/** Long enough to watch stuck readers before they are cut. */
 const writeTimeoutSeconds = 60
-/** Above what the kernel keeps for a connection with the least buffers: who has not read so much is stuck for the replica. */
+/** More than the kernel buffers for a connection with minimal buffers, so that an idle reader blocks the replica's writes. */
 const fillBytes = 2 * 2 ** 20
 const fillEventBytes = 1024
 const fillAtOnce = 128
@@ -96,7 +96,7 @@ async function figures({ options, stack, worker, stuck: stuckReaders, progress }
   const replica = stack.replicas[0]!
   const { port } = replica
   const writer = new Writer(stack)
-  const ask = (question: ReadersQuestion) => worker.ask<Told>(question)
+  const ask = (question: ReadersQuestion) => worker.ask<Seen>(question)
   const watch = (seconds: number, meanwhile: () => Promise<unknown> = async () => {}) =>
     watched({ pid: replica.pid, seconds, writer, names: good.map(({ name }) => name), ask, meanwhile })
   try {
@@ -141,7 +141,7 @@ function streamsOf({ users }: Stack, options: Options): { good: Streams[]; stuck
   return { good: take(options.good), stuck: take(options.stuck) }
 }
 
-/** Writes events where their owner would: the replica that makes these labs has nothing to tell, and waits. */
+/** Writes events in place of the owner: the replica that makes these labs only waits, and has no events. */
 class Writer {
   readonly #stack: Stack
   readonly #redis: Redis
@@ -153,7 +153,7 @@ class Writer {
     defineCommands(this.#redis)
   }
 
-  /** Asks for the labs; resolves when all are made but for their nodes, and nothing more is told of them. */
+  /** Requests the labs; resolves when all wait for their nodes, and no more events come. */
   async create(streams: readonly Streams[]): Promise<void> {
     const body = JSON.stringify({ options: { image_type: 'recommended' } })
     for (const { name, token } of streams) {
@@ -161,16 +161,17 @@ class Writer {
       const url = `${this.#stack.url}/nublado/spawner/v1/labs/${name}/create`
       const isAccepted = async () => {
         const { status } = await fetch(url, { method: 'POST', headers, body, redirect: 'manual' })
-        // The balancer has not seen yet that the replica is ready.
+        // The balancer has not yet seen that the replica is ready.
         if (status !== 303 && status !== 503) throw new Error(`the lab of ${name} was answered ${status}`)
         return status === 303
       }
       await waitUntil(isAccepted, { what: `the lab of ${name}`, limitMs: 10_000 })
     }
-    const told = async () => Promise.all(streams.map(({ name }) => this.#redis.hget(this.#keys.record(name), 'seq')))
+    const lastEvents = async () =>
+      Promise.all(streams.map(({ name }) => this.#redis.hget(this.#keys.record(name), 'seq')))
     let before = ''
     const isQuiet = async () => {
-      const now = (await told()).join()
+      const now = (await lastEvents()).join()
       const same = now === before
       before = now
       if (!same) await systemClock.sleep(2000)
@@ -179,19 +180,19 @@ class Writer {
     await waitUntil(isQuiet, { what: 'labs that wait', limitMs: 120_000 })
   }
 
-  /** Events for a user's readers. */
-  async tell(user: string, ...data: string[]): Promise<void> {
+  /** Writes events for a user's readers. */
+  async write(user: string, ...data: string[]): Promise<void> {
     const { op, token, seq } = await this.#redis.hgetall(this.#keys.record(user))
     const keys = [this.#keys.record(user), this.#keys.events(user), this.#keys.bell]
     const events = encodeEvents(data.map(text => ['info', text] as const))
     await callCommand(this.#redis, 'commit-step', keys, [user, op!, token!, seq!, events, encodeFields({})])
   }
 
-  /** Much more for each than a connection takes that nobody reads. */
+  /** Writes much more for each stream than an unread connection takes. */
   async fill(users: readonly string[]): Promise<void> {
     const data = Array.from({ length: fillAtOnce }, () => 'x'.repeat(fillEventBytes))
     for (let bytes = 0; bytes < fillBytes; bytes += fillAtOnce * fillEventBytes) {
-      await Promise.all(users.map(user => this.tell(user, ...data)))
+      await Promise.all(users.map(user => this.write(user, ...data)))
     }
   }
 
@@ -205,13 +206,13 @@ interface Watching {
   readonly seconds: number
   readonly writer: Writer
   readonly names: readonly string[]
-  readonly ask: (question: ReadersQuestion) => Promise<Told>
+  readonly ask: (question: ReadersQuestion) => Promise<Seen>
   readonly meanwhile: () => Promise<unknown>
 }
 
-/** Tells each user something once a second, evenly spread, and gives how long it took to their readers. */
+/** Writes an event for each user once a second, evenly spread, and returns the delays of their readers. */
 async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching): Promise<object> {
-  await ask({ do: 'tell' })
+  await ask({ do: 'report' })
   const begunMs = systemClock.monotonicMs()
   const beside = meanwhile()
   let peakMib = 0
@@ -220,15 +221,15 @@ async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching
     const dueMs = (1000 * n) / names.length
     const nowMs = systemClock.monotonicMs() - begunMs
     if (dueMs > nowMs) await systemClock.sleep(dueMs - nowMs)
-    await writer.tell(names[n % names.length]!, stamp())
+    await writer.write(names[n % names.length]!, stamp())
     if (dueMs < sampledMs) continue
     sampledMs = dueMs + sampleMs
     peakMib = Math.max(peakMib, rssMib(pid))
   }
   await beside
-  // What was told last is on its way.
+  // Gives the last events time to arrive.
   await systemClock.sleep(1000)
-  const { delaysMs, ended } = await ask({ do: 'tell' })
+  const { delaysMs, ended } = await ask({ do: 'report' })
   const at = (share: number) => round(percentile(delaysMs, share), 1)
   return {
     deliveries: delaysMs.length,
@@ -242,7 +243,7 @@ function rssMib(pid: number): number {
   return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
 }
 
-/** How many the replica says to have cut, once these are all, or none is cut any more. */
+/** The replica's count of cut readers, once all are cut or the count stops growing. */
 async function allCut(url: string, wanted: number): Promise<number> {
   let cut = 0
   const isDone = async () => {

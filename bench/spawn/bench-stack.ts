@@ -1,4 +1,4 @@
-/** Where a bench takes place: a stack with KWOK's nodes, the load, the bare loop and the bare routes, each a process. */
+/** Surroundings of a bench: a stack with KWOK's nodes, the load, the bare loop and the bare routes, each a process. */
 import { resolve } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Progress } from '../../dev/process/progress.ts'
@@ -18,7 +18,7 @@ export interface BenchStackOptions {
   readonly kwok: number
   /** Requests of the bare loop at once. */
   readonly inFlight: number
-  /** A folder for CPU profiles of the making of labs, of each process of Node. */
+  /** A folder for CPU profiles of each process of Node while labs are made. */
   readonly profile: string | undefined
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -29,12 +29,12 @@ export interface BenchStack {
   readonly redis: Redis
   readonly client: Worker
   readonly loop: Worker
-  /** Addresses of balancers: before all replicas, before the first alone, before as many bare routes as replicas. */
+  /** Addresses of balancers: for all replicas, for the first one, and for as many bare routes as replicas. */
   readonly urls: { readonly all: string; readonly one: string; readonly bare: string }
   readonly users: readonly { readonly name: string; readonly token: string }[]
   readonly objectsPerLab: number
   usage(): Usage
-  /** Begins profiles, or ends and writes them, where they are wanted. */
+  /** Starts profiles, or ends and writes them, if wanted. */
   toggleProfiles(): void
   /** Ends all replicas but the first. */
   leaveOne(): Promise<void>
@@ -123,7 +123,7 @@ function profilerArg(folder: string): string {
   return `--import=${module}`
 }
 
-/** The loop sends as the controller's account, which the policies confine to installations that it owns. */
+/** The loop acts as the controller's account, which the policies confine to installations that it owns. */
 async function prepareLoop(loop: Worker, stack: Stack, users: BenchStack['users'], inFlight: number): Promise<number> {
   const { configFile, cluster } = stack
   await applyRights(cluster, loopConfig(await readConfig(configFile)))

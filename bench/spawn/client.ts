@@ -1,4 +1,4 @@
-/** The load: asks for labs as so many users would, and follows each to its end. A process of its own. */
+/** The load: requests labs as that many users would, and follows each to its end. A process of its own. */
 import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import { systemClock } from '../../src/base/clock.ts'
@@ -6,24 +6,24 @@ import { answerQuestions } from '../measure/worker.ts'
 
 export interface Load {
   readonly kind: 'create' | 'delete'
-  /** The balancer's. */
+  /** URL of the balancer. */
   readonly url: string
   readonly users: readonly { readonly name: string; readonly token: string }[]
-  /** Who deletes. */
+  /** The administrator's token, which deletes. */
   readonly adminToken: string
-  /** Whether the events of each are read to the last one; if not, only the acceptance is measured. */
+  /** Whether to read the events of each lab to the last one; if not, only the acceptance is measured. */
   readonly follow: boolean
-  /** Requests are sent at this rate, whatever the answers. Default: all at once. */
+  /** Rate of requests, regardless of responses. Default: all at once. */
   readonly perSecond?: number | undefined
 }
 
 export interface LoadResult {
-  /** From the first request to the last answer or event. */
+  /** From the first request to the last response or event. */
   readonly seconds: number
-  /** From the moment at which each request was due. */
+  /** From the due time of each request. */
   readonly acceptMs: readonly number[]
   readonly endedMs: readonly number[]
-  /** The last event of each, or the status of what was not accepted. */
+  /** The last event of each lab, or the status of a refusal. */
   readonly outcomes: readonly string[]
   readonly streamsWithGaps: number
 }
@@ -72,7 +72,7 @@ async function accept({ kind, url, adminToken }: Load, user: User, agent: Agent)
   return answer.statusCode ?? 0
 }
 
-/** Reads the events up to the last one, by as many connections as that takes. */
+/** Reads the events up to the last one, with as many connections as needed. */
 async function follow({ url }: Load, { name, token }: User, agent: Agent): Promise<{ outcome: string; gap: boolean }> {
   let seq = 0
   let gap = false

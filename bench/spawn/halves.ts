@@ -1,4 +1,4 @@
-/** The halves of a pair, each with all that it used: many labs made and removed by Skylab, and by the bare loop. */
+/** The halves of a pair, with what each used: many labs made and removed by Skylab, and by the bare loop. */
 import { statSync } from 'node:fs'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
@@ -7,12 +7,12 @@ import type { BenchStack } from './bench-stack.ts'
 import type { Load, LoadResult } from './client.ts'
 import type { LoopQuestion } from './loop.ts'
 
-/** What was used while something was done. */
+/** A result, and what was used meanwhile. */
 export interface Measured<T> {
   readonly result: T
   readonly usage: Usage
   readonly commands: Commands
-  /** Of the controller. */
+  /** Requests of the controller. */
   readonly requests: readonly AuditedRequest[]
 }
 
@@ -58,7 +58,7 @@ export async function loopHalf(bench: BenchStack): Promise<LoopHalf> {
   return { created, deleted: await ask({ do: 'delete' }) }
 }
 
-/** The same requests to the bare routes, through a balancer like the replicas'. */
+/** Sends the same requests to the bare routes, through a balancer like the replicas'. */
 export function bareAcceptance(bench: BenchStack, perSecond?: number): Promise<LoadResult> {
   const { client, users, urls } = bench
   const load: Load = { kind: 'create', url: urls.bare, users, adminToken: '', follow: false, perSecond }

@@ -1,4 +1,4 @@
-/** The bare loop as an installation of its own: to the replicas, its labs are foreign. */
+/** Configuration of the bare loop as an installation of its own: the replicas ignore its labs. */
 import type { Config } from '../../src/config/schema.ts'
 
 /** The prefix of its namespaces and the value of its installation label. */

@@ -1,7 +1,7 @@
 /**
- * What making labs costs at least here: plain Node, one kept-alive agent, a bound on requests in flight and one watch.
- * The objects are those that Skylab would send for the same users, rendered before the time is taken. No record, no
- * lease, no deadline, no event, nobody to take over. A process of its own.
+ * The minimum cost of making labs here: plain Node, one kept-alive agent, a bound on requests in flight and one watch.
+ * It sends the objects that Skylab would send for the same users, rendered beforehand. It has no record, lease, deadline,
+ * event or take-over. A process of its own.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -31,7 +31,7 @@ export type LoopQuestion =
   | { readonly do: 'create' | 'delete' }
 
 const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${loopInstallation}`)}`
-/** How long a connection may idle: less than an API server keeps one, which would close it under a request. */
+/** Maximum idle time of a connection: shorter than the API server's, which would close it during a request. */
 const idleMs = 30_000
 const retryMs = 100
 const pollMs = 250
@@ -47,7 +47,7 @@ interface Server {
   readonly url: string
   readonly authorization: string
   readonly agent: Agent
-  /** For the watch, which has its connection to itself. */
+  /** For the watch, which has a connection of its own. */
   readonly watchAgent: Agent
 }
 
@@ -62,7 +62,7 @@ answerQuestions(async (question: LoopQuestion) => {
   return (systemClock.monotonicMs() - begunMs) / 1000
 })
 
-/** @returns how many objects a lab has */
+/** @returns number of objects in a lab */
 async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
   const { config: ours, tokens } = await loadSettings(question.configFile, {})
   const config = loopConfig(ours)
@@ -107,7 +107,7 @@ async function createAll(): Promise<void> {
   await ready.all
 }
 
-/** The pods first, then the namespaces; waits until the cluster has none of them any more. */
+/** Deletes the pods first, then the namespaces; waits until the cluster has none of them. */
 async function deleteAll(): Promise<void> {
   await inParallel(async ({ plan, namespaceUid, podUid }) => {
     const { name, namespace } = plan.objects.at(-1)!.metadata
@@ -121,7 +121,7 @@ async function deleteAll(): Promise<void> {
   }
 }
 
-/** As many at a time as requests may be in flight, each lab's requests one after another. */
+/** Works on as many labs at a time as requests may be in flight, each lab's requests one after another. */
 async function inParallel(work: (lab: Lab) => Promise<void>): Promise<void> {
   const left = labs.values()
   const worker = async () => {
@@ -140,7 +140,7 @@ async function remove(path: string, uid: string): Promise<void> {
   await insist('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } }, 200, 202)
 }
 
-/** A namespace takes a moment to get what its pods need; until then they are refused. */
+/** Repeats a refused request: a new namespace needs a moment before it admits pods. */
 async function insist(method: string, path: string, body: object, ...wanted: readonly number[]): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     const { status, text } = await send(method, path, body)
@@ -173,7 +173,7 @@ function send(method: string, path: string, body?: object): Promise<{ status: nu
   })
 }
 
-/** Begins the one watch. `all` resolves when that many pods are Ready. */
+/** Starts the one watch. `all` resolves when that many pods are Ready. */
 async function watchUntilReady(count: number): Promise<{ all: Promise<void> }> {
   const { url, authorization, watchAgent } = server
   const path = `${collectionPath('v1', 'Pod')}?watch=true&${byLabel}`

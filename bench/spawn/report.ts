@@ -1,4 +1,4 @@
-/** From halves to the figures of the result. */
+/** Computes the figures of the result from the halves. */
 import type { AuditedRequest } from '../measure/audit.ts'
 import { percentile, round, tally } from '../measure/statistics.ts'
 import type { Usage } from '../measure/usage.ts'
@@ -20,7 +20,7 @@ export function acceptanceOf(results: readonly LoadResult[]): { p50: number; p99
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** Medians over the pairs where nothing else is said. */
+/** Medians over the pairs unless a name says otherwise. */
 export function report(pairs: readonly Pair[], labs: number): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
@@ -51,7 +51,7 @@ export function report(pairs: readonly Pair[], labs: number): object {
 
 const gapsOf = ({ created, deleted }: SkylabHalf) => created.result.streamsWithGaps + deleted.result.streamsWithGaps
 
-/** Milliseconds of processor time per lab: while they are made, and while they are removed. */
+/** Milliseconds of processor time per lab: during creation, and during removal. */
 function cpuFigures(skylab: readonly SkylabHalf[], loop: readonly LoopHalf[], labs: number): object {
   const each = (usages: readonly Usage[], name: string) =>
     usages.map(usage => round(((usage[name] ?? 0) * 1000) / labs, 1))
@@ -95,7 +95,7 @@ function requestFigures(skylab: readonly SkylabHalf[], labs: number): object {
   }
 }
 
-/** Commands per lab made. Those that scripts call are in it; `evalsha` are the scripts. */
+/** Commands per created lab, including those in scripts; `evalsha` counts the scripts. */
 function redisFigures(skylab: readonly SkylabHalf[], labs: number): object {
   const counts = new Map<string, number>()
   for (const { created } of skylab) {

@@ -1,6 +1,6 @@
 /**
- * The least that accepting can cost here: a hono route that reads a body, runs one script on Redis and answers 303. It
- * has no identity, no schema, no image, no objects, no seal and no events.
+ * The minimum cost of accepting here: a hono route that reads a body, runs one script on Redis and answers 303. It has
+ * no identity, schema, image, objects, seal or events.
  */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'

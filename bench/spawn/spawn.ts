@@ -1,6 +1,6 @@
 /**
  * Many labs at once on nodes of KWOK, then all removed: Skylab and a bare loop in turns on the same cluster.
- * docs/bench.md tells how to read the result.
+ * docs/bench.md explains the result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--steady] [--kwok N] [--profile FOLDER]
  */
 import { availableParallelism } from 'node:os'
@@ -13,7 +13,7 @@ import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } 
 import { acceptanceOf, report } from './report.ts'
 
 const loopInFlight = 32
-/** The first labs of a process pay for what is compiled once. */
+/** The first labs of a process pay for code that is compiled once. */
 const warmUpLabs = 30
 const steadyPerSecond = 50
 const labsPerNode = 110
@@ -30,7 +30,7 @@ interface Options {
 export async function spawnBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
   const options = readOptions(args)
   const bench = await openBenchStack({ ...options, inFlight: loopInFlight, progress, signal })
-  // What is being waited for ends with the processes that are closed.
+  // Pending waits end when the processes are closed.
   const interrupted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   try {
     return await Promise.race([spawnFigures(bench, options, progress), interrupted])
@@ -93,7 +93,7 @@ async function warmUp(bench: BenchStack): Promise<void> {
   await bareAcceptance(bench)
 }
 
-/** Which of the two begins alternates; the last pair ends with the loop, which the half with one replica follows. */
+/** The two alternate in beginning; the last pair ends with the loop, before the half with one replica. */
 async function pair(bench: BenchStack, skylabFirst: boolean) {
   const bare = await bareAcceptance(bench)
   const first = skylabFirst ? await skylabHalf(bench, bench.urls.all) : undefined
@@ -101,7 +101,7 @@ async function pair(bench: BenchStack, skylabFirst: boolean) {
   return { skylab: first ?? (await skylabHalf(bench, bench.urls.all)), loop, bare }
 }
 
-/** Labs asked for at an even pace, which need not be the pace at which they can be made. */
+/** Labs requested at an even pace, which need not be the pace at which they can be made. */
 async function steadyAcceptance(bench: BenchStack): Promise<object> {
   const bare = await bareAcceptance(bench, steadyPerSecond)
   const { created } = await skylabHalf(bench, bench.urls.all, { perSecond: steadyPerSecond })

@@ -1,4 +1,4 @@
-/** Twenty users who ask at an even pace, or one who sends the worst that is let in. A process of its own. */
+/** Twenty users with an even pace of requests, or one who sends the worst allowed load. A process of its own. */
 import { Agent, request } from 'node:http'
 import { systemClock } from '../../src/base/clock.ts'
 import { configSchema } from '../../src/config/schema.ts'
@@ -15,37 +15,37 @@ export type WorstQuestion =
       readonly urls: readonly string[]
       readonly users: readonly Asker[]
       readonly seconds: number
-      /** Whether each asks for a lab too, one after the other, evenly spread over that time. */
+      /** Whether each user requests a lab too, one after the other, evenly spread over that time. */
       readonly creates?: boolean
     }
   | {
       readonly do: 'worst'
       readonly urls: readonly string[]
       readonly user: Asker
-      /** The Idempotency-Key under which a create of this user was accepted, or is now: each that follows is a repeat. */
+      /** The Idempotency-Key of a create of this user that was accepted, or is now: later ones are repeats. */
       readonly key: string
       readonly seconds: number
     }
 
-/** How long each request took from the moment at which it was due, and how often each status came. */
+/** Duration of each request from its due time, and the number of each status. */
 export interface Steady {
   readonly ms: readonly number[]
-  /** The part of `ms` that was due in the first seconds, when all buckets are full, and the part that was due later. */
+  /** The part of `ms` that was due in the first seconds, when all buckets are full; `laterMs` is the rest. */
   readonly burstMs: readonly number[]
   readonly laterMs: readonly number[]
   readonly statuses: Readonly<Record<string, number>>
-  /** How often each status came to those who asked for a lab. */
+  /** Number of each status for users who requested a lab. */
   readonly created: Readonly<Record<string, number>>
 }
 
-/** By kind, how often each status came. */
+/** By kind of request, the number of each status. */
 export type Worst = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 const prefix = '/nublado/spawner/v1'
 const { limits } = configSchema.parse({}).api
-/** Of each of the twenty users, in a second. */
+/** Requests per second of each of the twenty users. */
 export const steadyPerSecond = 10
-/** How long what was saved up in the buckets of rates lasts. */
+/** Time after which the full buckets of rates are used up. */
 const burstSeconds = 3
 
 interface Sent {
@@ -121,7 +121,7 @@ async function steady({
   return { ms, burstMs, laterMs, statuses: counts, created: created.counts }
 }
 
-/** Bodies of the largest size, of what costs most to look at. */
+/** Bodies of the largest size, with the content that costs most to check. */
 function largest(entry: (index: number) => string): string {
   const [head, tail] = ['{"options":{"image_type":"recommended"},"env":{', '}}']
   const entries: string[] = []
@@ -140,8 +140,8 @@ const bodies = [
 ]
 
 /**
- * The requests of one user at each replica: so many at once, and then so many a second. Each bound is met at once, and
- * passed for as long as it lasts. No more is sent than that: it is the sender's processor time, on the same machine.
+ * The requests of one user at each replica: so many at once, and then so many a second. Each reaches its bound at once,
+ * and exceeds it throughout. More would only cost the sender's processor time, on the same machine.
  */
 function kinds({ name, token }: Asker, idempotencyKey: string) {
   const create = `labs/${encodeURIComponent(name)}/create`
@@ -168,7 +168,7 @@ function kinds({ name, token }: Asker, idempotencyKey: string) {
   } as const
 }
 
-/** As many are on their way at once as a user may have. */
+/** Keeps as many requests in flight as a user may have. */
 async function worst({ urls, user, key, seconds }: Extract<WorstQuestion, { do: 'worst' }>): Promise<Worst> {
   const agent = new Agent({ keepAlive: true, maxSockets: limits.maxRequestsPerUser })
   const first = {
@@ -179,7 +179,7 @@ async function worst({ urls, user, key, seconds }: Extract<WorstQuestion, { do: 
   const body = JSON.stringify({ options: { image_type: 'recommended' } })
   await send(agent, { url: urls[0]!, method: 'POST', ...first, body })
   const begunMs = systemClock.monotonicMs()
-  const told = Object.entries(kinds(user, key)).map(async ([kind, { atOnce, perSecond, make }]) => {
+  const sending = Object.entries(kinds(user, key)).map(async ([kind, { atOnce, perSecond, make }]) => {
     const { counts, count } = counter()
     const all: Promise<void>[] = []
     for (let n = 0; n < atOnce + seconds * perSecond; n++) {
@@ -190,7 +190,7 @@ async function worst({ urls, user, key, seconds }: Extract<WorstQuestion, { do: 
     await Promise.all(all)
     return [kind, counts] as const
   })
-  const answered = Object.fromEntries(await Promise.all(told))
+  const answered = Object.fromEntries(await Promise.all(sending))
   agent.destroy()
   return answered
 }

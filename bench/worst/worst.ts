@@ -1,5 +1,5 @@
 /**
- * Twenty users alone, and beside one who sends the worst that is let in. docs/bench.md tells how to read the result.
+ * Twenty users alone, and beside one who sends the worst allowed load. docs/bench.md explains the result.
  *   npm run bench -- worst [--pairs 3] [--seconds 20] [--replicas 3]
  */
 import { availableParallelism, loadavg } from 'node:os'
@@ -63,9 +63,9 @@ async function figures({ options, stack, workers, progress }: Scene): Promise<ob
   const ask = <T>(worker: Worker, question: WorstQuestion) => worker.ask<T>(question)
   const steady = () => ask<Steady>(workers[0]!, { do: 'steady', urls, users, seconds, creates: true })
   const half = async (name: string, beside: () => Promise<Worst | undefined>) => {
-    const [told, worst] = await progress.part(name, () => Promise.all([steady(), beside()]))
+    const [measured, worst] = await progress.part(name, () => Promise.all([steady(), beside()]))
     await progress.part('remove their labs', () => removeLabs(stack, users))
-    return { ...spread(told), created: told.created, statuses: told.statuses, worst }
+    return { ...spread(measured), created: measured.created, statuses: measured.statuses, worst }
   }
   await progress.part('warm up', async () => ask(workers[0]!, { do: 'steady', urls, users, seconds: 3, creates: true }))
   await removeLabs(stack, users)
@@ -93,7 +93,7 @@ interface Half {
   readonly p50: number
   readonly p99: number
   readonly max: number
-  /** Of the first three seconds alone. */
+  /** In the first three seconds only. */
   readonly burst_p99: number
   readonly created: Readonly<Record<string, number>>
   readonly statuses: Readonly<Record<string, number>>
@@ -105,7 +105,7 @@ function spread({ ms, burstMs }: Steady) {
   return { p50, p99, max, burst_p99: round(percentile(burstMs, 0.99), 1) }
 }
 
-/** Removes the labs of all of them, and waits until they are gone. */
+/** Removes the labs of all users, and waits until they are gone. */
 async function removeLabs({ url, users: people }: Stack, users: readonly Asker[]): Promise<void> {
   const headers = { authorization: `Bearer ${people.admin!.token}` }
   const each = async ({ name }: Asker) => {
@@ -117,7 +117,7 @@ async function removeLabs({ url, users: people }: Stack, users: readonly Asker[]
   await Promise.all(users.map(each))
 }
 
-/** How many leases the replicas lost, by their own count. */
+/** The number of leases that the replicas lost, by their own metrics. */
 async function lost(urls: readonly string[]): Promise<number> {
   const texts = await Promise.all(urls.map(async url => (await fetch(`${url}/metrics`)).text()))
   const counts = texts.map(text =>

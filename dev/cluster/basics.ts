@@ -1,4 +1,4 @@
-/** What all providers share: manifests and tokens, by kubectl. */
+/** Shared by all providers: applies manifests and makes tokens with kubectl. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { renderKubeconfig } from '../kube/credentials.ts'

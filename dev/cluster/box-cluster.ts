@@ -13,7 +13,7 @@ import { clusterFolder, takeDown } from '../run/teardown.ts'
 import { clusterBasics } from './basics.ts'
 import type { Cluster, ClusterOptions } from './types.ts'
 
-/** A cluster of our own programs: the control plane, KWOK's nodes, and where it can be had a real node. */
+/** A cluster of programs on this machine: the control plane, nodes of KWOK, and a real node where one can run. */
 export async function startBox(options: ClusterOptions): Promise<Cluster> {
   const stateDir = clusterFolder(options.stateDir)
   for (const folder of ['etc', 'log', 'pids']) mkdirSync(join(stateDir, folder), { recursive: true })

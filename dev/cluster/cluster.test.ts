@@ -18,7 +18,7 @@ afterEach(() => {
 
 const choice = { realNode: 'never' as const, kwok: 2, audit: true }
 
-test('a cluster is yours only where it was named, by option or environment', () => {
+test('clusterNeeds asks for an existing cluster only when an option or the environment names it', () => {
   expect(clusterNeeds(choice)).toEqual(['cluster'])
   expect(clusterNeeds({ ...choice, kubeconfig: '/some/file' })).toEqual(['kubectl'])
   expect(clusterNeeds({ ...choice, context: 'some' })).toEqual(['kubectl'])
@@ -27,12 +27,12 @@ test('a cluster is yours only where it was named, by option or environment', () 
   expect(clusterNeeds({ ...choice, containers: true })).toEqual(['kwok'])
 })
 
-test('KUBECONFIG and the home folder are not looked at', () => {
+test('clusterNeeds ignores KUBECONFIG and the home folder', () => {
   vi.stubEnv('KUBECONFIG', '/some/file')
   expect(clusterNeeds(choice)).toEqual(['cluster'])
 })
 
-test("a token's kubeconfig keeps how the cluster is reached and nothing of the administrator", async () => {
+test('tokenKubeconfig keeps how the cluster is reached and no credentials of the administrator', async () => {
   const cluster = { server: 'https://api.invalid', 'certificate-authority-data': 'Q0E=', 'tls-server-name': 'api' }
   const asked: string[][] = []
   const kubectl = async (args: string[]) => {

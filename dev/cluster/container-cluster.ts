@@ -14,27 +14,27 @@ import { clusterImage } from '../setup/versions.ts'
 import { clusterBasics } from './basics.ts'
 import type { Cluster, ClusterOptions } from './types.ts'
 
-/** Within the container. The folder of the log is one of the run's own, in which tests read it. */
+/** Paths in the container. The log's folder is shared with the run, where tests read it. */
 const audit = { policy: '/etc/skylab/audit-policy.json', folder: '/var/log/skylab', log: '/var/log/skylab/audit.json' }
 
 const startLimitMs = 180_000
-/** The container has it of itself, but not beside other mounts that it is given. */
+/** The container has this mount by default, but loses it when other mounts are given. */
 const cgroups = { source: '/sys/fs/cgroup', target: '/sys/fs/cgroup' }
 
 /**
- * The command of the k3s server: with the flags that the box gives its own programs too. NodeRestriction is among the
- * admission plugins that k3s switches on by itself.
- * @param host by which this machine reaches the container; the certificate must bear it
+ * The command of the k3s server, with the flags that the box gives its own programs. NodeRestriction is missing here
+ * because k3s switches that admission plugin on itself.
+ * @param host name by which this machine reaches the container; the certificate must contain it
  */
 export function k3sCommand(host: string, withAudit: boolean): string[] {
   const args = (program: string, flags: Record<string, string>) =>
     Object.entries(flags).map(([name, value]) => `--${program}-arg=${name}=${value}`)
   return [
     'server',
-    // etcd, since k3s' own store sends no progress notifications, without which KWOK lists again and again.
+    // etcd: k3s' own store sends no progress notifications, and without them KWOK lists again and again.
     '--cluster-init',
     '--disable=coredns,local-storage,metrics-server,servicelb,traefik',
-    // Its own node is for nobody: labs go to nodes of KWOK.
+    // Keeps pods off k3s' own node: labs go to nodes of KWOK.
     '--node-taint=skylab=none:NoSchedule',
     `--tls-san=${host}`,
     ...args('kube-apiserver', withAudit ? auditFlags(audit.policy, audit.log) : {}),
@@ -43,7 +43,7 @@ export function k3sCommand(host: string, withAudit: boolean): string[] {
   ]
 }
 
-/** Starts it; resolves when pods can be made. The image is SKYLAB_TEST_K3S_IMAGE, or that of the box's Kubernetes. */
+/** Starts it; resolves when pods can be created. The image is SKYLAB_TEST_K3S_IMAGE, or that of the box's Kubernetes. */
 export async function startContainerCluster(options: ClusterOptions): Promise<Cluster> {
   const stateDir = clusterFolder(options.stateDir)
   for (const folder of ['etc', 'log', 'pids', 'audit']) mkdirSync(join(stateDir, folder), { recursive: true })
@@ -75,7 +75,7 @@ async function startK3s(stateDir: string, withAudit: boolean): Promise<StartedK3
     .withLogConsumer(logConsumer(stateDir, 'k3s'))
     .withStartupTimeout(startLimitMs)
   if (withAudit) {
-    // Made by us, or only root could read what the API server makes.
+    // Created here, or only root could read the API server's log.
     writeFileSync(auditFile(stateDir), '')
     container
       .withCopyContentToContainer([{ content: auditPolicy, target: audit.policy }])
@@ -112,7 +112,7 @@ async function describe(
   }
 }
 
-/** Without its service account no pod of a namespace is admitted. */
+/** A namespace admits pods only once it has its service account. */
 async function untilPodsCanBeMade(kubectl: Kubectl, signal?: AbortSignal): Promise<void> {
   const answers = async () =>
     (await kubectl(['get', 'serviceaccount', 'default', '-n', 'default', '-o', 'name'])) !== ''
@@ -121,7 +121,7 @@ async function untilPodsCanBeMade(kubectl: Kubectl, signal?: AbortSignal): Promi
 
 const administrator = { namespace: 'kube-system', name: 'skylab-nodes' }
 
-/** An administrator by token, where a provider knows its own by certificate only: who plays the nodes. */
+/** An administrator by token, for the program that plays the nodes: k3s knows administrators by certificate only. */
 export const administratorManifest = [
   { apiVersion: 'v1', kind: 'ServiceAccount', metadata: administrator },
   {
@@ -135,7 +135,7 @@ export const administratorManifest = [
   .map(object => stringify(object))
   .join('---\n')
 
-/** Has KWOK play nodes of a cluster that anybody may have started. */
+/** Has KWOK play nodes of any cluster, whoever started it. */
 export async function addNodes(
   { tools, kwok, signal }: Pick<ClusterOptions, 'tools' | 'kwok' | 'signal'>,
   stateDir: string,
@@ -151,7 +151,7 @@ export async function addNodes(
   }
 }
 
-/** Of a kubeconfig with a token, as `tokenKubeconfig` makes it. */
+/** A client for a kubeconfig with a token, as `tokenKubeconfig` makes it. */
 function clientOf(kubeconfig: string): ApiClient {
   const { clusters, users } = JSON.parse(readFileSync(kubeconfig, 'utf8'))
   const { server, 'certificate-authority-data': ca } = clusters[0].cluster

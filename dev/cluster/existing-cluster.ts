@@ -7,10 +7,10 @@ import { clusterBasics } from './basics.ts'
 import type { Cluster, ClusterOptions } from './types.ts'
 
 /**
- * A cluster that is there already. Only the context that was named is taken from the kubeconfig, into a file of this
- * run, so that nothing later can drift to another cluster.
+ * A cluster that exists already. Only the named context is copied from the kubeconfig, into a file of this run, so that
+ * nothing later can switch to another cluster.
  */
-export async function useYours(options: ClusterOptions): Promise<Cluster> {
+export async function useExistingCluster(options: ClusterOptions): Promise<Cluster> {
   const stateDir = clusterFolder(options.stateDir)
   mkdirSync(stateDir, { recursive: true })
   const kubeconfig = join(stateDir, 'kubeconfig')

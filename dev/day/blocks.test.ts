@@ -4,7 +4,7 @@ import { readBlocks } from './blocks.ts'
 const read = (text: string) => readBlocks('docs/page.md', text)
 const fenced = (name: string, ...lines: string[]) => [`\`\`\`${name}`, ...lines, '```'].join('\n')
 
-test('readBlocks gives the commands of a page with their heading and line', () => {
+test('readBlocks returns the commands of a page with their heading and line', () => {
   const text = [
     '# A page',
     '',
@@ -22,11 +22,11 @@ test('readBlocks gives the commands of a page with their heading and line', () =
   })
 })
 
-test('readBlocks leaves blocks of other languages out', () => {
+test('readBlocks leaves out blocks of other languages', () => {
   expect(read(fenced('yaml', 'a: 1'))).toEqual({ blocks: [], problems: [] })
 })
 
-test('readBlocks reads the excuse of a block that is not run', () => {
+test('readBlocks reads the reason why a block is not run', () => {
   const { blocks, problems } = read(fenced('sh', '# Not run by `npm run day`: it needs Docker.', 'docker build .'))
   expect(blocks.map(({ excuse }) => excuse)).toEqual(['it needs Docker.'])
   expect(problems).toEqual([])
@@ -35,7 +35,7 @@ test('readBlocks reads the excuse of a block that is not run', () => {
 test.each([
   ['an excuse without a reason', fenced('sh', '# Not run by `npm run day`:', 'one'), 'an excuse is the first line'],
   ['an excuse behind a command', fenced('sh', 'one', '# not run here', 'two'), 'an excuse is the first line'],
-  ['a language that is unknown', fenced('shh', 'one'), 'a language that nobody knows: shh'],
+  ['a language that is unknown', fenced('shh', 'one'), 'unknown language: shh'],
   ['a block without an end', '```sh\none', 'the block has no end'],
   ['indented commands', '## Heading\n    docker build .', 'not indented'],
 ])('readBlocks refuses %s', (_, text, words) => {

@@ -1,4 +1,4 @@
-/** Blocks of shell commands in the documentation, as they are written there. */
+/** Finds the blocks of shell commands in the documentation, as they are written there. */
 
 export interface Block {
   readonly page: string
@@ -13,15 +13,15 @@ export interface Block {
 
 export interface PageBlocks {
   readonly blocks: readonly Block[]
-  /** What is written so that nobody can say whether it is run: one sentence each, with the line. */
+  /** One sentence, with the line, for each block of which it is unclear whether to run it. */
   readonly problems: readonly string[]
 }
 
-/** The first line of a block that the day leaves out, for readers too. */
+/** The first line of a block that the day does not run; readers of the page see it too. */
 const excusePattern = /^# Not run by `npm run day`: (\S.*)$/
 const likeAnExcuse = /^# *not (run|tried|tested)\b/i
 const fencePattern = /^( *)```([\w-]*)\s*$/
-/** A block without a language is one of commands: the documentation names all other languages. */
+/** A block without a language holds commands: the documentation names all other languages. */
 const shellNames = ['', 'sh', 'bash', 'shell', 'console']
 const otherNames = ['yaml', 'json', 'text', 'python', 'diff']
 
@@ -74,7 +74,7 @@ function blockOf(page: string, heading: string, { line, lines }: Fence): Block {
 
 function problemsOf(page: string, { line, name, lines }: Fence, block: Block | null): string[] {
   const at = `${page}:${line}`
-  if (!block) return otherNames.includes(name) ? [] : [`${at}: a language that nobody knows: ${name}`]
+  if (!block) return otherNames.includes(name) ? [] : [`${at}: unknown language: ${name}`]
   if (block.excuse !== null) return []
   const like = lines.find(each => likeAnExcuse.test(each))
   return like ? [`${at}: an excuse is the first line, as docs/testing.md has it, not "${like}"`] : []

@@ -3,7 +3,7 @@ import { commandsOf } from './commands.ts'
 
 const blockOf = (...lines: string[]) => ({ page: 'docs/page.md', heading: '', line: 10, lines, excuse: null })
 
-test('commandsOf parts a block into commands, and knows their lines', () => {
+test('commandsOf splits a block into commands, with their lines', () => {
   const block = blockOf(
     '# First',
     'mkdir site && cat > site/file <<END',
@@ -26,7 +26,7 @@ test('commandsOf parts a block into commands, and knows their lines', () => {
   ])
 }, 60_000)
 
-test('commandsOf reads what a command must print', () => {
+test('commandsOf reads the words that a command must print', () => {
   const [first, second] = commandsOf(blockOf('curl localhost    # → ready', 'echo "# a heading"  # a remark'))
   expect([first!.expects, second!.expects]).toEqual([['ready'], []])
 }, 60_000)

@@ -1,4 +1,4 @@
-/** The single commands of a block, so that each is timed and judged by itself. */
+/** Splits a block into its commands, so that each is timed and judged alone. */
 import { spawnSync } from 'node:child_process'
 import type { Block } from './blocks.ts'
 
@@ -6,7 +6,7 @@ export interface Command {
   /** Page and line, such as `docs/deploy.md:40`. */
   readonly at: string
   readonly text: string
-  /** Words of `# → WORDS` behind it: its output has them. */
+  /** The words after `# → ` behind the command: its output must contain them. */
   readonly expects: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export function commandsOf({ page, line, lines }: Block): Command[] {
     begun.push(each)
     if (!isComplete(begun.join('\n'))) continue
     const expects = begun.flatMap(part => expectation.exec(part)?.[1] ?? [])
-    // The line of the fence itself is `line`.
+    // `line` is the line of the fence.
     commands.push({ at: `${page}:${line + index + 2 - begun.length}`, text: begun.join('\n'), expects })
     begun = []
   }
@@ -33,11 +33,11 @@ const continues = /(?<!\\)(\\\\)*\\$/
 const hereDocument = /<<-?\s*['"]?(\w+)['"]?/
 const opens = /^\s*(for|while|until|if|case|\{|\()|\b(do|then|else)\s*$|[|&]{1,2}\s*$/
 
-/** One line that begins and ends its quotes. Bash takes milliseconds for an answer, and on a busy machine much longer. */
+/** One line without open quotes. Asking bash takes milliseconds, and much longer on a busy machine. */
 const isPlain = (text: string) =>
   !text.includes('\n') && !opens.test(text) && ["'", '"', '`'].every(each => text.split(each).length % 2 === 1)
 
-/** By bash itself where it is not plain: it fails for an open quote, and warns of a here-document without an end. */
+/** Asks bash unless the text is plain: bash fails for an open quote, and warns of a here-document without an end. */
 function isComplete(text: string): boolean {
   if (continues.test(text)) return false
   const end = hereDocument.exec(text)?.[1]

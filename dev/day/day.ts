@@ -14,7 +14,7 @@ import { adaptSites, byHand } from './site.ts'
 import { assertLabsRun, makeLabs, whileLabsAreMade } from './users.ts'
 import type { World } from './world.ts'
 
-/** Of the documentation's own checkout. */
+/** The checkout of this documentation. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const commandLimitMs = 240_000
 const mistakeLimitMs = 120_000
@@ -22,12 +22,12 @@ const mistakePauseMs = 2000
 
 export interface DoneCommand {
   readonly at: string
-  /** Its first line. */
+  /** The first line of the command. */
   readonly text: string
   readonly seconds: number
 }
 
-/** A command that did not do what the page says. */
+/** A command that did not do what its page says. */
 export class Stumble extends Error {}
 
 export class Day {
@@ -45,7 +45,7 @@ export class Day {
     this.#signal = signal
   }
 
-  /** Runs the commands of a page in their order. */
+  /** Runs the commands of a page in order. */
   async page(page: string): Promise<void> {
     for (const blocks of byHeading(blocksOf(page))) {
       const { heading } = blocks[0]!
@@ -58,12 +58,12 @@ export class Day {
     }
   }
 
-  /** Makes a lab for each of these users, which stays. */
+  /** Makes a lab for each of these users; the labs stay. */
   labs(usernames: readonly string[]): Promise<void> {
     return this.#timed('labs of users', `made: ${usernames.join(', ')}`, makeLabs(this.#world, this.#signal, usernames))
   }
 
-  /** Their labs are known to the API, and run. */
+  /** Checks that the API knows their labs, and that these run. */
   labsRun(usernames: readonly string[]): Promise<void> {
     const looking = assertLabsRun(this.#world, this.#signal, usernames)
     return this.#timed('labs of users', `run: ${usernames.join(', ')}`, looking)
@@ -75,7 +75,7 @@ export class Day {
     this.#note({ at, text, seconds: (systemClock.monotonicMs() - begunMs) / 1000 })
   }
 
-  /** Makes a mistake, looks as the page says until its words are seen, and mends it. */
+  /** Makes a mistake, takes the page's first look until it shows the expected words, and mends the mistake. */
   async mistake({ title, make, words, mend }: Mistake): Promise<void> {
     const own = (texts: readonly string[]) => this.#all(texts.map(text => ({ at: title, text, expects: [] })))
     await own(make)
@@ -86,14 +86,15 @@ export class Day {
       const seen = await this.#look(looks.flatMap(commandsOf))
       const missing = words.filter(each => !seen.includes(each))
       if (missing.length === 0) break
-      if (sinceMs() > mistakeLimitMs) throw new Stumble(`${title}: nobody says ${missing.join(', ')}\n${seen}`)
+      if (sinceMs() > mistakeLimitMs)
+        throw new Stumble(`${title}: the first look does not show ${missing.join(', ')}\n${seen}`)
       await systemClock.sleep(mistakePauseMs, this.#signal)
     }
     this.#note({ at: title, text: `seen: ${words.join(', ')}`, seconds: sinceMs() / 1000 })
     await own(mend)
   }
 
-  /** A user whose lab fails is a stumble too. */
+  /** Fails the day when the lab of a user fails. */
   async #ofUsers<T>(work: Promise<T>): Promise<T> {
     try {
       return await work
@@ -103,7 +104,7 @@ export class Day {
     }
   }
 
-  /** What the commands print. They may fail: much is wrong at that moment. */
+  /** The output of the commands. They may fail: much is wrong at that moment. */
   async #look(commands: readonly Command[]): Promise<string> {
     let seen = ''
     for (const { text } of commands) {
@@ -138,14 +139,14 @@ export class Day {
   }
 }
 
-/** Those that the day runs. @throws where a page leaves that open */
+/** The blocks that the day runs. @throws when it is unclear whether to run some block */
 export function blocksOf(page: string): readonly Block[] {
   const { blocks, problems } = readBlocks(page, readFileSync(join(root, page), 'utf8'))
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return blocks.filter(({ excuse }) => excuse === null)
 }
 
-/** Neighbours with the same heading are one list. */
+/** Groups neighbours with the same heading. */
 function byHeading(blocks: readonly Block[]): Block[][] {
   const lists: Block[][] = []
   for (const block of blocks) {
@@ -163,7 +164,7 @@ export function formatCommand({ at, text, seconds }: DoneCommand): string {
   return `${seconds.toFixed(1).padStart(6)} s  ${at}  ${short}`
 }
 
-/** Seconds by page or mistake, in the order of the day. */
+/** The seconds by page and by mistake, in the order of the day. */
 export function formatDay(done: readonly DoneCommand[]): string {
   const sums = new Map<string, { commands: number; seconds: number }>()
   for (const { at, seconds } of done) {

@@ -1,15 +1,15 @@
-/** Mistakes of operators. Each is seen by the first look of docs/troubleshooting.md, in the words of that page, and mended. */
+/** Mistakes of operators. The first look of docs/troubleshooting.md shows each, in the words of that page; then it is mended. */
 
 export interface Mistake {
   readonly title: string
   readonly make: readonly string[]
-  /** What the first look shows then. The page quotes each of them. */
+  /** The words that the first look then shows. The page quotes each of them. */
   readonly words: readonly string[]
   readonly mend: readonly string[]
 }
 
 export const troubleshooting = 'docs/troubleshooting.md'
-/** The heading whose commands an operator runs first, whatever the matter is. */
+/** The heading whose commands an operator runs first, for every problem. */
 export const firstLook = 'first-look'
 
 const restart = 'kubectl rollout restart deployment/skylab -n skylab'

@@ -1,4 +1,4 @@
-/** Each command of the operators' pages is run by the day, or says why not. */
+/** The day runs each command of the operators' pages, or the page says why not. */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,17 +18,17 @@ describe.each(pagesOfTheDay)('%s', page => {
   const { blocks, problems } = readBlocks(page, read(page))
   const run = blocks.filter(({ excuse }) => excuse === null)
 
-  test('has only commands that the day runs, or that say why not', () => {
+  test('has only commands that the day runs, or a reason why not', () => {
     expect(problems).toEqual([])
     for (const block of blocks) expect(commandsOf(block).length, `${page}:${block.line}`).toBeGreaterThan(0)
   }, 60_000)
 
-  test('names nothing that exists nowhere, unless the table of places has it', () => {
+  test('names only places that exist or are in the table of places', () => {
     expect(run.flatMap(({ lines }) => unknownPlaces(lines.join('\n')))).toEqual([])
   })
 })
 
-test('every other page with commands for a cluster has a reason to be left out', () => {
+test('otherPages names every other page with commands for a cluster, and a reason', () => {
   const folder = readdirSync(join(root, 'docs')).filter(name => name.endsWith('.md'))
   const pages = ['README.md', ...folder.map(name => `docs/${name}`)].filter(page => !pagesOfTheDay.includes(page))
   const withCommands = pages.filter(page =>
@@ -40,25 +40,25 @@ test('every other page with commands for a cluster has a reason to be left out',
   expect(Object.keys(otherPages).filter(page => !existsSync(join(root, page)))).toEqual([])
 })
 
-test('places that are replaced are written somewhere', () => {
+test('places are all written on some page', () => {
   const written = pagesOfTheDay.map(read).join('\n')
   expect(places.filter(place => !written.includes(place.written))).toEqual([])
 })
 
-test('placed puts what is here where an example stands', () => {
+test("placed replaces an example's name by its place in the day", () => {
   const [first] = places
   expect(placed(`cat ${first!.written}`)).toBe(`cat ${first!.here}`)
   expect(unknownPlaces('curl https://other.example.org/path skylab.my.org')).toEqual(['https://other.example.org/path'])
 })
 
-test('headings beside which users work have commands', () => {
+test('whileUsersWork names headings that have commands', () => {
   for (const each of whileUsersWork) {
     const [page, heading] = each.split('#')
     expect(blocksIn(page!).filter(block => block.heading === heading && !block.excuse)).not.toEqual([])
   }
 })
 
-test('the first look has commands, and the page quotes what each mistake shows', () => {
+test('docs/troubleshooting.md has commands for the first look, and quotes what each mistake shows', () => {
   const text = read(troubleshooting)
   expect(blocksIn(troubleshooting).filter(({ heading }) => heading === firstLook)).not.toEqual([])
   for (const { words } of mistakes) for (const each of words) expect(text).toContain(each)

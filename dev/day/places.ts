@@ -1,13 +1,13 @@
-/** What the documentation calls by an example's name, and what takes its place in a day. */
+/** Names of examples in the documentation, and what replaces them on the day. */
 
 export interface Place {
   readonly written: string
-  /** Null: nobody contacts it. */
+  /** Null: no command contacts it. */
   readonly here: string | null
   readonly why: string
 }
 
-/** All names that commands of the day have and that exist nowhere. Longer ones come first. */
+/** All names in commands of the day that exist nowhere. Longer names come first. */
 export const places: readonly Place[] = [
   {
     written: 'k8s/overlays/oidc',
@@ -26,15 +26,15 @@ export const places: readonly Place[] = [
   },
 ]
 
-/** Names that nobody can own (RFC 2606), and the one that the pages call theirs. */
+/** Names that cannot be registered (RFC 2606), and the one that the pages use. */
 const exampleNames = /[\w./:-]*\b(?:example\.(?:org|com|net)|my\.org)\b[\w./:?=@-]*/g
 
-/** The command with what is here in place of what is written. */
+/** The command with places of the day instead of examples. */
 export function placed(text: string): string {
   return places.reduce((now, { written, here }) => (here === null ? now : now.replaceAll(written, here)), text)
 }
 
-/** Names of examples that the table does not have. */
+/** Names of examples that are missing in the table. */
 export function unknownPlaces(text: string): string[] {
   return [...text.matchAll(exampleNames)]
     .map(([name]) => name)

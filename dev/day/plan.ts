@@ -1,8 +1,8 @@
-/** The order of an operator's first day, and which pages it leaves out. */
+/** The order of an operator's first day, and the pages that it leaves out. */
 
 /**
- * `mistakes` are made and mended (mistakes.ts). At `labs` two users get labs, and at `labs run` these still run. All else is a
- * page, with its commands in order.
+ * At `mistakes` the mistakes of mistakes.ts are made and mended. At `labs` two users get labs, and at `labs run` these
+ * still run. All other entries are pages, whose commands are run in order.
  */
 export const plan = [
   'docs/deploy.md',
@@ -15,16 +15,16 @@ export const plan = [
   'docs/uninstall.md',
 ] as const
 
-/** In the order of the day. */
+/** The pages in the order of the day. */
 export const plannedPages: readonly string[] = plan.filter(part => part.endsWith('.md'))
 
-/** Of the two labs. Their users do nothing else. */
+/** The users of the two labs; they do nothing else. */
 export const usersWithLabs: readonly string[] = ['grace', 'user-004']
 
-/** The page of mistakes has commands too: they are run after each mistake. */
+/** The page of mistakes has commands too: they run after each mistake. */
 export const pagesOfTheDay: readonly string[] = [...plannedPages, 'docs/troubleshooting.md']
 
-/** Headings whose commands are run while users make labs. */
+/** Headings whose commands run while users make labs. */
 export const whileUsersWork: readonly string[] = ['docs/upgrade.md#roll-it-out']
 
 /** Pages with commands for a cluster that the day does not run, and why. */

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Shell } from './shell.ts'
 
 const limitMs = 20_000
-/** Of a test: a process takes long to start on a busy machine. */
+/** Limit of a test: starting a process takes long on a busy machine. */
 const patientMs = 60_000
 
 function startShell(): Shell {
@@ -30,7 +30,7 @@ test(
 )
 
 test(
-  'Shell gives the code of a command, also of the first in a pipe',
+  'Shell returns the code of a command, even of the first in a pipe',
   async () => {
     const shell = startShell()
     expect((await shell.run('exit_code() { return 3; }; exit_code', limitMs)).code).toBe(3)
@@ -48,7 +48,7 @@ test(
 )
 
 test(
-  'Shell gives null when a command ends it, and what was printed',
+  'Shell returns null and the output when a command ends the shell',
   async () => {
     const { code, output } = await startShell().run('echo before; echo "$nothing"', limitMs)
     expect(code).toBeNull()
@@ -66,7 +66,7 @@ test(
 )
 
 test(
-  'Shell takes a command in the background for begun when it has printed something',
+  'Shell counts a command in the background as started when it has printed something',
   async () => {
     const shell = startShell()
     const { code, output } = await shell.run('(sleep 0.2; echo begun; sleep 600) &', limitMs)

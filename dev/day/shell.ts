@@ -1,4 +1,4 @@
-/** One shell for all commands of a day: variables and background jobs of one command are there for the next. */
+/** One shell for all commands of a day, so that variables and background jobs of one command remain for the next. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,14 +18,14 @@ export interface ShellOptions {
 }
 
 export interface Outcome {
-  /** Null where the shell itself ended, or had to be ended. */
+  /** Null when the shell itself ended, or had to be ended. */
   readonly code: number | null
-  /** stdout and stderr, in their order. */
+  /** stdout and stderr, interleaved as written. */
   readonly output: string
   readonly seconds: number
 }
 
-/** A command in the background counts as begun when it has said something. */
+/** A command in the background counts as started when it has printed something. */
 const pollMs = 50
 
 export class Shell {
@@ -39,7 +39,7 @@ export class Shell {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     const { cwd, env } = options
-    // A group of its own: jobs in the background end with it.
+    // A process group of its own, so that jobs in the background end with it.
     const stdio = ['pipe', 'ignore', 'ignore', 'pipe'] as const
     this.#child = spawn('bash', ['--noprofile', '--norc'], { cwd, env, detached: true, stdio: [...stdio] })
     this.#child.stdin!.on('error', () => {})
@@ -47,7 +47,7 @@ export class Shell {
     this.#child.stdin!.write('set -uo pipefail\n')
   }
 
-  /** Runs one command to its end. One that takes longer than `limitMs` is ended together with the shell. */
+  /** Runs one command to its end. A command longer than `limitMs` is ended together with the shell. */
   async run(text: string, limitMs: number): Promise<Outcome> {
     const { folder, signal } = this.#options
     const name = join(folder, `command-${++this.#commands}`)
@@ -78,12 +78,12 @@ export class Shell {
     return first
   }
 
-  /** Ends the shell and whatever its commands left in the background. May be called again. */
+  /** Ends the shell and all jobs in the background. Can be called again. */
   close(): void {
     try {
       process.kill(-this.#child.pid!, 'SIGKILL')
     } catch {
-      // It has ended.
+      // It has ended already.
     }
   }
 }

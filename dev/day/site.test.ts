@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { adaptSites, byHand } from './site.ts'
 
-/** A checkout with one site, whose files have these texts. */
+/** A checkout with one site, whose files have the given texts. */
 function makeCheckout(files: Readonly<Record<string, string>>) {
   const checkout = mkdtempSync(join(tmpdir(), 'site-'))
   onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ function makeCheckout(files: Readonly<Record<string, string>>) {
 const kustomization =
   'configMapGenerator:\n  - { name: skylab-config, namespace: skylab, files: [skylab.yaml] } # a remark\n'
 
-test('adaptSites writes registry and authority into a site, and keeps what stands there', async () => {
+test('adaptSites writes registry and authority into a site, and keeps existing values', async () => {
   const { checkout, values, read } = makeCheckout({
     'kustomization.yaml': kustomization,
     'skylab.yaml': 'lab: { env: {} }\n',
@@ -47,13 +47,13 @@ test('adaptSites writes registry and authority into a site, and keeps what stand
   expect(read('ca.crt')).toBe('PEM')
 })
 
-test('adaptSites gives a site without a configuration that of the overlay', async () => {
+test("adaptSites copies the overlay's configuration into a site that has none", async () => {
   const { checkout, values, read } = makeCheckout({ 'kustomization.yaml': kustomization })
   await adaptSites(checkout, values)
   expect(parse(read('skylab.yaml')).images.registry).toBe('192.0.2.1:5000')
 })
 
-test('adaptSites leaves a site alone that has been adapted', async () => {
+test('adaptSites leaves an adapted site as it is', async () => {
   const { checkout, values } = makeCheckout({ 'kustomization.yaml': kustomization })
   await adaptSites(checkout, values)
   const files = ['kustomization.yaml', 'skylab.yaml'].map(name => join(checkout, 'site', name))
@@ -63,7 +63,7 @@ test('adaptSites leaves a site alone that has been adapted', async () => {
   expect(times()).toEqual(before)
 })
 
-test('byHand brings the tokens of the overlay demo into a new namespace', () => {
+test('byHand creates the tokens of the overlay demo in a new namespace', () => {
   expect(byHand('kubectl create namespace observatory')).toContain('skylab-tokens -n observatory')
   expect(byHand('kubectl get namespace observatory')).toBeNull()
 })

@@ -1,4 +1,4 @@
-/** What an operator writes by hand into the files of a site: the registry of labs, and the authority that vouches for it. */
+/** Edits that an operator makes by hand in the files of a site: the registry of labs, and the authority of its certificate. */
 
 import { existsSync } from 'node:fs'
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -6,9 +6,9 @@ import { basename, join } from 'node:path'
 import { type Document, parseDocument } from 'yaml'
 
 export interface SiteValues {
-  /** `host:port` of the registry that has images of labs, with TLS. */
+  /** `host:port` of the TLS registry with images of labs. */
   readonly registry: string
-  /** Path of the certificate of its authority. */
+  /** Path of the authority's certificate. */
   readonly authority: string
   readonly repository: string
   readonly recommendedTag: string
@@ -16,17 +16,17 @@ export interface SiteValues {
 
 const namespaceMade = /^kubectl create namespace ([\w-]+)/
 
-/** What the overlay demo asks for beside the commands of the page, once a namespace is made: its Secret with tokens. */
+/** The Secret with tokens that the overlay demo needs beside the page's commands, once a namespace exists. */
 export function byHand(command: string): string | null {
   const namespace = namespaceMade.exec(command)?.[1]
   return namespace ? `kubectl create secret generic skylab-tokens -n ${namespace} --from-file=tokens.yaml` : null
 }
 
 /** Folders of the checkout itself. */
-const foreign = ['box', 'docs', 'hub', 'k8s', 'node_modules', 'scripts', 'src']
+const foreign = ['dev', 'docs', 'hub', 'k8s', 'node_modules', 'scripts', 'src']
 const authorityComponent = '../k8s/components/ca'
 
-/** Brings every site in the folder in line with this run. A site that is so already stays as it is. */
+/** Adapts every site in the folder to this run. An adapted site stays as it is. */
 export async function adaptSites(checkout: string, values: SiteValues): Promise<void> {
   for (const { name } of (await readdir(checkout, { withFileTypes: true })).filter(each => each.isDirectory())) {
     const site = join(checkout, name)
@@ -36,7 +36,7 @@ export async function adaptSites(checkout: string, values: SiteValues): Promise<
   }
 }
 
-/** Of a site without one, the overlay's own is taken, as the pages say. */
+/** A site without a configuration gets the overlay's, as the pages say. */
 async function adaptConfiguration(site: string, overlays: string, values: SiteValues): Promise<void> {
   const file = join(site, 'skylab.yaml')
   if (!existsSync(file)) await copyFile(overlays, file)
@@ -48,7 +48,7 @@ async function adaptConfiguration(site: string, overlays: string, values: SiteVa
   })
 }
 
-/** As docs/deploy.md says it of an authority of one's own. */
+/** Adds the authority, as docs/deploy.md says for an authority of one's own. */
 async function adaptKustomization(site: string, { authority }: SiteValues): Promise<void> {
   await copyFile(authority, join(site, 'ca.crt'))
   await change(join(site, 'kustomization.yaml'), document => {
@@ -65,7 +65,7 @@ interface Kustomization {
   readonly components?: readonly string[]
 }
 
-/** A plain value would become an ordered map of YAML 1.1. */
+/** Writes a node: a plain value would become an ordered map of YAML 1.1. */
 const put = (document: Document.Parsed, key: string, value: unknown) => document.set(key, document.createNode(value))
 
 async function change(file: string, edit: (document: Document.Parsed) => void): Promise<void> {

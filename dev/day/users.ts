@@ -1,13 +1,13 @@
-/** Users of the installation: they make labs by its API, and none of these may fail. */
+/** Users of the installation: they make labs by its API, and all must succeed. */
 import { systemClock } from '../../src/base/clock.ts'
 import { asked, deleteLab, type LabDemo, makeLabDemo, spawnLab } from '../demo/lab.ts'
 import type { Kubectl } from '../kube/kubectl.ts'
 import type { World } from './world.ts'
 
-/** Where commands take less, labs are made for so long all the same. */
+/** Minimum time for which labs are made, even when the commands take less. */
 const leastMs = 10_000
 
-/** Does the work, and makes and deletes labs of ada until it is done. How many became complete, and were deleted. */
+/** Does the work; meanwhile makes and deletes labs of ada. Returns how many became complete and were deleted. */
 export async function whileLabsAreMade(world: World, signal: AbortSignal, work: () => Promise<void>): Promise<number> {
   const demo = await labOf('ada', world, signal)
   const untilMs = systemClock.monotonicMs() + leastMs
@@ -33,7 +33,7 @@ export async function makeLabs(world: World, signal: AbortSignal, usernames: rea
   await Promise.all(usernames.map(make))
 }
 
-/** Throws where one of them is unknown, or in another state. */
+/** Throws when one of the labs is unknown, or in another state. */
 export async function assertLabsRun(world: World, signal: AbortSignal, usernames: readonly string[]): Promise<void> {
   for (const username of usernames) {
     const { admin } = await labOf(username, world, signal)

@@ -1,4 +1,4 @@
-/** What an operator has on the first day: a cluster with a real node, names, volumes, registries, and a checkout. */
+/** An operator's surroundings on the first day: a cluster with a real node, names, volumes, registries, and a checkout. */
 import { chownSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,9 +18,9 @@ import { provideImage } from '../stack/image.ts'
 import type { SiteValues } from './site.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What commands of the pages use of a checkout. */
+/** The parts of a checkout that commands of the pages use. */
 const used = ['docs', 'hub', 'k8s', 'scripts', 'src', 'package.json', 'package-lock.json']
-/** Claims of Redis: of two installations, and one that a page makes anew. */
+/** Volumes for claims of Redis: two installations, and one that a page makes anew. */
 const volumes = 3
 
 export interface WorldOptions {
@@ -34,7 +34,7 @@ export interface WorldOptions {
 export interface World {
   readonly cluster: Cluster
   readonly kubectl: Kubectl
-  /** A copy of this checkout, in which commands are run. */
+  /** A copy of this checkout; commands run in it. */
   readonly checkout: string
   readonly env: NodeJS.ProcessEnv
   readonly site: SiteValues
@@ -58,7 +58,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   return { cluster, kubectl, checkout, env: environment(options, cluster, users), site, users }
 }
 
-/** The images that the manifests name, behind mirrors of their registries; gives the reference of CoreDNS. */
+/** Puts the images that the manifests name behind mirrors of their registries; returns the reference of CoreDNS. */
 async function provideImages({ stateDir, prepared, signal }: WorldOptions, registry: string, cluster: Cluster) {
   const { tools, image } = prepared
   const folder = join(stateDir, 'images')
@@ -71,7 +71,7 @@ async function provideImages({ stateDir, prepared, signal }: WorldOptions, regis
   return coredns
 }
 
-/** Has containerd ask the registry of the run for what is of another one. */
+/** Makes containerd ask the run's registry for images of another one. */
 function mirror(stateDir: string, name: string, registry: string): void {
   const folder = join(registryHosts(stateDir), name)
   mkdirSync(folder, { recursive: true })
@@ -91,7 +91,7 @@ async function siteValues(options: WorldOptions, cluster: Cluster): Promise<Site
   }
 }
 
-/** One that any claim without a class gets, as from a default StorageClass. */
+/** A volume for any claim without a class, as a default StorageClass would provide. */
 async function provideVolume(cluster: Cluster, stateDir: string, index: number): Promise<void> {
   const path = join(stateDir, `volume-${index}`)
   mkdirSync(path, { mode: 0o700 })
@@ -119,7 +119,7 @@ function copyCheckout(stateDir: string, users: DemoUsers): string {
   return checkout
 }
 
-/** kubectl of this run and Node of this checkout come first; the pages call tokens by these variables. */
+/** kubectl of this run and Node of this checkout come first in PATH; the pages name tokens by these variables. */
 function environment({ stateDir, prepared }: WorldOptions, { kubeconfig }: Cluster, users: DemoUsers) {
   const programs = join(stateDir, 'programs')
   mkdirSync(programs)

@@ -4,13 +4,13 @@ import type { LabEvent } from '../../src/base/domain.ts'
 import { EventBar, renderBar } from './bar.ts'
 
 describe('renderBar', () => {
-  it('fills as the percentage grows', () => {
+  it('fills the bar as the percentage grows', () => {
     expect(renderBar(0, 'begun', 80)).toBe(`  ${'░'.repeat(24)}   0 % begun`)
     expect(renderBar(50, 'half', 80)).toBe(`  ${'█'.repeat(12)}${'░'.repeat(12)}  50 % half`)
     expect(renderBar(100, 'done', 80)).toBe(`  ${'█'.repeat(24)} 100 % done`)
   })
 
-  it('keeps to one line of the terminal, whatever comes', () => {
+  it('keeps to one line of the terminal when the text is long or has line breaks', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -5, max: 200 }),
@@ -43,7 +43,7 @@ describe('EventBar', () => {
     return text
   }
 
-  it('prints a line for each message where there is no terminal', () => {
+  it('prints a line for each message when there is no terminal', () => {
     const lines = show(false, complete).trimEnd().split('\n')
     expect(lines.map(line => line.replace(/^ *[█░]+ +/, ''))).toEqual([
       '0 % begun',
@@ -53,7 +53,7 @@ describe('EventBar', () => {
     ])
   })
 
-  it('redraws one line on a terminal, and keeps errors and the end', () => {
+  it('redraws one line on a terminal, and keeps errors and the end on lines of their own', () => {
     const text = show(true, { event: 'failed', data: 'no image' })
     const kept = text.split('\n').map(line => line.split('\r\x1b[K').at(-1))
     expect(kept).toEqual(['  ! slow registry', '  failed: no image', ''])

@@ -1,7 +1,7 @@
-/** A lab's events as a person reads them: a bar that grows, and words. */
+/** Shows a lab's events to a person: a growing bar, and text. */
 import type { LabEvent } from '../../src/base/domain.ts'
 
-/** Where the bar is drawn; on a terminal it stays on one line. */
+/** The output that the bar is drawn on; on a terminal it stays on one line. */
 export interface Screen {
   write(text: string): unknown
   readonly isTTY?: boolean
@@ -11,7 +11,7 @@ export interface Screen {
 const barCells = 24
 const defaultColumns = 80
 
-/** One line of at most `columns` characters: a bar of `percent`, and what is happening. */
+/** One line of at most `columns` characters: a bar of `percent`, and the text. */
 export function renderBar(percent: number, words: string, columns: number): string {
   const full = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * barCells)
   const bar = `${'█'.repeat(full)}${'░'.repeat(barCells - full)}`
@@ -28,7 +28,7 @@ export class EventBar {
     this.#screen = screen
   }
 
-  /** Shows one event. Errors stay on a line of their own, and so do all words where there is no terminal. */
+  /** Shows one event. Errors keep a line of their own; without a terminal every text does. */
   show({ event, data }: LabEvent): void {
     if (event === 'progress') this.#percent = Number(data)
     else if (event === 'error') this.#stay(`  ! ${data}`)
@@ -41,7 +41,7 @@ export class EventBar {
 
   #line(): string {
     const { isTTY, columns } = this.#screen
-    // A terminal that does not know its size says 0.
+    // A terminal of unknown size reports 0.
     const room = isTTY ? columns || defaultColumns : Number.POSITIVE_INFINITY
     return renderBar(this.#percent, this.#words, room)
   }

@@ -21,7 +21,7 @@ beforeEach(async () => {
     asked.push({ line: `${request.method} ${request.url}`, headers: request.headers })
     const answer = answers.shift()
     if (answer) answer(request, response)
-    else response.writeHead(500).end('asked too often')
+    else response.writeHead(500).end('no more answers')
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -32,7 +32,7 @@ afterEach(() => {
   return new Promise(resolve => server.close(resolve))
 })
 
-/** Waits are over at once, and time passes by them alone. */
+/** Waits end at once, and only they advance the time. */
 function fakeClock(): Clock {
   let nowMs = 0
   return {
@@ -63,8 +63,8 @@ async function collect(): Promise<LabEvent[]> {
   return events
 }
 
-describe('events', () => {
-  it('end with the last event of the operation', async () => {
+describe('LabClient.events', () => {
+  it('ends with the last event of the operation', async () => {
     answers = [stream('id: 7-1\nevent: info\ndata: begun\n\n: beat\n\nid: 7-2\nevent: complete\ndata: done\n\n')]
     expect(await collect()).toEqual([
       { id: '7-1', event: 'info', data: 'begun' },
@@ -74,7 +74,7 @@ describe('events', () => {
     expect(asked[0]?.headers.authorization).toBe('Bearer secret')
   })
 
-  it('go on after the last id when the stream breaks, is closed early or finds no replica', async () => {
+  it('continues after the last id when the stream breaks, is closed early or finds no replica', async () => {
     answers = [
       stream('retry: 250\n\nid: 7-1\nevent: info\ndata: a\n\n', true),
       broken,
@@ -87,38 +87,38 @@ describe('events', () => {
     expect(new Set(slept)).toEqual(new Set([250]))
   })
 
-  it('end when the server says that there are no more', async () => {
+  it('ends when the server says that there are no more', async () => {
     answers = [stream('id: 7-1\nevent: info\ndata: a\n\n'), status(204)]
     expect((await collect()).length).toBe(1)
   })
 
-  it('fail when there is no stream', async () => {
+  it('fails when there is no stream', async () => {
     answers = [status(404, 'no lab')]
     await expect(collect()).rejects.toThrow(/404 no lab/)
   })
 })
 
-describe('requests', () => {
-  it('are repeated with the same key when no replica took them', async () => {
+describe('LabClient', () => {
+  it('repeats a request with the same key when no replica took it', async () => {
     answers = [broken, status(503), status(303)]
     await client.create('ada', { image_type: 'recommended' })
     expect(asked.map(({ line }) => line)).toEqual(Array(3).fill('POST /nublado/spawner/v1/labs/ada/create'))
     expect(new Set(asked.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
   })
 
-  it('fail with the words of a refusal, at once', async () => {
+  it('fails at once with the text of a refusal', async () => {
     answers = [status(409, 'there is a lab')]
     await expect(client.create('ada', {})).rejects.toThrow(/409 there is a lab/)
     expect(asked.length).toBe(1)
   })
 
-  it('fail in the end when nobody answers', async () => {
+  it('fails in the end when nobody answers', async () => {
     answers = Array(100).fill(status(503, 'comparing'))
     await expect(client.status('ada')).rejects.toThrow(/503 comparing/)
     expect(slept.length).toBeGreaterThan(10)
   })
 
-  it('tell a lab that is not there from one that is', async () => {
+  it('distinguishes a missing lab from an existing one', async () => {
     answers = [status(404), status(200, '{"status":"running"}'), status(404), status(202)]
     expect(await client.status('ada')).toBe(null)
     expect(await client.status('ada')).toEqual({ status: 'running' })

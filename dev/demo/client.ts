@@ -1,22 +1,22 @@
-/** A small client of the controller's API, as a portal or a Hub would have one. */
+/** A small client of the controller's API, such as a portal or a Hub would have. */
 import { randomUUID } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { LabEvent } from '../../src/base/domain.ts'
 
-/** How long a request is tried again that no replica could take, as while they compare Redis with the cluster. */
+/** Limit for repeats of a request that no replica can take, for example during a compare of Redis with the cluster. */
 const patienceMs = 30_000
 const pauseMs = 1000
 
 export interface ClientOptions {
-  /** The balancer's, or a replica's. */
+  /** Address of the balancer or of one replica. */
   readonly url: string
   readonly token: string
   readonly signal?: AbortSignal | undefined
   readonly clock?: Clock | undefined
 }
 
-/** What of a lab's status the demo looks at (SQR-066, "GET …/labs/<username>"). */
+/** The part of a lab's status that the demo reads (SQR-066, "GET …/labs/<username>"). */
 export interface LabStatusAnswer {
   readonly status: string
   readonly internal_url?: string
@@ -35,7 +35,7 @@ export class LabClient {
     this.#base = `${options.url}/nublado/spawner/v1`
   }
 
-  /** Asks for a lab. A repeat after a lost answer is the same creation, by its key. */
+  /** Asks for a lab. The idempotency key makes a repeat after a lost answer the same creation. */
   async create(username: string, options: Readonly<Record<string, string>>): Promise<void> {
     const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() }
     const body = JSON.stringify({ options, env: {} })
@@ -48,15 +48,15 @@ export class LabClient {
     return response.status === 202
   }
 
-  /** The status of a lab, or null without one. */
+  /** The status of a lab; null without a lab. */
   async status(username: string): Promise<LabStatusAnswer | null> {
     const response = await this.#ask(`labs/${username}`, {}, [200, 404])
     return response.status === 404 ? null : JSON.parse(response.text)
   }
 
   /**
-   * The events of the operation in progress, up to and with its last. When the stream breaks it is taken up again
-   * where it was, by whatever replica answers.
+   * The events of the operation in progress, up to and including its last. A broken stream is continued after its last
+   * event, by any replica that answers.
    */
   async *events(username: string): AsyncGenerator<LabEvent, void, undefined> {
     let lastEventId: string | undefined
@@ -76,7 +76,7 @@ export class LabClient {
     }
   }
 
-  /** Null when there is no replica to ask right now. */
+  /** Null when no replica can be asked right now. */
   async #openStream(username: string, lastEventId: string | undefined): Promise<Response | null> {
     const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     const response = await this.#send(`labs/${username}/events`, { headers })
@@ -117,7 +117,7 @@ export class LabClient {
   }
 }
 
-/** The events of one response; one that breaks off ends like one that was closed. */
+/** The events of one response; a broken response ends like a closed one. */
 async function* messages(response: Response, onRetry: (ms: number) => void): AsyncGenerator<LabEvent> {
   if (!response.body) return
   const parser = new EventSourceParserStream({ onRetry })

@@ -13,7 +13,7 @@ import { askLab, deleteLab, findTraces, type LabDemo, spawnLab } from './lab.ts'
 
 const complete: LabEvent = { event: 'complete', data: 'done' }
 
-/** A lab that answers as told; what the demo did with it is in `calls`. */
+/** A lab with given answers; `calls` records what the demo did with it. */
 function fakeDemo(answers: {
   events?: LabEvent[]
   status?: LabStatusAnswer | null
@@ -47,7 +47,7 @@ function fakeDemo(answers: {
 }
 
 describe('spawnLab', () => {
-  it('shows every event, and tells the status of the lab that came of them', async () => {
+  it('shows every event, and returns the status of the lab', async () => {
     const events: LabEvent[] = [{ event: 'progress', data: '10' }, complete]
     const { demo, calls, shown } = fakeDemo({ events, status: { status: 'running', internal_url: 'http://x' } })
     expect(await spawnLab(demo, { size: 'small' })).toEqual({ status: 'running', internal_url: 'http://x' })
@@ -63,7 +63,7 @@ describe('spawnLab', () => {
     await expect(spawnLab(fakeDemo({ events }).demo, {})).rejects.toThrow('creation ended failed: image not found')
   })
 
-  it('does not take the word of the events alone', async () => {
+  it('fails when the events say complete but the lab does not run', async () => {
     const { demo } = fakeDemo({ status: { status: 'pending' } })
     await expect(spawnLab(demo, {})).rejects.toThrow('the lab is pending')
   })
@@ -103,7 +103,7 @@ describe('askLab', () => {
     expect(calls[0]).toContain('get service nb-ada -n nublado-ada')
   })
 
-  it('tells what it answers, whatever that is', async () => {
+  it('returns the status of the answer, whatever it is', async () => {
     const { demo } = fakeDemo({ kubectl: '127.0.0.1' })
     expect(await askLab(demo.kubectl, `http://nb-ada.nublado-ada:${port}/`)).toBe(404)
   })
@@ -127,14 +127,14 @@ describe.skipIf(!findProgram('redis-server'))('findTraces', () => {
   const find = (demo: LabDemo) =>
     findTraces(demo, { redisUrl: server.url, keyPrefix: 'skylab', namespace: 'nublado-ada' })
 
-  it('finds nothing where only keys with an expiry, and those of others, are left', async () => {
+  it('finds nothing when only keys with an expiry and keys of others are left', async () => {
     await redis.set('{skylab}:tombstone:ada', '7', 'PX', 600_000)
     await redis.set('{skylab}:lab:adam', 'another user')
     await redis.zadd('{skylab}:index', 2, 'adam')
     expect(await find(fakeDemo({}).demo)).toEqual([])
   })
 
-  it('names all that is left', async () => {
+  it('names everything that is left', async () => {
     await redis.set('{skylab}:lab:ada', 'record')
     await redis.zadd('{skylab}:owned', 1, 'ada')
     const { demo } = fakeDemo({ status: { status: 'terminating' }, kubectl: 'namespace/nublado-ada' })

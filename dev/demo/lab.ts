@@ -1,4 +1,4 @@
-/** What the demo does with a lab: ask for it, look whether it answers, delete it, look whether anything is left. */
+/** Steps of the demo: creates a lab, checks that it answers, deletes it, and checks that nothing is left. */
 import { Redis } from 'ioredis'
 import { systemClock } from '../../src/base/clock.ts'
 import type { LabEvent } from '../../src/base/domain.ts'
@@ -11,25 +11,25 @@ import { LabClient } from './client.ts'
 import type { DemoOptions } from './options.ts'
 import { roundSeconds, say } from './say.ts'
 
-/** Whose lab every demo makes, and what it asks for. */
+/** The user whose lab every demo makes, and the options of that lab. */
 export const username = 'ada'
 export const asked = { image_type: 'recommended', size: 'small' }
-/** The defaults of the configuration, which no demo changes. */
+/** Defaults of the configuration; no demo changes them. */
 const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
 
-/** A lab that runs, as the demo reports it. */
+/** A running lab, as the demo reports it. */
 export interface DemoLab {
   readonly status: string
   readonly internal_url: string | null
-  /** What JupyterLab's own /api answered; null where no real pod runs, or its address cannot be reached from here. */
+  /** The status of JupyterLab's own /api; null when no real pod runs, or its address cannot be reached from here. */
   readonly http: number | null
 }
 
 export interface LabDemo {
   readonly username: string
-  /** As the user. */
+  /** The API with the user's token. */
   readonly client: Pick<LabClient, 'create' | 'events'>
-  /** As an administrator, who alone may read and delete the labs of others. */
+  /** The API with an administrator's token: only an administrator may read and delete the labs of others. */
   readonly admin: Pick<LabClient, 'status' | 'delete'>
   readonly kubectl: Kubectl
   readonly show: (event: LabEvent) => void
@@ -38,10 +38,10 @@ export interface LabDemo {
 export interface LabDemoParts {
   readonly username: string
   readonly url: string
-  /** With the administrator, under `admin`. */
+  /** Tokens by user, with the administrator's under `admin`. */
   readonly users: Readonly<Record<string, { readonly token: string }>>
   readonly kubectl: Kubectl
-  /** Stdout belongs to one line of JSON: events are shown on stderr. */
+  /** Whether stdout is reserved for one line of JSON: events are shown on stderr. */
   readonly json: boolean
   readonly signal?: AbortSignal | undefined
 }
@@ -52,10 +52,10 @@ export function makeLabDemo({ username, url, users, kubectl, json, signal }: Lab
   return { username, client: client(username), admin: client('admin'), kubectl, show: event => bar.show(event) }
 }
 
-/** How long service addresses may lag behind a pod that is ready. */
+/** Maximum delay between a ready pod and its service address. */
 const serviceLimitMs = 15_000
 
-/** Creates a lab and resolves when it runs. Fails with the last error event's words. */
+/** Creates a lab and resolves when it runs. Fails with the text of the last error event. */
 export async function spawnLab(
   demo: LabDemo,
   options: Readonly<Record<string, string>>,
@@ -63,7 +63,7 @@ export async function spawnLab(
   await demo.client.create(demo.username, options)
   await follow(demo, 'creation')
   const lab = await demo.admin.status(demo.username)
-  if (lab?.status !== 'running') throw new Error(`the creation is complete, and the lab is ${lab?.status ?? 'missing'}`)
+  if (lab?.status !== 'running') throw new Error(`the creation is complete, but the lab is ${lab?.status ?? 'missing'}`)
   return { status: lab.status, internal_url: lab.internal_url ?? null }
 }
 
@@ -85,7 +85,7 @@ async function follow({ client, username, show }: LabDemo, kind: string): Promis
     throw new Error(`the ${kind} ended ${last?.event ?? 'without events'}: ${reason || last?.data}`)
 }
 
-/** What `GET <lab>/api` answers by the address of the lab's service, which needs no DNS. */
+/** Status of `GET <lab>/api` at the address of the lab's service, which needs no DNS. */
 export async function askLab(kubectl: Kubectl, internalUrl: string, signal?: AbortSignal): Promise<number | null> {
   const url = new URL(internalUrl)
   const [service, namespace] = url.hostname.split('.')
@@ -105,7 +105,7 @@ export async function askLab(kubectl: Kubectl, internalUrl: string, signal?: Abo
   return status
 }
 
-/** Deletes the lab and looks for what is left of it, in words for a person; the seconds of the deletion. */
+/** Deletes the lab and fails when something is left of it, in words for a person; returns the seconds of the deletion. */
 export async function removeLab(demo: LabDemo, redisUrl: string, options: Pick<DemoOptions, 'json'>): Promise<number> {
   say(options, `The lab of ${demo.username} is deleted:\n`)
   const begunMs = systemClock.monotonicMs()
@@ -117,8 +117,8 @@ export async function removeLab(demo: LabDemo, redisUrl: string, options: Pick<D
 }
 
 /**
- * Fails where something is left of a lab, and names it.
- * @param ended what has ended, as the message begins
+ * Fails when something is left of a lab, and names it.
+ * @param ended the beginning of the message: what has ended
  */
 export async function assertNoTraces(demo: LabDemo, redisUrl: string, ended: string): Promise<void> {
   const { keyPrefix, namespacePrefix } = defaults
@@ -131,11 +131,11 @@ export interface TraceOptions {
   readonly redisUrl: string
   /** `redis.keyPrefix` of the configuration. */
   readonly keyPrefix: string
-  /** The user's, by its name in the cluster. */
+  /** The user's namespace in the cluster. */
   readonly namespace: string
 }
 
-/** Everything that a deleted lab should not have left behind, in words; empty when all is gone. */
+/** Everything that a deleted lab left behind but should not, in words; empty when all is gone. */
 export async function findTraces({ username, admin, kubectl }: LabDemo, options: TraceOptions): Promise<string[]> {
   const { namespace } = options
   const found: string[] = []
@@ -147,7 +147,7 @@ export async function findTraces({ username, admin, kubectl }: LabDemo, options:
   return [...found, ...(await findKeys(username, options))]
 }
 
-/** Keys of a user that Redis would keep for ever, and places where a user is listed. */
+/** Keys of a user that Redis would keep for ever, and lists that still contain the user. */
 async function findKeys(username: string, { redisUrl, keyPrefix }: TraceOptions): Promise<string[]> {
   const redis = new Redis(redisUrl)
   const found: string[] = []

@@ -41,14 +41,14 @@ describe('parseOptions', () => {
     [['--kwok', '1.5'], /--kwok: a number/],
     [['--nonsense'], /--nonsense/],
     [['word'], /word/],
-  ])('refuses %s in words', (args, words) => {
+  ])('refuses %s with a message', (args, words) => {
     expect(() => parseOptions(args)).toThrow(UsageError)
     expect(() => parseOptions(args)).toThrow(words)
   })
 })
 
 describe('--in-cluster', () => {
-  it('may have a rollout', () => {
+  it('allows a rollout', () => {
     expect(parseOptions('--in-cluster --once --rollout 50'.split(' '))).toMatchObject({ inCluster: true, rollout: 50 })
   })
 
@@ -63,7 +63,7 @@ describe('--in-cluster', () => {
 })
 
 describe('--hub', () => {
-  it('is the newest JupyterHub, unless another one is asked for', () => {
+  it('takes the newest JupyterHub when no version is given', () => {
     expect(parseOptions(['--hub'])).toMatchObject({ hub: 6, cluster: { realNode: 'auto' } })
     expect(parseOptions('--hub --hub-version 5 --once'.split(' '))).toMatchObject({ hub: 5, once: true })
   })

@@ -28,13 +28,13 @@ export interface DemoOptions {
   readonly users: number
   readonly keepLab: boolean
   readonly lab: boolean
-  /** Whether the controller runs in the cluster, by the overlay `demo`. */
+  /** Whether the controller runs in the cluster, installed by the overlay `demo`. */
   readonly inCluster: boolean
-  /** The JupyterHub before it; null for none. */
+  /** The version of JupyterHub in front of it; null for none. */
   readonly hub: HubVersion | null
-  /** Labs that are created while all replicas are replaced; 0 for no such thing. */
+  /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
-  /** The cluster. Where a real node is wanted, one of KWOK stands by for a machine that cannot have it. */
+  /** The cluster. With a real node it gets one node of KWOK too, for machines that cannot have a real one. */
   readonly cluster: Omit<ClusterChoice, 'audit'>
 }
 
@@ -78,7 +78,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** What an installation in the cluster takes from its manifests, or cannot be had with it. */
+/** Refuses options that an installation in the cluster takes from its manifests, or does not support. */
 function refuseMixtures(values: ReturnType<typeof parse>): void {
   if (values.rollout !== undefined && !(values['in-cluster'] && values.once)) {
     throw new UsageError('--rollout: only with --in-cluster and --once')

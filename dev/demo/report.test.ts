@@ -19,7 +19,7 @@ const lab = { status: 'running', internal_url: 'http://nb-ada.nublado-ada:8888/'
 const options = { image_type: 'recommended' }
 
 describe('makeReport', () => {
-  it('is what --json prints, key by key', () => {
+  it('returns what --json prints, key by key', () => {
     const report = makeReport(stack, { options, lab, seconds: { setup: 12.3, spawn: 7, delete: 6 } })
     expect(JSON.parse(JSON.stringify(report))).toEqual({
       url: 'http://127.0.0.1:8000',
@@ -57,7 +57,7 @@ describe('formatGuide', () => {
     expect(text).toContain('/api answers 200')
   })
 
-  it('has a line that kills the replica which makes a lab, and no other', async () => {
+  it('has a line that kills only the replica which makes a lab', async () => {
     const processes = ['0', '1'].map(() => spawn('sleep', ['60']))
     const ended = processes.map(each => once(each, 'exit'))
     const servers = ['0', '1'].map(owned =>
@@ -74,7 +74,7 @@ describe('formatGuide', () => {
       })
       const report = makeReport({ ...stack, replicas }, { options, lab, seconds: { setup: 1, spawn: 1, delete: null } })
       const line = /^ +(for each in .*)$/m.exec(formatGuide(report, '/bin/kubectl'))![1]!
-      // What the loop ends with is the answer of the last replica.
+      // The loop ends with the answer of the last replica.
       await promisify(execFile)('sh', ['-c', line])
       expect((await ended[1])![1]).toBe('SIGKILL')
       expect([processes[0]!.exitCode, processes[0]!.signalCode]).toEqual([null, null])
@@ -84,13 +84,13 @@ describe('formatGuide', () => {
     }
   })
 
-  it('does not claim an answer where nothing runs', () => {
+  it('claims no answer when no pod runs', () => {
     expect(guide(null)).toContain('not asked')
   })
 })
 
 describe('howToEnd', () => {
-  it('names the process that a signal ends it by', () => {
+  it('names the process to signal', () => {
     expect(howToEnd(17)).toBe('Ctrl-C ends it all. In the background: kill 17')
   })
 })

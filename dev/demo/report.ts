@@ -1,9 +1,9 @@
-/** What the demo prints once all is up. */
+/** Output of the demo once everything runs. */
 import { configSchema } from '../../src/config/schema.ts'
 import type { Stack } from '../stack/stack.ts'
 import type { DemoLab } from './lab.ts'
 
-/** Seconds that the parts took; null for a part that was not done. */
+/** Duration of the parts in seconds; null for a part that was not done. */
 export interface DemoSeconds {
   readonly setup: number
   readonly spawn: number | null
@@ -13,19 +13,19 @@ export interface DemoSeconds {
 interface ReportedReplica {
   readonly pid: number
   readonly url: string
-  /** Where it tells whether it is ready, and its metrics. */
+  /** Address of readiness and metrics. */
   readonly monitoringUrl: string
 }
 
 /** The one JSON object of `--json`. */
 export interface DemoReport {
   readonly url: string
-  /** An administrator's, for looking. */
+  /** An administrator's kubeconfig, for looking around. */
   readonly kubeconfig: string
   readonly redis: string
   readonly replicas: readonly ReportedReplica[]
   readonly users: Readonly<Record<string, { readonly token: string }>>
-  /** What the demo asked for. */
+  /** The options of the demo's lab. */
   readonly options: Readonly<Record<string, string>> | null
   readonly lab: DemoLab | null
   readonly seconds: DemoSeconds
@@ -49,7 +49,7 @@ export function makeReport(stack: ReportSource, what: Pick<DemoReport, 'options'
   }
 }
 
-/** Where things are and what to try, for a person. */
+/** Addresses, and commands to try, for a person. */
 export function formatGuide(report: DemoReport, kubectl: string): string {
   const { url, lab, users, replicas, kubeconfig, redis } = report
   const api = `${url}/nublado/spawner/v1`
@@ -79,10 +79,10 @@ Kill the replica that makes a lab, right after the create. Another one goes on w
 `
 }
 
-/** The lease of an owner that is dead has to run out. */
+/** The lease of a dead owner has to run out first. */
 const takeOverSeconds = configSchema.parse({}).engine.leaseTtlMs / 1000
 
-/** How to end what was started. npm tells its program of signals; a shell's jobs in the background get no Ctrl-C. */
+/** How to end the demo. npm passes signals on to its program; a background job of a shell gets no Ctrl-C. */
 export const howToEnd = (pid = process.pid) => `Ctrl-C ends it all. In the background: kill ${pid}`
 
 /** State and address of a lab, and whether it answers. */

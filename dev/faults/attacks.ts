@@ -1,4 +1,4 @@
-/** All attacks as they are: none may find anything. */
+/** Runs all attacks as they are: none may find a violation. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ const attacks = 'test/integration/faults'
 
 export interface FaultsContext extends RunContext {
   readonly options: FaultsOptions
-  /** The file of all lines of figures. */
+  /** The file that collects the RESULT lines. */
   readonly results: string
 }
 
@@ -31,7 +31,7 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
       const report = await progress.part(name, run)
       if (report) reports.push(report)
     } catch (error) {
-      // What could not even begin is red; what was asked to end ends.
+      // A part that could not begin counts as failed; an interrupt ends the run.
       signal.throwIfAborted()
       broken.push({ test: name, red: (error as Error).message })
     }
@@ -46,7 +46,7 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
 }
 
-/** That project has more than attacks, and filters choose among these alone. */
+/** The project on a real node has other tests too; filters choose among the attacks only. */
 function filesOnRealNode(filters: readonly string[]): string[] {
   return readdirSync(join(checkout, attacks))
     .filter(name => name.endsWith('.node.test.ts'))
@@ -54,7 +54,7 @@ function filesOnRealNode(filters: readonly string[]): string[] {
     .filter(path => filters.length === 0 || filters.some(filter => path.includes(filter)))
 }
 
-/** Runs projects of vitest on a cluster of their own, one after another. */
+/** Runs projects of vitest one after another, on a cluster of their own. */
 function runProjects(
   context: FaultsContext,
   labsOnKwok: boolean,
@@ -80,7 +80,7 @@ function runProjects(
   })
 }
 
-/** Of vitest. */
+/** Environment of vitest. */
 export const environment = ({ seed }: FaultsOptions, results: string, isWhole: boolean): Record<string, string> => ({
   [resultsVariable]: results,
   ...(seed !== undefined && { [seedVariable]: String(seed) }),

@@ -6,13 +6,13 @@ const red: Shown = {
   shown: 'AssertionError: expected\n  + "I9 pod made twice"',
 }
 
-test('a control holds when its attack turns red for the reason that was expected', () => {
+test('isRed holds when the attack turns red for the expected reason', () => {
   expect(isRed(red)).toBe(true)
   expect(isRed({ ...red, shown: null })).toBe(false)
   expect(isRed({ ...red, shown: 'the control is broken' })).toBe(false)
 })
 
-test('one table, with the line that tells, and a sum', () => {
+test('formatControls prints one table, the decisive line and a sum', () => {
   const all = [red, { ...red, control: 'no-cap', shown: null }, { ...red, control: 'no-uid', shown: 'timed out\nat x' }]
   expect(formatControls(all).split('\n')).toEqual([
     'control   attack  expected  shown',
@@ -23,7 +23,7 @@ test('one table, with the line that tells, and a sum', () => {
   ])
 })
 
-test('of a long line what tells is shown', () => {
+test('formatControls shows the decisive part of a long line', () => {
   const shown = `${'a'.repeat(200)} I9 ${'b'.repeat(200)}`
   expect(formatControls([{ ...red, shown }])).toContain(`  …${'a'.repeat(29)} I9 ${'b'.repeat(57)}…  red`)
 })

@@ -1,4 +1,4 @@
-/** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that. */
+/** Negative controls: each takes a guard away, and the attacks that this guard withstands must turn red for that reason. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Result, whyRed } from '../../test/kit/attack/result.ts'
@@ -10,12 +10,12 @@ import { reportVitest } from '../test/suites.ts'
 import { environment, type FaultsContext, type FaultsOutcome } from './attacks.ts'
 import { columns, parseResults } from './table.ts'
 
-/** What one control showed. */
+/** The result of one control. */
 export interface Shown {
   readonly control: string
   readonly attack: string
   readonly expected: RegExp
-  /** What the attack says is wrong; null where nothing is. */
+  /** The violation that the attack reports; null without one. */
   readonly shown: string | null
 }
 
@@ -31,14 +31,14 @@ export async function runControls(context: FaultsContext): Promise<FaultsOutcome
   return { table: formatControls(shown), isRight: shown.every(isRed) }
 }
 
-/** Those whose names contain one of these; some are for attacks alone. */
+/** Controls whose names contain one of the filters; some filters are for attacks only. */
 function choose(filters: readonly string[]): Control[] {
   const chosen = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
   if (chosen.length === 0) throw new UsageError(`no control is called ${filters.join(' or ')}`)
   return chosen.filter(({ attacks }) => attacks.length > 0)
 }
 
-/** What an operator applied is changed for as long as the control runs. */
+/** Changes what an operator applied, while the control runs. */
 async function onEditedCluster(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
   const [edit] = control.edits.filter(isOfCluster)
   if (!edit) return runControl(context, run, control)
@@ -64,10 +64,10 @@ async function runControl(context: FaultsContext, run: ClusterRun, control: Cont
     folder: run.folder,
     signal,
   })
-  const told = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === without)
+  const lines = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === without)
   const failures = report.testResults.flatMap(({ assertionResults }) => assertionResults)
   return control.attacks.map(({ name, expected }): Shown => {
-    const words = told.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)
+    const words = lines.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)
     const messages = failures.filter(({ title }) => title?.startsWith(name)).flatMap(each => each.failureMessages ?? [])
     const all = [...words, ...messages]
     return {
@@ -81,13 +81,13 @@ async function runControl(context: FaultsContext, run: ClusterRun, control: Cont
 
 const wordsOf = (result: Result): string[] => [...result.violations, whyRed(result) ?? []].flat()
 
-/** Red, and for its reason. */
+/** Whether the attack is red for the expected reason. */
 export const isRed = ({ shown, expected }: Shown): boolean => shown !== null && expected.test(shown)
 
 const longest = 90
 const before = 30
 
-/** The line that tells, around what was expected in it. */
+/** The decisive line, around the expected text in it. */
 function excerpt({ shown, expected }: Shown): string {
   if (shown === null) return 'nothing'
   const lines = shown.split('\n')

@@ -13,7 +13,7 @@ export const usage = `usage: npm run faults -- [OPTIONS] [FILTER…]
 
 export interface FaultsOptions {
   readonly controls: boolean
-  /** Whether attacks that take a real node are run. */
+  /** Whether to run attacks that need a real node. */
   readonly realNode: boolean
   readonly seed: number | undefined
   readonly pattern: string | undefined
@@ -21,13 +21,13 @@ export interface FaultsOptions {
 }
 
 /**
- * @param canHaveRealNode whether this machine can
+ * @param canHaveRealNode whether this machine can run a real node
  * @throws {UsageError}
  */
 export function parseFaultsOptions(args: readonly string[], canHaveRealNode: boolean): FaultsOptions {
   const { values, positionals } = parse(args)
   if (values.seed !== undefined && !/^\d{1,10}$/.test(values.seed)) {
-    throw new UsageError(`--seed: a whole number, not ${values.seed}`)
+    throw new UsageError(`--seed: must be a whole number, not ${values.seed}`)
   }
   return {
     controls: values.controls,

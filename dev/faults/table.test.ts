@@ -7,7 +7,7 @@ const green: Result = {
   ...{ p50: 3021, p99: 3600, max: 3700, seed: 7, seconds: 31.4 },
 }
 
-test('an attack is green when every blow landed, nothing was violated, and it came to its end', () => {
+test('whyRed returns null only when every blow landed, nothing was violated and the attack ended', () => {
   expect(whyRed(green)).toBeNull()
   expect(whyRed({ ...green, violations: ['I4 a gap', 'I9 twice'] })).toBe('I4 a gap')
   expect(whyRed({ ...green, error: 'expected 1 to be 2' })).toBe('expected 1 to be 2')
@@ -17,7 +17,7 @@ test('an attack is green when every blow landed, nothing was violated, and it ca
 
 const report = (...testResults: object[]) => ({ testResults }) as Parameters<typeof makeRows>[1][number]
 
-test('a test or a file that failed without a line has a row all the same', () => {
+test('makeRows adds a row for a test or a file that failed without a line', () => {
   const failed = { status: 'failed', title: 'T3 stop', failureMessages: ['Error: no fleet\n    at x'] }
   const passed = { status: 'passed', title: 'T1 kill' }
   const rows = makeRows(
@@ -33,13 +33,13 @@ test('a test or a file that failed without a line has a row all the same', () =>
 
 const broken = (message: string) => ({ name: 'a.test.ts', status: 'failed', message, assertionResults: [] })
 
-test('a line is not green when its test is red', () => {
+test('makeRows marks a green line red when its test is red', () => {
   const failed = { status: 'failed', title: 'T1 kill', failureMessages: ['Error: could not be stopped'] }
   const [row] = makeRows([green], [report({ status: 'failed', assertionResults: [failed] })])
   expect(row).toMatchObject({ test: 'T1 kill', injected: 57, red: 'Error: could not be stopped' })
 })
 
-test('one table, what is wrong, and a sum', () => {
+test('formatTable prints one table, the violations and a sum', () => {
   const red = { ...green, test: 'T3 stop past the lease', violations: ['I1 a', 'I9 b'], fleets: ['t1'], seconds: 9 }
   const text = JSON.stringify(green) + '\n' + JSON.stringify(red) + '\n'
   expect(formatTable([...makeRows(parseResults(text), []), { test: 'T11', red: 'no cluster' }]).split('\n')).toEqual([

@@ -1,14 +1,14 @@
-/** What attacks told, line by line, and what vitest says of those that told nothing: one table. */
+/** One table of the attacks' RESULT lines, and of vitest's reports on tests that wrote none. */
 import { type Result, whyRed } from '../../test/kit/attack/result.ts'
 import type { VitestReport } from '../test/suites.ts'
 
 export interface Row extends Partial<Omit<Result, 'test' | 'error'>> {
   readonly test: string
-  /** Why it is red; null where it is not. */
+  /** The reason why it is red; null when it is green. */
   readonly red: string | null
 }
 
-/** Lines of a file of results. */
+/** Parses the lines of a file of results. */
 export function parseResults(text: string): Result[] {
   return text
     .split('\n')
@@ -16,19 +16,19 @@ export function parseResults(text: string): Result[] {
     .map(line => JSON.parse(line))
 }
 
-/** One row for each line, and one for each test or file that failed without a line; in the order of their numbers. */
+/** One row for each line, and one for each test or file that failed without a line; in order of their numbers. */
 export function makeRows(results: readonly Result[], reports: readonly VitestReport[]): Row[] {
-  const told = results.map((result): Row => {
+  const reported = results.map((result): Row => {
     const { error: _, ...rest } = result
     return { ...rest, red: whyRed(result) }
   })
   const failures = reports.flatMap(({ testResults }) => testResults.flatMap(failuresOf))
-  // A line may be green, and its test red: what comes after it is the taking down.
-  const rows = told.map(row => ({
+  // A test can fail after its green line, while it cleans up.
+  const rows = reported.map(row => ({
     ...row,
     red: row.red ?? failures.find(({ test }) => test === row.test)?.red ?? null,
   }))
-  const silent = failures.filter(({ test }) => !told.some(row => row.test === test))
+  const silent = failures.filter(({ test }) => !reported.some(row => row.test === test))
   return [...rows, ...silent].sort((a, b) => a.test.localeCompare(b.test, 'en', { numeric: true }))
 }
 
@@ -38,11 +38,11 @@ function failuresOf({ name, status, message, assertionResults }: VitestReport['t
   return failed.map(({ title, failureMessages }) => ({ test: title ?? 'a test', red: firstLine(failureMessages?.[0]) }))
 }
 
-const firstLine = (text: string | undefined) => text?.split('\n')[0] || 'it failed without a word'
+const firstLine = (text: string | undefined) => text?.split('\n')[0] || 'it failed without a message'
 
 const headings = ['test', 'injected', 'landed', 'missed', 'violations', 'p50 ms', 'p99 ms', 'seed', 's', '']
 
-/** The table, what is wrong in it, and the line that sums it up. */
+/** The table, the violations in it, and the sum. */
 export function formatTable(rows: readonly Row[]): string {
   const cells = rows.map(row => [
     row.test,
@@ -67,7 +67,7 @@ const text = (value: number | undefined) => (value === undefined ? '–' : Strin
 
 const mostWords = 10
 
-/** What was wrong, since a second violation may tell more than the first; all of it is in the lines that are kept. */
+/** Several violations, since a later one may explain more than the first; all of them are in the kept lines. */
 function explain({ test, red, violations = [], fleets = [] }: Row): string[] {
   const words = [...new Set([red!, ...violations])]
   const more = words.length - mostWords
@@ -79,7 +79,7 @@ function explain({ test, red, violations = [], fleets = [] }: Row): string[] {
   ]
 }
 
-/** Lines of cells under each other: the first `left` to the left, the others, as numbers are, to the right. */
+/** Aligns lines of cells in columns: the first `left` to the left, the others (numbers) to the right. */
 export function columns(lines: readonly (readonly string[])[], left: number): string[] {
   const widths = lines[0]!.map((_, i) => Math.max(...lines.map(line => line[i]!.length)))
   const pad = (cell: string, i: number) => (i < left ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))

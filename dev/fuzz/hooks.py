@@ -1,4 +1,4 @@
-"""What Schemathesis cannot know of the API: who people are, and what an answer means that looks like a failure.
+"""What Schemathesis cannot know of the API: tokens of users, and which odd answers are correct.
 
 SKYLAB_FUZZ_PEOPLE names a JSON file: {"admin": token, "users": {name: token}}.
 """
@@ -23,7 +23,7 @@ SameHostRedirectsSession.get_redirect_target = lambda self, response: None
 
 
 def draw(text: str, parts: int) -> int:
-    """The same part for the same text, so that a seed repeats a run."""
+    """Maps a text to a part, always the same, so that a seed repeats a run."""
     return int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), 16) % parts
 
 
@@ -33,7 +33,7 @@ def scopes_of(operation) -> set:
 
 
 def name_somebody(case) -> str:
-    """Good requests are of people who exist, most of the time: names drawn at random have no lab and no token."""
+    """Uses existing users in most good requests: names drawn at random have no lab and no token."""
     name = str((case.path_parameters or {}).get("username", case.id))
     is_good = case.meta is not None and case.meta.generation.mode.is_positive
     if name in USERS or "username" not in (case.path_parameters or {}) or not is_good or draw(name, 10) == 0:
@@ -46,7 +46,7 @@ IMAGE_OPTIONS = ("image_tag", "image_list", "image_dropdown")
 
 
 def name_an_image(case) -> None:
-    """Half of the good creates want the image that there is: a document cannot tell which ones the registry has."""
+    """Uses an existing image in half of the good creates: the document cannot list the registry's images."""
     body = case.body
     is_good = case.meta is not None and case.meta.generation.mode.is_positive
     if not is_good or not isinstance(body, dict) or not isinstance(body.get("options"), dict) or draw(json.dumps(body, default=str), 2) == 0:
@@ -58,7 +58,7 @@ def name_an_image(case) -> None:
 
 @schemathesis.auth()
 class Tokens:
-    """The token of whoever may ask: an administrator's, the user's in the path, or anybody's."""
+    """Chooses a token with the right to ask: an administrator's, the user's in the path, or any user's."""
 
     def get(self, case, context):
         return PEOPLE["admin"]
@@ -74,31 +74,31 @@ class Tokens:
 
 @schemathesis.check
 def unavailable_says_when(ctx, response, case):
-    """503 is an answer only with the time to come again."""
+    """Fails for a 503 without Retry-After."""
     if response.status_code == 503 and "retry-after" not in response.headers:
         raise Failure(operation=case.operation.label, title="503 without Retry-After", message=response.text)
 
 
 @schemathesis.check
 def tells_nothing_of_the_inside(ctx, response, case):
-    """No body quotes a stack, a file of ours or a token."""
+    """Fails when a body quotes a stack trace, a path of the program or a token."""
     text = response.text or ""
     for word in ("node_modules", "node:internal", "    at ", PEOPLE["admin"], *USERS.values()):
         if word in text:
-            raise Failure(operation=case.operation.label, title="A body tells of the inside", message=text[:500])
+            raise Failure(operation=case.operation.label, title="A body reveals internals", message=text[:500])
 
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response) -> bool:
-    """False for what is as the specification says, and a failure only by convention."""
+    """Returns False for answers that follow the specification and only break a convention."""
     kind = type(failure).__name__
     if kind == "UseAfterFree":
-        # The deletion was accepted, by 202. Until it is done the lab is shown as what it is, and its events can be read for
-        # ten minutes more; 204 says that nothing follows the event that was named.
+        # After 202 the lab is still shown until its deletion is done, and its events can be read for ten minutes more.
+        # 204 says that no event follows the named one.
         is_stream = "text/event-stream" in str(response.headers.get("content-type"))
         return not (b'"terminating"' in response.content or is_stream or response.status_code == 204)
     if kind == "RejectedPositiveData" and response.status_code == 400:
-        # What the tool takes for good although the document's own pattern forbids it.
+        # Header values that Schemathesis counts as valid although the document's pattern forbids them.
         headers = {name.lower(): value for name, value in (case.headers or {}).items()}
         return EVENT_ID.fullmatch(str(headers.get("last-event-id"))) is not None
     return True

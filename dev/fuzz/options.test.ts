@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { UsageError } from '../process/program.ts'
 import { parseFuzzOptions } from './options.ts'
 
-describe('the command line of npm run fuzz', () => {
-  it('has defaults', () => {
+describe('parseFuzzOptions', () => {
+  it('has defaults when no option is given', () => {
     expect(parseFuzzOptions([])).toEqual({ seconds: 60, seed: undefined, replicas: 3, users: 20 })
   })
 
-  it('takes parts of minutes, and a seed', () => {
+  it('takes fractions of minutes, and a seed', () => {
     expect(parseFuzzOptions(['--minutes', '0.5', '--seed', '7'])).toMatchObject({ seconds: 30, seed: 7 })
   })
 

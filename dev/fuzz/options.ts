@@ -21,7 +21,7 @@ export interface FuzzOptions {
 export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
   const { minutes, seed, replicas, users } = parse(args)
   const seconds = Math.round(Number(minutes) * 60)
-  if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: more than nothing, not ${minutes}`)
+  if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: must be more than 0, not ${minutes}`)
   return {
     seconds,
     seed: seed === undefined ? undefined : whole('seed', seed, 0),
@@ -42,5 +42,5 @@ function parse(args: readonly string[]) {
 
 function whole(name: string, value: string, least: number): number {
   if (/^\d{1,10}$/.test(value) && Number(value) >= least) return Number(value)
-  throw new UsageError(`--${name}: a whole number from ${least}, not ${value}`)
+  throw new UsageError(`--${name}: must be a whole number from ${least}, not ${value}`)
 }

@@ -8,7 +8,7 @@ import { table } from './table.ts'
 
 const file = (path: string, ...lines: string[]) => readFile(path, `${lines.join('\n')}\n`)
 
-describe('the house of this checkout', () => {
+describe('buildHouse of this checkout', () => {
   let files: readonly SourceFile[]
   let house: House
   beforeAll(async () => {
@@ -17,27 +17,27 @@ describe('the house of this checkout', () => {
     process.stdout.write(`\n${formatHouse(house, figuresOf(house, files))}\n`)
   })
 
-  test('table permits every import', () => {
+  test('finds only imports that the table permits', () => {
     expect(house.against).toEqual([])
   })
 
-  test('rooms and files form no circle', () => {
+  test('finds no circle of rooms or files', () => {
     expect(house.circles).toEqual([])
     expect(house.fileCircles).toEqual([])
   })
 
-  test('pure files bring no I/O along', () => {
+  test('finds no I/O behind pure files', () => {
     expect(house.impure).toEqual([])
     expect(files.filter(({ isPure }) => isPure).length).toBeGreaterThan(40)
   })
 
-  test('table names only what is there', () => {
+  test('finds every folder and file that the table names', () => {
     const named = new Set([...Object.keys(table), ...Object.values(table).flat()])
     const isThere = (room: string) => files.some(({ path }) => path === room || path.startsWith(`${room}/`))
     expect([...named].filter(room => room !== 'docs' && !isThere(room))).toEqual([])
   })
 
-  test('docs/architecture.md shows the table of today', () => {
+  test('equals the table in docs/architecture.md', () => {
     const page = readFileSync(fileURLToPath(new URL('../../docs/architecture.md', import.meta.url)), 'utf8')
     expect(page, 'npm run docs writes it').toBe(withTable(page, table))
   })
@@ -50,12 +50,12 @@ describe('buildHouse', () => {
     expect(buildHouse(files, { a: ['b'], b: [] }).against).toEqual([])
   })
 
-  test('finds an import from a room that has no row', () => {
+  test('finds an import from a room without a row', () => {
     const files = [file('a/x.ts', "import { y } from '../b/y.ts'"), file('b/y.ts', 'export const y = 1')]
     expect(buildHouse(files, { b: [] }).against).toEqual(['a/x.ts → b/y.ts'])
   })
 
-  test('asks the longest row that covers a file', () => {
+  test('applies the longest row that covers a file', () => {
     const files = [file('a/c/x.ts', "import { y } from '../y.ts'"), file('a/y.ts', 'export const y = 1')]
     expect(buildHouse(files, { a: [], 'a/c': [] }).against).toEqual(['a/c/x.ts → a/y.ts'])
   })
@@ -78,7 +78,7 @@ describe('buildHouse', () => {
     expect(buildHouse([io, pure("import type { T } from './io.ts'")], {}).impure).toEqual([])
   })
 
-  test('leaves tests out of arrows', () => {
+  test('counts no arrow for an import of a test', () => {
     const files = [file('a/x.test.ts', "import { y } from '../b/y.ts'"), file('b/y.ts', 'export const y = 1')]
     expect(buildHouse(files, {}).arrows).toEqual([])
   })

@@ -1,21 +1,21 @@
-/** The house that files and their imports make: rooms, arrows, circles, and what the table says of them. Pure. */
+/** Builds the picture of rooms, arrows and circles from files and their imports, and compares it with the table. Pure. */
 import { dirname } from 'node:path'
 import type { SourceFile } from './source.ts'
 
-/** Rows of `table.ts`. */
+/** The rows of `table.ts`. */
 export type Table = Readonly<Record<string, readonly string[]>>
 
 /** Imports from one room to another. */
 export interface Arrow {
   readonly from: string
   readonly to: string
-  /** Each as `file → file`. */
+  /** Each import as `file → file`. */
   readonly imports: readonly string[]
 }
 
 export interface Room {
   readonly name: string
-  /** Without tests. */
+  /** Number of files, without tests. */
   readonly files: number
   readonly lines: number
   readonly tests: number
@@ -24,19 +24,19 @@ export interface Room {
 export interface House {
   readonly rooms: readonly Room[]
   readonly arrows: readonly Arrow[]
-  /** Rooms that import each other, all of one circle together. */
+  /** Rooms that import each other; one entry lists all rooms of a circle. */
   readonly circles: readonly (readonly string[])[]
-  /** The same of files. */
+  /** Circles of files. */
   readonly fileCircles: readonly (readonly string[])[]
   /** Imports that the table does not permit. */
   readonly against: readonly string[]
-  /** Imports of a pure file that bring I/O along. */
+  /** Imports by which a pure file reaches I/O. */
   readonly impure: readonly string[]
-  /** Of the imports of files that are no tests. */
+  /** The longest chain of imports among files that are no tests. */
   readonly longestChain: readonly string[]
 }
 
-/** What does I/O, or waits for it. `node:net` is left out: of it, pure files use what reads addresses. */
+/** Modules that do I/O or wait for it. `node:net` is left out: pure files use its reading of addresses. */
 const outside =
   /^(node:(fs|http|https|http2|dns|tls|child_process|worker_threads|dgram|cluster|readline)(\/|$)|ioredis|redlock|undici|pino|prom-client|@hono\/node-server|@kubernetes\/client-node)/
 
@@ -85,7 +85,7 @@ function arrowsOf(edges: ReadonlyMap<string, readonly string[]>): Arrow[] {
   return [...arrows.values()]
 }
 
-/** Tarjan's strongly connected components, those of one member left out. */
+/** Tarjan's strongly connected components, without those of one member. */
 function circlesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>()
   const low = new Map<string, number>()
@@ -129,7 +129,7 @@ function againstTable(edges: ReadonlyMap<string, readonly string[]>, table: Tabl
   return against
 }
 
-/** By values alone: a type does nothing. */
+/** Follows imports of values only: a type does nothing. */
 function impureOf(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map(file => [file.path, file]))
   const wayOut = (path: string, seen: Set<string>): string[] | undefined => {

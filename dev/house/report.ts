@@ -2,13 +2,13 @@
 import type { House, Table } from './house.ts'
 import type { SourceFile } from './source.ts'
 
-/** What the house comes to, by name. */
+/** Figures of the house, by name. */
 export interface Figures {
   readonly rooms: number
   readonly arrows: number
   readonly circles: number
   readonly against: number
-  /** Of the lines that are no tests, in percent. */
+  /** Share of the lines that are no tests, in percent. */
   readonly biggestShare: number
   readonly biggest: string
   readonly mostFiles: number
@@ -49,7 +49,7 @@ function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? 0
 }
 
-/** Rooms with their size, then the figures. */
+/** The rooms with their sizes, then the figures. */
 export function formatHouse(house: House, figures: Figures): string {
   const width = Math.max(...house.rooms.map(({ name }) => name.length))
   const rooms = house.rooms.map(
@@ -77,14 +77,14 @@ export function formatFigures(figures: Figures): string[] {
 
 const [tableBegins, tableEnds] = ['<!-- rooms -->\n', '<!-- /rooms -->']
 
-/** A page with the table of today between its two marks. @throws {Error} the page lacks them */
+/** The page with the current table between its two marks. @throws {Error} the page lacks the marks */
 export function withTable(page: string, table: Table): string {
   const [from, to] = [page.indexOf(tableBegins), page.indexOf(tableEnds)]
   if (from < 0 || to < from) throw new Error(`the page lacks ${tableBegins.trim()} … ${tableEnds}`)
   return `${page.slice(0, from)}${tableBegins}${formatTable(table)}${page.slice(to)}`
 }
 
-/** The table as Markdown has it. */
+/** The table in Markdown. */
 function formatTable(table: Table): string {
   const list = (rooms: readonly string[]) =>
     rooms.length === 0 ? 'nothing' : rooms.map(room => `\`${room}\``).join(', ')

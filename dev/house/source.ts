@@ -1,4 +1,4 @@
-/** Reads the source: what each file imports, and how long its functions are. */
+/** Reads the source: the imports of each file, and the length of its functions. */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
@@ -11,23 +11,23 @@ const roots = 'src,dev,bench,test,scripts'
 /** A file of the source. Paths are relative to the checkout. */
 export interface SourceFile {
   readonly path: string
-  /** For tests alone: a test, or what tests share. */
+  /** Whether it is a test, or a helper of tests. */
   readonly isTest: boolean
   readonly lines: number
   readonly functions: readonly { readonly name: string; readonly lines: number }[]
   readonly imports: readonly SourceImport[]
-  /** Its head says that it is pure. */
+  /** Whether its head says that it is pure. */
   readonly isPure: boolean
 }
 
 export interface SourceImport {
   /** A path of this checkout, or the name of a package. */
   readonly to: string
-  /** Nothing of it is there when the program runs. */
+  /** Whether the import vanishes when the program runs. */
   readonly isType: boolean
 }
 
-/** All files of TypeScript of the checkout, sorted by path. */
+/** All TypeScript files of the checkout, sorted by path. */
 export async function readSource(): Promise<SourceFile[]> {
   const paths = await Array.fromAsync(glob(`{${roots}}/**/*.ts`, { cwd: checkout, exclude: ['**/node_modules'] }))
   return paths
@@ -36,7 +36,7 @@ export async function readSource(): Promise<SourceFile[]> {
     .map(path => readFile(path, readFileSync(join(checkout, path), 'utf8')))
 }
 
-/** @param path of the file, to which its imports are relative */
+/** @param path path of the file; its imports are relative to it */
 export function readFile(path: string, text: string): SourceFile {
   const found: Found = { imports: [], functions: [] }
   visit(parseAst(text, { lang: 'ts' }) as unknown as Node, text, found)
@@ -51,12 +51,12 @@ export function readFile(path: string, text: string): SourceFile {
   }
 }
 
-/** The comment at the head, behind which the imports begin. */
+/** The comment at the head, before the imports. */
 function headOf(text: string): string {
   return text.startsWith('/**') ? text.slice(0, text.indexOf('*/')) : ''
 }
 
-/** What is used of the parser's tree (ESTree, with types). */
+/** The used part of the parser's tree (ESTree, with types). */
 interface Node {
   readonly type: string
   readonly start: number

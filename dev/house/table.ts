@@ -1,24 +1,24 @@
 /**
- * What each room of the house may import. A room is a folder; a row holds for the folders below it too, unless they have a
- * row of their own. Below one row imports are free, as long as no circle of folders comes of it.
+ * The rooms that each room of the house may import. A room is a folder; a row holds for the folders below it too, unless
+ * they have a row of their own. Imports below one row are free, as long as they make no circle of folders.
  */
 export const table: Readonly<Record<string, readonly string[]>> = {
-  // What every room needs, and what is written down before anything runs.
+  // Tools that every room needs, and data that exists before anything runs.
   'src/base': [],
   'src/config': ['src/base'],
   'src/telemetry': ['src/base', 'src/config'],
   'src/tls': ['src/base', 'src/telemetry'],
-  // The servers that a replica asks.
+  // Clients of the servers that a replica asks.
   'src/kube': ['src/base', 'src/telemetry'],
   'src/kube/pods': ['src/base', 'src/kube'],
   'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs'],
   'src/leases': ['src/base', 'src/store'],
   'src/duties': ['src/base', 'src/leases'],
   'src/identity': ['src/base', 'src/config', 'src/telemetry'],
-  // What labs are, without I/O.
+  // The rules of labs, without I/O.
   'src/labs': ['src/base', 'src/config', 'src/kube/labels.ts', 'src/kube/pods'],
   'src/form': ['src/base', 'src/config', 'src/labs', 'src/images/catalogue'],
-  // The work.
+  // The work: images and operations.
   'src/images': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/leases', 'src/duties'],
   'src/ops': [
     'src/base',
@@ -30,7 +30,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     'src/leases',
     'src/duties',
   ],
-  // The way in, and the processes.
+  // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
     ...['src/images/catalogue', 'src/ops'],
@@ -39,7 +39,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/cli': ['src'],
   'src/run': ['src'],
   'src/main.ts': ['src'],
-  // Development: programs, what they start, and the tests.
+  // Development: programs, the parts that they start, and the tests.
   'dev/process': ['src/base'],
   'dev/redis': ['src/store', 'dev/process'],
   'dev/setup': ['dev/process', 'dev/redis'],

@@ -3,7 +3,7 @@ import { CookieJar } from './cookies.ts'
 
 const at = (path: string) => new URL(path, 'http://hub.example/')
 
-test('a cookie goes to the paths below its own, the longest path first', () => {
+test('Cookies sends a cookie to the paths below its own, the longest path first', () => {
   const jar = new CookieJar()
   jar.take(at('/hub/login'), ['_xsrf=of-the-hub; Path=/hub/', 'session=s; HttpOnly; Path=/'])
   jar.take(at('/user/ada/lab'), ['_xsrf=of-the-lab; Path=/user/ada/'])
@@ -14,7 +14,7 @@ test('a cookie goes to the paths below its own, the longest path first', () => {
   expect(jar.value(at('/'), '_xsrf')).toBeUndefined()
 })
 
-test('a new value takes the place of the old one, and one that is over goes', () => {
+test('Cookies replaces an old value by a new one, and drops an expired cookie', () => {
   const jar = new CookieJar()
   jar.take(at('/hub/'), ['a=1; Path=/', 'b=x=y', 'c=3'])
   jar.take(at('/hub/'), ['a=2; Path=/', 'c=; Max-Age=0', 'b=; expires=Thu, 01 Jan 1970 00:00:00 GMT; Path=/'])

@@ -1,4 +1,4 @@
-/** Cookies as a browser keeps them for one host: by name and path. */
+/** Keeps cookies for one host as a browser does: by name and path. */
 import { systemClock } from '../../src/base/clock.ts'
 
 interface Cookie {
@@ -10,7 +10,7 @@ interface Cookie {
 export class CookieJar {
   #cookies: readonly Cookie[] = []
 
-  /** Keeps what an answer's `Set-Cookie` headers say; one with an end in the past goes. */
+  /** Keeps the cookies of a response's `Set-Cookie` headers; drops those that have expired. */
   take(url: URL, headers: readonly string[]): void {
     for (const header of headers) {
       const [pair = '', ...attributes] = header.split(';').map(part => part.trim())
@@ -27,14 +27,14 @@ export class CookieJar {
     }
   }
 
-  /** Of a request's `Cookie` header; those of longer paths first (RFC 6265, 5.4). */
+  /** The value of a request's `Cookie` header: longer paths first (RFC 6265, 5.4). */
   header(url: URL): string {
     return this.#for(url)
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ')
   }
 
-  /** The value that a page at this address would read. */
+  /** The value that a page at this address can read. */
   value(url: URL, name: string): string | undefined {
     return this.#for(url).find(cookie => cookie.name === name)?.value
   }

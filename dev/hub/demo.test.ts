@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formatHubGuide } from './demo.ts'
 
-test('the guide says where to go, as whom, by which password, and where the logs stay', () => {
+test('formatHubGuide names the address, the users, their password and the kept logs', () => {
   const guide = formatHubGuide({
     url: 'http://127.0.0.1:1',
     controller: 'http://127.0.0.1:2',

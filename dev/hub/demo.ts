@@ -1,4 +1,4 @@
-/** `npm run demo -- --hub`: a whole platform. People log in to a JupyterHub, whose labs the controller starts. */
+/** `npm run demo -- --hub`: a whole platform. Users log in to a JupyterHub, whose labs the controller starts. */
 import { systemClock } from '../../src/base/clock.ts'
 import { asked, assertNoTraces, makeLabDemo, username } from '../demo/lab.ts'
 import type { DemoOptions } from '../demo/options.ts'
@@ -10,25 +10,25 @@ import { createProgress, type Progress } from '../process/progress.ts'
 import { hubAccount, type Platform, withPlatform } from './platform.ts'
 import { HubVisitor } from './visitor.ts'
 
-/** Above the spawner's own limit. */
+/** Longer than the spawner's own limit. */
 const spawnLimitMs = 660_000
 const stopLimitMs = 200_000
 
-/** What the visitor saw: the lab through the Hub's proxy. */
+/** The lab as the visitor saw it through the Hub's proxy. */
 interface VisitedLab {
-  /** Of JupyterLab's page, by the address that a browser has. */
+  /** Status of JupyterLab's page, at the address for browsers. */
   readonly http: number
   readonly url: string
 }
 
 /** The one JSON object of `--json`. */
 export interface HubReport {
-  /** Where to log in. */
+  /** Address of the login page. */
   readonly url: string
-  /** Of the controller. */
+  /** Address of the controller. */
   readonly controller: string
   readonly kubeconfig: string
-  /** Whom to log in as: the token is the password. */
+  /** Users who can log in: the token is the password. */
   readonly users: Readonly<Record<string, { readonly token: string }>>
   readonly logs: readonly string[]
   readonly lab: VisitedLab | null
@@ -77,7 +77,7 @@ async function show(context: Context, setupSeconds: number): Promise<HubReport> 
   return options.lab ? { ...report, ...(await visit(context, setupSeconds)) } : report
 }
 
-/** Logs in, asks for a lab by the form, opens it, stops it, and looks what is left. */
+/** Logs in, asks for a lab by the form, opens it, stops it, and checks that nothing is left. */
 async function visit(context: Context, setupSeconds: number): Promise<Pick<HubReport, 'lab' | 'seconds'>> {
   const { options, stack, hub, signal } = context
   const visitor = new HubVisitor({ url: hub.url, username, signal })
@@ -91,7 +91,7 @@ async function visit(context: Context, setupSeconds: number): Promise<Pick<HubRe
   })
   const { status, url } = await visitor.page('/lab')
   if (status !== 200 || !url.includes(`/user/${username}/`))
-    throw new Error(`the lab is not there: ${status} at ${url}`)
+    throw new Error(`the lab does not answer: ${status} at ${url}`)
   say(options, `The lab is at ${url} after ${spawn} s, and is stopped:\n`)
   const stop = await timed(async () => {
     await visitor.stop()
@@ -115,7 +115,7 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return roundSeconds(systemClock.monotonicMs() - begunMs)
 }
 
-/** Where to go and as whom, for a person. */
+/** Addresses and users, for a person. */
 export function formatHubGuide({ url, controller, users, kubeconfig, logs }: HubReport): string {
   const people = Object.entries(users).map(([name, { token }]) => `${name.padEnd(10)} ${token}`)
   return `

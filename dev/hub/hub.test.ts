@@ -3,7 +3,7 @@ import { configSchema } from '../../src/config/schema.ts'
 import { nodeIp } from '../node/network.ts'
 import { labsOfHub } from './hub.ts'
 
-test('labs of a Hub run its server, and may reach it though it is within the ranges of the cluster', () => {
+test("labsOfHub makes labs run the Hub's server, and lets them reach it inside the cluster's address ranges", () => {
   const { lab, network } = configSchema.parse(labsOfHub)
   expect(lab.command).toEqual(['jupyterhub-singleuser'])
   expect(network.egressRanges).toEqual([`${nodeIp}/32`])

@@ -1,4 +1,4 @@
-/** A real JupyterHub with a configurable-http-proxy of its own process, so that the one can die without the other. */
+/** A real JupyterHub with configurable-http-proxy as a process of its own, so that each can end without the other. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -12,10 +12,10 @@ import { controlServer, type ServerControl, startServer } from '../process/serve
 import type { ConfigInput } from '../stack/config.ts'
 import type { Names } from './names.ts'
 
-/** The example for operators, which runs here as it stands. */
+/** The example for operators; it runs here unchanged. */
 export const plainConfig = fileURLToPath(new URL('../../hub/examples/plain/jupyterhub_config.py', import.meta.url))
 
-/** What the controller's configuration must say for labs of this Hub: they run its server, and may ask it. */
+/** Configuration of the controller for labs of this Hub: they run its server, and may reach it. */
 export const labsOfHub = {
   lab: { command: ['jupyterhub-singleuser'] },
   network: { egressRanges: [`${nodeIp}/32`] },
@@ -24,46 +24,46 @@ export const labsOfHub = {
 export interface HubOptions {
   /** The folder of an open run, or one in it. */
   readonly stateDir: string
-  /** Of its process, its log and its folder, where a run has more than one. Default `hub`; the proxy is `<name>-proxy`. */
+  /** Name of its process, log and folder, when a run has several. Default `hub`; the proxy is `<name>-proxy`. */
   readonly name?: string
   /** Folder of the virtual environment. */
   readonly environment: string
   /** Folder of the installed package. */
   readonly package: string
-  /** Where the controller answers, such as a balancer's address. */
+  /** Address of the controller, for example a balancer's. */
   readonly controllerUrl: string
-  /** The Hub's own, of an account with `admin:jupyterlab` alone. */
+  /** Token of the Hub's account, which has `admin:jupyterlab` only. */
   readonly token: string
-  /** How labs are found. Null where none of them can be reached by its name. */
+  /** Resolves the names of labs. Null when no lab can be reached by its name. */
   readonly names: Names | null
-  /** The address of this machine at which labs reach the Hub. Default: the node's. */
+  /** The address of this machine for labs. Default: the node's. */
   readonly address?: string
-  /** A configuration file of JupyterHub, given by the same environment. Default: the example for operators. */
+  /** A configuration file of JupyterHub, run with the same environment. Default: the example for operators. */
   readonly config?: string
-  /** Added to the Hub's command line, such as `--JupyterHub.log_level=DEBUG`: they go before the configuration file. */
+  /** Arguments for the Hub, such as `--JupyterHub.log_level=DEBUG`: they override the configuration file. */
   readonly args?: readonly string[]
-  /** Added to the Hub's environment. */
+  /** Variables added to the Hub's environment. */
   readonly env?: Readonly<Record<string, string>>
-  /** A folder that outlives the run: logs are written there. */
+  /** A folder for the logs that outlives the run. */
   readonly keepLogsIn?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The control is the Hub's alone: its proxy lives on, and with it the way to labs that run. */
+/** Controls the Hub only: its proxy lives on, and with it the routes to running labs. */
 export interface Hub extends ServerControl {
-  /** Where people come: the proxy's. */
+  /** The address for users: the proxy's. */
   readonly url: string
-  /** Where the Hub itself answers, for labs. */
+  /** The address of the Hub itself, for labs. */
   readonly hubUrl: string
   /** Paths of the logs of Hub and proxy. */
   readonly logs: readonly string[]
-  /** What it and its proxy have logged so far, in all its lives. */
+  /** Everything that it and its proxy have logged, over all restarts. */
   log(): string
-  /** Process number of its present life. */
+  /** Process id of the Hub; changes with a restart. */
   readonly pid: () => number
-  /** Asks the Hub alone to end, as an upgrade does; `start` brings it back. */
+  /** Ends the Hub but not its proxy, as an upgrade does; `start` brings it back. */
   end(): Promise<void>
-  /** Ends both. */
+  /** Ends the Hub and its proxy. */
   stop(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ interface Ports {
   readonly api: number
 }
 
-/** Starts both; resolves when the Hub answers through its proxy. They end with the run at the latest. */
+/** Starts Hub and proxy; resolves when the Hub answers through its proxy. They end with the run at the latest. */
 export async function startHub(options: HubOptions): Promise<Hub> {
   const { stateDir, name = 'hub', address = nodeIp, signal } = options
   const ports: Ports = { public: await freePort(), hub: await freePort(), api: await freePort() }
@@ -90,7 +90,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   const proxy = proxySpec(options, proxyName, ports, hubUrl, authToken)
   const hub = hubSpec(options, name, { url, hubUrl, folder, ports, authToken })
   const proxyAnswers = async () => (await fetch(`${url}/_chp_healthz`)).ok
-  // Itself first, or the proxy would log that it is not there yet, again and again.
+  // The Hub directly first: before it runs, each try through the proxy would be logged as an error.
   const answers = async () => (await fetch(`${hubUrl}/hub/health`)).ok && (await fetch(`${url}/hub/health`)).ok
   const ready = { answers, limitMs: startLimitMs, signal }
   await startServer(proxy, { answers: proxyAnswers, limitMs: startLimitMs, signal })
@@ -108,7 +108,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   }
 }
 
-/** Where its output goes; with `keepLogsIn` the run's own place is a link to it. */
+/** The file for its output; with `keepLogsIn` the run's own path is a link to it. */
 function logFile({ stateDir, keepLogsIn }: HubOptions, name: string): string {
   const own = join(stateDir, 'log', `${name}.log`)
   if (keepLogsIn === undefined) return own
@@ -147,7 +147,7 @@ function hubSpec(options: HubOptions, name: string, place: HubPlace): ProcessSpe
   const env = {
     PATH: [bin, ...searchPath].join(delimiter),
     PYTHONPATH: options.package,
-    // What is in the cache may be read-only, and what is in the checkout stays as it is.
+    // The cache can be read-only, and the checkout must not change.
     PYTHONDONTWRITEBYTECODE: '1',
     JUPYTERHUB_CRYPT_KEY: randomBytes(32).toString('hex'),
     CONFIGPROXY_AUTH_TOKEN: authToken,

@@ -1,4 +1,4 @@
-/** The cluster's names for programs of this machine: a Hub and its proxy ask for labs by them, as pods would. */
+/** DNS of the cluster for programs of this machine: a Hub and its proxy reach labs by name, as pods do. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/types.ts'
@@ -9,13 +9,13 @@ import { startServer } from '../process/server.ts'
 import type { Tools } from '../setup/setup.ts'
 
 export interface Names {
-  /** The same program, in a mount namespace of its own where the cluster's DNS answers; the machine keeps its own. */
+  /** The same program, in a mount namespace that uses the cluster's DNS; the machine keeps its own. */
   within<Spec extends Pick<ProcessSpec, 'command' | 'args'>>(spec: Spec): Spec
 }
 
 export interface NamesOptions {
   readonly stateDir: string
-  /** With a real node: only there services have addresses that lead somewhere. */
+  /** A cluster with a real node: only there services have addresses that can be reached. */
   readonly cluster: Pick<Cluster, 'kubeconfig'>
   readonly tools: Tools
   readonly signal?: AbortSignal | undefined
@@ -31,13 +31,13 @@ const corefile = (kubeconfig: string, readyPort: number) => `.:53 {
 }
 `
 
-/** As in a pod, but for the namespace, so that <service>.<namespace> is found. */
+/** As in a pod, but without its namespace: <service>.<namespace> is found. */
 const resolvConf = `nameserver ${nodeIp}
 search svc.cluster.local cluster.local
 options ndots:5
 `
 
-/** Mounted over the file that a link leads to. */
+/** Mounts over the target, since /etc/resolv.conf can be a link. */
 const enter = 'mount --bind "$1" "$(readlink -f /etc/resolv.conf)" && shift && exec "$@"'
 
 /** Starts CoreDNS on the node's address; resolves when it knows all services. Ends with the run. */

@@ -1,4 +1,4 @@
-/** What a person does in JupyterLab, by a browser. */
+/** Uses JupyterLab as a person does, with a browser. */
 import type { Page } from 'playwright-core'
 import { waitUntil } from '../process/api-client.ts'
 
@@ -7,15 +7,15 @@ const outputMs = 3000
 /** After so many runs without output the page is loaded again, as a person would. */
 const runsBeforeReload = 8
 
-/** Opens a notebook by the launcher and runs one cell; resolves with what it has printed. The code may run more than once. */
+/** Opens a notebook by the launcher, runs one cell and resolves with its output. The code may run more than once. */
 export async function runCell(page: Page, code: string): Promise<string> {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: limitMs })
   const cell = page.locator('.jp-Notebook .cm-content').first()
   await cell.waitFor({ timeout: limitMs })
   const output = page.locator('.jp-OutputArea-output').first()
   let runs = 0
-  // JupyterLab forgets what is written while it still loads the notebook, and what is run while its kernel connects. It
-  // shows neither: so the code is written until the cell has it, and run until it has run.
+  // JupyterLab loses text that is typed while the notebook loads, and runs that begin while the kernel connects. It
+  // shows neither, so text is typed until the notebook has it, and run until there is output.
   const run = async () => {
     runs += 1
     if (runs % runsBeforeReload === 0) await page.reload()

@@ -1,4 +1,4 @@
-/** Takes the picture docs/hub.png of the way from the login to a lab: login, form, progress, a cell that has run. */
+/** Takes the picture docs/hub.png of the steps to a lab: login, form, progress, and a cell that has run. */
 import type { Browser, Page } from 'playwright-core'
 import { username } from '../demo/lab.ts'
 import { createProgress } from '../process/progress.ts'
@@ -8,11 +8,11 @@ import { runCell } from './notebook.ts'
 import { type Platform, withPlatform } from './platform.ts'
 
 const size = { width: 960, height: 720 }
-/** In the picture, each of four. */
+/** Size of each of the four steps in the picture. */
 const shown = { width: 640, height: 480 }
 const limitMs = 120_000
 
-/** @param file the picture: four steps beside and below each other */
+/** @param file path of the picture: four steps in two rows */
 export async function takeHubPicture(file: string, signal: AbortSignal): Promise<void> {
   const progress = createProgress()
   await setup(['browser'], progress, signal)
@@ -24,7 +24,7 @@ export async function takeHubPicture(file: string, signal: AbortSignal): Promise
   })
 }
 
-/** From the login to a cell that runs; pictures on the way. */
+/** Goes from the login to a cell that has run; returns screenshots of the steps. */
 async function walk(page: Page, { hub, stack }: Platform): Promise<readonly Buffer[]> {
   const pictures: Buffer[] = []
   const take = async () => void pictures.push(await page.screenshot())

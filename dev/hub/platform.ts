@@ -1,4 +1,4 @@
-/** A whole platform on the real node: a stack, the cluster's names, and a JupyterHub whose labs the stack makes. */
+/** A whole platform on the real node: a stack, the cluster's DNS, and a JupyterHub whose labs the stack makes. */
 import { fileURLToPath } from 'node:url'
 import type { Progress } from '../process/progress.ts'
 import { whyNoNodeNow } from '../run/claim.ts'
@@ -13,7 +13,7 @@ import { startNames } from './names.ts'
 export interface PlatformOptions {
   readonly version: HubVersion
   readonly replicas: number
-  /** How many users with tokens; at least three are made. */
+  /** Number of users with tokens; at least three are made. */
   readonly users: number
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -28,12 +28,12 @@ export interface Platform {
 /** The name of the Hub's own account among the stack's users. */
 export const hubAccount = 'hub'
 
-/** Where the logs of Hub and proxy are kept: the run's own folder goes with the run. */
+/** The folder for logs of Hub and proxy: the run's own folder is removed with the run. */
 const keptLogs = fileURLToPath(new URL('../../.artefacts/hub', import.meta.url))
 
 const noNode = 'There is no node for labs that a Hub could reach'
 
-/** Starts all of it, does something with it, and takes it down. Throws, in words, where no real node can be had. */
+/** Starts all parts, does the work and stops them. Throws, in words for a person, when no real node is possible. */
 export async function withPlatform<T>(options: PlatformOptions, work: (platform: Platform) => Promise<T>): Promise<T> {
   const { version, progress, signal } = options
   const reason = whyNoNodeNow()

@@ -16,13 +16,13 @@ async function visitorOf(answer: (request: IncomingMessage, response: ServerResp
   return new HubVisitor({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, username: 'ada' })
 }
 
-test('a form bears the token against forgery that its page has set', async () => {
+test('Visitor sends a form with the XSRF token that its page has set', async () => {
   const asked: string[] = []
   const visitor = await visitorOf(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     asked.push(`${request.method} ${request.url} ${request.headers.cookie} ${Buffer.concat(chunks)}`)
-    // As a page of its own: a script would be given no cookie.
+    // Requests as a page: a script would get no cookie.
     expect(request.headers['sec-fetch-mode']).toBeUndefined()
     if (request.method === 'POST') response.writeHead(302, { location: '/hub/' })
     else response.setHeader('set-cookie', '_xsrf=against-forgery; Path=/hub/')
@@ -35,7 +35,7 @@ test('a form bears the token against forgery that its page has set', async () =>
   ])
 })
 
-test('a form that comes back is a refusal, in the words of its page', async () => {
+test("Visitor throws a refusal with the page's text when the form comes back", async () => {
   const visitor = await visitorOf((request, response) => {
     if (request.method === 'POST') response.writeHead(403)
     response.end('<head><title>Hub</title></head><p>Invalid <b>username</b> or password</p><script>x()</script>')
@@ -45,6 +45,6 @@ test('a form that comes back is a refusal, in the words of its page', async () =
   await expect(login).rejects.toThrow('POST /hub/login: 403 Invalid username or password')
 })
 
-test('words are those of an API as well', () => {
+test('wordsOf returns the message of an API too', () => {
   expect(wordsOf('{"status": 400, "message": "Named servers are not enabled."}')).toBe('Named servers are not enabled.')
 })

@@ -1,11 +1,11 @@
-/** Who comes to a Hub without a browser: a bot with a form, a script with an API token, the demo that looks once. */
+/** Uses a Hub without a browser: by the form as a bot, by an API token as a script, or once as the demo. */
 import { Readable } from 'node:stream'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { request } from 'undici'
 import { systemClock } from '../../src/base/clock.ts'
 import { CookieJar } from './cookies.ts'
 
-/** What the Hub tells of a server (JupyterHub's REST API, "Server"). */
+/** A server as the Hub's REST API describes it (JupyterHub's "Server"). */
 export interface ServerModel {
   readonly ready: boolean
   readonly stopped: boolean
@@ -13,7 +13,7 @@ export interface ServerModel {
   readonly user_options: Readonly<Record<string, unknown>>
 }
 
-/** A line of the progress page. */
+/** An event of the progress page. */
 export interface ProgressEvent {
   readonly progress: number
   readonly message?: string
@@ -21,7 +21,7 @@ export interface ProgressEvent {
   readonly failed?: boolean
 }
 
-/** An answer that was not asked for; its message has the page's own words. */
+/** An unexpected answer; its message is the text of the page. */
 export class HubRefusal extends Error {
   readonly status: number
 
@@ -33,7 +33,7 @@ export class HubRefusal extends Error {
 }
 
 export interface VisitorOptions {
-  /** The Hub's, through its proxy. */
+  /** Address of the Hub, through its proxy. */
   readonly url: string
   readonly username: string
   readonly signal?: AbortSignal | undefined
@@ -55,7 +55,7 @@ export class HubVisitor {
     this.#signal = signal
   }
 
-  /** @throws {HubRefusal} where the password is wrong */
+  /** @throws {HubRefusal} when the password is wrong */
   async login(password: string): Promise<void> {
     await this.#page('/hub/login')
     await this.#post('/hub/login', { username: this.username, password })
@@ -72,7 +72,7 @@ export class HubVisitor {
     await this.#post(`/hub/spawn/${encodeURIComponent(this.username)}`, options)
   }
 
-  /** Asks for a server by the REST API, with a token of its own. Resolves once the Hub has begun. @throws {HubRefusal} */
+  /** Asks for a server by the REST API, with a token. Resolves once the Hub has begun. @throws {HubRefusal} */
   async spawnByApi(options: Readonly<Record<string, string>>, serverName?: string): Promise<void> {
     const path = serverName === undefined ? 'server' : `servers/${serverName}`
     await this.#api('POST', path, options, [201, 202])
@@ -90,7 +90,7 @@ export class HubVisitor {
     return servers?.[''] ?? null
   }
 
-  /** Waits until the Hub says that the server is ready, or that there is none. @throws what the progress page says of a failure */
+  /** Waits until the Hub says that the server is ready, or that there is none. @throws the failure on the progress page */
   async settled(limitMs: number): Promise<ServerModel | null> {
     const limit = AbortSignal.timeout(limitMs)
     for (;;) {
@@ -101,7 +101,7 @@ export class HubVisitor {
     }
   }
 
-  /** What the progress page is told, up to the end. */
+  /** The events of the progress page, up to the end. */
   async *progress(): AsyncGenerator<ProgressEvent, void, undefined> {
     const response = await this.#send(
       'GET',
@@ -115,7 +115,7 @@ export class HubVisitor {
     for await (const { data } of events) yield JSON.parse(data) as ProgressEvent
   }
 
-  /** Opens a page of the server itself, with the login that this takes; its status and text. */
+  /** Opens a page of the server itself, including the login that it asks for; returns status and text. */
   page(path: string): Promise<{ status: number; text: string; url: string }> {
     return this.#page(`/user/${encodeURIComponent(this.username)}${path}`)
   }
@@ -132,7 +132,7 @@ export class HubVisitor {
     throw new HubRefusal(`${method} ${path}`, response.status, wordsOf(text))
   }
 
-  /** By a token that is asked for with the cookies of the login, and with what the Hub wants to see against forgery. */
+  /** A token, requested with the cookies of the login and with the Hub's XSRF header. */
   async #authorization(): Promise<{ authorization: string }> {
     if (this.#token === undefined) {
       const headers = { 'x-xsrftoken': this.#xsrf(), 'content-type': 'application/json' }
@@ -160,7 +160,7 @@ export class HubVisitor {
     throw new Error(`${path} redirects for ever`)
   }
 
-  /** A form that was taken is answered by a redirect, one that was not by the page again, with words. */
+  /** The Hub answers an accepted form with a redirect, and a refused one with the same page and a message. */
   async #post(path: string, fields: Readonly<Record<string, string>>): Promise<void> {
     const body = new URLSearchParams({ ...fields, _xsrf: this.#xsrf() })
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -169,7 +169,7 @@ export class HubVisitor {
     if (response.status !== 302) throw new HubRefusal(`POST ${path}`, response.status, wordsOf(text))
   }
 
-  /** Not by `fetch`, which says of itself that it is a page's script (`Sec-Fetch-Mode`): to those no cookies are given. */
+  /** Not by `fetch`, which sets `Sec-Fetch-Mode` as a page's script does: those requests get no cookies. */
   async #send(method: string, path: string | URL, body: string | undefined, headers: Record<string, string>) {
     const url = new URL(path, this.#url)
     const withCookies = { ...headers, cookie: this.#cookies.header(url) }
@@ -182,7 +182,7 @@ export class HubVisitor {
 
 const join = (base: string, path: string) => (path === '' ? base : `${base}/${path}`)
 
-/** What a person reads of an answer: JSON's message, or the text of a page without its head and scripts. */
+/** The readable part of an answer: JSON's message, or a page's text without head and scripts. */
 export function wordsOf(text: string): string {
   try {
     return String((JSON.parse(text) as { message?: string }).message)

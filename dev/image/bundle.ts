@@ -1,6 +1,6 @@
 /**
- * The program as the image has it: its modules and packages in a few files, `npm run build`. So it starts in a third of
- * the time that the source with all its packages takes, and needs 70 MB less. The Dockerfile runs this file alone.
+ * Bundles the program for the image, modules and packages in a few files: `npm run build`. It starts in a third of the
+ * time of the source with all its packages, and needs 70 MB less. The Dockerfile runs only this file.
  */
 import { cpSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,25 +9,25 @@ import { build, type Plugin } from 'esbuild'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const entries = { main: 'src/main.ts', serve: 'src/run/serve.ts' }
-/** What the program reads at run time, beside the module that reads it. */
+/** Files that modules read at run time, from the folder beside them. */
 const besideModules = ['src/store/commands', 'src/api/document/page']
-/** Packages of CommonJS ask for modules of Node by a function that ES modules do not have. */
+/** Packages in CommonJS load Node's modules by `require`, which ES modules do not have. */
 const require = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
 
 export interface BundleOptions {
-  /** A folder in which there is none yet. */
+  /** The folder for the new `dist`; it must not have one yet. */
   readonly dir: string
   /** The root of the source. Default: this checkout's. */
   readonly root?: string | undefined
-  /** More modules for the same process, by name: `<name>.mjs` shares its modules with the program. */
+  /** More entry modules by name: `<name>.mjs` shares its modules with the program. */
   readonly beside?: Readonly<Record<string, string>>
-  /** Where esbuild's account of what became of each file is written, as JSON; default: nowhere. */
+  /** Path for esbuild's metafile, as JSON; default: not written. */
   readonly account?: string | undefined
 }
 
 /**
  * Makes the program in the folder `dist` of `dir`. @returns path of its `main.mjs`
- * @throws where the source cannot be put together
+ * @throws when esbuild fails
  */
 export async function bundle({ dir, root = checkout, beside = {}, account }: BundleOptions): Promise<string> {
   const dist = join(dir, 'dist')
@@ -42,7 +42,7 @@ export async function bundle({ dir, root = checkout, beside = {}, account }: Bun
     format: 'esm',
     target: 'node24',
     outExtension: { '.js': '.mjs' },
-    // What its main file requires cannot be seen from outside.
+    // esbuild cannot follow the `require` calls of its main file.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     banner: { js: require },
     plugins: [thinClient],
@@ -51,17 +51,17 @@ export async function bundle({ dir, root = checkout, beside = {}, account }: Bun
   if (account) writeFileSync(account, JSON.stringify(metafile))
   for (const folder of besideModules)
     cpSync(join(root, folder), join(dist, folder.split('/').at(-1)!), { recursive: true })
-  // What is not bundled, which are the files of a page, is looked for where Node looks for packages.
+  // The unbundled files (of the API's page) are found as packages.
   const packages = join(dir, 'node_modules')
   if (!existsSync(packages)) symlinkSync(join(checkout, 'node_modules'), packages)
   return join(dist, 'main.mjs')
 }
 
-/** Of the client of Kubernetes one class is used. Its thousand others set properties of their own, which is no effect. */
+/** Keeps one class of the Kubernetes client. Thousands of others only set their own properties: no side effect. */
 const thinClient: Plugin = {
   name: 'thin-client',
   setup({ onResolve }) {
-    // Its modules name each other by their files, which spares asking for each where it is.
+    // Its modules import each other by file, so no lookup is needed.
     onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir }) =>
       /@kubernetes[/\\]client-node[/\\]/.test(resolveDir)
         ? { path: join(resolveDir, path), sideEffects: false }

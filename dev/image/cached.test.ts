@@ -35,7 +35,7 @@ const image = (recipe: readonly string[], fails = false) =>
     quiet(),
   )
 
-test('an image is built once, until something of its recipe changes', async () => {
+test('cachedImage builds an image once, until its recipe changes', async () => {
   const first = await image(['a', 'b'])
   expect(await image(['a', 'b'])).toBe(first)
   expect(built).toHaveLength(1)
@@ -44,13 +44,13 @@ test('an image is built once, until something of its recipe changes', async () =
   expect(built).toHaveLength(4)
 })
 
-test('a build that fails leaves nothing, and is begun anew', async () => {
+test('cachedImage leaves nothing when a build fails, and builds again', async () => {
   await expect(image(['a'], true)).rejects.toThrow('out of paper')
   expect(readdirSync(join(folder, 'skylab', 'images'))).toEqual([])
   expect(existsSync(await image(['a']))).toBe(true)
 })
 
-test('what a killed build left is replaced', async () => {
+test('cachedImage replaces the remains of a killed build', async () => {
   await expect(image(['a'], true)).rejects.toThrow()
   const [work = ''] = built
   mkdirSync(work)

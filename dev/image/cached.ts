@@ -1,4 +1,4 @@
-/** Images that take long to make are kept from run to run, one folder for each version of their recipe. */
+/** Keeps images that take long to build, one folder for each version of their recipe. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
@@ -8,15 +8,15 @@ import { cacheFolder } from '../process/paths.ts'
 import type { Progress } from '../process/progress.ts'
 
 export interface CachedImage {
-  /** Names the folder, and the image in what is told of it. */
+  /** Name of the folder, and of the image in messages. */
   readonly name: string
-  /** All that it depends on: after a change to any of it the image is made anew. */
+  /** Everything that the image depends on: a change builds it again. */
   readonly recipe: readonly (string | Buffer)[]
-  /** Makes the OCI layout `out`; `work` is a folder for it alone, which is removed afterwards. */
+  /** Builds the OCI layout `out`; `work` is a folder of its own, which is removed afterwards. */
   build(out: string, work: string): Promise<void>
 }
 
-/** The path of the image as an OCI layout; built when this version of it is not in the cache. */
+/** The path of the image as an OCI layout; built when the cache lacks this version. */
 export async function cachedImage(image: CachedImage, progress: Progress, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder(), 'images')
   const layout = join(folder, `${image.name}-${digestOf(image.recipe)}`)
@@ -27,7 +27,7 @@ export async function cachedImage(image: CachedImage, progress: Progress, signal
   return layout
 }
 
-/** What a killed build left is replaced. */
+/** Replaces the remains of a killed build. */
 async function buildOnce(image: CachedImage, layout: string): Promise<void> {
   if (existsSync(layout)) return
   const work = `${layout}.build`
@@ -42,7 +42,7 @@ async function buildOnce(image: CachedImage, layout: string): Promise<void> {
 
 function digestOf(recipe: readonly (string | Buffer)[]): string {
   const hash = createHash('sha256').update(process.arch)
-  // With its length, or a byte could move from one part to the next unseen.
+  // With its length: otherwise a byte could move from one part to the next unnoticed.
   for (const part of recipe) hash.update(`\0${part.length}\0`).update(part)
   return hash.digest('hex').slice(0, 16)
 }

@@ -21,32 +21,32 @@ const sources = {
 const lines = async () => differences(await contentsOf(rootfs), sources)
 
 describe('differences', () => {
-  it('are none when every file is that of a source', async () => {
+  it('returns nothing when every file comes from a source', async () => {
     expect(await lines()).toEqual([])
   })
 
-  it('name a file that no source has', async () => {
+  it('names a file that no source has', async () => {
     await writeFile(join(rootfs, 'skylab/extra.mjs'), 'run()')
-    expect(await lines()).toEqual(['/skylab/extra.mjs: is from nowhere'])
+    expect(await lines()).toEqual(['/skylab/extra.mjs: comes from no source'])
   })
 
-  it('name a file that was changed', async () => {
+  it('names a changed file', async () => {
     await writeFile(join(rootfs, 'skylab/main.mjs'), 'run(); more()')
-    expect(await lines()).toEqual(['/skylab/main.mjs: is not what lockfile has'])
+    expect(await lines()).toEqual(['/skylab/main.mjs: differs from lockfile'])
   })
 
-  it('name a file that is missing', async () => {
+  it('names a missing file', async () => {
     await rm(join(rootfs, 'etc/passwd'))
     expect(await lines()).toEqual(['/etc/passwd: is missing; checkout has it'])
   })
 
-  it('name a link, wherever it leads', async () => {
+  it('names a link, wherever it leads', async () => {
     await symlink('main.mjs', join(rootfs, 'skylab/other.mjs'))
-    expect(await lines()).toEqual(['/skylab/other.mjs: is from nowhere'])
+    expect(await lines()).toEqual(['/skylab/other.mjs: comes from no source'])
   })
 
-  it('name a file that runs as another user, whatever is in it', async () => {
+  it('names a file with another owner, whatever its content', async () => {
     await chmod(join(rootfs, 'skylab/main.mjs'), 0o4755)
-    expect(await lines()).toEqual(['/skylab/main.mjs: is not what lockfile has'])
+    expect(await lines()).toEqual(['/skylab/main.mjs: differs from lockfile'])
   })
 })

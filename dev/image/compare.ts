@@ -1,19 +1,19 @@
-/** What is in the image, beside what its sources have, file by file and by content. */
+/** Compares the files of the image with those of its sources, by path and content. */
 import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 
-/** Paths from the root of the image, and the SHA-256 of what is there. */
+/** Absolute paths in the image, and the SHA-256 of each content. */
 export type Contents = ReadonlyMap<string, string>
 
-/** What each source has to give, by the name of the source. */
+/** The files that each source provides, by the name of the source. */
 export type Sources = Readonly<Record<string, Contents>>
 
 export const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex')
 
 /**
- * What a folder holds that is, or becomes, the folder `at` of the image. What is neither a folder nor a plain file, or
- * runs as somebody else, stands there by its mode, which no source has.
+ * The contents of a folder that is, or becomes, the folder `at` of the image. An entry that is neither folder nor plain
+ * file, or that has another owner, gets its mode as content: no source has that.
  */
 export async function contentsOf(folder: string, at = '/'): Promise<Map<string, string>> {
   const contents = new Map<string, string>()
@@ -28,7 +28,7 @@ export async function contentsOf(folder: string, at = '/'): Promise<Map<string, 
   return contents
 }
 
-/** @returns a line for each file that no source has, that is not what a source has, or that is missing */
+/** @returns a line for each file that no source has, that differs from its source, or that is missing */
 export function differences(image: Contents, sources: Sources): string[] {
   const known = new Set<string>()
   const lines = Object.entries(sources).flatMap(([name, source]) =>
@@ -36,9 +36,9 @@ export function differences(image: Contents, sources: Sources): string[] {
       known.add(path)
       const found = image.get(path)
       if (found === undefined) return [`${path}: is missing; ${name} has it`]
-      return found === sum ? [] : [`${path}: is not what ${name} has`]
+      return found === sum ? [] : [`${path}: differs from ${name}`]
     }),
   )
-  const foreign = [...image.keys()].filter(path => !known.has(path)).map(path => `${path}: is from nowhere`)
+  const foreign = [...image.keys()].filter(path => !known.has(path)).map(path => `${path}: comes from no source`)
   return [...lines, ...foreign].sort()
 }

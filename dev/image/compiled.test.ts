@@ -19,7 +19,7 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true }))
 
-it('knows what Node compiled from a source', () => {
+it('isCompiledFrom recognizes the code that Node compiled from a source', () => {
   expect(isCompiledFrom(file, [Buffer.from('other'), Buffer.from(source)])).toBe(true)
 })
 
@@ -28,7 +28,7 @@ it.each([
   ['a byte changed', () => isCompiledFrom(changed(file), [Buffer.from(source)])],
   ['a byte more', () => isCompiledFrom(Buffer.concat([file, Buffer.alloc(1)]), [Buffer.from(source)])],
   ['a head alone', () => isCompiledFrom(file.subarray(0, 20), [Buffer.from(source)])],
-])('does not know it with %s', (_, known) => {
+])('rejects it with %s', (_, known) => {
   expect(known()).toBe(false)
 })
 

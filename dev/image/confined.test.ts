@@ -12,21 +12,21 @@ describe.skipIf(process.getuid?.() !== 0)('runConfined', () => {
   })
   afterEach(() => rm(work, { recursive: true, force: true }))
 
-  it('keeps mounts from the machine', async () => {
+  it('keeps mounts off the machine', async () => {
     const script = `mount -t tmpfs none ${work} && touch ${work}/inside && cat /proc/self/mountinfo > /dev/null`
     await runConfined('sh', ['-c', script], {})
     expect(existsSync(join(work, 'inside'))).toBe(false)
     expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(work)
   })
 
-  it('fails with what the command complained of', async () => {
+  it('fails with stderr of the command', async () => {
     await expect(runConfined('sh', ['-c', 'echo out of paper >&2; exit 3'], {})).rejects.toThrow(/\(3\): out of paper/)
   })
 
-  it('ends all of it when aborted, and settles after that', async () => {
+  it('ends all processes when aborted, and settles after that', async () => {
     const controller = new AbortController()
     const changes = watch(work)
-    // The child ignores what asks it to end, as does a shell that waits for a program.
+    // The child ignores signals to end, as a shell does that waits for a program.
     const script = `trap '' TERM INT; sh -c 'exec 3>${work}/lock; flock 3; touch ${work}/begun; sleep 600'; true`
     const running = runConfined('sh', ['-c', script], { signal: controller.signal })
     const ended = expect(running).rejects.toThrow(/abort/i)

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { CommandError, type CommandOptions } from '../process/command.ts'
 
 /**
- * Runs a command with mounts and processes of its own, which all go when it ends, when `signal` is aborted and when this
+ * Runs a command with mounts and processes of its own. They all go when it ends, when `signal` is aborted and when this
  * process is killed: debootstrap's mounts in the tree would otherwise stay. Settles once all of them are gone, and
  * rejects with the end of stderr. Needs root.
  */
@@ -13,10 +13,10 @@ export function runConfined(
 ): Promise<void> {
   const namespaces = ['unshare', '--mount', '--pid', '--fork', '--kill-child']
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...namespaces, command, ...args], {
-    // debootstrap and chroot lie where the PATH of an ordinary login does not look.
+    // debootstrap and chroot are in folders that the PATH of an ordinary login lacks.
     env: env ?? { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
     signal,
-    // unshare holds SIGTERM back until its child has ended.
+    // unshare delays SIGTERM until its child has ended.
     killSignal: 'SIGKILL',
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -29,7 +29,7 @@ export function runConfined(
     child.once('error', error => {
       failure = error
     })
-    // Pipes are closed by the last process that has them, so by then nothing of the command runs.
+    // The last process closes the pipes, so by then nothing of the command runs.
     child.once('close', code => {
       if (code === 0 && !failure) resolve()
       else reject(failure ?? new CommandError(command, args, code, stderr))

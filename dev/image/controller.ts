@@ -1,4 +1,4 @@
-/** The controller's own image, by the Dockerfile at the root of the checkout. The builder is Debian's buildah. */
+/** Builds the controller's image by the Dockerfile of the checkout, with Debian's buildah. */
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,18 +18,18 @@ const certificates = '/etc/ssl/certs/ca-certificates.crt'
 export interface ControllerImage {
   /** Folder of the OCI layout. */
   readonly layout: string
-  /** Path of its bill of materials, CycloneDX in JSON; the image has the same. */
+  /** Path of its bill of materials, CycloneDX in JSON; the image contains the same. */
   readonly sbom: string
-  /** What is sent over the wire, and what lies on a node's disk. */
+  /** Bytes to transfer, and bytes on a node's disk. */
   readonly compressedBytes: number
   readonly bytes: number
-  /** How long it took to build, without its base; null when it was there already. */
+  /** Seconds of the build without its base; null when the image was in the cache. */
   readonly buildSeconds: number | null
 }
 
 const billOf = (layout: string) => `${layout}.cdx.json`
 
-/** The image of this checkout's source; built, and proved, when it is not in the cache. */
+/** The image of this checkout's source; built and proved when the cache lacks it. */
 export async function controllerImage(progress: Progress, signal?: AbortSignal): Promise<ControllerImage> {
   const base = await baseImage(progress, signal)
   let buildSeconds: number | null = null
@@ -37,7 +37,7 @@ export async function controllerImage(progress: Progress, signal?: AbortSignal):
     const begunMs = systemClock.monotonicMs()
     const part = await progress.part('controller image', () => buildController({ base, work, signal }))
     buildSeconds = Math.round((systemClock.monotonicMs() - begunMs) / 100) / 10
-    await progress.part('controller image: where each file is from', () => prove({ part, out, work, signal }))
+    await progress.part('controller image: origin of each file', () => prove({ part, out, work, signal }))
     await run('mv', [part, out])
   }
   const layout = await cachedImage({ name: 'skylab', recipe: [base, ...(await sources())], build }, progress, signal)
@@ -47,24 +47,24 @@ export async function controllerImage(progress: Progress, signal?: AbortSignal):
 interface Built {
   /** The new layout. */
   readonly part: string
-  /** Where it will be. */
+  /** The later path of the layout. */
   readonly out: string
   readonly work: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** Puts the bill of materials beside the image. Throws where a file of the image is not accounted for. */
+/** Puts the bill of materials beside the image. Throws when a file of the image comes from no source. */
 async function prove({ part, out, work, signal }: Built): Promise<void> {
   const rootfs = join(work, 'unpacked')
   const again = join(work, 'again')
   await mkdir(again)
   await unpackImage(part, rootfs, signal)
   const { problems } = await proveImage({ rootfs, work: again, signal })
-  if (problems.length > 0) throw new Error(`The image is not what it should be made of:\n  ${problems.join('\n  ')}`)
+  if (problems.length > 0) throw new Error(`Files of the image without a source:\n  ${problems.join('\n  ')}`)
   await copyFile(join(rootfs, billPath), billOf(out))
 }
 
-/** Paths and contents of what .dockerignore lets in. */
+/** Paths and contents of the files that .dockerignore lets in. */
 async function sources(): Promise<(string | Buffer)[]> {
   const folders = ['src', 'dev/image'].map(name =>
     readdir(join(checkout, name), { recursive: true, withFileTypes: true }),
@@ -83,15 +83,15 @@ interface Build {
   readonly signal?: AbortSignal | undefined
 }
 
-/** In a store of its own, which goes with the work folder. Resolves with the folder of the layout there. */
+/** Builds in a store of its own, which goes with the work folder. Resolves with the folder of the layout there. */
 async function buildController({ base, work, signal }: Build): Promise<string> {
   const store = ['--root', join(work, 'store'), '--runroot', join(work, 'run'), '--storage-driver', 'vfs']
   const env = { ...process.env, TMPDIR: work }
   const buildah = (...args: string[]) => run('buildah', [...store, ...args], { cwd: work, env, signal })
   await writeFile(join(work, 'npmrc'), await npmSettings(), { mode: 0o600 })
-  // The machine may stand behind a proxy with an authority of its own.
+  // The machine can be behind a proxy with a certificate authority of its own.
   const borrowed = existsSync(certificates) ? ['--volume', `${certificates}:${certificates}:ro`] : []
-  // Its FROM knows registries and its own store, no folders; and an image is called by its path, which not all can be.
+  // FROM accepts registries and its own store, but no folder. An image is named by its path, so it gets a simple one.
   await symlink(base, join(work, 'base'))
   await buildah('tag', (await buildah('pull', '--quiet', 'oci:base')).trim(), baseName)
   await buildah(
@@ -104,7 +104,7 @@ async function buildController({ base, work, signal }: Build): Promise<string> {
   return part
 }
 
-/** Which registry this machine's npm asks, and whom it trusts; what is secret in it stays in the builder. */
+/** The registry and certificates of this machine's npm; secrets in them stay in the builder. */
 async function npmSettings(): Promise<string> {
   const setting = async (key: string) => (await attempt('npm', ['config', 'get', key], { cwd: checkout }))?.trim()
   const file = await setting('userconfig')
@@ -114,7 +114,7 @@ async function npmSettings(): Promise<string> {
   return `${own}\n${lines.join('\n')}\n`
 }
 
-/** Of the one image in a layout: its blobs, and what they unpack to. */
+/** Sizes of the one image in a layout: its blobs, and their unpacked content. */
 async function sizeOf(layout: string): Promise<Pick<ControllerImage, 'bytes' | 'compressedBytes'>> {
   const index = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8'))
   const manifest = JSON.parse(await readFile(blobPath(layout, index.manifests[0].digest), 'utf8'))

@@ -10,7 +10,7 @@ describe('chooseMirror', () => {
     expect(chooseMirror('\ntrixie http://b/debian/\n')).toBe('http://b/debian/')
   })
 
-  it('says what is missing when apt knows none', () => {
+  it('names what is missing when apt knows no archive', () => {
     expect(() => chooseMirror('\n')).toThrow(/no Debian archive/)
   })
 })

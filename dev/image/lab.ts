@@ -1,4 +1,4 @@
-/** The image that labs of the demo run: a real JupyterLab, made from Debian and PyPI alone, kept from run to run. */
+/** The image for labs of the demo: a real JupyterLab, made from Debian and PyPI only, and kept from run to run. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,10 +9,10 @@ import { type ImageConfig, writeLayout } from './layout.ts'
 import { bootstrap, installPython, prune, SUITE, VENV } from './rootfs.ts'
 
 const requirements = fileURLToPath(new URL('requirements.txt', import.meta.url))
-/** With `config` the image's key: after a change to any of them the image is made anew. */
+/** The key of the image, together with `config`: a change to any of them builds it again. */
 const recipe = ['requirements.txt', 'layout.ts', 'rootfs.ts']
 
-/** No user of its own: each lab brings its UID, its home and its /etc/passwd. */
+/** No user: each lab brings its UID, its home and its /etc/passwd. */
 const config: ImageConfig = {
   User: '65534:65534',
   WorkingDir: '/',
@@ -24,7 +24,7 @@ const config: ImageConfig = {
 const compression = 'zstd'
 const packages = ['python3-venv', 'ca-certificates', 'procps']
 
-/** The folder of the image as an OCI layout; built when this version of it is not in the cache. */
+/** The folder of the image as an OCI layout; built when the cache lacks this version. */
 export async function labImage(progress: Progress, signal?: AbortSignal): Promise<string> {
   const files = await Promise.all(recipe.map(name => readFile(new URL(name, import.meta.url))))
   const build = (out: string, work: string) => buildLab(out, join(work, 'rootfs'), progress, signal)
@@ -51,7 +51,7 @@ export async function debianMirror(): Promise<string> {
   return chooseMirror(await run('apt-get', ['indextargets', ...fields]))
 }
 
-/** Prefers the address that serves our suite, else takes any: an archive has all suites. Lines are `suite address`. */
+/** Prefers the address that serves the image's suite, else takes any: an archive has all suites. Lines are `suite address`. */
 export function chooseMirror(lines: string): string {
   const targets = lines.split('\n').map(line => line.split(' '))
   const chosen =

@@ -30,7 +30,7 @@ async function manifestOf(layout: string): Promise<{ config: Descriptor; layers:
 }
 
 describe('writeLayout', () => {
-  it('gives the same digest for the same content, whatever the order, the times and the place', async () => {
+  it('gives the same digest for the same content when order, times and place differ', async () => {
     const one = await tree('one', ['a', 'b'])
     const two = await tree('two', ['b', 'a'])
     await utimes(join(two, 'etc', 'a'), 1_000_000, 1_000_000)
@@ -71,7 +71,7 @@ describe('writeLayout', () => {
     },
   )
 
-  it('carries the name that an import will use', async () => {
+  it('writes the name that an import will use', async () => {
     const out = join(work, 'out')
     await writeLayout({ rootfs: await tree('r', ['a']), out, name: 'pause.local/pause:1', config: {} })
     const index = await readJson(join(out, 'index.json'))
@@ -81,7 +81,7 @@ describe('writeLayout', () => {
     })
   })
 
-  it('leaves what stood there, and no half-made folder, when the tree cannot be read', async () => {
+  it('keeps the old folder, and no partial one, when the tree cannot be read', async () => {
     const out = join(work, 'out')
     await writeLayout({ rootfs: await tree('r', ['a']), out, name: 'x', config: {} })
     const before = await readFile(join(out, 'index.json'), 'utf8')
@@ -97,7 +97,7 @@ describe('splitName', () => {
     ['pause', 'pause', 'latest'],
     ['127.0.0.1:5000/lab', '127.0.0.1:5000/lab', 'latest'],
     ['127.0.0.1:5000/a/lab:w_2022_37', '127.0.0.1:5000/a/lab', 'w_2022_37'],
-  ])('%s', (reference, name, tag) => {
+  ])('splits %s', (reference, name, tag) => {
     expect(splitName(reference)).toEqual({ name, tag })
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Container images without Docker: a folder becomes an OCI image layout of one layer.
+ * Builds container images without Docker: a folder becomes an OCI image layout of one layer.
  * https://github.com/opencontainers/image-spec/blob/main/image-layout.md
  */
 import { spawn } from 'node:child_process'
@@ -30,15 +30,15 @@ export interface ImageConfig {
 export interface LayoutOptions {
   /** The folder that becomes the image's root; its own mode becomes that of `/`. */
   readonly rootfs: string
-  /** The folder to make. What stood there is replaced, once the new one is whole. */
+  /** The folder to make. An existing one is replaced once the new one is complete. */
   readonly out: string
-  /** `name[:tag]`, by which `ctr images import` will know it; the tag defaults to `latest`. */
+  /** `name[:tag]` for `ctr images import`; the tag defaults to `latest`. */
   readonly name: string
   readonly config: ImageConfig
   readonly compression?: Compression
 }
 
-/** A blob, as manifests refer to it. `size` is in bytes. */
+/** A blob as manifests refer to it. `size` is in bytes. */
 export interface Descriptor {
   readonly mediaType: string
   readonly digest: string
@@ -47,7 +47,7 @@ export interface Descriptor {
 
 /**
  * Writes the layout and returns the manifest's descriptor. The same folder gives the same digests: order, times and
- * owners (all 0:0) are fixed. Fails with tar's words when the folder cannot be read whole.
+ * owners (all 0:0) are fixed. Fails with tar's message when the folder cannot be read completely.
  */
 export async function writeLayout(options: LayoutOptions): Promise<Descriptor> {
   const part = `${options.out}.${process.pid}.part`
@@ -90,7 +90,7 @@ async function writeImage(folder: string, options: LayoutOptions): Promise<Descr
   return manifest
 }
 
-/** A layer's own id is the digest of the plain tar, its blob's that of the compressed one: both in one pass. */
+/** The layer's id is the digest of the plain tar, its blob's the digest of the compressed one: computed in one pass. */
 async function writeLayer(folder: string, rootfs: string, compression: Compression) {
   const plain = hashing()
   const packed = hashing()
@@ -106,7 +106,7 @@ async function writeLayer(folder: string, rootfs: string, compression: Compressi
   return { layer, diffId: plain.digest() }
 }
 
-/** Unpacking bounds how soon the first lab is up, so speed counts more than size. */
+/** Speed counts more than size: unpacking limits how soon the first lab runs. */
 function compressor(compression: Compression) {
   if (compression === 'zstd') return createZstdCompress({ params: { [zlib.ZSTD_c_compressionLevel]: 1 } })
   return createGzip({ level: 1 })
@@ -147,7 +147,7 @@ async function writeJson(folder: string, mediaType: string, value: unknown): Pro
   return { mediaType, digest, size: content.length }
 }
 
-/** Where a layout keeps the blob of this digest. */
+/** Path of the blob with this digest in a layout. */
 export function blobPath(layout: string, digest: string): string {
   return join(layout, 'blobs', 'sha256', digest.replace('sha256:', ''))
 }
@@ -159,7 +159,7 @@ export function splitName(reference: string): { name: string; tag: string } {
   return { name: reference.slice(0, colon), tag: reference.slice(colon + 1) }
 }
 
-/** Images call architectures by Go's names. */
+/** The architecture by Go's name, as images have it. */
 function architecture(): string {
   return process.arch === 'x64' ? 'amd64' : process.arch
 }

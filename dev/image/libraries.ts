@@ -1,4 +1,4 @@
-/** The C libraries that Node needs, as Debian has them: the only files of the image that npm's lockfile cannot name. */
+/** Debian's C libraries that Node needs: the only files of the image that npm's lockfile cannot name. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,10 +10,10 @@ import { SUITE } from './rootfs.ts'
 
 export const librariesFile = fileURLToPath(new URL('./libraries.json', import.meta.url))
 
-/** Of both architectures, by Debian's names. */
+/** Libraries by architecture, in Debian's names. */
 export type LibraryLock = Readonly<Record<string, readonly LockedLibrary[]>>
 
-/** One library, under the name by which programs ask for it. */
+/** One library, under the name that programs load. */
 export interface LockedLibrary {
   readonly file: string
   readonly sha256: string
@@ -23,13 +23,13 @@ export interface LockedLibrary {
 
 const architectures = { amd64: 'ld-linux-x86-64.so.2', arm64: 'ld-linux-aarch64.so.1' }
 const packages = ['libc6', 'libgcc-s1', 'libstdc++6']
-/** What Node's program names, beside the loader; older names of what glibc has in one file by now are among them. */
+/** Libraries that Node's program names, beside the loader; some are older names of parts that glibc has since merged. */
 const wanted = ['libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0', 'libstdc++.so.6']
-// biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own
+// biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of dpkg
 const format = '${Package} ${Version}'
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
-/** Asks apt, in a folder of its own, for the packages of the suite that images are made of; it checks signatures. */
+/** Asks apt for the packages of the images' suite, with settings in a folder of its own; apt checks signatures. */
 export async function lockLibraries(signal?: AbortSignal): Promise<LibraryLock> {
   const mirror = await debianMirror()
   const lock: Record<string, readonly LockedLibrary[]> = {}
@@ -83,7 +83,7 @@ async function librariesIn(folder: string, names: readonly string[]): Promise<Lo
     for (const entry of ours) {
       const file = join(entry.parentPath, entry.name)
       const target = entry.isSymbolicLink() ? await readlink(file) : entry.name
-      // It would lead out of the tree; the same file is there under this name as well.
+      // An absolute link would lead out of the tree; the same file has this name as well.
       if (target.startsWith('/')) continue
       const sha256 = createHash('sha256')
         .update(await readFile(join(entry.parentPath, target)))

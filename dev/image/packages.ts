@@ -1,4 +1,4 @@
-/** Packages of npm as the registry gives them, each compared with the checksum that package-lock.json has. */
+/** Fetches packages of npm, and compares each with its checksum in package-lock.json. */
 import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const checkout = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface PackageOrder {
   readonly lock: Lockfile
-  /** As the lockfile names them, such as `node_modules/hono`. */
+  /** Paths in the lockfile, such as `node_modules/hono`. */
   readonly paths: readonly string[]
   /** An empty or missing folder. */
   readonly folder: string
@@ -18,8 +18,8 @@ export interface PackageOrder {
 }
 
 /**
- * Unpacks packages; what npm has kept is not fetched again. Resolves with the folder of each.
- * @throws where one is not what the lockfile says
+ * Unpacks packages; those in npm's cache are not fetched again. Resolves with the folder of each.
+ * @throws when one differs from the lockfile
  */
 export async function fetchPackages({ lock, paths, folder, signal }: PackageOrder): Promise<Map<string, string>> {
   const archives = join(folder, 'archives')

@@ -26,7 +26,7 @@ const pin = async (text: string) => {
 }
 
 describe('pinFiles', () => {
-  it('writes the digest of an image, and of an index of images, as the registry tells it', async () => {
+  it('writes the digests of an image and of an index of images, as the registry has them', async () => {
     const [image, index] = [registry.push('1', 5), registry.pushIndex('2')]
     const name = `${registry.server.host}/some/lab`
     const { pinning, text } = await pin(`image: ${name}:1\n---\nimage: ${name}:2\n`)
@@ -35,7 +35,7 @@ describe('pinFiles', () => {
     expect(said).toEqual([expect.stringContaining(`${name}:1@${image}`), expect.stringContaining(`${name}:2@${index}`)])
   })
 
-  it('writes nothing when one of the images is not there', async () => {
+  it('writes nothing when one of the images is missing', async () => {
     registry.push('1', 5)
     const name = `${registry.server.host}/some/lab`
     const before = `image: ${name}:1\n---\nimage: ${name}:none\n`
@@ -44,7 +44,7 @@ describe('pinFiles', () => {
     expect(await text()).toBe(before)
   })
 
-  it("shows the password of Docker's config.json to a registry that asks for one", async () => {
+  it("sends the password of Docker's config.json to a registry that asks for one", async () => {
     registry.asks = 'bearer'
     registry.tokens.users.set('ada', 'secret')
     const digest = registry.push('1', 5)

@@ -1,4 +1,4 @@
-/** Digests for images that files name by a tag, as their registries tell them. */
+/** Asks registries for the digests of images that files name by a tag. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -8,11 +8,11 @@ import { RegistryHttp } from '../../src/images/registry/http.ts'
 import { type NamedImage, namedImages, withDigests } from './references.ts'
 
 export interface PinOptions {
-  /** Paths of Dockerfiles and of YAML. */
+  /** Paths of Dockerfiles and YAML files. */
   readonly files: readonly string[]
-  /** Told each image with its digest. */
+  /** Called with each image and its digest. */
   say(line: string): void
-  /** The folder of Docker's config.json, of which the passwords are. Default: as Docker has it. */
+  /** The folder of Docker's config.json with the passwords. Default: Docker's own. */
   readonly dockerConfig?: string
   readonly signal?: AbortSignal | undefined
 }
@@ -20,8 +20,8 @@ export interface PinOptions {
 const timeoutMs = 10_000
 
 /**
- * Writes the digest of each tag beside it; what has one gets that of today. Files are written once all is known.
- * @throws where a registry does not tell, or has no such tag
+ * Writes the digest of each tag beside it; an old digest is replaced by the current one. Writes files only once all
+ * digests are known. @throws when a registry does not answer, or has no such tag
  */
 export async function pinFiles({ files, say, dockerConfig, signal }: PinOptions): Promise<void> {
   const texts = await Promise.all(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { copyPrograms, librariesOf } from './programs.ts'
 
-test('libraries are read from what ldd says, the loader too, and not the one that is in the kernel', () => {
+test("librariesOf reads the paths in the output of ldd, with the loader and without the kernel's library", () => {
   const output = [
     '\tlinux-vdso.so.1 (0x00007ffd5d9f2000)',
     '\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f1f1a1d6000)',
@@ -15,7 +15,7 @@ test('libraries are read from what ldd says, the loader too, and not the one tha
   expect(librariesOf(output)).toEqual(['/lib/x86_64-linux-gnu/libm.so.6', '/lib64/ld-linux-x86-64.so.2'])
 })
 
-test('a program that is not installed is named', async () => {
+test('copyPrograms names a program that is not installed', async () => {
   const rootfs = await mkdtemp(join(tmpdir(), 'skylab-programs-'))
   const copied = copyPrograms(rootfs, { 'no-such-program': '/bin/no-such-program' })
   await expect(copied)

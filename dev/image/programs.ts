@@ -1,9 +1,9 @@
-/** Trees of programs of this machine, with the libraries that they ask for: small images, for which nothing is fetched. */
+/** Trees of this machine's programs with their libraries, for small images; nothing is fetched. */
 import { copyFile, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { findProgram, run } from '../process/command.ts'
 
-/** Copies programs into an empty or missing folder, each to a path of its own there. Throws where one is not installed. */
+/** Copies programs into an empty or missing folder, each to a given path there. Throws when one is not installed. */
 export async function copyPrograms(rootfs: string, pathOf: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, path] of Object.entries(pathOf)) {
     const program = findProgram(name)
@@ -13,11 +13,11 @@ export async function copyPrograms(rootfs: string, pathOf: Readonly<Record<strin
   }
 }
 
-/** Paths in the output of ldd, the loader's too. The kernel's own library has none. */
+/** Paths in the output of ldd, including the loader's. The kernel's own library has none. */
 export const librariesOf = (output: string): string[] =>
   output.split('\n').flatMap(line => /(?:=> )?(\/\S+) \(0x/.exec(line)?.[1] ?? [])
 
-/** Copies what a path leads to, whatever links lie on the way. */
+/** Copies the target of a path, through all links. */
 async function copyInto(rootfs: string, from: string, to: string): Promise<void> {
   await mkdir(join(rootfs, dirname(to)), { recursive: true })
   await copyFile(from, join(rootfs, to))

@@ -1,6 +1,6 @@
 /**
- * Where each file of the controller's image is from, by content: this checkout, a package of package-lock.json, or a C
- * library of libraries.json. Code compiled beforehand must be that of the bundle (compiled.ts tells how far that goes).
+ * Proves the origin of each file of the controller's image by content: this checkout, a package of package-lock.json, or a
+ * C library of libraries.json. Precompiled code must belong to the bundle (compiled.ts says how far that is checked).
  */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -27,11 +27,11 @@ const pagePackage = 'node_modules/swagger-ui-dist'
 export const billPath = '/skylab/sbom.cdx.json'
 
 export interface Proof {
-  /** A line for each file that is not accounted for; none where all are. */
+  /** A line for each file without an origin; empty when all have one. */
   readonly problems: readonly string[]
-  /** How many files there are of each source. */
+  /** Number of files by origin. */
   readonly files: Readonly<Record<string, number>>
-  /** How many packages of the lockfile are in the bundle. */
+  /** Number of packages with code in the bundle. */
   readonly bundledPackages: number
 }
 
@@ -53,7 +53,7 @@ export async function unpackImage(layout: string, folder: string, signal?: Abort
   }
 }
 
-/** Looks at all of an image. Takes root, since Node is run as in the image. */
+/** Examines a whole image. Needs root, since Node runs as in the image. */
 export async function proveImage(parts: ProofParts): Promise<Proof> {
   const image = await contentsOf(parts.rootfs)
   const made = await makeAgain(parts)
@@ -66,11 +66,11 @@ export async function proveImage(parts: ProofParts): Promise<Proof> {
   }
 }
 
-/** The program put together once more, and the packages that it is made of, as the registry has them. */
+/** The program bundled once more, and its packages fetched from the registry. */
 interface Made {
   readonly lock: Lockfile
   readonly account: BundleAccount & { readonly inputs: object }
-  /** Of the program. */
+  /** Folder of the program. */
   readonly folder: string
   /** Folders of packages by their path in the lockfile. */
   readonly packages: ReadonlyMap<string, string>
@@ -88,11 +88,12 @@ async function makeAgain({ work, signal }: ProofParts): Promise<Made> {
   return { lock, account, folder, packages }
 }
 
-/** The bundle is as good as what it was made of here. */
+/** Compares the bundle's inputs with the packages of the registry: the bundle is only as good as its inputs. */
 async function changedInputs({ account, packages }: Made): Promise<string[]> {
   const lines = Object.keys(account.inputs).map(async input => {
     const path = packageOf(input)
-    if (path === undefined) return /^(src|package\.json)/.test(input) ? [] : [`${input}: is bundled, and from nowhere`]
+    if (path === undefined)
+      return /^(src|package\.json)/.test(input) ? [] : [`${input}: is bundled, but comes from no source`]
     const original = await readFile(join(packages.get(path)!, input.slice(path.length))).catch(() => null)
     const same = original?.equals(await readFile(join(checkout, input)))
     return same ? [] : [`${input}: is bundled, and not what package-lock.json has`]
@@ -122,7 +123,7 @@ async function sourcesOf(parts: ProofParts, image: Contents, made: Made): Promis
   }
 }
 
-/** What libraries.json has, at the places where the image has files of these names. */
+/** Libraries of libraries.json, under the paths at which the image has files of these names. */
 async function libraryFiles(image: Contents): Promise<ImageFile[]> {
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch
   const lock: LibraryLock = JSON.parse(await readFile(librariesFile, 'utf8'))
@@ -134,10 +135,10 @@ async function libraryFiles(image: Contents): Promise<ImageFile[]> {
 }
 
 const compiledFolder = '/skylab/compiled'
-/** What the Dockerfile has Node run, which is compiled as well. */
+/** The script that the Dockerfile makes Node run; it is compiled as well. */
 const loader = "await import('/skylab/dist/main.mjs'); await import('/skylab/dist/serve.mjs')"
 
-/** What was compiled from the bundle. What was compiled from anything else stays without a source. */
+/** Code compiled from the bundle. Code compiled from anything else remains without an origin. */
 async function compiledFiles({ rootfs }: ProofParts, image: Contents, { folder }: Made): Promise<Contents> {
   const names = (await readdir(join(folder, 'dist'))).filter(name => name.endsWith('.mjs'))
   const modules = await Promise.all(names.map(name => readFile(join(folder, 'dist', name))))
@@ -156,11 +157,11 @@ console.log(JSON.stringify({ node: { arch: process.arch, versions: process.versi
 
 async function billAgain({ rootfs, signal }: ProofParts, image: Contents, made: Made, libraries: ImageFile[]) {
   const node = [rootfs, '/usr/local/bin/node', '--input-type=module', '--eval', askNode]
-  const told = JSON.parse(await run('chroot', node, { env: {}, signal }))
+  const facts = JSON.parse(await run('chroot', node, { env: {}, signal }))
   const known = new Map(libraries.map(each => [each.path, each.debian]))
   const files = [...image]
     .filter(([path]) => path !== billPath)
     .map(([path, sha256]) => ({ path, sha256, debian: known.get(path) }))
-  const bill = billOfMaterials({ lock: made.lock, bundle: made.account, files, ...told })
+  const bill = billOfMaterials({ lock: made.lock, bundle: made.account, files, ...facts })
   return `${JSON.stringify(bill, null, 1)}\n`
 }

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Descriptor, writeLayout } from './layout.ts'
 import { pushLayout } from './push.ts'
 
-/** As much of a registry as a push touches; it refuses content that is not what its digest says. */
+/** The part of a registry that a push uses; it refuses content that does not match its digest. */
 class Registry {
   readonly blobs = new Map<string, number>()
   readonly tags = new Map<string, string>()
@@ -80,14 +80,14 @@ describe('pushLayout', () => {
     expect(Object.fromEntries(registry.tags)).toEqual({ recommended: named, w_2026_46: named })
   })
 
-  it('sends no blob that is there already', async () => {
+  it('sends no blob that the registry has', async () => {
     await push(['one'])
     await push(['two'])
     expect(registry.uploads).toBe(2)
     expect([...registry.tags.keys()]).toEqual(['one', 'two'])
   })
 
-  it('fails with the words of the registry', async () => {
+  it('fails with the message of the registry', async () => {
     registry.refusal = 'no room left'
     await expect(push(['one'])).rejects.toThrow(/POST .*uploads.* 507 no room left/)
   })

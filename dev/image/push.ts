@@ -9,11 +9,11 @@ export interface PushOptions {
   /** `host:port` of a registry that speaks plain HTTP. */
   readonly registry: string
   readonly repository: string
-  /** All of them come to name the same manifest. */
+  /** Tags for the same manifest. */
   readonly tags: readonly string[]
 }
 
-/** Pushes what the registry does not have yet, and returns the manifest's digest. Fails with the registry's words. */
+/** Pushes the blobs that the registry lacks, and returns the manifest's digest. Fails with the registry's message. */
 export async function pushLayout({ layout, registry, repository, tags }: PushOptions): Promise<string> {
   const base = `http://${registry}/v2/${repository}`
   const index = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8'))
@@ -32,7 +32,7 @@ async function pushBlob(base: string, layout: string, digest: string): Promise<v
   const known = await fetch(`${base}/blobs/${digest}`, { method: 'HEAD' })
   if (known.ok) return
   const begun = await ask(`${base}/blobs/uploads/`, { method: 'POST' })
-  // Where the content goes may be relative, and has a query of its own.
+  // The upload's URL may be relative, and has a query of its own.
   const location = new URL(begun.headers.get('location') ?? '', base)
   location.searchParams.set('digest', digest)
   const headers = { 'content-type': 'application/octet-stream' }

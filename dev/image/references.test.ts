@@ -12,13 +12,13 @@ describe('withDigests', () => {
     ['ARG BASE=docker.io/library/node:24-slim', `ARG BASE=docker.io/library/node:24-slim@${digest}`],
     [`FROM quay.io/a/b:1@${other}`, `FROM quay.io/a/b:1@${digest}`],
     ['FROM --platform=linux/amd64 r.org/a:1', `FROM --platform=linux/amd64 r.org/a:1@${digest}`],
-  ])('changes a Dockerfile with %s', (text, result) => {
+  ])('adds digests to a Dockerfile with %s', (text, result) => {
     expect(pinned('some/Dockerfile', `# first\n${text}\nRUN true\n`)).toBe(`# first\n${result}\nRUN true\n`)
   })
 
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: of a Dockerfile
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of a Dockerfile
   it.each(['FROM scratch', 'FROM ${BASE} AS build', 'FROM build', `FROM r.org/a@${other}`, 'COPY --from=build /a /b'])(
-    'leaves %s',
+    'changes nothing in %s',
     text => {
       expect(pinned('Dockerfile', text)).toBe(text)
     },
@@ -32,7 +32,7 @@ describe('withDigests', () => {
     expect(pinned('kustomization.yaml', result.replace(digest, other))).toBe(result)
   })
 
-  it('gives it on the same line where the entry is on one', () => {
+  it('adds the digest on the same line when the entry is on one line', () => {
     const text = 'images: [{name: r.org/a, newTag: "1"}]\n'
     expect(pinned('kustomization.yaml', text)).toBe(`images: [{name: r.org/a, newTag: "1", digest: ${digest}}]\n`)
   })
@@ -44,13 +44,13 @@ describe('withDigests', () => {
     expect(parseAllDocuments(result)[1]!.toJS()).toEqual({ spec: { containers: [{ image: `r.org/c:2@${digest}` }] } })
   })
 
-  it('puts it behind the tag of Helm values', () => {
+  it('adds the digest behind the tag of Helm values', () => {
     const text = 'hub:\n  image:\n    name: r.org/hub\n    tag: "4.4.0"\n'
     expect(pinned('values.yaml', text)).toBe(text.replace('"4.4.0"', `"4.4.0@${digest}"`))
   })
 
   it.each(['image: skylab:0.2.0', 'image: library/redis:7', 'image: {a: b}', 'tag: "1"', 'name: r.org/a'])(
-    'leaves what names no registry and tag: %s',
+    'changes nothing without a registry and a tag: %s',
     text => {
       expect(pinned('a.yaml', `${text}\n`)).toBe(`${text}\n`)
     },

@@ -1,12 +1,12 @@
-/** Where a file names images, and how it names them with their digests. Pure. */
+/** Finds the images that a file names, and writes their digests. Pure. */
 import { isScalar, type Pair, parseAllDocuments, type Scalar, visit, type YAMLMap } from 'yaml'
 
-/** A place in a text that names an image of some registry. */
+/** A place in a text that names an image of a registry. */
 export interface NamedImage {
   readonly registry: string
   readonly repository: string
   readonly tag: string
-  /** What to put there, from one character to another, for a digest. */
+  /** The characters to replace, from one index to another, and their replacement for a digest. */
   readonly from: number
   readonly to: number
   text(digest: string): string
@@ -17,7 +17,7 @@ const referenceForm =
 
 type Parts = Pick<NamedImage, 'registry' | 'repository' | 'tag'>
 
-/** Of a reference with a registry and a tag; what has a digest already is looked up anew. */
+/** Parts of a reference with a registry and a tag; one with a digest is looked up again. */
 function partsOf(reference: string): Parts | undefined {
   const { registry, repository, tag } = referenceForm.exec(reference)?.groups ?? {}
   return registry && repository && tag ? { registry, repository, tag } : undefined
@@ -71,7 +71,7 @@ function ofYaml(text: string): NamedImage[] {
 
 const isText = (value: unknown): value is Scalar<string> => isScalar(value) && typeof value.value === 'string'
 
-/** The value of a key, where it is text. */
+/** The value of a key, if it is text. */
 function textAt(map: YAMLMap, key: string): Scalar<string> | undefined {
   const value = map.get(key, true)
   return isText(value) ? value : undefined

@@ -1,6 +1,6 @@
 /**
  * The root file system of a lab: Debian by debootstrap, JupyterLab by pip inside it. Needs root and Linux. All functions
- * fail with the last lines of what the failing program complained of.
+ * fail with the last lines of the failing program's stderr.
  */
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
@@ -10,12 +10,12 @@ import { lockedInstall } from '../setup/python.ts'
 import { runConfined } from './confined.ts'
 
 export const SUITE = 'bookworm'
-/** The one of that suite. */
+/** Python's version in that suite. */
 const PYTHON = 'python3.11'
-/** Where the Python packages live in the image. */
+/** The folder of the Python packages in the image. */
 export const VENV = '/opt/lab'
 
-/** Folders that hold nothing a lab runs. */
+/** Folders without anything that a lab runs. */
 const EMPTIED = [
   'tmp',
   'var/cache/apt',
@@ -28,52 +28,52 @@ const EMPTIED = [
   'usr/share/locale',
   'usr/share/man',
 ]
-/** Folders of Python packages that only their developers use, or the Hub. */
+/** Folders of Python packages that only their developers or the Hub use. */
 const UNUSED_FOLDERS = [
   'tests',
   'test',
   'jedi/third_party/django-stubs',
   'jedi/third_party/typeshed/stubs',
   'jupyterlab/galata',
-  // The same files lie in share/jupyter/lab/static, from where the lab serves them.
+  // The lab serves the same files from share/jupyter/lab/static.
   'site-packages/jupyterlab/static',
   'share/jupyterhub/static/components',
 ]
 const isUnusedFolder = (path: string) => UNUSED_FOLDERS.some(unused => path.endsWith(`/${unused}`))
-/** Fewer files unpack faster: of the translations only English stays, and no source maps. */
+/** Fewer files unpack faster: only English is kept of the translations, and no source maps. */
 const isUnusedFile = (folder: string, name: string) =>
   name.endsWith('.map') || (basename(folder) === 'locale-data' && !/^(root|en|en_US|en_GB)\.dat$|^LICENSE/.test(name))
 
 export interface Tree {
   readonly rootfs: string
-  /** Ends the work, and all that it started. */
+  /** Ends the work and everything that it started. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface DebianTree extends Tree {
   /** The address of a Debian archive. */
   readonly mirror: string
-  /** Beside those that Debian's base cannot be without. */
+  /** Packages beside Debian's minimal base. */
   readonly packages: readonly string[]
 }
 
-/** Puts Debian's base and some packages into an empty or missing folder. */
+/** Installs Debian's base and some packages into an empty or missing folder. */
 export async function bootstrap({ rootfs, mirror, packages, signal }: DebianTree): Promise<void> {
   const settings = join(rootfs, 'etc', 'dpkg', 'dpkg.cfg.d')
   await mkdir(settings, { recursive: true })
-  // Nothing is lost with a half-made tree, and on a slow disk syncing each file takes most of the time.
+  // A partial tree is useless anyway, and on a slow disk syncing each file takes most of the time.
   await writeFile(join(settings, 'build'), 'force-unsafe-io\n')
   const include = `--include=${packages.join(',')}`
-  // Without this it goes on where Debian's keys are missing, and checks no signature.
+  // Without this debootstrap continues when Debian's keys are missing, and checks no signature.
   const options = ['--force-check-gpg', '--variant=minbase', include]
   await runConfined('debootstrap', [...options, SUITE, rootfs, mirror], { signal })
   await rm(join(settings, 'build'))
 }
 
 /**
- * Makes the virtual environment; `requirements` is a file in pip's format. While pip runs, the tree borrows the machine's
- * resolver, certificates and settings of pip, since the machine may stand behind a proxy with an authority of its own.
- * None of it stays in the image.
+ * Makes the virtual environment; `requirements` is a file in pip's format. While pip runs, the tree uses the machine's
+ * resolver, certificates and settings of pip, since the machine can be behind a proxy with a certificate authority of
+ * its own. None of it stays in the image.
  */
 export async function installPython({ rootfs, signal, requirements }: Tree & { requirements: string }): Promise<void> {
   const borrowed = join(rootfs, 'tmp')
@@ -88,26 +88,26 @@ export async function installPython({ rootfs, signal, requirements }: Tree & { r
   await inside('python3', '-m', 'venv', VENV)
   const quiet = ['--no-cache-dir', '--disable-pip-version-check', '--no-input']
   await inside(`${VENV}/bin/pip`, 'install', ...quiet, ...lockedInstall, '-r', '/tmp/requirements.txt')
-  // A layer sets all times to 0. What was compiled from a file of another time counts as stale, and would be compiled
-  // again whenever a lab starts, which takes longer than all else of it.
+  // A layer sets all times to 0. Code compiled from a file with another time counts as stale, and every start of a lab
+  // would compile it again, which takes longer than the rest of the start.
   const lasting = ['-m', 'compileall', '-q', '-f', '-j', '0', '--invalidation-mode', 'unchecked-hash']
   await inside(`${VENV}/bin/python`, ...lasting, `${VENV}/lib`, '/usr/lib/python3', `/usr/lib/${PYTHON}`)
 }
 
-/** The first of the places where pip looks for its settings that there is. */
+/** The first existing file of those where pip looks for its settings. */
 function pipSettings(): string | undefined {
   const own = [join(homedir(), '.config', 'pip', 'pip.conf'), join(homedir(), '.pip', 'pip.conf')]
   return [process.env.PIP_CONFIG_FILE, ...own, '/etc/pip.conf'].find(path => path && existsSync(path))
 }
 
-/** What the machine's environment says of package registries and proxies, adjusted to the tree. */
+/** The machine's variables about package registries and proxies, adjusted to the tree. */
 function registryEnv(): Record<string, string> {
   const wanted = /^(PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|DEFAULT_TIMEOUT|RETRIES)|(https?|no|all)_proxy)$/i
   const entries = Object.entries(process.env).filter((entry): entry is [string, string] => wanted.test(entry[0]))
   return { ...Object.fromEntries(entries), PIP_CERT: '/tmp/ca.crt', PIP_CONFIG_FILE: '/tmp/pip.conf' }
 }
 
-/** Removes what no lab needs, and what the build borrowed. */
+/** Removes files that no lab needs, and those that the build borrowed. */
 export async function prune(rootfs: string): Promise<void> {
   for (const folder of EMPTIED) await empty(join(rootfs, folder))
   await pruneTree(join(rootfs, VENV))

@@ -1,6 +1,6 @@
 /**
- * Writes the bill of materials of the image to stdout. The Dockerfile runs this with the image's own Node, once all else
- * is in its place:  node dev/image/sbom.ts ACCOUNT-OF-THE-BUNDLE IMAGE-FOLDER PROGRAM-FOLDER
+ * Writes the bill of materials of the image to stdout. The Dockerfile runs this with the image's own Node, after all other
+ * files are in place:  node dev/image/sbom.ts ACCOUNT-OF-THE-BUNDLE IMAGE-FOLDER PROGRAM-FOLDER
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -21,12 +21,12 @@ function filesIn(folder: string, at: string): ImageFile[] {
     }))
 }
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own
+// biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of dpkg
 const format = '${Package} ${Version} ${Architecture}'
 
-/** The package of Debian that a library is of; undefined where there is no dpkg, or it does not know. */
+/** The Debian package of a library; undefined when there is no dpkg, or it does not know the file. */
 function debianOf(path: string): DebianPackage | undefined {
-  // In /usr or not: dpkg knows one of them.
+  // With or without /usr: dpkg knows one of them.
   const places = [path, join('/usr', path), path.replace(/^\/usr/, '')]
   const owner = ask('dpkg-query', '--search', ...places)
     ?.split('\n')
@@ -38,7 +38,7 @@ function debianOf(path: string): DebianPackage | undefined {
   return { package: name!, version: version!, architecture: architecture! }
 }
 
-/** It complains of places that nothing is known of, and tells the rest. */
+/** dpkg's output; it complains of unknown paths and still lists the others. */
 const ask = (command: string, ...args: string[]): string | undefined =>
   spawnSync(command, args, { encoding: 'utf8' }).stdout || undefined
 

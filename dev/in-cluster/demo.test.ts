@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formatInClusterGuide } from './demo.ts'
 
-test('the guide names registry and image, and a kubectl that is found anywhere', () => {
+test('formatInClusterGuide names registry and image, and the full path of kubectl', () => {
   const image = `127.0.0.1:5000/skylab/controller@sha256:${'a'.repeat(64)}`
   const guide = formatInClusterGuide(
     {

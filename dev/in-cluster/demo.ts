@@ -1,4 +1,4 @@
-/** `npm run demo -- --in-cluster`: the main job through the Service of an installation in the cluster itself. */
+/** `npm run demo -- --in-cluster`: a lab through the Service of an installation in the cluster itself. */
 import { systemClock } from '../../src/base/clock.ts'
 import { asked, askLab, type DemoLab, type LabDemo, makeLabDemo, removeLab, spawnLab, username } from '../demo/lab.ts'
 import type { DemoOptions } from '../demo/options.ts'
@@ -22,7 +22,7 @@ export interface InClusterReport {
   readonly kubeconfig: string
   readonly users: Readonly<Record<string, { readonly token: string }>>
   readonly image: Omit<Prepared['image'], 'layout'>
-  /** Replicas, Redis and CoreDNS, all of them ready on the real node. */
+  /** Pods of replicas, Redis and CoreDNS, all ready on the real node. */
   readonly pods: readonly PlacedPod[]
   readonly inside: InsideAnswer
   readonly start: StartTimes
@@ -124,7 +124,7 @@ async function spawn(context: Context): Promise<{ lab: DemoLab; seconds: number 
 }
 
 async function roll({ options, progress, stack, signal }: Context): Promise<RolloutReport> {
-  await progress.part('labs go to KWOK: the configuration changes, and rolls the pods', () => stack.sendLabsTo('kwok'))
+  await progress.part('labs go to KWOK: a new configuration, and its rollout', () => stack.sendLabsTo('kwok'))
   const report = await progress.part(`rollout while ${options.rollout} labs are created`, () =>
     rolloutUnderLoad(stack, options.rollout, signal),
   )
@@ -138,16 +138,16 @@ function formatRollout(report: RolloutReport): string {
 of ${requests} requests ${repeated} took a second try, ${failedRequests.length} failed; ${streamsResumed} event streams were taken up again.\n`
 }
 
-/** What the report does not have. */
+/** Values that the report lacks. */
 export interface GuidePlaces {
-  /** The program. */
+  /** Path of kubectl. */
   readonly kubectl: string
   readonly redisUrl: string
-  /** The controller's, by its digest in the registry of this run. */
+  /** The controller's image, by its digest in the registry of this run. */
   readonly image: string
 }
 
-/** Where things are and what to try, for a person. */
+/** Addresses, and commands to try, for a person. */
 export function formatInClusterGuide(
   { url, kubeconfig, users, lab, inside }: Pick<InClusterReport, 'url' | 'kubeconfig' | 'users' | 'lab' | 'inside'>,
   places: GuidePlaces,

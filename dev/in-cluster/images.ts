@@ -1,4 +1,4 @@
-/** The images of what runs in the cluster, in the demo's registry. */
+/** Puts the images of the pods in the cluster into the demo's registry. */
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ImageConfig, writeLayout } from '../image/layout.ts'
@@ -11,7 +11,7 @@ export interface ImagePlan {
   readonly registry: string
   /** OCI layout of the controller. */
   readonly controller: string
-  /** Folder for what is made here. */
+  /** Folder for new files. */
   readonly folder: string
   readonly tools: Tools
   readonly signal?: AbortSignal | undefined
@@ -24,7 +24,7 @@ export interface ImageReferences {
   readonly coredns: string
 }
 
-/** Makes what is not there yet: Debian's Redis with its libraries, and CoreDNS, which has none. */
+/** Builds images of Debian's Redis with its libraries, and of CoreDNS, which needs none; pushes all three. */
 export async function pushImages(plan: ImagePlan): Promise<ImageReferences> {
   const made = async (name: string, fill: (rootfs: string) => Promise<void>, config: ImageConfig) => {
     const rootfs = join(plan.folder, name)

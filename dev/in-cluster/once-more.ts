@@ -1,12 +1,12 @@
-/** A client that tries each request once more, and no further: what it takes from its users is counted. */
+/** A client that tries each request twice at most, and counts the second tries and the failures. */
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 
-/** What became of requests. */
+/** Outcomes of requests. */
 export interface RequestCounts {
   readonly sent: number
-  /** Answered by the second try. */
+  /** Requests that the second try answered. */
   readonly repeated: number
-  /** Not answered by the second either: with what. */
+  /** Requests that the second try did not answer either, with the reason. */
   readonly failed: readonly string[]
 }
 
@@ -17,10 +17,10 @@ export interface OnceMoreOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Before the second try, where no answer says how long. */
+/** Pause before the second try when no answer names one. */
 const pauseMs = 1000
 const notNow = [502, 503, 504]
-/** From sending to the head of the answer: one that went with its replica would never come. */
+/** Limit from sending to the head of the answer: when its replica is gone, the answer never comes. */
 const answerLimitMs = 30_000
 
 export class OnceMore {

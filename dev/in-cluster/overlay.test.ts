@@ -38,7 +38,7 @@ afterEach(() => rmSync(parent, { recursive: true }))
 
 const text = (name: string) => readFileSync(join(plan.folder, name), 'utf8')
 
-test('it lies over the overlay demo, with the images of this run by digest', async () => {
+test('writeOverlay builds on the overlay demo, with the images of this run by digest', async () => {
   await writeOverlay(plan)
   const { resources, components, images } = parse(text('kustomization.yaml'))
   expect(existsSync(resolve(plan.folder, resources[0], 'kustomization.yaml'))).toBe(true)
@@ -49,7 +49,7 @@ test('it lies over the overlay demo, with the images of this run by digest', asy
   ])
 })
 
-test('its secrets are new ones, which nobody else can read', async () => {
+test('writeOverlay makes new secrets that only this user can read', async () => {
   const { redisPassword } = await writeOverlay(plan)
   expect(text('password')).toBe(redisPassword)
   expect(text('users.acl')).toMatch(
@@ -62,7 +62,7 @@ test('its secrets are new ones, which nobody else can read', async () => {
   }
 })
 
-test('its configuration is that of the overlay, but for where labs come from and go to', async () => {
+test("writeOverlay keeps the overlay's configuration except for the registry and nodes of labs", async () => {
   await writeOverlay(plan)
   const config = () => configSchema.parse(parse(text('skylab.yaml'), { version: '1.1' }))
   expect(config()).toMatchObject({
@@ -77,7 +77,7 @@ test('its configuration is that of the overlay, but for where labs come from and
   expect(config().redis.passwordFile).toBe('/etc/skylab/secrets/redis.password')
 })
 
-test('its certificates bear the names and addresses of their Services, by one authority', async () => {
+test('makeCertificates puts names and addresses of the Services into certificates of one authority', async () => {
   await writeOverlay(plan)
   const { secretGenerator, patches } = parse(text('kustomization.yaml'))
   for (const [secret, service] of [

@@ -1,4 +1,4 @@
-/** What this run adds to the overlay `demo` of k8s/: images, secrets, and where labs' images and nodes are. */
+/** This run's additions to the overlay `demo` of k8s/: images, secrets, and the registry and nodes of labs. */
 import { randomBytes } from 'node:crypto'
 import { copyFile, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -22,29 +22,29 @@ export interface OverlayPlan {
   readonly folder: string
   readonly images: ImageReferences
   readonly registry: PodRegistry
-  /** Repository and tag of labs. */
+  /** Repository and tag of the labs' image. */
   readonly labs: Pick<NonNullable<ConfigInput['images']>, 'docker' | 'recommendedTag'>
   readonly users: DemoUsers
   readonly certificates: Certificates
 }
 
-/** Of the API and of Redis, for their names and addresses in the cluster. */
+/** Certificates of the API and of Redis, for their names and addresses in the cluster. */
 export interface Certificates {
   readonly folder: string
-  /** PEM of the authority of both. */
+  /** PEM of the authority of both certificates. */
   readonly authority: string
 }
 
 export interface Overlay {
-  /** To be given to `kubectl kustomize`. */
+  /** Folder for `kubectl kustomize`. */
   readonly folder: string
   readonly redisPassword: string
 }
 
-/** Who looks, at the end, whether a lab has left keys. */
+/** The Redis user with which the demo checks, at the end, that a lab has left no keys. */
 const lookerLine = (password: string) => `user looker on >${password} ~* +@all`
 
-/** Writes a kustomization over the overlay; its secrets are new ones. */
+/** Writes a kustomization over the overlay, with new secrets. */
 export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const { folder, images, registry, users, certificates } = plan
   await mkdir(folder, { mode: 0o700 })
@@ -62,7 +62,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const kustomization = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    // It takes no absolute paths.
+    // kustomize refuses absolute paths.
     resources: [await pathFrom(folder, overlay), 'rights.yaml'],
     components: await Promise.all(['api-tls', 'redis-tls', 'ca'].map(name => pathFrom(folder, component(name)))),
     images: [image('skylab', images.controller), image('docker.io/library/redis', images.redis)],
@@ -89,7 +89,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
 const pathFrom = async (folder: string, to: string) => relative(await realpath(folder), await realpath(to))
 const component = (name: string) => join(k8sFolder, 'components', name)
 
-/** Makes them in a new folder. */
+/** Makes certificates in a new folder. */
 export async function makeCertificates(folder: string): Promise<Certificates> {
   await mkdir(folder, { mode: 0o700 })
   const authority = new TestAuthority(folder)
@@ -104,7 +104,7 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
 
 const certificateFiles = (name: string) => [`tls.crt=pki/${name}.crt`, `tls.key=pki/${name}.key`, 'ca.crt=pki/ca.crt']
 
-/** Says to which nodes labs go; takes effect when the overlay is applied again. */
+/** Sets the nodes for labs; takes effect when the overlay is applied again. */
 export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 'real' | 'kwok'): Promise<void> {
   const config: ConfigInput = parse(await readFile(join(overlay, 'skylab.yaml'), 'utf8'), { version: '1.1' })
   const changed: ConfigInput = {
@@ -118,7 +118,7 @@ export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 
   await writeFile(join(folder, 'rights.yaml'), rightsText(renderRights(configSchema.parse(changed), namespace)))
 }
 
-/** As kustomize wants it: by what name the manifests call an image, and what it shall be. */
+/** An image in kustomize's form: its name in the manifests, and its replacement. */
 function image(name: string, reference: string): object {
   const [newName, digest] = reference.split('@')
   return { name, newName, digest }

@@ -1,4 +1,4 @@
-/** The demo's registry, where pods can reach it too: by TLS, since it is no longer this machine alone that asks. */
+/** The demo's registry for pods: with TLS, since others than this machine use it too. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { signCertificate } from '../kube/credentials.ts'
@@ -10,13 +10,13 @@ import { startServer } from '../process/server.ts'
 import type { Tools } from '../setup/setup.ts'
 
 export interface PodRegistry {
-  /** `host:port`, with the images of the registry on loopback. */
+  /** `host:port`, serving the images of the registry on loopback. */
   readonly address: string
-  /** Path of the certificate of the authority that vouches for it. */
+  /** Path of its authority's certificate. */
   readonly authority: string
 }
 
-/** Starts it beside the one on loopback, and tells containerd whom to trust there. `stateDir` is the cluster's. */
+/** Starts it beside the one on loopback, and makes containerd trust it. `stateDir` is the cluster's. */
 export async function startPodRegistry(stateDir: string, tools: Tools, signal?: AbortSignal): Promise<PodRegistry> {
   const pki = join(stateDir, 'pki')
   const name = 'pod-registry'

@@ -14,7 +14,7 @@ const unnoticed: RolloutReport = {
   seconds: { rollout: 20, all: 25 },
 }
 
-test('a rollout that nobody noticed is fine', () => {
+test('complaints returns nothing for a rollout without failures', () => {
   expect(complaints(unnoticed)).toEqual([])
 })
 
@@ -23,6 +23,6 @@ test.each<[string, Partial<RolloutReport>]>([
   ['a request that failed twice', { failedRequests: ['GET /user-status: reset'] }],
   ['a replica that is still there', { survivors: 1 }],
   ['one that met no creation', { inProgress: 0 }],
-])('%s is not', (_, change) => {
+])('complaints names %s', (_, change) => {
   expect(complaints({ ...unnoticed, ...change })).toHaveLength(1)
 })

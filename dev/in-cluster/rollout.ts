@@ -1,4 +1,4 @@
-/** Every replica is replaced while labs are being created through the Service: nobody may notice. */
+/** Replaces every replica while labs are being created through the Service: no user may notice. */
 import { randomUUID } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { systemClock } from '../../src/base/clock.ts'
@@ -9,29 +9,29 @@ import { type InCluster, placedPods, rolledOut } from './stack.ts'
 
 export interface RolloutReport {
   readonly labs: number
-  /** Of whom the last event was another than `complete`, or no event came: with what. */
+  /** Users whose last event was not `complete`, or who got no event, with the reason. */
   readonly failedSpawns: readonly string[]
-  /** Creations that were in progress when the rollout began, and those that began before it was over. */
+  /** Number of creations in progress when the rollout began, and of those that began before it ended. */
   readonly inProgress: number
   readonly begunMeanwhile: number
   readonly requests: number
-  /** Requests that took a second try. */
+  /** Number of requests that needed a second try. */
   readonly repeated: number
-  /** Requests that the second try did not save either. */
+  /** Requests that failed in the second try too. */
   readonly failedRequests: readonly string[]
-  /** Event streams that ended before their operation did, and were taken up where they were. */
+  /** Number of event streams that ended before their operation and were resumed. */
   readonly streamsResumed: number
-  /** Replicas that were there before and after: none, when all were replaced. */
+  /** Number of replicas that were there before and after: 0 when all were replaced. */
   readonly survivors: number
   readonly seconds: { readonly rollout: number; readonly all: number }
 }
 
-/** Half of the labs are asked for at once, the others one after another for so long, while replicas go. */
+/** Half of the labs are requested at once, the others spread over this time while replicas are replaced. */
 const spanMs = 20_000
-/** Beside the creations everyone asks for the own lab so often, all the time. */
+/** Interval at which users request the status of their labs meanwhile. */
 const askMs = 500
 
-/** Creates a lab for each of that many users while `kubectl rollout restart` goes on. Labs must go to KWOK already. */
+/** Creates a lab for each of that many users during `kubectl rollout restart`. Labs must go to KWOK already. */
 export async function rolloutUnderLoad(stack: InCluster, labs: number, signal?: AbortSignal): Promise<RolloutReport> {
   const { kubectl, users } = stack
   const names = Object.keys(users).slice(-labs)
@@ -74,7 +74,7 @@ async function replicaNames({ kubectl }: InCluster): Promise<string[]> {
   return (await placedPods(kubectl)).map(({ name }) => name).filter(name => /^skylab-[0-9a-f]+-/.test(name))
 }
 
-/** Whether a promise is still to come. */
+/** Whether a promise is still pending. */
 function pending(promise: Promise<unknown>): () => boolean {
   let isPending = true
   const settle = () => {
@@ -85,7 +85,7 @@ function pending(promise: Promise<unknown>): () => boolean {
 }
 
 interface Spawn {
-  /** When the creation was accepted or refused. */
+  /** Settles when the creation is accepted or refused. */
   readonly accepted: Promise<void>
   readonly ended: () => boolean
   readonly done: Promise<{ readonly failure: string | null; readonly resumed: number }>
@@ -111,7 +111,7 @@ const api = ({ url }: Asker, path: string) => `${url}/nublado/spawner/v1/${path}
 async function create(asker: Asker, name: string, headers: Record<string, string>): Promise<void> {
   const response = await asker.client.send(api(asker, `labs/${name}/create`), {
     method: 'POST',
-    // The same for both tries, so that a lost answer is no second creation.
+    // The same key in both tries, so that a lost answer causes no second creation.
     headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': randomUUID() },
     body: JSON.stringify({ options: { image_type: 'recommended', size: 'small' }, env: {} }),
   })
@@ -119,7 +119,7 @@ async function create(asker: Asker, name: string, headers: Record<string, string
   if (response.status !== 303) throw new Error(`create: ${response.status} ${text}`)
 }
 
-/** Reads events to the last one, taking streams up again that end before. */
+/** Reads events to the last one, and resumes streams that end before it. */
 async function follow(asker: Asker, name: string, headers: Record<string, string>) {
   let lastId: string | undefined
   let last = 'no events'
@@ -136,7 +136,7 @@ async function follow(asker: Asker, name: string, headers: Record<string, string
   }
 }
 
-/** One that breaks off ends like one that was closed. */
+/** The messages of a stream; a broken stream ends like a closed one. */
 async function* messagesOf({ body }: Response) {
   if (!body) return
   const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader()
@@ -147,7 +147,7 @@ async function* messagesOf({ body }: Response) {
   }
 }
 
-/** Users look at their labs, one after another, until told to stop. */
+/** Users request the status of their labs, one after another, until the signal. */
 async function askOn(stack: InCluster, client: OnceMore, names: readonly string[], stop: AbortSignal): Promise<void> {
   await Promise.all(
     names.map(async name => {
@@ -161,7 +161,7 @@ async function askOn(stack: InCluster, client: OnceMore, names: readonly string[
   )
 }
 
-/** What was broken by a rollout; empty where nobody noticed. */
+/** The failures that a rollout caused; empty when users noticed nothing. */
 export function complaints({ failedSpawns, failedRequests, survivors, inProgress }: RolloutReport): string[] {
   return [
     ...failedSpawns,

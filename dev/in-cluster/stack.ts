@@ -1,4 +1,4 @@
-/** The controller as an operator installs it: the overlay `demo` on a cluster with a real node, its Redis and names too. */
+/** Installs the controller as an operator does: the overlay `demo` on a cluster with a real node, with Redis and DNS. */
 import { chown, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -18,10 +18,10 @@ import { type ImageReferences, pushImages } from './images.ts'
 import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
 import { startPodRegistry } from './registry.ts'
 
-/** Of the pods of Redis (component redis). */
+/** User id of the pods of Redis (component redis). */
 export const redisUser = 999
 
-/** A cluster in a box with a real node, and with names for pods. */
+/** A cluster of the box with a real node, and with DNS for pods. */
 export const inClusterChoice = (kwok: number): ClusterChoice => ({ realNode: 'auto', kwok, audit: true, names: true })
 
 export interface Prepared {
@@ -29,7 +29,7 @@ export interface Prepared {
   readonly image: ControllerImage
 }
 
-/** Brings programs, packages and images. Throws, in words, where no real node can be had. */
+/** Prepares programs, packages and images. Throws, in words for a person, when no real node is possible. */
 export async function prepareInCluster(progress: Progress, signal?: AbortSignal): Promise<Prepared> {
   const reason = whyNoNodeNow()
   if (reason) throw new Error(`There is no node for the controller's pods: ${reason}`)
@@ -43,9 +43,9 @@ export interface InClusterOptions {
   /** The folder of an open run. */
   readonly stateDir: string
   readonly prepared: Prepared
-  /** How many users with tokens; at least three are made. */
+  /** Number of users with tokens; at least three are made. */
   readonly users: number
-  /** Nodes of KWOK beside the real one. */
+  /** Number of nodes of KWOK beside the real one. */
   readonly kwok: number
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
@@ -54,19 +54,19 @@ export interface InClusterOptions {
 export interface InCluster {
   readonly cluster: Cluster
   readonly kubectl: Kubectl
-  /** The Service's, by its address in the cluster, which this machine can reach. */
+  /** The Service, by its address in the cluster, which this machine can reach. */
   readonly url: string
-  /** With the password. */
+  /** URL with the password. */
   readonly redisUrl: string
-  /** PEM of the authority that vouches for both. */
+  /** PEM of the authority that signed both certificates. */
   readonly authority: string
   readonly users: DemoUsers
   readonly images: ImageReferences
-  /** Changes the configuration, which rolls the replicas; resolves when the new ones are ready. */
+  /** Changes the configuration, which replaces the replicas; resolves when the new ones are ready. */
   sendLabsTo(nodes: 'real' | 'kwok'): Promise<void>
 }
 
-/** Starts all of it; resolves when every replica is ready. What `signal` or a failure breaks off ends with the run. */
+/** Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
 export async function startInCluster(options: InClusterOptions): Promise<InCluster> {
   const { stateDir, prepared, progress, signal, kwok } = options
   const { tools } = prepared
@@ -78,7 +78,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
   await progress.part('names', () => startNames(kubectl, plan.images.coredns))
   const { folder, redisPassword } = await writeOverlay(plan)
   const { authority } = plan.certificates
-  // Of all that this process asks from now on.
+  // For all later requests of this process.
   setDefaultCACertificates([...getCACertificates('default'), authority])
   const apply = async () => {
     await cluster.apply(await kustomize(tools.program('kubectl'), folder, signal))
@@ -117,7 +117,7 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
   return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users, certificates }
 }
 
-/** The cluster's DNS, by this image of CoreDNS. */
+/** Starts the cluster's DNS with this image of CoreDNS. */
 export async function startNames(kubectl: Kubectl, image: string): Promise<void> {
   const manifests = await readFile(new URL('coredns.yaml', import.meta.url), 'utf8')
   const input = manifests.replace('COREDNS_IMAGE', image).replace('DNS_ADDRESS', dnsServiceIp)
@@ -125,7 +125,7 @@ export async function startNames(kubectl: Kubectl, image: string): Promise<void>
   await rolledOut(kubectl, 'deployment/coredns', 'kube-system')
 }
 
-/** Where Redis keeps its file: in a folder of this run, since nobody provides volumes here. */
+/** A volume for Redis in a folder of this run: this cluster has no provisioner. */
 async function provideVolume(cluster: Cluster, stateDir: string): Promise<void> {
   const path = join(stateDir, 'redis-data')
   await mkdir(path, { mode: 0o700 })
@@ -146,7 +146,7 @@ async function provideVolume(cluster: Cluster, stateDir: string): Promise<void> 
   await cluster.apply(JSON.stringify(volume))
 }
 
-/** Fails with what kubectl says of it when that takes too long. */
+/** Fails with kubectl's message when that takes too long. */
 export async function rolledOut(kubectl: Kubectl, what: string, namespace = 'skylab'): Promise<void> {
   await kubectl(['rollout', 'status', what, '-n', namespace, '--timeout=180s'])
 }
@@ -169,11 +169,11 @@ interface PodList {
   }[]
 }
 
-/** Replicas, Redis and CoreDNS. Fails when one of them is not ready, or not on the real node. */
+/** Pods of replicas, Redis and CoreDNS. Fails when one of them is not ready, or not on the real node. */
 export async function placedPods(kubectl: Kubectl): Promise<PlacedPod[]> {
   const lists = await Promise.all(
     ['skylab', 'kube-system'].map(async namespace => {
-      // Those that pull images come and go.
+      // Pods that pull images come and go.
       const select = ['-l', 'app.kubernetes.io/component!=prepull']
       const { items }: PodList = JSON.parse(await kubectl(['get', 'pods', '-n', namespace, ...select, '-o', 'json']))
       return items.filter(({ metadata }) => !metadata.deletionTimestamp)

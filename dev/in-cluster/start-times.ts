@@ -1,7 +1,7 @@
-/** How long replicas take from the start of their process until they are ready, by their own logs. */
+/** Time from the start of replicas' processes until they are ready, by their own logs. */
 import type { Kubectl } from '../kube/kubectl.ts'
 
-/** Milliseconds, one number for each replica. */
+/** Milliseconds, one number per replica. */
 export interface StartTimes {
   readonly listeningMs: readonly number[]
   readonly readyMs: readonly number[]
@@ -17,7 +17,7 @@ export async function startTimes(kubectl: Kubectl): Promise<StartTimes> {
   }
 }
 
-/** What a line of the log says of the process' age. Fails where there is none. */
+/** The age of the process in a line of the log. Fails when there is no such line. */
 export function uptimeAt(log: string, message: string): number {
   for (const line of log.split('\n').filter(each => each.startsWith('{'))) {
     const { msg, uptimeMs } = JSON.parse(line) as { msg?: string; uptimeMs?: number }

@@ -13,7 +13,7 @@ export const serviceCidr = '10.96.0.0/16'
 export interface ControlPlaneOptions {
   stateDir: string
   tools: Tools
-  /** Where the API server listens: loopback, or the real node's address, which pods can reach too. */
+  /** Address of the API server: loopback, or the real node's address, which pods can reach too. */
   address: string
   /** Whether the API server lists itself as an endpoint for pods. Loopback would be refused as one. */
   reachableByPods: boolean
@@ -39,7 +39,7 @@ export async function startEtcd(options: Pick<ControlPlaneOptions, 'stateDir' | 
     'initial-advertise-peer-urls': peerUrl,
     'initial-cluster': `box=${peerUrl}`,
     'log-level': 'warn',
-    // Nothing here outlives the run: what a power cut would do to it is of no interest.
+    // Nothing here outlives the run, so losses by a power cut do not matter.
     'unsafe-no-fsync': 'true',
   }
   const spec = { name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), stateDir }
@@ -87,12 +87,12 @@ function apiServerSpec(
   return { name: 'kube-apiserver', command: tools.program('kube-apiserver'), args: toFlags(flags), stateDir }
 }
 
-/** Blocking: a request's line is in the file before its answer is out. In batches it would be up to 30 s late. */
+/** Blocking: a request's line is in the file before its response. In batches the line could be 30 s late. */
 export const auditFlags = (policyFile: string, auditLog: string): Record<string, string> => ({
   'audit-policy-file': policyFile,
   'audit-log-path': auditLog,
   'audit-log-mode': 'blocking',
-  // Unsaid, the file is put aside at 100 MB, which a long run passes, and whoever reads on from a place misses the rest.
+  // By default the file is rotated at 100 MB, which a long run passes, and a reader at an offset would miss the rest.
   'audit-log-maxsize': '65536',
 })
 
@@ -101,15 +101,15 @@ export const auditPolicy = JSON.stringify({
   kind: 'Policy',
   omitStages: ['RequestReceived'],
   rules: [
-    // What the cluster's own controllers read is half of all requests: to empty a namespace all its kinds are listed.
+    // Reads of the cluster's own controllers are half of all requests: to empty a namespace they list all its kinds.
     { level: 'None', userGroups: ['system:serviceaccounts:kube-system'], verbs: ['get', 'list', 'watch'] },
     { level: 'Metadata' },
   ],
 })
 
-/** Controllers and scheduler keep up with tests that make many labs at once. */
+/** Lets controllers and scheduler keep up with tests that make many labs at once. */
 export const controllerRates = { 'kube-api-qps': '500', 'kube-api-burst': '1000' }
-/** Deleted namespaces are emptied ten at a time by default, and each takes 5 s of mere waiting. */
+/** By default deleted namespaces are emptied ten at a time, and each takes 5 s of waiting. */
 export const namespaceFlags = { 'concurrent-namespace-syncs': '20' }
 
 async function startControllers(options: ControlPlaneOptions, credentials: Credentials): Promise<void> {
@@ -134,7 +134,7 @@ async function startControllers(options: ControlPlaneOptions, credentials: Crede
   await start('kube-scheduler', { kubeconfig: credentials.kubeconfig('scheduler') })
 }
 
-/** Starts etcd, API server, controller manager and scheduler; resolves when pods can be made. */
+/** Starts etcd, API server, controller manager and scheduler; resolves when pods can be created. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { stateDir, tools, address, signal } = options
   const port = await freePort()
@@ -148,7 +148,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const answers = async () => (await client.request('GET', '/readyz')).status === 200
   await startServer(apiServerSpec(options, port, etcdUrl, auditLog), { answers, limitMs: 90_000, signal })
   await startControllers(options, credentials)
-  // Without its service account no pod of a namespace is admitted: the controller manager is at work.
+  // A namespace admits pods once it has its service account; then the controller manager is running.
   const account = '/api/v1/namespaces/default/serviceaccounts/default'
   await waitUntil(async () => (await client.request('GET', account)).status === 200, {
     what: 'kube-controller-manager',

@@ -6,13 +6,13 @@ import type { Tools } from '../setup/setup.ts'
 
 /** The address by which pods reach the API server: the first of the service addresses. */
 export const firstServiceIp = '10.96.0.1'
-/** The address at which pods ask for names, where somebody answers there. */
+/** The address of DNS for pods, when a server answers there. */
 export const dnsServiceIp = '10.96.0.10'
-/** Of the controller's Services in the cluster, known beforehand, so that certificates can bear them. */
+/** Addresses of the controller's Services in the cluster, fixed so that certificates can contain them. */
 export const controllerServiceIps = { skylab: '10.96.0.20', 'skylab-redis': '10.96.0.21' } as const
 export const nodeName = 'node-1'
 
-/** Who talks to the API server by a token of its own, and the group that gives the rights. */
+/** Clients with a token for the API server, and the groups that give them their rights. */
 const users = {
   admin: { user: 'admin', group: 'system:masters' },
   kwok: { user: 'kwok', group: 'system:masters' },
@@ -32,13 +32,13 @@ export interface Credentials {
 }
 
 export interface KubeconfigParts {
-  /** How the API server is reached, as a kubeconfig has it: `server`, `certificate-authority-data` and the like. */
+  /** Connection to the API server in the form of a kubeconfig: `server`, `certificate-authority-data` and the like. */
   cluster: object
   token: string
   namespace?: string
 }
 
-/** A kubeconfig with one cluster, one user who has a token, and nothing else. */
+/** A kubeconfig with one cluster and one user with a token. */
 export function renderKubeconfig({ cluster, token, namespace }: KubeconfigParts): string {
   const context = namespace === undefined ? { cluster: 'box', user: 'box' } : { cluster: 'box', user: 'box', namespace }
   const config = {
@@ -55,7 +55,7 @@ export function renderKubeconfig({ cluster, token, namespace }: KubeconfigParts)
 const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30']
 
 export interface Authority {
-  /** The folder of `ca.crt` and `ca.key`. */
+  /** The folder with `ca.crt` and `ca.key`. */
   pki: string
   openssl: string
   signal?: AbortSignal | undefined
@@ -106,7 +106,11 @@ export async function makeCredentials(
   mkdirSync(pki, { mode: 0o700 })
   await makeCertificates(pki, tools.program('openssl'), api.address, signal)
   const ca = readFileSync(join(pki, 'ca.crt'), 'utf8')
-  const tokens = Object.entries(users).map(([name, who]) => ({ name, ...who, token: randomBytes(16).toString('hex') }))
+  const tokens = Object.entries(users).map(([name, account]) => ({
+    name,
+    ...account,
+    token: randomBytes(16).toString('hex'),
+  }))
   const rows = tokens.map(({ token, user, group }) => `${token},${user},${user},"${group}"\n`)
   writeFileSync(join(pki, 'tokens.csv'), rows.join(''), { mode: 0o600 })
   const cluster = { server: api.url, 'certificate-authority-data': Buffer.from(ca).toString('base64') }

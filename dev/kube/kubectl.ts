@@ -7,7 +7,7 @@ export type Kubectl = (
   options?: Pick<CommandOptions, 'input' | 'signal' | 'timeoutMs'>,
 ) => Promise<string>
 
-/** kubectl with one kubeconfig. Its cache of what the API offers goes to the state folder instead of the user's home. */
+/** kubectl with one kubeconfig. Its discovery cache goes to the state folder instead of the user's home. */
 export function createKubectl(tools: Tools, kubeconfig: string, stateDir: string): Kubectl {
   const program = tools.program('kubectl')
   const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }

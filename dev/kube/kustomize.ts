@@ -1,4 +1,4 @@
-/** What `k8s/` comes to, as `kubectl apply -k` would send it. */
+/** Renders `k8s/` as `kubectl apply -k` would. */
 import { fileURLToPath } from 'node:url'
 import { run } from '../process/command.ts'
 
@@ -6,7 +6,7 @@ export const k8sFolder = fileURLToPath(new URL('../../k8s', import.meta.url))
 
 /**
  * The objects of a folder with a kustomization, as YAML.
- * @param kubectl the program
+ * @param kubectl path of the program
  */
 export function kustomize(kubectl: string, folder: string, signal?: AbortSignal): Promise<string> {
   return run(kubectl, ['kustomize', folder], { signal })

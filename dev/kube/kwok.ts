@@ -7,7 +7,7 @@ import { startProcess } from '../process/process.ts'
 import { assertRunning } from '../process/server.ts'
 import type { Tools } from '../setup/setup.ts'
 
-/** What keeps ordinary pods from nodes that only pretend: a lab comes to one by selector and toleration. */
+/** Keeps ordinary pods off nodes that only pretend: labs get there by selector and toleration. */
 const kwokTaint = { key: 'kwok.x-k8s.io/node', value: 'fake', effect: 'NoSchedule' }
 
 const mine = 'kwok.x-k8s.io/node'
@@ -15,7 +15,7 @@ const mine = 'kwok.x-k8s.io/node'
 interface StageSpec {
   name: string
   kind: 'Node' | 'Pod'
-  /** What an object must look like for the stage, each a jq path with a condition. */
+  /** Conditions of the stage, each on a jq path of the object. */
   when: Array<{ key: string; operator: string; values?: string[] }>
   /** The new status, a Go template of YAML; without one the object is deleted. */
   status?: string
@@ -108,7 +108,7 @@ containerStatuses:
 {{ end }}
 `
 
-/** A KWOK that was built with `go build` knows no stage but these. */
+/** All stages: a KWOK built with `go build` has no default ones. */
 const stages: StageSpec[] = [
   {
     name: 'node-becomes-ready',
@@ -117,7 +117,7 @@ const stages: StageSpec[] = [
     status: nodeStatus,
   },
   {
-    // Its lease keeps a node alive; this is for those who read the condition's time.
+    // The lease keeps a node alive; this updates the condition's time for clients that read it.
     name: 'node-beats',
     kind: 'Node',
     when: [{ key: readiness, operator: 'In', values: ['True'] }],
@@ -171,7 +171,7 @@ function renderStage({ name, kind, when, status, delay }: StageSpec): object {
   }
 }
 
-/** The whole configuration; options have no defaults either, and without the leases' parallelism KWOK ends at once. */
+/** The whole configuration: its options have no defaults either, and without the leases' parallelism KWOK exits at once. */
 function renderConfiguration(): string {
   const configuration = {
     apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
@@ -201,7 +201,7 @@ export interface KwokOptions {
 }
 
 /**
- * Starts KWOK, which plays the kubelet, with nodes `kwok-1` … `kwok-N` (label `type: kwok`, tainted); resolves when all are
+ * Starts KWOK, which plays the kubelet, with nodes `kwok-1` … `kwok-N` (label `type: kwok`, tainted). Resolves when all are
  * Ready. Pods that select and tolerate them run and are Ready at once.
  */
 export async function startKwok({ stateDir, tools, client, kubeconfig, count, signal }: KwokOptions): Promise<void> {
@@ -211,7 +211,7 @@ export async function startKwok({ stateDir, tools, client, kubeconfig, count, si
     name: 'kwok',
     command: tools.program('kwok'),
     args: ['--config', configFile, '--kubeconfig', kubeconfig, '--server-address', `127.0.0.1:${await freePort()}`],
-    // Its default is a folder in the user's home.
+    // The default is a folder in the user's home.
     env: { KWOK_WORKDIR: join(stateDir, 'kwok') },
     stateDir,
   })
@@ -234,7 +234,7 @@ async function createNode(client: ApiClient, name: string): Promise<void> {
   if (answer.status !== 201) throw new Error(`node ${name}: ${JSON.stringify(answer.body)}`)
 }
 
-/** How many of the nodes that a label selector finds are Ready. */
+/** Number of Ready nodes among those that a label selector finds. */
 export async function readyNodes(client: ApiClient, selector: string): Promise<number> {
   const { body } = await client.request('GET', `/api/v1/nodes?labelSelector=${encodeURIComponent(selector)}`)
   const isReady = (node: { status?: { conditions?: Array<{ type: string; status: string }> } }) =>

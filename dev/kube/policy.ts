@@ -6,7 +6,7 @@ import { silentLogger } from '../../src/telemetry/log.ts'
 import { waitUntil } from '../process/api-client.ts'
 
 /**
- * Waits until the admission policy is at work, or is no more: API servers take a second to notice a change of it.
+ * Waits until the admission policy is in force, or no longer: API servers take a second to notice a change of it.
  * @param kubeconfig the controller's own
  */
 export async function untilPolicy(

@@ -8,12 +8,12 @@ const request = {
   objectRef: { resource: 'networkpolicies', apiGroup: 'networking.k8s.io' },
   annotations: { 'authorization.k8s.io/decision': 'allow' },
 }
-const told = (changes: object = {}) => rightOf(JSON.stringify({ ...request, ...changes }))
+const rightFor = (changes: object = {}) => rightOf(JSON.stringify({ ...request, ...changes }))
 
-test('a right is known by group, resource and verb', () => {
-  expect(told()).toBe('networking.k8s.io/networkpolicies create')
-  expect(told({ verb: 'watch', objectRef: { resource: 'pods' } })).toBe('/pods watch')
-  expect(told({ objectRef: { resource: 'pods', subresource: 'exec' } })).toBe('/pods/exec create')
+test('rightOf returns group, resource and verb of a request', () => {
+  expect(rightFor()).toBe('networking.k8s.io/networkpolicies create')
+  expect(rightFor({ verb: 'watch', objectRef: { resource: 'pods' } })).toBe('/pods watch')
+  expect(rightFor({ objectRef: { resource: 'pods', subresource: 'exec' } })).toBe('/pods/exec create')
 })
 
 test.each([
@@ -22,11 +22,11 @@ test.each([
   ['by an administrator in its name', { impersonatedUser: { username: 'system:serviceaccount:skylab:skylab' } }],
   ['without being let in', { annotations: { 'authorization.k8s.io/decision': 'forbid' } }],
   ['for no resource', { objectRef: undefined }],
-])('what is asked %s is no use of it', (_, changes) => {
-  expect(told(changes)).toBeUndefined()
+])('rightOf ignores a request %s', (_, changes) => {
+  expect(rightFor(changes)).toBeUndefined()
 })
 
-test('a right that nothing has used is named', () => {
+test('reportRights names a right that nothing has used', () => {
   const usages = { test: { '/pods get': 12, '/pods list': 3 }, 'in-cluster': { '/pods get': 1 } }
   const { table, unused } = reportRights(['/pods get', '/pods list', '/secrets delete'], usages)
   expect(unused).toEqual(['/secrets delete'])
@@ -38,24 +38,24 @@ test('a right that nothing has used is named', () => {
   ])
 })
 
-test('a right that only a policy asks for is not called unused', () => {
+test('reportRights does not call a right unused when only a policy asks for it', () => {
   expect(reportRights(['/pods get', 'skylab.dev/marks write'], { test: {} }).unused).toEqual(['/pods get'])
 })
 
-test('all rights of k8s/base/rbac.yaml are looked at', async () => {
+test('grantedRights returns all rights of k8s/base/rbac.yaml', async () => {
   const granted = await grantedRights()
   const some = ['/namespaces delete', '/events watch', '/secrets get', 'apps/daemonsets patch']
   expect(granted).toEqual(expect.arrayContaining(some))
   expect(new Set(granted).size).toBe(granted.length)
 })
 
-test('the right that the policy asks for is left in place when an older release is applied', async () => {
+test('rightsByClusterRole shows the right for the policy in a role that older releases leave in place', async () => {
   const { 'skylab-marks': marks, skylab } = await rightsByClusterRole()
   expect(marks).toEqual(['skylab.dev/marks write'])
   expect(skylab).not.toContain('skylab.dev/marks write')
 })
 
-test('what a Role grants holds in its namespace alone', async () => {
+test('readGranted limits the rights of a Role to its namespace', async () => {
   const { everywhere, within } = await readGranted()
   expect(Object.keys(within)).toEqual(['skylab'])
   expect(within.skylab).toContain('apps/daemonsets create')

@@ -1,4 +1,4 @@
-/** Which of the rights that k8s/base/rbac.yaml grants were used: told by the API server's audit log. */
+/** Compares the rights that k8s/base/rbac.yaml grants with those used, as the API server's audit log shows. */
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const account = 'system:serviceaccount:skylab:skylab'
 const rbac = new URL('../../k8s/base/rbac.yaml', import.meta.url)
 const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
 
-/** How often each right was used, as `group/resource verb`. */
+/** Number of uses of each right, as `group/resource verb`. */
 export type Usage = Readonly<Record<string, number>>
 
 interface AuditLine {
@@ -23,7 +23,7 @@ interface AuditLine {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** The right by which a request of the controller itself was let in; undefined for all others. */
+/** The right that allowed a request of the controller; undefined for other requests. */
 export function rightOf(line: string): string | undefined {
   if (!line.includes(account)) return undefined
   const { verb, user, userAgent, impersonatedUser, objectRef, annotations } = JSON.parse(line) as AuditLine
@@ -33,7 +33,7 @@ export function rightOf(line: string): string | undefined {
   return `${apiGroup}/${subresource ? `${resource}/${subresource}` : resource} ${verb}`
 }
 
-/** Counts what the log of a cluster tells, and keeps it under the name of what ran there, for `npm run rights`. */
+/** Counts the rights in a cluster's audit log, and stores them under the name of the run for `npm run rights`. */
 export async function keepRights(auditLog: string | null, name: string): Promise<void> {
   if (auditLog === null) return
   const usage: Record<string, number> = {}
@@ -45,33 +45,33 @@ export async function keepRights(auditLog: string | null, name: string): Promise
   await writeFile(join(kept, `${name}.json`), `${JSON.stringify(usage, null, 2)}\n`)
 }
 
-/** What was kept, by name. */
+/** The stored counts, by name. */
 export async function readRights(folder = kept): Promise<Record<string, Usage>> {
   const files = (await readdir(folder).catch(() => [])).filter(name => name.endsWith('.json')).sort()
   const texts = await Promise.all(files.map(name => readFile(join(folder, name), 'utf8')))
   return Object.fromEntries(files.map((name, index) => [name.replace(/\.json$/, ''), JSON.parse(texts[index]!)]))
 }
 
-/** As a role has it, and the API server. */
+/** A rule of a role, as the API server has it. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
   readonly verbs: readonly string[]
 }
 
-/** Each right of some rules, as `group/resource verb`. */
+/** All rights of some rules, as `group/resource verb`. */
 export const rightsOf = (rules: readonly Rule[]): string[] =>
   rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap(group => resources.flatMap(resource => verbs.map(verb => `${group}/${resource} ${verb}`))),
   )
 
-/** The rights that are granted, by where they hold. */
+/** The granted rights, by their scope. */
 export interface Granted {
-  /** In the whole cluster. */
+  /** Rights in the whole cluster. */
   readonly everywhere: readonly string[]
-  /** In one namespace alone, by its name. */
+  /** Rights in one namespace only, by its name. */
   readonly within: Readonly<Record<string, readonly string[]>>
-  /** In the namespaces of labs where the controller has bound itself to read. */
+  /** Rights in the namespaces of labs, where the controller has bound itself to read. */
   readonly inLabs: readonly string[]
 }
 
@@ -81,14 +81,14 @@ interface Role {
   readonly rules: readonly Rule[]
 }
 
-/** Rights in the whole cluster by the role that grants them. */
+/** Rights in the whole cluster, by the role that grants them. */
 export async function rightsByClusterRole(): Promise<Record<string, readonly string[]>> {
   const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
   const roles = documents.filter(({ kind }) => kind === 'ClusterRole')
   return Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name, rightsOf(rules)]))
 }
 
-/** In the order of the file. */
+/** The granted rights, in the order of the file. */
 export async function readGranted(): Promise<Granted> {
   const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
@@ -104,7 +104,7 @@ export async function readGranted(): Promise<Granted> {
   }
 }
 
-/** All of them, wherever they hold. */
+/** All granted rights, of every scope. */
 export async function grantedRights(): Promise<string[]> {
   const { everywhere, within, inLabs } = await readGranted()
   return [...everywhere, ...Object.values(within).flat(), ...inLabs]
@@ -112,17 +112,17 @@ export async function grantedRights(): Promise<string[]> {
 
 export interface RightsReport {
   readonly table: string
-  /** Granted, and used by nothing that ran. */
+  /** Rights that no run has used. */
   readonly unused: readonly string[]
 }
 
 /**
- * A right on what no API has is used by an admission policy, which no audit log tells; `policy.test.ts` shows that without it
- * nothing could be made. That to bind is asked for when a RoleBinding is made.
+ * An admission policy asks for rights on resources that no API has, and no audit log shows that. `policy.test.ts` shows
+ * that without them nothing could be created. The right to bind is checked when a RoleBinding is created.
  */
 const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/') || right.endsWith(' bind')
 
-/** One line to a right: how often each of the runs has used it. */
+/** One line per right: how often each run has used it. */
 export function reportRights(granted: readonly string[], usages: Readonly<Record<string, Usage>>): RightsReport {
   const names = Object.keys(usages)
   const width = Math.max(...granted.map(right => right.length), 'right'.length)

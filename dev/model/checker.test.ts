@@ -23,16 +23,16 @@ State 3: <RedisLoses line 48, col 3 to line 55, col 55 of module Skylab>
 The depth of the complete state graph search is 7.
 `
 
-test('a model that holds', () => {
+test('readVerdict returns no violation when the model holds', () => {
   expect(readVerdict(holds)).toEqual({ violated: null, generated: 16393, distinct: 5850, depth: 36, trace: [] })
 })
 
-test('a counterexample, by its property and its actions', () => {
+test('readVerdict returns the property and the actions of a counterexample', () => {
   const trace = ['AcceptCreate', 'RedisLoses']
   expect(readVerdict(breaks)).toEqual({ violated: 'Kept', generated: 270, distinct: 171, depth: 3, trace })
 })
 
-test('what never ends', () => {
+test('readVerdict returns the property of a run that never ends', () => {
   const stutters = breaks.replace('Invariant Kept is violated', 'Temporal properties were violated')
   expect(readVerdict(stutters)?.violated).toBe('Ends')
 })
@@ -41,6 +41,6 @@ test.each([
   ['it was stopped before its end', holds.replace('Model checking completed. No error has been found.', '')],
   ['it stumbled over the model', breaks.replace('Invariant Kept is violated', 'TLC threw an unexpected exception')],
   ['it said nothing', ''],
-])('no verdict where %s', (_, output) => {
+])('readVerdict returns null when %s', (_, output) => {
   expect(readVerdict(output)).toBeNull()
 })

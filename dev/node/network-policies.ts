@@ -1,4 +1,4 @@
-/** NetworkPolicies enforced on the real node, which of itself has nobody who does. */
+/** Enforces NetworkPolicies on the real node, which does not do so itself. */
 import { readFileSync } from 'node:fs'
 import { nodeName } from '../kube/credentials.ts'
 import { attempt, run } from '../process/command.ts'
@@ -10,18 +10,18 @@ import { bridge } from './record.ts'
 
 const name = 'kube-network-policies'
 
-/** The kernel's queue in which packets wait for the program's verdict. Fixed: there can be one real node to a machine. */
+/** The kernel's queue in which packets wait for the program's verdict. Fixed: a machine has one real node at most. */
 const queue = 24_488
 const queueTable = '/proc/net/netfilter/nfnetlink_queue'
 
-/** The chains of the table `mangle` that are used. */
+/** The used chains of the table `mangle`. */
 export const policyHooks = ['FORWARD', 'INPUT']
 
 /**
- * Each connection that a pod begins waits for a verdict, on its way to another pod or outside (FORWARD), or to the
- * machine itself (INPUT), in the table `mangle`: by then a service's address is that of a pod. What the machine begins
- * does not: nobody may refuse the kubelet's probes. The program would have rules of nftables instead, and lets all pass
- * without a word where the kernel has no queue for those (NFT_QUEUE). While nobody reads the queue all is held back.
+ * Each connection that a pod opens waits for a verdict in the table `mangle`, where a service's address is already that
+ * of a pod. FORWARD has connections to another pod or outside, INPUT those to the machine itself. Connections that the
+ * machine opens do not wait: the kubelet's probes must pass. The program would use rules of nftables instead, but passes
+ * everything silently when the kernel lacks their queue (NFT_QUEUE). While nothing reads the queue, all packets wait.
  */
 const rules = policyHooks.map(hook => {
   const fromPods = ['-i', bridge, '-m', 'conntrack', '--ctstate', 'NEW']
@@ -30,28 +30,28 @@ const rules = policyHooks.map(hook => {
 const inMangle = (...args: string[]) => ['-t', 'mangle', ...args]
 
 export interface EnforcerOptions {
-  /** The folder of the cluster: the program ends with it at the latest. */
+  /** The folder of the cluster: the program ends with the cluster at the latest. */
   readonly stateDir: string
-  /** The path of an administrator's. */
+  /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string
   readonly signal?: AbortSignal | undefined
 }
 
 export interface Enforcer {
-  /** Lets all connections be again. */
+  /** Stops enforcing: all connections are allowed again. */
   stop(): Promise<void>
 }
 
-/** Begins to enforce NetworkPolicies on the machine's real node; resolves when they hold for every new connection. */
+/** Enforces NetworkPolicies on the machine's real node; resolves when they apply to every new connection. */
 export async function enforcePolicies({ stateDir, kubeconfig, signal }: EnforcerOptions): Promise<Enforcer> {
   const args = [
     `--kubeconfig=${kubeconfig}`,
     `--hostname-override=${nodeName}`,
     `--nfqueue-id=${queue}`,
     `--metrics-bind-address=127.0.0.1:${await freePort()}`,
-    // What it cannot decide is refused.
+    // A connection without a verdict is refused.
     '--fail-open=false',
-    // Connections that stand already are left alone, and so are settings of containerd.
+    // Leaves established connections and containerd's settings alone.
     '--strict-mode=false',
     '--disable-nri',
     '--netfilter-bug-1766-fix=false',
@@ -60,10 +60,10 @@ export async function enforcePolicies({ stateDir, kubeconfig, signal }: Enforcer
     await stopProcess(stateDir, name, 0)
     await removePolicyRules()
   }
-  // One that a killed test left reads the queue still.
+  // The program of a killed test still reads the queue.
   await stop()
   try {
-    // It opens the queue when it knows all pods, namespaces and policies.
+    // It opens the queue once it knows all pods, namespaces and policies.
     const answers = async () => isRead(readFileSync(queueTable, 'utf8'), queue)
     const spec = { name, command: builtProgram(name), args, stateDir }
     await startServer(spec, { answers, limitMs: 30_000, signal })
@@ -83,15 +83,15 @@ export function isRead(table: string, number: number): boolean {
   })
 }
 
-/** Sends to the queue what the program is to decide. */
+/** Sends the packets that need a verdict to the queue. */
 export async function addPolicyRules(): Promise<void> {
   for (const rule of rules) await run('iptables', inMangle('-I', ...rule))
 }
 
-/** Takes away the rules of `addPolicyRules`, and those of the program's own where the kernel has them. */
+/** Removes the rules of `addPolicyRules`, and the program's own when the kernel has them. */
 export async function removePolicyRules(): Promise<void> {
   for (const [hook, ...rule] of rules) {
-    // Only where there is something: iptables leaves behind what it looks into.
+    // Only when the chain exists: iptables creates each table that it looks into.
     if (!(await attempt('nft', ['list', 'chain', 'ip', 'mangle', hook!]))) continue
     await attempt('iptables', inMangle('-D', hook!, ...rule))
   }

@@ -5,7 +5,7 @@ import { sysctlFile } from '../process/machine.ts'
 import { policyHooks, removePolicyRules } from './network-policies.ts'
 import { bridge } from './record.ts'
 
-/** The node's address, on the bridge: the API server listens here, for pods as for the machine. */
+/** The node's address on the bridge: the API server listens here for pods and for the machine. */
 export const nodeIp = '10.244.0.1'
 export const podCidr = '10.244.0.0/24'
 
@@ -18,7 +18,7 @@ export function renderCniConfig(stateDir: string): string {
     routes: [{ dst: '0.0.0.0/0' }],
   }
   const plugins = [
-    // Hairpin: a pod reaches itself by its service's address.
+    // Hairpin: a pod can reach itself by its service's address.
     { type: 'bridge', bridge, isGateway: true, hairpinMode: true, ipMasq: false, ipam },
     { type: 'portmap', capabilities: { portMappings: true }, snat: true },
   ]
@@ -27,19 +27,19 @@ export function renderCniConfig(stateDir: string): string {
 
 const forwardRules = ['-i', '-o'].map(side => ['FORWARD', side, bridge, '-j', 'ACCEPT'])
 
-/** Makes the bridge, with the node's address and a route for services, before the first pod asks for it. */
+/** Makes the bridge, with the node's address and a route for services, before the first pod needs it. */
 export async function setUpNetwork(): Promise<void> {
   const ip = (...args: string[]) => run('ip', args)
-  // With a hardware address of its own it does not take on that of each new port.
+  // Without a hardware address of its own it would take on that of each new port.
   await ip('link', 'add', bridge, 'address', '02:53:4b:59:00:01', 'type', 'bridge')
   await ip('addr', 'add', `${nodeIp}/24`, 'dev', bridge)
   await ip('link', 'set', bridge, 'up')
   // Lets the machine itself reach services.
   await ip('route', 'add', serviceCidr, 'dev', bridge, 'src', nodeIp)
   writeFileSync(sysctlFile('net.ipv4.ip_forward'), '1')
-  // Else an answer from pod to pod by way of a service would go past nftables, and never arrive.
+  // Without this an answer from pod to pod through a service would bypass nftables, and never arrive.
   writeFileSync(sysctlFile('net.bridge.bridge-nf-call-iptables'), '1')
-  // Beside a Docker daemon, which drops what it does not know. Only there: iptables leaves its tables behind.
+  // A Docker daemon drops unknown packets. Only then: iptables leaves its tables behind.
   const forward = await attempt('nft', ['list', 'chain', 'ip', 'filter', 'FORWARD'])
   if (forward?.includes('policy drop')) {
     for (const rule of forwardRules) await run('iptables', ['-I', ...rule])
@@ -47,8 +47,8 @@ export async function setUpNetwork(): Promise<void> {
 }
 
 /**
- * Takes away the bridge (with it go its addresses and routes, and the pods' links) and the rules of kube-proxy, of host
- * ports and of whoever enforced policies. `machineBefore` tells which of iptables' tables were there already.
+ * Removes the bridge (with its addresses and routes, and the pods' links) and the rules of kube-proxy, of host ports and
+ * of the NetworkPolicies' program. `machineBefore` lists the tables of iptables that existed already.
  */
 export async function tearDownNetwork(machineBefore: string[]): Promise<void> {
   await attempt('ip', ['link', 'del', bridge])
@@ -67,7 +67,7 @@ export async function tearDownNetwork(machineBefore: string[]): Promise<void> {
   for (const hook of policyHooks) await removeEmpty(['ip', 'mangle', hook], machineBefore)
 }
 
-/** Chains of host ports stay when their last user has gone. */
+/** Chains of host ports remain after their last user. */
 async function removeHostPorts(family: string, iptables: string): Promise<void> {
   if (!(await attempt('nft', ['list', 'table', family, 'nat']))) return
   const rules = ((await attempt(iptables, ['-t', 'nat', '-S'])) ?? '').split('\n')
@@ -86,8 +86,8 @@ export function splitRule(rule: string): string[] {
 }
 
 /**
- * Removes a table or a chain that was not there before and holds no rule by now: one that iptables made for ours.
- * `path` is its family, its table and, where it is one, the chain.
+ * Removes a table or a chain that did not exist before and is empty by now: iptables made it for this node's rules.
+ * `path` is its family, its table and, for a chain, its name.
  */
 async function removeEmpty(path: readonly string[], before: string[]): Promise<void> {
   const [family, table, chain] = path

@@ -35,28 +35,28 @@ function kubeletConfig(stateDir: string, { port, healthPort }: KubeletPorts, nam
     volumePluginDir: join(stateDir, 'kubelet', 'volume-plugins'),
     resolvConf: join(stateDir, 'etc', 'resolv.conf'),
     clusterDomain: 'cluster.local',
-    // Whoever asks where nobody answers waits for it; without an address it fails at once.
+    // Without a DNS server a lookup waits; without an address it fails at once.
     clusterDNS: names ? [dnsServiceIp] : [],
     serializeImagePulls: false,
     maxPods: 240,
-    // A machine may have cgroup v1, no systemd, swap, and no CAP_SYS_RESOURCE: none of them shall keep the kubelet away.
+    // The kubelet must start on a machine with cgroup v1, swap, no systemd or no CAP_SYS_RESOURCE.
     failCgroupV1: false,
     cgroupDriver: 'cgroupfs',
     failSwapOn: false,
     enforceNodeAllocatable: [],
     oomScoreAdj: 0,
-    // Its disk may be nearly full; and the pause image could not be pulled again if it were collected.
+    // The disk may be nearly full; and a collected pause image could not be pulled again.
     evictionHard: {
       'memory.available': '64Mi',
       'nodefs.available': '1%',
       'nodefs.inodesFree': '1%',
       'imagefs.available': '1%',
     },
-    // By default a minute: so long a lab may fill its folders unseen.
+    // The default is a minute: a lab could fill its folders unseen for that long.
     volumeStatsAggPeriod: '5s',
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
-    // Hint chains of iptables, which nobody needs and somebody would have to remove.
+    // Hint chains of iptables, which nothing uses and the teardown would have to remove.
     makeIPTablesUtilChains: false,
   }
 }
@@ -72,9 +72,9 @@ function proxyConfig(kubeconfig: string, healthPort: number, metricsPort: number
     nodePortAddresses: [`${nodeIp}/32`],
     healthzBindAddress: `127.0.0.1:${healthPort}`,
     metricsBindAddress: `127.0.0.1:${metricsPort}`,
-    // The default lets a new service wait for up to 1 s.
+    // With the default a new service waits for up to 1 s.
     nftables: { minSyncPeriod: '100ms', syncPeriod: '30s' },
-    // Zero leaves the machine's connection tracking as it is.
+    // Zero leaves the machine's connection tracking unchanged.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
   }
 }
@@ -83,15 +83,15 @@ export interface NodeOptions {
   stateDir: string
   tools: Tools
   plane: ControlPlane
-  /** Whether pods are told to ask for names at the address of the cluster's DNS, which the caller brings. */
+  /** Whether pods get the address of the cluster's DNS, which the caller serves. */
   names?: boolean | undefined
   signal?: AbortSignal | undefined
 }
 
-/** Starts kubelet and kube-proxy on a runtime that is ready; resolves when the node is Ready and services are routed. */
+/** Starts kubelet and kube-proxy on a ready runtime; resolves when the node is Ready and services are routed. */
 export async function startNode(options: NodeOptions): Promise<void> {
   mkdirSync(join(options.stateDir, 'kubelet'), { recursive: true })
-  // Names outside are not resolved: an empty file keeps the machine's own servers out of pods.
+  // Outside names are not resolved: an empty file keeps the machine's own servers out of pods.
   writeFileSync(join(options.stateDir, 'etc', 'resolv.conf'), '')
   await together(startKubelet(options), startProxy(options))
 }

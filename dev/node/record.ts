@@ -2,20 +2,20 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listMachine, nodeSysctls, readSysctl } from '../process/machine.ts'
 
-/** The name of the bridge that pods hang on. Fixed: there can be one real node to a machine. */
+/** The name of the bridge for pods. Fixed: a machine has one real node at most. */
 export const bridge = 'skylab0'
 
-/** How the machine was before a real node changed it: what its teardown goes by. */
+/** The machine's state before a real node changed it; the teardown restores it. */
 export interface NodeRecord {
-  /** By name; those that could not be read are left out. */
+  /** Values by name; unreadable ones are left out. */
   sysctls: Record<string, string>
-  /** What there was, without processes: one line each, see `listMachine`. */
+  /** The lines of `listMachine`, without processes. */
   machine: string[]
 }
 
 const recordFile = (stateDir: string) => join(stateDir, 'node.json')
 
-/** Writes down how the machine is. Must be called before anything is changed. */
+/** Records the machine's state. Must be called before anything is changed. */
 export async function recordMachine(stateDir: string): Promise<void> {
   const sysctls = Object.fromEntries(
     nodeSysctls.flatMap(name => {
@@ -32,7 +32,7 @@ export function forgetMachine(stateDir: string): void {
   rmSync(recordFile(stateDir), { force: true })
 }
 
-/** Null where this state folder never had a real node. */
+/** Null when this state folder never had a real node. */
 export function readNodeRecord(stateDir: string): NodeRecord | null {
   try {
     return JSON.parse(readFileSync(recordFile(stateDir), 'utf8'))

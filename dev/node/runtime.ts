@@ -9,17 +9,17 @@ import { assertRunning } from '../process/server.ts'
 import type { Tools } from '../setup/setup.ts'
 import { renderCniConfig } from './network.ts'
 
-/** In no registry: it is put into containerd, and must never be collected. */
+/** No registry has it: it is imported into containerd, and must never be collected. */
 const pauseImage = 'pause.local/pause:1'
 
 export const containerdSocket = (stateDir: string): string => join(stateDir, 'run', 'containerd.sock')
 
-/** Folders of containerd's, one for each `host:port`. */
+/** containerd's folder of registry settings, with a folder for each `host:port`. */
 export const registryHosts = (stateDir: string): string => join(stateDir, 'etc', 'registries')
 
 /**
- * Root, state, socket, runc's root and network namespaces lie under the state folder, so this containerd and one of the
- * machine's do not meet.
+ * Root, state, socket, runc's root and network namespaces are below the state folder, so that this containerd does not
+ * touch the machine's own.
  */
 function renderContainerdConfig(stateDir: string, runc: string): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"'
@@ -27,17 +27,17 @@ function renderContainerdConfig(stateDir: string, runc: string): string {
   const sections: Record<string, Record<string, string | number | boolean>> = {
     '': { version: 2, root: `${stateDir}/containerd`, state: `${stateDir}/run/containerd` },
     grpc: { address: containerdSocket(stateDir) },
-    // It would make /opt/containerd.
+    // The default would create /opt/containerd.
     'plugins."io.containerd.internal.v1.opt"': { path: `${stateDir}/containerd/opt` },
     [cri]: {
       sandbox_image: pauseImage,
-      // Where CAP_SYS_RESOURCE is lacking nobody may lower a score, and no sandbox would start:
+      // Without CAP_SYS_RESOURCE a process cannot lower a score, and no sandbox would start:
       // "can't get final child's PID from pipe: EOF".
       restrict_oom_score_adj: true,
       netns_mounts_under_state_dir: true,
     },
     [`${cri}.cni`]: { bin_dir: '/usr/lib/cni', conf_dir: `${stateDir}/etc/cni` },
-    // Registries that it reaches otherwise than by its rules: loopback in the clear, all else with TLS.
+    // Settings of registries other than containerd's defaults: plain HTTP on loopback, TLS elsewhere.
     [`${cri}.registry`]: { config_path: registryHosts(stateDir) },
     [`${cri}.containerd`]: { default_runtime_name: 'runc' },
     [runtime]: { runtime_type: 'io.containerd.runc.v2' },
@@ -68,7 +68,7 @@ export async function startRuntime(stateDir: string, tools: Tools, signal?: Abor
   await startProcess({ name: 'containerd', command: tools.program('containerd'), args, stateDir })
   const registry = await startRegistry(stateDir, tools)
   const ready = Promise.all([loadPauseImage(stateDir, tools, signal), registryAnswers(stateDir, registry, signal)])
-  // Awaited later: until then a failure must not count as one that nobody handles.
+  // Awaited later: until then a failure must not count as an unhandled rejection.
   ready.catch(() => {})
   return { registry, ready: ready.then(() => {}) }
 }
@@ -79,7 +79,7 @@ async function startRegistry(stateDir: string, tools: Tools): Promise<string> {
   return registry
 }
 
-/** A registry with the cluster's images; `http` is the part of its settings that says where and how it answers. */
+/** A registry with the cluster's images; `http` is the part of its settings with address and TLS. */
 export function registrySpec(stateDir: string, tools: Tools, name: string, http: object): ProcessSpec {
   const config = join(stateDir, 'etc', `${name}.yaml`)
   const settings = {

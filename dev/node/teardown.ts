@@ -16,9 +16,9 @@ import { tearDownNetwork } from './network.ts'
 import type { NodeRecord } from './record.ts'
 
 /**
- * Takes away what a real node leaves on the machine once all that was started for it has ended: what runs in pods,
- * mounts, network, cgroups, sysctls and folders with fixed names. There is no polite way beside it, in which kubelet and
- * containerd would help: what works after a crash works always. Resolves with what differs from before.
+ * Removes what a real node leaves on the machine after its processes have ended: processes in pods, mounts, network,
+ * cgroups, sysctls and folders with fixed names. It never asks kubelet or containerd for help: what works after a crash
+ * works always. Resolves with the differences from the state before.
  */
 export async function tearDownNode(stateDir: string, record: NodeRecord): Promise<string[]> {
   await killAll(podProcesses().map(pid => ({ pid, startTime: startTimeOf(pid) ?? 'ended' })))
@@ -30,21 +30,21 @@ export async function tearDownNode(stateDir: string, record: NodeRecord): Promis
   return machineDifferences(record.machine, await listMachine({ processes: false }))
 }
 
-/** One that cannot be written is told by the comparison in the end, and keeps nothing else from being cleaned. */
+/** The final comparison reports a value that cannot be written; the rest is restored all the same. */
 function restoreSysctls({ sysctls }: NodeRecord): void {
   for (const [name, value] of Object.entries(sysctls)) {
     if (readSysctl(name) === value) continue
     try {
       writeFileSync(sysctlFile(name), value)
     } catch {
-      // See above.
+      // The comparison reports it.
     }
   }
 }
 
-/** Root file systems, shared memory, volumes, network namespaces, and the kubelet's root, which it mounts onto itself. */
+/** Unmounts root file systems, shared memory, volumes, network namespaces, and the kubelet's root (mounted onto itself). */
 async function unmountUnder(folder: string): Promise<void> {
-  // What was mounted last lies innermost, or on top.
+  // The last mount is the innermost, or on top.
   const points = mountPoints()
     .filter(path => path.startsWith(`${folder}/`))
     .reverse()

@@ -1,4 +1,4 @@
-/** Takes the picture docs/api.png of a replica's page of the API, and sees that it asks nothing of any other host. */
+/** Takes the picture docs/api.png of a replica's API page, and checks that the page contacts no other host. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -14,7 +14,7 @@ const prefix = '/nublado/spawner/v1'
 const size = { width: 1180, height: 1500 }
 const limitMs = 60_000
 
-/** @throws when the page breaks its own policy, asks another host, or does not show all operations */
+/** @throws when the page breaks its own policy, contacts another host, or does not show all operations */
 export async function takePicture(file: string, signal: AbortSignal): Promise<void> {
   const progress = createProgress()
   await setup(['browser'], progress, signal)
@@ -31,7 +31,7 @@ export async function takePicture(file: string, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Of a replica that has neither Redis nor a cluster: it tells of itself all the same. */
+/** Configuration of a replica without Redis and cluster: it serves its page all the same. */
 function configIn(stateDir: string): string {
   const cluster = { name: 'none', cluster: { server: 'https://127.0.0.1:1' } }
   const context = { name: 'none', context: { cluster: 'none', user: 'none' } }
@@ -60,7 +60,7 @@ async function answers(url: string): Promise<boolean> {
 async function photograph(browser: Browser, url: string, file: string): Promise<void> {
   const page = await browser.newPage({ viewport: size })
   const faults: string[] = []
-  // That the token is unknown is told as an error too.
+  // The page logs the refusal of the unknown token as an error too.
   const isFault = (words: string) => !words.includes('status of 401')
   page.on('console', message => message.type() === 'error' && isFault(message.text()) && faults.push(message.text()))
   page.on('pageerror', error => faults.push(error.message))
@@ -85,7 +85,7 @@ async function open(page: Page, operationId: string): Promise<void> {
   await block.locator('.responses-table').waitFor({ timeout: limitMs })
 }
 
-/** What people do with the page, its policy lets it do: it asks the replica, and shows what that answers. */
+/** Uses the page as a person does: its policy must let it send a request to the replica and show the response. */
 async function use(page: Page): Promise<void> {
   await page.locator('.btn.authorize').click()
   await page.locator('.auth-container input').fill('a-token-that-nobody-has')

@@ -1,4 +1,4 @@
-/** Takes the picture docs/form.png of the lab form, as light and dark systems show it. */
+/** Takes the picture docs/form.png of the lab form, in light and in dark mode. */
 import type { Browser } from 'playwright-core'
 import { configSchema } from '../../src/config/schema.ts'
 import { offerTo } from '../../src/form/offer.ts'

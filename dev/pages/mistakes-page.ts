@@ -1,4 +1,4 @@
-/** docs/mistakes.md, of the table that `npm test` tries. */
+/** Makes docs/mistakes.md from the table that `npm test` tries. */
 import { dependencies, type Row, rows } from '../../test/integration/mistakes/rows.ts'
 
 const head = `# Mistakes in the settings of dependencies
@@ -18,7 +18,7 @@ If a replica cannot use Redis, the Kubernetes API, the registry or the identity 
 No place shows a password, even if a server's message has one. \`…\` stands for words of the server or of the network library.
 `
 
-/** As Markdown has it in a cell. */
+/** Text in a cell of Markdown. */
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
 export function mistakesPage(): string {

@@ -1,4 +1,4 @@
-/** Series over time, in panels beneath and beside each other. */
+/** Draws series over time, in rows of panels. */
 import { at, svgPage, text, ticks } from './svg.ts'
 
 export interface Series {
@@ -14,11 +14,11 @@ export interface Panel {
 
 const [width, columns, panelHeight, top, gap] = [1040, 2, 190, 56, 20]
 const panelWidth = (width - 2 * gap - (columns - 1) * gap) / columns
-/** Within a panel, around the plot. */
+/** Margins of the plot in its panel. */
 const inside = { left: 44, right: 14, top: 46, bottom: 24 }
 const colours = ['#2f6db5', '#2e7d4f', '#d19a2a', '#b5443a', '#6b4fa0', '#2a8f96']
 
-/** @param seconds how long the panels are */
+/** @param seconds time that the panels cover */
 export function drawMetrics(title: string, panels: readonly Panel[], seconds: number): string {
   const rows = Math.ceil(panels.length / columns)
   return svgPage({

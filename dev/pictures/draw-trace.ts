@@ -1,4 +1,4 @@
-/** A trace as a timeline: a row for each span, under the span that it is within. */
+/** Draws a trace as a timeline: one row for each span, below its parent. */
 
 import { at, svgPage, text, ticks } from './svg.ts'
 import type { ReceivedSpan } from './trace-receiver.ts'
@@ -21,7 +21,7 @@ const legend: Readonly<Record<Colour, string>> = {
   redis: 'Redis',
 }
 
-/** Rows in the order of a reader: what began first stands first, with all that is within it below. */
+/** Rows in reading order: by begin, each followed by its children. */
 export function rowsOf(spans: readonly ReceivedSpan[]): Row[] {
   const ids = new Set(spans.map(({ spanId }) => spanId))
   const children = Map.groupBy(spans, ({ parentSpanId }) => (ids.has(parentSpanId) ? parentSpanId : ''))
@@ -32,7 +32,7 @@ export function rowsOf(spans: readonly ReceivedSpan[]): Row[] {
   return below('', 0)
 }
 
-/** @param spans all of one trace */
+/** @param spans all spans of one trace */
 export function drawTrace(title: string, spans: readonly ReceivedSpan[]): string {
   const rows = rowsOf(spans)
   const beginMs = Math.min(...spans.map(({ startMs }) => startMs))
@@ -84,7 +84,7 @@ function drawRow({ span, depth }: Row, y: number, scale: (ms: number) => number)
   ]
 }
 
-/** A route without the prefix that all routes have. */
+/** A route without the common prefix. */
 const shortName = (name: string) => name.replace(/ \/\S*(?=\/(?:labs|user-status)\b)/, ' …')
 
 function colourOf({ kind, name, attributes }: ReceivedSpan): Colour {

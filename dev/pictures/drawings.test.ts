@@ -9,7 +9,7 @@ const span = (name: string, parent: string, startMs: number, endMs: number): Rec
   ...{ attributes: {}, service: 'skylab', replica: 'replica-1' },
 })
 
-describe('a trace', () => {
+describe('drawTrace', () => {
   const spans = [
     span('late', 'root', 60, 90),
     span('within', 'early', 20, 30),
@@ -17,7 +17,7 @@ describe('a trace', () => {
     span('root', 'the client', 0, 100),
   ]
 
-  it('has a row for each span, under the one that it is within, by time', () => {
+  it('has a row for each span, below its parent, by time', () => {
     expect(rowsOf(spans).map(({ span, depth }) => `${depth} ${span.name}`)).toEqual([
       '0 root',
       '1 early',
@@ -26,12 +26,12 @@ describe('a trace', () => {
     ])
   })
 
-  it('has routes without their prefix', () => {
+  it('shortens routes by their common prefix', () => {
     const svg = drawTrace('x', [span('POST /nublado/spawner/v1/labs/:username/create', '', 0, 1)])
     expect(svg).toContain('>POST …/labs/:username/create<')
   })
 
-  it('has a bar for each, where and as long as it was', () => {
+  it('draws a bar for each span, with its begin and length', () => {
     const svg = drawTrace('A <trace>', spans)
     expect(svg).toContain('A &lt;trace&gt;')
     const bars = [...svg.matchAll(/<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="12"/g)].map(([, x, w]) => [
@@ -47,7 +47,7 @@ describe('a trace', () => {
   })
 })
 
-it('metrics have a line for each series, within their panel', () => {
+it('drawMetrics draws a line for each series, within its panel', () => {
   const points = [
     [0, 0],
     [5, 100],
@@ -64,7 +64,7 @@ it('metrics have a line for each series, within their panel', () => {
   expect(bottom! - middle!).toBeCloseTo((bottom! - highest!) / 2, 0)
 })
 
-it('ticks are round', () => {
+it('ticks returns round numbers', () => {
   expect(ticks(100, 5)).toEqual([0, 20, 40, 60, 80, 100])
   expect(ticks(1.08, 4)).toEqual([0, 0.5, 1])
   expect(ticks(1834, 6)).toEqual([0, 500, 1000, 1500])

@@ -1,4 +1,4 @@
-/** Debian's Prometheus on loopback, scraping replicas more often than anybody would, to draw what it saw. */
+/** Runs Debian's Prometheus on loopback, scraping replicas in short intervals, to draw the results. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../process/ports.ts'
@@ -48,7 +48,7 @@ export class Prometheus {
     const file = join(stateDir, 'prometheus.json')
     const interval = `${scrapeMs}ms`
     const jobs = [{ job_name: 'skylab', static_configs: [{ targets }] }]
-    // JSON is YAML.
+    // Prometheus reads YAML, and JSON is YAML.
     const global = { scrape_interval: interval, scrape_timeout: interval }
     await writeFile(file, JSON.stringify({ global, scrape_configs: jobs }))
     const args = [
@@ -63,7 +63,7 @@ export class Prometheus {
     return prometheus
   }
 
-  /** The series of an expression, each named by one of its labels, or by `label` itself where it has none such. */
+  /** The series of an expression, each named by one of its labels, or by `label` itself when it lacks that label. */
   async series(expression: string, label: string, { beginMs, endMs }: Range): Promise<Series[]> {
     const times = { start: String(beginMs / 1000), end: String(endMs / 1000), step: String(scrapeMs / 1000) }
     const answer = await this.#ask('query_range', { query: expression, ...times })

@@ -1,6 +1,6 @@
-/** What the pictures are drawn with. */
+/** Tools for drawing the pictures in docs/. */
 
-/** Text as it may stand in SVG. */
+/** Text escaped for SVG. */
 export const escapeText = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
@@ -11,9 +11,9 @@ export interface Page {
   readonly width: number
   readonly height: number
   readonly title: string
-  /** For who cannot see it. */
+  /** Description for screen readers. */
   readonly description: string
-  /** Rules of CSS beside those that all pictures share. */
+  /** CSS rules beside the common ones. */
   readonly style: string
   readonly body: readonly string[]
 }

@@ -43,8 +43,8 @@ async function outcomes() {
   return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
 }
 
-describe('a trace', () => {
-  it('goes on from the client over the request to the operation, and has its requests within its steps', async () => {
+describe('a trace of a replica', () => {
+  it('goes from the client over the request to the operation, and has requests below their steps', async () => {
     const tracing = trace()
     const request = tracing.request(client)
     request.end({ name: 'POST /create', attributes: { 'http.response.status_code': 303 } })
@@ -67,7 +67,7 @@ describe('a trace', () => {
     expect(root!.attributes).toEqual({ 'http.response.status_code': 303 })
   })
 
-  it('has an operation once, with its steps by whichever replica, and none of a step that was not ended', async () => {
+  it('has an operation once, with the ended steps of every replica', async () => {
     const first = trace({}, 'r1').operation(operation)
     first.child('make.namespace', { holdsChildren: true }).end()
     first.child('make.pod', { holdsChildren: true }).child('create pods', { kind: 'client' }).end()
@@ -85,7 +85,7 @@ describe('a trace', () => {
     expect(receiver.spans.filter(({ parentSpanId }) => parentSpanId === root.spanId)).toHaveLength(2)
   })
 
-  it('begins with an operation that nobody asked for, the same for all', async () => {
+  it('begins with the operation when nobody asked for it, with the same id in all replicas', async () => {
     const unasked = { ...operation, traceparent: undefined }
     const [one, other] = [trace({}, 'r1').operation(unasked), trace({}, 'r2').operation(unasked)]
     expect(other.traceparent).toBe(one.traceparent)
@@ -94,7 +94,7 @@ describe('a trace', () => {
     expect(named('create lab')).toMatchObject({ parentSpanId: '' })
   })
 
-  it('is left out as the ratio says, but where the client decided; those left out are known all the same', async () => {
+  it('is sampled by the ratio unless the client decided; unsampled traces still have ids', async () => {
     const tracing = trace({ samplingRatio: 0 })
     const unsampled = tracing.request(undefined)
     expect(parseTraceparent(unsampled.traceparent)).toMatchObject({ sampled: false })
@@ -107,7 +107,7 @@ describe('a trace', () => {
     expect(receiver.spans.map(({ name }) => name)).toEqual(['asked for'])
   })
 
-  it('cuts what is longer than anybody reads', async () => {
+  it('cuts long attributes', async () => {
     trace()
       .request(client)
       .end({ attributes: { told: 'x'.repeat(5000) } })
@@ -116,15 +116,15 @@ describe('a trace', () => {
   })
 })
 
-describe('a receiver', () => {
-  it('is sent the configured headers, which are told to nobody else', async () => {
+describe('a receiver of traces', () => {
+  it('gets the configured headers, which appear nowhere else', async () => {
     trace().request(client).end()
     await receiver.until(({ headers }) => headers.length === 1)
     expect(receiver.headers[0]!['x-key']).toBe('hunter2')
     expect(JSON.stringify(receiver.spans) + lines.join()).not.toContain('hunter2')
   })
 
-  it('that refuses is told of once, and once when it takes them again', async () => {
+  it('causes one log line when it refuses, and one when it accepts again', async () => {
     const tracing = trace()
     receiver.mood = 400
     for (let sent = 1; sent <= 2; sent++) {
@@ -139,7 +139,7 @@ describe('a receiver', () => {
     expect(lines.map(line => JSON.parse(line).msg)).toEqual(['traces cannot be sent', 'traces are sent again'])
   })
 
-  it('that hangs costs no more than the bound, and the end of the process no more than seconds', async () => {
+  it('costs bounded memory when it hangs, and delays the end of the process by seconds only', async () => {
     const tracing = trace({ maxQueuedSpans: 3, timeoutSeconds: 60 })
     receiver.mood = 'hangs'
     for (let i = 0; i < 10; i++) tracing.request(client).end()
@@ -151,7 +151,7 @@ describe('a receiver', () => {
     expect(performance.now() - begunMs).toBeLessThan(5_000)
   })
 
-  it.each(['hangs', 'trickles'] as const)('that %s is given up in time, and what it held makes room', async mood => {
+  it.each(['hangs', 'trickles'] as const)('that %s is given up in time, and its spans make room', async mood => {
     const tracing = trace({ maxQueuedSpans: 1, timeoutSeconds: 0.5 })
     receiver.mood = mood
     tracing.request(client).end()

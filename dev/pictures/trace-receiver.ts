@@ -1,11 +1,11 @@
-/** A receiver of traces on loopback: what OTLP over HTTP sends as JSON, as a list of spans. */
+/** A receiver of traces on loopback: turns OTLP over HTTP in JSON into a list of spans. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface ReceivedSpan {
   readonly traceId: string
   readonly spanId: string
-  /** Empty for the first of a trace. */
+  /** Empty for the root span. */
   readonly parentSpanId: string
   readonly name: string
   readonly kind: 'internal' | 'server' | 'client'
@@ -13,20 +13,20 @@ export interface ReceivedSpan {
   readonly startMs: number
   readonly endMs: number
   readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** What went wrong; absent where nothing did. */
+  /** The error, if there was one. */
   readonly error?: string
   readonly service: string
   readonly replica: string
 }
 
-/** How the receiver answers: takes what comes, refuses with a status, lets it hang, or answers without an end. */
+/** Behaviour of the receiver: accepts, refuses with a status, never answers, or answers without an end. */
 export type ReceiverMood = 'takes' | 'hangs' | 'trickles' | number
 
 const maxBodyBytes = 16 * 2 ** 20
 
 export class TraceReceiver {
   readonly spans: ReceivedSpan[] = []
-  /** Of each export, also of those that were refused. */
+  /** Headers of each export, including refused ones. */
   readonly headers: IncomingMessage['headers'][] = []
   mood: ReceiverMood = 'takes'
   readonly #server: Server
@@ -42,12 +42,12 @@ export class TraceReceiver {
     return receiver
   }
 
-  /** For `tracing.endpoint`. */
+  /** Value for `tracing.endpoint`. */
   get endpoint(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`
   }
 
-  /** Resolves when something holds of what was received. Rejects, with the names of the spans, when the time is over. */
+  /** Resolves when the condition holds for the received spans. Rejects with their names after the limit. */
   until(holds: (receiver: TraceReceiver) => boolean, limitMs = 10_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -84,7 +84,7 @@ export class TraceReceiver {
   }
 }
 
-/** A byte now and then, so that the connection is never idle. */
+/** Sends a byte now and then, so that the connection is never idle. */
 function trickle(response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'application/json' })
   const timer = setInterval(() => response.write(' '), 50)
@@ -105,7 +105,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 type AnyValue = Readonly<Record<string, string | number | boolean>>
 type Attributes = readonly { readonly key: string; readonly value: AnyValue }[]
 
-/** As much as is read of an ExportTraceServiceRequest in its JSON form. */
+/** The used part of an ExportTraceServiceRequest in JSON. */
 interface ExportRequest {
   readonly resourceSpans?: readonly {
     readonly resource?: { readonly attributes?: Attributes }

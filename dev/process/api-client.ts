@@ -3,11 +3,11 @@ import { systemClock } from '../../src/base/clock.ts'
 
 export interface ApiAnswer {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, looked at in few places
+  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read in few places
   body: any
 }
 
-/** As much of a Kubernetes client as bringing up a cluster takes: requests as the administrator, by token. */
+/** A minimal Kubernetes client for bringing up a cluster: requests as the administrator, by token. */
 export class ApiClient {
   readonly #url: string
   readonly #token: string
@@ -19,7 +19,7 @@ export class ApiClient {
     this.#agent = new Agent({ ca, keepAlive: true, maxSockets: 8 })
   }
 
-  /** Rejects when no answer came within 5 s. */
+  /** Rejects when there is no response within 5 s. */
   request(method: string, path: string, body?: object): Promise<ApiAnswer> {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' }
@@ -58,13 +58,13 @@ export interface WaitOptions {
   what: string
   limitMs: number
   signal?: AbortSignal | undefined
-  /** Throws when waiting has become pointless, as when the program has ended. */
+  /** Throws when waiting has become pointless, for example when the program has ended. */
   check?: () => void
 }
 
 const pollMs = 50
 
-/** Asks until the answer is yes; a question that throws counts as no. Throws when the limit has passed. */
+/** Repeats the question until the answer is true; a rejection counts as false. Throws after the limit. */
 export async function waitUntil(question: () => Promise<boolean>, options: WaitOptions): Promise<void> {
   const limit = systemClock.monotonicMs() + options.limitMs
   for (;;) {

@@ -1,4 +1,4 @@
-/** Control groups that containers leave behind: the kernel removes none by itself. */
+/** Removes control groups that containers leave behind: the kernel keeps them. */
 import { existsSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
@@ -12,7 +12,7 @@ export function cgroupsNamed(name: string): string[] {
   return [root, ...readdirSync(root).map(entry => join(root, entry))].map(path => join(path, name)).filter(existsSync)
 }
 
-/** Removes groups with all under them. Only empty ones go, and a process that was killed stays in its own for a moment. */
+/** Removes groups with all subgroups. Only empty ones can go, and a killed process stays in its group for a moment. */
 export async function removeCgroups(name: string): Promise<void> {
   for (let tries = 0; tries < triesMax; tries++) {
     for (const group of cgroupsNamed(name)) removeTree(group)
@@ -21,7 +21,7 @@ export async function removeCgroups(name: string): Promise<void> {
   }
 }
 
-/** Removes folders, innermost first, without what is in them: a cgroup's files go with it. */
+/** Removes folders, innermost first, but not files: those of a cgroup go with it. */
 function removeTree(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) removeTree(join(folder, entry.name))
@@ -33,6 +33,6 @@ export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // Not empty, or not there.
+    // It is not empty, or gone.
   }
 }

@@ -24,10 +24,10 @@ export class CommandError extends Error {
   }
 }
 
-/** Debian keeps administration programs where an ordinary user's PATH does not look. */
+/** Debian has administration programs in folders that an ordinary user's PATH lacks. */
 export const searchPath = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']
 
-/** The path of an installed program, null without one. */
+/** The path of an installed program; null when it is not installed. */
 export function findProgram(name: string): string | null {
   for (const folder of searchPath) {
     const path = join(folder, name)
@@ -41,7 +41,7 @@ export function findProgram(name: string): string | null {
   return null
 }
 
-/** Runs a program to its end and gives its stdout. Throws CommandError with the end of its stderr when it fails. */
+/** Runs a program to its end and returns its stdout. Throws CommandError with the end of its stderr when it fails. */
 export function run(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(findProgram(command) ?? command, args, {
@@ -60,13 +60,13 @@ export function run(command: string, args: string[], options: CommandOptions = {
       if (code === 0) resolve(Buffer.concat(stdout).toString())
       else reject(new CommandError(command, args, code, Buffer.concat(stderr).toString()))
     })
-    // A program that ends before it has read its input is judged by its exit code.
+    // The exit code judges a program that ends before it has read its input.
     child.stdin.on('error', () => {})
     child.stdin.end(options.input)
   })
 }
 
-/** The same, for programs whose failure is an answer or does not matter: null when it failed. */
+/** The same for programs that may fail: null on failure. */
 export async function attempt(command: string, args: string[], options: CommandOptions = {}): Promise<string | null> {
   try {
     return await run(command, args, options)
@@ -76,7 +76,7 @@ export async function attempt(command: string, args: string[], options: CommandO
   }
 }
 
-/** Waits for all of them, and only then throws what one of them threw: nothing goes on behind the caller's back. */
+/** Waits for all promises, and only then throws the first error, so that no work goes on unnoticed. */
 export async function together<T extends readonly unknown[]>(...work: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(work)
   return Promise.all(work)

@@ -1,4 +1,4 @@
-/** Containers of tests, started by testcontainers on the Docker engine that answers, and struck as processes are. */
+/** Containers of tests, started by testcontainers on the available Docker engine, and killed and paused like processes. */
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -6,23 +6,23 @@ import { getContainerRuntimeClient, type StartedTestContainer } from 'testcontai
 import { waitUntil } from './api-client.ts'
 import { logTail, type Readiness, type ServerControl } from './server.ts'
 
-/** Throws, in words, where no engine answers. */
+/** Throws, in words for a person, when no engine answers. */
 export async function assertEngineAnswers(): Promise<void> {
   await getContainerRuntimeClient().catch(() => {
     throw new Error('no Docker engine answers, neither at DOCKER_HOST nor at its usual sockets')
   })
 }
 
-/** Where the engine publishes ports. Its name for this machine may mean ::1 first, where a port need not be published. */
+/** The address at which the engine publishes ports. A host name could mean ::1 first, where ports may not be published. */
 export const hostOf = (container: StartedTestContainer): string => {
   const host = container.getHost()
   return host === 'localhost' ? '127.0.0.1' : host
 }
 
-/** Gives what appends a container's output to the log of this name, as a process of it would have. */
+/** A consumer that appends a container's output to the log of this name, as for a process. */
 export function logConsumer(stateDir: string, name: string): (stream: Readable) => void {
   const file = join(stateDir, 'log', `${name}.log`)
-  // Its run's folder, or the container, may be taken away before the last line is written.
+  // The run's folder, or the container, can go before the last line is written.
   const ignore = () => {}
   return stream => {
     mkdirSync(join(stateDir, 'log'), { recursive: true })
@@ -36,17 +36,17 @@ export function logConsumer(stateDir: string, name: string): (stream: Readable) 
 export interface ContainerParts extends Readiness {
   readonly container: StartedTestContainer
   readonly stateDir: string
-  /** Names the log. */
+  /** Name of the log. */
   readonly name: string
 }
 
-/** A container whose ports on the host are fixed, so that it has the same address in all its lives. */
+/** A container with fixed ports on the host, so that it keeps its address over restarts. */
 export interface ContainerControl extends ServerControl {
-  /** Ends and removes it, with what it has written. */
+  /** Ends it and removes it with its data. */
   stop(): Promise<void>
 }
 
-/** Control of a container that testcontainers has started; resolves when it answers, and removes it where it does not. */
+/** Controls a container that testcontainers has started; resolves when it answers, else removes it. */
 export async function controlContainer(parts: ContainerParts): Promise<ContainerControl> {
   const { stateDir, name, answers, limitMs, signal } = parts
   const engine = (await getContainerRuntimeClient()).container
@@ -83,7 +83,7 @@ export async function controlContainer(parts: ContainerParts): Promise<Container
 
 const secondsOf = (time: string) => Math.floor(Date.parse(time) / 1000)
 
-/** The engine's words for "does not run" and "is not there": what has ended already is where it shall be, as a process. */
+/** The engine's status for "not running" and "not found": as for a process, the container has ended already. */
 const conflict = 409
 const notFound = 404
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { followLines } from './follow.ts'
 
-test('each line is given once, when it is whole', async () => {
+test('followLines passes each line on once, when it is complete', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'follow-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'lines')

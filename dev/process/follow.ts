@@ -1,9 +1,9 @@
-/** Reads a file to which others add lines. */
+/** Reads a file while others append lines to it. */
 import { readFileSync, watch } from 'node:fs'
 
 /**
- * Gives each whole line once, as it comes.
- * @returns what ends it, once what has come meanwhile is given
+ * Passes each complete line on once, as it comes.
+ * @returns a function that stops following, after passing on the lines so far
  */
 export function followLines(file: string, onLine: (line: string) => void): () => void {
   let given = 0

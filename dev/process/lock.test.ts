@@ -18,7 +18,7 @@ async function startHolder(name: string) {
   return { child, says: String(line).trim() }
 }
 
-test('one at a time has a lock, and it can be had again', async () => {
+test('tryLock gives a lock to one holder at a time, and again after its release', async () => {
   const name = newName()
   const lock = await tryLock(name)
   expect(lock).not.toBeNull()
@@ -29,34 +29,34 @@ test('one at a time has a lock, and it can be had again', async () => {
   await again?.release()
 })
 
-test('different names are different locks', async () => {
+test('tryLock keeps locks of different names apart', async () => {
   const locks = await Promise.all([tryLock(newName()), tryLock(newName())])
   expect(locks).not.toContain(null)
   await Promise.all(locks.map(lock => lock?.release()))
 })
 
-test('who waits begins when the other has ended, in turn', async () => {
+test('withLock runs waiting work in turn, after the former holder', async () => {
   const name = newName()
   const story: string[] = []
-  const work = (who: string) => async () => {
-    story.push(`${who} begins`)
+  const work = (holder: string) => async () => {
+    story.push(`${holder} begins`)
     await new Promise(resolve => setImmediate(resolve))
-    story.push(`${who} ends`)
+    story.push(`${holder} ends`)
   }
   const waited: string[] = []
-  const all = ['a', 'b', 'c'].map(who => withLock(name, work(who), { onWait: () => waited.push(who) }))
+  const all = ['a', 'b', 'c'].map(holder => withLock(name, work(holder), { onWait: () => waited.push(holder) }))
   await Promise.all(all)
   expect(waited).toHaveLength(2)
   for (let i = 0; i < 6; i += 2) expect(story[i]?.[0]).toBe(story[i + 1]?.[0])
 })
 
-test('it is let go when the work fails', async () => {
+test('withLock releases the lock when the work fails', async () => {
   const name = newName()
   await expect(withLock(name, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await withLock(name, async () => 'done')).toBe('done')
 })
 
-test('another process is kept out, and one that is killed keeps nobody out', async () => {
+test('tryLock excludes other processes until they end, even by a kill', async () => {
   const name = newName()
   const { child, says } = await startHolder(name)
   try {
@@ -68,7 +68,7 @@ test('another process is kept out, and one that is killed keeps nobody out', asy
   }
 })
 
-test('waiting ends when the signal is aborted', async () => {
+test('withLock stops waiting when the signal is aborted', async () => {
   const name = newName()
   const lock = await tryLock(name)
   const controller = new AbortController()

@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /**
  * Locks between processes of one machine: each is a socket in Linux' abstract namespace, which one process at a time
- * can bind. The kernel takes it back when that process ends, however it ends, so no lock outlives its holder;
- * and who waits is connected to it, so the end of the holder is an event.
+ * can bind. The kernel frees it when that process ends, however it ends, so no lock outlives its holder. Waiting
+ * processes are connected to it, so the holder's end is an event for them.
  */
 export interface Lock {
   release(): Promise<void>
@@ -14,14 +14,14 @@ function addressOf(name: string): string {
   return `\0skylab-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 }
 
-/** Takes the lock, or gives null when somebody has it. Held until released or until this process ends. */
+/** Takes the lock; null when it is taken. Held until released or until this process ends. */
 export function tryLock(name: string): Promise<Lock | null> {
   const waiting = new Set<Socket>()
   const server = createServer(socket => {
     waiting.add(socket)
     socket.on('error', () => socket.destroy())
     socket.once('close', () => waiting.delete(socket))
-    // Who waits for a lock must not keep its holder from ending.
+    // Waiting processes must not keep the holder from exiting.
     socket.unref()
   })
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ function closeServer(server: Server, waiting: Set<Socket>): Promise<void> {
   })
 }
 
-/** Resolves when the lock's holder has let go of it; rejects with the signal's reason when that is aborted first. */
+/** Resolves when the lock's holder has released it; rejects with the signal's reason when that is aborted first. */
 function whenReleased(name: string, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(addressOf(name))
@@ -62,11 +62,11 @@ function whenReleased(name: string, signal?: AbortSignal): Promise<void> {
 
 export interface LockOptions {
   signal?: AbortSignal | undefined
-  /** Called once when somebody else has the lock. */
+  /** Called once when the lock is taken. */
   onWait?: () => void
 }
 
-/** Does the work while holding the lock, after waiting for it as long as it takes. */
+/** Does the work while holding the lock, after waiting for it without limit. */
 export async function withLock<T>(name: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
   let lock = await tryLock(name)
   if (!lock) options.onWait?.()

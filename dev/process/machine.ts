@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { attempt } from './command.ts'
 import { marker, startTimeOf } from './process.ts'
 
-// What a run could leave on the machine, one line each: taken before and after, the two lists must be equal.
+// Lists everything that a run could leave on the machine, a line each: lists from before and after must be equal.
 //   node scripts/run.mjs dev/process/machine.ts
 
-/** What the kubelet sets at its start, and what pods need: routing, and bridged packets shown to nftables. */
+/** Settings of the kubelet, and those that pods need: routing, and bridged packets visible to nftables. */
 export const nodeSysctls = [
   'net.ipv4.ip_forward',
   'net.bridge.bridge-nf-call-iptables',
@@ -19,7 +19,7 @@ export const nodeSysctls = [
   'kernel.keys.root_maxbytes',
 ]
 
-/** Folders whose names are fixed in the kubelet, in containerd's shims and in the CNI library. */
+/** Folders with names that are fixed in the kubelet, in containerd's shims and in the CNI library. */
 export const fixedFolders = [
   '/var/lib/kubelet',
   '/var/lib/cni',
@@ -55,7 +55,7 @@ function listFolder(folder: string): string[] {
   }
 }
 
-/** The points where something is mounted, in the order of their mounting. */
+/** The mount points, in the order of mounting. */
 export function mountPoints(): string[] {
   const decode = (path: string) =>
     path.replace(/\\(\d{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)))
@@ -68,7 +68,7 @@ const pids = () =>
     .filter(name => /^\d+$/.test(name))
     .map(Number)
 
-/** Processes inside pods of a node on this machine, by their cgroup: containers do not inherit our marker. */
+/** Processes in pods of this machine's node, by cgroup: containers do not inherit the marker. */
 export function podProcesses(): number[] {
   return pids().filter(pid => isInPods(readText(`/proc/${pid}/cgroup`)) && startTimeOf(pid) !== null)
 }
@@ -80,7 +80,7 @@ export function isAnyRunning(names: string[]): boolean {
   return pids().some(pid => names.includes(readText(`/proc/${pid}/comm`)?.trim() ?? '') && startTimeOf(pid) !== null)
 }
 
-/** Processes of any run, and programs of the kinds that runs start, whoever started them. */
+/** Processes of any run, and programs that runs use, whoever started them. */
 function listProcesses(): string[] {
   const inPods = new Set(podProcesses())
   return pids().flatMap(pid => {
@@ -100,7 +100,7 @@ function listNetworkNamespaces(): string[] {
   return [...named, `netns      ${countNetworkNamespaces()} in use by processes`]
 }
 
-/** How many there are, by the links that name them; a process that has ended has none. */
+/** Counts namespaces by the links that name them; an ended process has none. */
 function countNetworkNamespaces(): number {
   const identities = pids().flatMap(pid => {
     try {
@@ -127,7 +127,7 @@ async function listNetwork(): Promise<string[]> {
   ]
 }
 
-/** Each line of the rules with the table and the chain it stands in; counters left out. */
+/** Each rule with its table and chain, without counters. */
 async function listRules(): Promise<string[]> {
   const found: string[] = []
   const context: string[] = []
@@ -152,7 +152,7 @@ function listCgroups(): string[] {
     .map(path => `cgroup     ${path}`)
 }
 
-/** All that a run could leave behind, sorted. `processes: false` leaves those out, for other runs may come and go. */
+/** Everything that a run could leave behind, sorted. `processes: false` omits processes, since other runs come and go. */
 export async function listMachine({ processes = true } = {}): Promise<string[]> {
   const sysctls = nodeSysctls.map(name => `sysctl     ${name} = ${readSysctl(name) ?? '(none)'}`)
   const folders = fixedFolders.flatMap(folder => [...listFolder(folder), ...listFolder(folder).flatMap(listFolder)])
@@ -168,7 +168,7 @@ export async function listMachine({ processes = true } = {}): Promise<string[]> 
   ].sort()
 }
 
-/** What is in one list and not in the other: `- line` was there before, `+ line` is there now. */
+/** The differences of two lists: `- line` was there before, `+ line` is there now. */
 export function machineDifferences(before: string[], after: string[]): string[] {
   const gone = before.filter(line => !after.includes(line)).map(line => `- ${line}`)
   return [...gone, ...after.filter(line => !before.includes(line)).map(line => `+ ${line}`)]

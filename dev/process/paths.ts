@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, statfsSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Socket addresses hold 107 bytes, and containerd's socket is the longest path under a state folder. */
+/** Socket addresses hold 107 bytes; containerd's socket has the longest path below a state folder. */
 const maxStateFolderBytes = 70
 
 const sharedMemory = '/dev/shm'
 
-/** What is kept between runs, by version: programs that were built, durations. Made when missing. */
+/** The folder kept between runs, for built programs by version and for durations. Created when missing. */
 export function cacheFolder(): string {
   const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'skylab')
   mkdirSync(folder, { recursive: true })
@@ -23,12 +23,12 @@ function freeBytes(folder: string): number {
   }
 }
 
-/** Where folders for one run are made: memory where there is room, since unpacking an image on a slow disk took 25 s. */
+/** The parent of a run's folder: in memory if there is room, since unpacking an image on a slow disk took 25 s. */
 export function fastFolder(neededBytes: number): string {
   return freeBytes(sharedMemory) >= neededBytes ? sharedMemory : tmpdir()
 }
 
-/** Makes a new folder for what one run writes. Throws where its path would be too long for sockets. */
+/** Makes a new folder for one run. Throws when its path would be too long for sockets. */
 export function makeStateFolder(neededBytes: number): string {
   const folder = mkdtempSync(join(fastFolder(neededBytes), 'skylab-'))
   if (Buffer.byteLength(folder) > maxStateFolderBytes) {

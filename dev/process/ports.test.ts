@@ -5,28 +5,28 @@ import { freePort } from './ports.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-/** Where the next search begins. */
+/** Sets the port from which the next search starts. */
 function beginAt(port: number): void {
   vi.spyOn(Math, 'random').mockReturnValue((port - 20_000 + 0.5) / 9_000)
 }
 
-test('no port is given out twice, though nobody listens on it yet', async () => {
+test('freePort never returns a port twice, even before anything listens on it', async () => {
   const ports = await Promise.all(Array.from({ length: 50 }, freePort))
   expect(new Set(ports).size).toBe(50)
   for (const port of ports) expect(port >= 20_000 && port < 29_000).toBe(true)
 })
 
-test('what another run was given is passed over', async () => {
+test('freePort skips a port of another run', async () => {
   const port = await freePort()
   const next = port === 28_999 ? 20_000 : port + 1
-  // Null where another process was given it in earnest: just as well.
+  // Null when another process really has it: that serves as well.
   const lock = await tryLock(`port ${next}`)
   beginAt(next)
   expect(await freePort()).not.toBe(next)
   await lock?.release()
 })
 
-test('a port that somebody listens on is passed over, though no run was given it', async () => {
+test('freePort skips a port that a program listens on without a reservation', async () => {
   const server = await listenSomewhere()
   const { port } = server.address() as AddressInfo
   beginAt(port)

@@ -5,7 +5,7 @@ import { type Lock, tryLock } from './lock.ts'
 const firstPort = 20_000
 const portCount = 9_000
 
-/** Kept for the life of this process, so that no other run draws a port between its choice and its use. */
+/** Locks held for the life of this process, so that no other run takes a port between its choice and its use. */
 const reserved = new Map<number, Lock>()
 
 function canBind(port: number): Promise<boolean> {
@@ -17,8 +17,7 @@ function canBind(port: number): Promise<boolean> {
 }
 
 /**
- * A TCP port of loopback that nobody listens on, and that no other caller of this function is given while
- * this process lives.
+ * A TCP port of loopback that nothing listens on. No other caller of this function gets it while this process lives.
  */
 export async function freePort(): Promise<number> {
   const start = Math.floor(Math.random() * portCount)

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const startSleeper = (name = 'sleeper') => startProcess({ name, command: 'sleep', args: ['1000'], stateDir })
 
-/** A program that writes to its log when it is up. */
+/** A program that writes to its log once it runs. */
 async function startNode(name: string, code: string) {
   const started = await startProcess({ name, command: process.execPath, args: ['-e', code], stateDir })
   const isUp = async () => readFileSync(started.logFile, 'utf8').includes('up')
@@ -37,7 +37,7 @@ async function startNode(name: string, code: string) {
   return started
 }
 
-test('a started program is recorded with its identity, and carries the marker', async () => {
+test('startProcess records the identity of a program, and marks it', async () => {
   const started = await startSleeper()
   expect(readRecord(stateDir, 'sleeper')).toEqual({ pid: started.pid, startTime: started.startTime })
   expect(recordedNames(stateDir)).toEqual(['sleeper'])
@@ -45,7 +45,7 @@ test('a started program is recorded with its identity, and carries the marker', 
   expect(markedProcesses()).toContainEqual({ pid: started.pid, startTime: started.startTime, stateDir })
 })
 
-test('what it starts in turn carries the marker too, and outlives it', async () => {
+test('startProcess marks grandchildren too, which can outlive the program', async () => {
   const code = `require('child_process').spawn('sleep', ['1000'], {detached: true}).once('spawn', () => console.log('up'))
     setInterval(() => {}, 1000)`
   const started = await startNode('parent', code)
@@ -55,7 +55,7 @@ test('what it starts in turn carries the marker too, and outlives it', async () 
   expect(left[0]?.pid).not.toBe(started.pid)
 })
 
-test('nothing else of our environment is passed on but PATH and what is named', async () => {
+test('startProcess passes on only PATH and the named variables', async () => {
   process.env.PROCESS_TEST_PROXY = 'http://proxy.invalid'
   const started = await startNode('printer', 'console.log(JSON.stringify(process.env), "up")')
   delete process.env.PROCESS_TEST_PROXY
@@ -63,7 +63,7 @@ test('nothing else of our environment is passed on but PATH and what is named', 
   expect(Object.keys(environment).sort()).toEqual(['HOME', 'PATH', 'SKYLAB_BOX'])
 })
 
-test('one that asks politely ends it; the record goes with it', async () => {
+test('stopProcess asks a program to end, and removes its record', async () => {
   const started = await startNode(
     'polite',
     `process.on('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')`,
@@ -74,7 +74,7 @@ test('one that asks politely ends it; the record goes with it', async () => {
   expect(readRecord(stateDir, 'polite')).toBeNull()
 })
 
-test('one that does not listen is killed after the grace time', async () => {
+test('stopProcess kills a program that has not ended after the grace time', async () => {
   const started = await startNode(
     'deaf',
     `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('up')`,
@@ -83,7 +83,7 @@ test('one that does not listen is killed after the grace time', async () => {
   expect(await started.ended).toBe('SIGKILL')
 })
 
-test('one that is halted hears the request all the same', async () => {
+test('stopProcess resumes a halted program, so that it gets the request', async () => {
   const started = await startNode(
     'halted',
     `process.on('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')`,
@@ -93,7 +93,7 @@ test('one that is halted hears the request all the same', async () => {
   expect(await started.ended).toBe(7)
 })
 
-test('a pid that was given out again is never taken for ours', async () => {
+test('signalProcess never signals another process that has the same pid', async () => {
   const stranger = await startSleeper()
   writeFileSync(join(stateDir, 'pids', 'gone'), `${stranger.pid} 1\n`)
   expect(signalProcess(stateDir, 'gone', 'SIGKILL')).toBe(false)
@@ -101,8 +101,8 @@ test('a pid that was given out again is never taken for ours', async () => {
   expect(isRunning(stranger)).toBe(true)
 })
 
-test('a process that ended counts as ended also before anybody has collected it', async () => {
-  // A shell that has turned into sleep never collects the child it had, which ends when its input is closed.
+test('startTimeOf returns null for an ended process that its parent has not collected', async () => {
+  // A shell that became sleep never collects its child, which ends when its input is closed.
   const script = '{ cat <&3 & echo $!; } 3<&0; exec sleep 1000'
   const shell = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore'] })
   const [line] = await once(shell.stdout, 'data')
@@ -120,7 +120,7 @@ test('a process that ended counts as ended also before anybody has collected it'
   }
 })
 
-test('a process whose first thread has ended still runs while another one holds its files', async () => {
+test('isRunning is true for a process whose first thread has ended while another one holds its files', async () => {
   const code = `import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(1000,)).start()
 print('up', flush=True)
@@ -131,16 +131,16 @@ ctypes.CDLL(None).pthread_exit(None)`
   expect(isRunning(started)).toBe(true)
 })
 
-test('nothing is started any more in a folder that was taken away', async () => {
+test('startProcess starts nothing in a removed folder', async () => {
   rmSync(stateDir, { recursive: true })
   await expect(startSleeper()).rejects.toThrow('ENOENT')
 })
 
-test('a program that is not there is an error', async () => {
+test('startProcess rejects when the program does not exist', async () => {
   mkdirSync(join(stateDir, 'log'))
   await expect(startProcess({ name: 'none', command: '/none', args: [], stateDir })).rejects.toThrow('ENOENT')
 })
 
-test('our own identity is one that runs', () => {
+test('ownId identifies a running process', () => {
   expect(isRunning(ownId())).toBe(true)
 })

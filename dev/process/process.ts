@@ -4,12 +4,12 @@ import { delimiter, join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
 import { searchPath } from './command.ts'
 
-/** Every process of a run, and all that those start, carry it in their environment; its value is the state folder. */
+/** Variable in the environment of every process of a run and of their children; its value is the state folder. */
 export const marker = 'SKYLAB_BOX'
 
 const pollMs = 20
 
-/** A process' identity: pids are given out again, but not together with the same start. */
+/** A process' identity: pids are reused, but not with the same start time. */
 export interface ProcessId {
   pid: number
   /** In clock ticks since the boot, as the kernel prints it. */
@@ -17,15 +17,15 @@ export interface ProcessId {
 }
 
 export interface ProcessSpec {
-  /** Names the record and the log; one process of a name per state folder. */
+  /** Name of the record and of the log; unique in its state folder. */
   name: string
   command: string
   args: string[]
   stateDir: string
-  /** Added to PATH, HOME and the marker; nothing else of our own environment is passed on (proxies, for one). */
+  /** Variables beside PATH, HOME and the marker; nothing else of this process' environment is passed on (no proxies). */
   env?: Record<string, string | undefined>
   cwd?: string
-  /** Where its output is appended. Default: `<stateDir>/log/<name>.log`. */
+  /** The file to append its output to. Default: `<stateDir>/log/<name>.log`. */
   logFile?: string
 }
 
@@ -36,10 +36,10 @@ export interface StartedProcess extends ProcessId {
   readonly ended: Promise<number | NodeJS.Signals>
 }
 
-/** When a process began; null for one that has ended, also when nobody has collected it yet (some inits take 2 s). */
+/** When a process began; null for an ended one, even if not yet collected (some inits take 2 s). */
 export function startTimeOf(pid: number): string | null {
   try {
-    // The name, in parentheses, may hold blanks and parentheses itself.
+    // The name, in parentheses, can contain blanks and parentheses.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')
@@ -50,7 +50,7 @@ export function startTimeOf(pid: number): string | null {
   }
 }
 
-/** A killed process' first thread is dead while others still hold its files: an API server's port was not free yet. */
+/** A killed process' first thread can be dead while others still hold its files, such as an API server's port. */
 const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
 
 export function isRunning(id: ProcessId): boolean {
@@ -63,7 +63,7 @@ export function ownId(): ProcessId {
 
 const recordFile = (stateDir: string, name: string) => join(stateDir, 'pids', name)
 
-/** What was recorded of a started process; null without a record. Whether it still runs is another question. */
+/** The record of a started process, which may have ended; null without a record. */
 export function readRecord(stateDir: string, name: string): ProcessId | null {
   try {
     const [pid, startTime] = readFileSync(recordFile(stateDir, name), 'utf8').trim().split(' ')
@@ -77,7 +77,7 @@ function writeRecord(stateDir: string, name: string, id: ProcessId): void {
   writeFileSync(recordFile(stateDir, name), `${id.pid} ${id.startTime}\n`)
 }
 
-/** The names under which processes of this state folder were recorded. */
+/** The names of all recorded processes of this state folder. */
 export function recordedNames(stateDir: string): string[] {
   try {
     return readdirSync(join(stateDir, 'pids'))
@@ -86,10 +86,10 @@ export function recordedNames(stateDir: string): string[] {
   }
 }
 
-/** Starts a program in a session of its own, so that a Ctrl-C at the terminal is ours alone to act upon. */
+/** Starts a program in a session of its own, so that only this process gets a Ctrl-C of the terminal. */
 export async function startProcess(spec: ProcessSpec): Promise<StartedProcess> {
   const logFile = spec.logFile ?? join(spec.stateDir, 'log', `${spec.name}.log`)
-  // Not recursive: where the run's folder has been taken away, nothing may be started any more.
+  // Not recursive: nothing may be started once the run's folder is gone.
   for (const folder of ['log', 'pids']) makeFolder(join(spec.stateDir, folder))
   const log = openSync(logFile, 'a')
   const child = spawn(spec.command, spec.args, {
@@ -118,7 +118,7 @@ function endOf(child: ChildProcess): Promise<number | NodeJS.Signals> {
   return new Promise(resolve => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)))
 }
 
-/** Sends a signal to the process that was recorded under this name, and to no other; false when it has ended. */
+/** Sends a signal to the process recorded under this name, and to no other; false when it has ended. */
 export function signalProcess(stateDir: string, name: string, signal: NodeJS.Signals): boolean {
   const id = readRecord(stateDir, name)
   return id !== null && signalId(id, signal)
@@ -134,7 +134,7 @@ function signalId(id: ProcessId, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Waits for the end of a process, which need not be our child. False when it still runs after `limitMs`. */
+/** Waits for the end of a process, which need not be a child. False when it still runs after `limitMs`. */
 export async function waitForEnd(id: ProcessId, limitMs: number): Promise<boolean> {
   const limit = systemClock.monotonicMs() + limitMs
   while (isRunning(id)) {
@@ -144,12 +144,12 @@ export async function waitForEnd(id: ProcessId, limitMs: number): Promise<boolea
   return true
 }
 
-/** Asks a process to end, insists after `graceMs` (0: at once), and forgets its record. */
+/** Asks a process to end, kills it after `graceMs` (0: at once), and removes its record. */
 export async function stopProcess(stateDir: string, name: string, graceMs: number): Promise<void> {
   const id = readRecord(stateDir, name)
   if (!id) return
   if (graceMs > 0 && signalId(id, 'SIGTERM')) {
-    // One that is halted (SIGSTOP) does not even hear the request.
+    // A halted process (SIGSTOP) would not get the request.
     signalId(id, 'SIGCONT')
     await waitForEnd(id, graceMs)
   }
@@ -158,7 +158,7 @@ export async function stopProcess(stateDir: string, name: string, graceMs: numbe
   rmSync(recordFile(stateDir, name), { force: true })
 }
 
-/** All processes that carry a marker, by its value; only those whose environment we may read. */
+/** All processes with a marker, by its value; only those with a readable environment. */
 export function markedProcesses(): Array<ProcessId & { stateDir: string }> {
   const found = []
   for (const entry of readdirSync('/proc')) {
@@ -181,7 +181,7 @@ function markerOf(pid: number): string | null {
   }
 }
 
-/** Kills processes and waits until they have ended. Resolves with those that did not. */
+/** Kills processes and waits for their end. Resolves with those that still run. */
 export async function killAll(ids: ProcessId[]): Promise<ProcessId[]> {
   for (const id of ids) signalId(id, 'SIGKILL')
   const ends = await Promise.all(ids.map(id => waitForEnd(id, 5000)))

@@ -5,7 +5,7 @@ const program = new URL('./program.ts', import.meta.url).href
 const source = `
 import { runCommand, UsageError } from '${program}'
 const parse = args => {
-  if (args.includes('--wrong')) throw new UsageError('--wrong: what is that?')
+  if (args.includes('--wrong')) throw new UsageError('--wrong: unknown')
   return args.includes('--broken')
 }
 await runCommand({ usage: 'usage: try\\n', parse, run: async broken => {
@@ -20,9 +20,9 @@ function runWith(...args: string[]) {
   return { status, stdout, stderr }
 }
 
-test('what is not understood is answered with usage and exit code 2, all else with its own code', () => {
+test('runCommand prints usage and exits with 2 for a usage error, and passes other exit codes on', () => {
   expect(runWith()).toEqual({ status: 7, stdout: '', stderr: '' })
   expect(runWith('--help')).toEqual({ status: 0, stdout: 'usage: try\n', stderr: '' })
-  expect(runWith('--wrong')).toEqual({ status: 2, stdout: '', stderr: '--wrong: what is that?\n\nusage: try\n' })
+  expect(runWith('--wrong')).toEqual({ status: 2, stdout: '', stderr: '--wrong: unknown\n\nusage: try\n' })
   expect(runWith('--broken')).toEqual({ status: 1, stdout: '', stderr: 'something broke\n' })
 })

@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** The reason with which a program's signal is aborted. */
+/** The abort reason of a program's signal. */
 export class Interrupted extends Error {
   readonly exitCode: number
 
@@ -13,22 +13,22 @@ export class Interrupted extends Error {
   }
 }
 
-/** Thrown for a command line that is not understood; the message says what is wrong with it. */
+/** Thrown for an invalid command line; the message names the fault. */
 export class UsageError extends Error {}
 
 const usageCode = 2
 
 /** A program with a command line. */
 export interface Command<Options> {
-  /** What `--help` prints. */
+  /** The text of `--help`. */
   readonly usage: string
   /** @throws {UsageError} */
   parse(args: readonly string[]): Options
-  /** Gives the exit code. May throw a UsageError too. */
+  /** Returns the exit code. Can throw a UsageError too. */
   run(options: Options, signal: AbortSignal): Promise<number>
 }
 
-/** Runs a program as `runProgram` does. What it does not understand is answered with its usage, and exit code 2. */
+/** Runs a program as `runProgram` does. For a usage error it prints the usage and exits with 2. */
 export function runCommand<Options>({ usage, parse, run }: Command<Options>): Promise<never> {
   return runProgram(async signal => {
     const args = process.argv.slice(2)
@@ -56,14 +56,14 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 /**
  * Runs a program and exits with its code. SIGINT, SIGTERM and SIGHUP abort its signal: it cleans up and returns, or
- * rejects. A second one changes nothing, since a terminal and a starter may both send it.
+ * rejects. A second signal changes nothing, since terminal and parent may both send one.
  */
 export async function runProgram(main: (signal: AbortSignal) => Promise<number>): Promise<never> {
   const controller = new AbortController()
   for (const signal of stopSignals) process.on(signal, () => controller.abort(new Interrupted(signal)))
-  // Waiting for a signal alone does not keep Node running.
+  // Waiting for a signal does not keep Node running.
   setInterval(() => {}, 2 ** 30)
-  // A terminal that is gone, or a reader that left, must not keep us from cleaning up.
+  // A closed terminal or pipe must not stop the cleaning up.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     process.exit(await main(controller.signal))

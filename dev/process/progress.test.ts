@@ -22,7 +22,7 @@ function recorder(isTTY = false) {
   return { out, text: () => text }
 }
 
-test('a part says what is done, how long it took last time, and how long it took', async () => {
+test('part prints its name, its last duration and its duration', async () => {
   rememberDuration(file, 'build etcd', 42)
   const clock = clockOfTest()
   const { out, text } = recorder()
@@ -32,7 +32,7 @@ test('a part says what is done, how long it took last time, and how long it took
   expect(readDurations(file)).toEqual({ 'build etcd': 3.21 })
 })
 
-test('a failed part is told, passed on, and not remembered', async () => {
+test('part prints a failure, rejects with it, and does not remember the duration', async () => {
   const { out, text } = recorder()
   const progress = createProgress({ clock: clockOfTest(), durationsFile: file, out })
   await expect(progress.part('break', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
@@ -41,7 +41,7 @@ test('a failed part is told, passed on, and not remembered', async () => {
   expect(progress.done()).toEqual([])
 })
 
-test('the summary lists the parts in the order of their ends', async () => {
+test('summary lists the parts in the order of their ends', async () => {
   const clock = clockOfTest()
   const { out, text } = recorder()
   const progress = createProgress({ clock, durationsFile: file, out })
@@ -57,7 +57,7 @@ test('the summary lists the parts in the order of their ends', async () => {
   expect(text()).toContain('What was done:\n  inner    1.0 s\n  outer     21 s\n')
 })
 
-test('a terminal shows in its last line what runs, no wider than it is', async () => {
+test('part shows the running parts in the last line of a terminal, no wider than that', async () => {
   const clock = clockOfTest()
   const { out, text } = recorder(true)
   const progress = createProgress({ clock, durationsFile: file, out })
@@ -67,7 +67,7 @@ test('a terminal shows in its last line what runs, no wider than it is', async (
   expect(text().endsWith('\n')).toBe(true)
 })
 
-test('durations of other runs are kept, and a broken file is an empty one', () => {
+test('rememberDuration keeps durations of other runs, and replaces a broken file', () => {
   rememberDuration(file, 'one', 1)
   rememberDuration(file, 'two', 2)
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ one: 1, two: 2 })
@@ -77,6 +77,6 @@ test('durations of other runs are kept, and a broken file is an empty one', () =
   expect(readDurations(file)).toEqual({ one: 1 })
 })
 
-test('seconds are told with as many digits as matter', () => {
+test('formatSeconds prints a decimal only below 10 s', () => {
   expect([0.04, 9.94, 139.4].map(formatSeconds)).toEqual(['0.0 s', '9.9 s', '139 s'])
 })

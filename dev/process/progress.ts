@@ -3,34 +3,34 @@ import { dirname, join } from 'node:path'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { cacheFolder } from './paths.ts'
 
-/** One part of the work that was done, in order of its end. */
+/** One part of the work that has ended, in order of ends. */
 export interface DonePart {
   name: string
   seconds: number
 }
 
-/** Says on stderr what is being done, how long that took last time, and in the end what was done. */
+/** Prints to stderr the current work, its last duration, and a summary. */
 export interface Progress {
-  /** Does a part of the work under a name. Its duration is remembered when it succeeds. */
+  /** Does a part of the work under a name. Remembers its duration on success. */
   part<T>(name: string, work: () => Promise<T>): Promise<T>
-  /** One line that stays. */
+  /** Prints a line that stays. */
   say(text: string): void
-  /** What was done so far. */
+  /** The parts that have ended. */
   done(): DonePart[]
-  /** Prints one line per part that was done, with its seconds. */
+  /** Prints one line per ended part, with its seconds. */
   summary(): void
 }
 
 export interface ProgressOptions {
   clock?: Clock
-  /** Where the durations are remembered, a JSON file. */
+  /** A JSON file for durations. */
   durationsFile?: string
   out?: { write(text: string): unknown; isTTY?: boolean; columns?: number }
 }
 
 type Durations = Record<string, number>
 
-/** Durations in seconds by the part's name; a file that is missing or broken is an empty one. */
+/** Durations in seconds by the part's name; a missing or broken file counts as empty. */
 export function readDurations(file: string): Durations {
   try {
     const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
@@ -41,7 +41,7 @@ export function readDurations(file: string): Durations {
   }
 }
 
-/** Remembers one duration. Read anew each time: other runs write here too. */
+/** Remembers one duration. Reads the file each time: other runs write it too. */
 export function rememberDuration(file: string, name: string, seconds: number): void {
   mkdirSync(dirname(file), { recursive: true })
   const part = `${file}.${process.pid}`
@@ -127,7 +127,7 @@ class ProgressOnStream implements Progress {
     this.#draw()
   }
 
-  /** On a terminal the last line shows what runs now, and is written again each second. */
+  /** Shows the running parts in the last line of a terminal, updated each second. */
   #draw(): void {
     if (!this.#out.isTTY) return
     if (this.#running.size === 0) {

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const limitMs = 20_000
 
-/** A server that says hello, once it listens. */
+/** A server that answers hello once it listens. */
 async function greeter() {
   const port = await freePort()
   const program = `require('node:http').createServer((_, answer) => answer.end('hello')).listen(${port}, '127.0.0.1')`
@@ -29,7 +29,7 @@ async function greeter() {
   return { spec, readiness: { answers, limitMs } }
 }
 
-test('is killed, started again at its address, halted and resumed', async () => {
+test('controlServer kills a server, starts it again at its address, halts and resumes it', async () => {
   const { spec, readiness } = await greeter()
   const { answers } = readiness
   await startServer(spec, readiness)
@@ -48,7 +48,7 @@ test('is killed, started again at its address, halted and resumed', async () => 
   expect(readRecord(stateDir, 'greeter')).not.toEqual(first)
 })
 
-test('one that ends instead of answering is told of in its own words, at once', async () => {
+test('startServer rejects at once with the log when the program ends instead of answering', async () => {
   const args = ['-e', 'console.error("no such setting"); process.exitCode = 1']
   const spec = { name: 'broken', command: process.execPath, args, stateDir }
   await expect(startServer(spec, { answers: async () => false, limitMs })).rejects.toThrow(

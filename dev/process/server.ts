@@ -1,31 +1,31 @@
-/** Programs that stay, and answer: started until they do, and struck by tests. */
+/** Programs that keep running: started until they answer, and killed or halted by tests. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from './api-client.ts'
 import { isRunning, type ProcessSpec, readRecord, signalProcess, startProcess, stopProcess } from './process.ts'
 
-/** How it is seen that a program answers. */
+/** The check whether a program answers. */
 export interface Readiness {
-  /** One that rejects says no. */
+  /** A rejection counts as false. */
   answers(): Promise<boolean>
   readonly limitMs: number
   readonly signal?: AbortSignal | undefined
 }
 
-/** What tests do to a server, wherever it runs. */
+/** Operations of tests on a server, wherever it runs. */
 export interface ServerControl {
-  /** Ends it at once, as a crash would. */
+  /** Kills it, as a crash would. */
   kill(): Promise<void>
   /** Starts it again after `kill`, at the same address; resolves when it answers. */
   start(): Promise<void>
   /** `kill`, then `start`. */
   restart(): Promise<void>
-  /** Halts it: connections stay open and nothing answers. */
+  /** Halts it: connections stay open, and nothing answers. */
   pause(): Promise<void>
   resume(): Promise<void>
 }
 
-/** Starts a program; resolves when it answers. Throws, with the end of its log, when it ends instead. */
+/** Starts a program; resolves when it answers. Throws with the end of its log when it ends instead. */
 export async function startServer(spec: ProcessSpec, { answers, limitMs, signal }: Readiness): Promise<void> {
   const { stateDir, name } = spec
   await startProcess(spec)
@@ -49,7 +49,7 @@ export function controlServer(spec: ProcessSpec, { answers, limitMs }: Readiness
   }
 }
 
-/** The end of a program's log, for errors. */
+/** The end of a program's log, for error messages. */
 export function logTail(stateDir: string, name: string): string {
   try {
     return readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')
@@ -62,7 +62,7 @@ export function logTail(stateDir: string, name: string): string {
   }
 }
 
-/** Throws, with the end of its log, when a started program has ended. */
+/** Throws with the end of its log when a started program has ended. */
 export function assertRunning(stateDir: string, name: string): void {
   const id = readRecord(stateDir, name)
   if (!id || !isRunning(id)) throw new Error(`${name} has ended:\n${logTail(stateDir, name)}`)

@@ -13,13 +13,13 @@ import {
 } from './redis.ts'
 
 export interface RedisContainerOptions extends RedisOptions {
-  /** Must have `redis-server` in its path, and a working directory that it may write to. */
+  /** Must have `redis-server` in its PATH, and a writable working directory. */
   readonly image: string
 }
 
 const innerPort = 6379
 
-/** Starts Redis in a container; resolves when it answers. Its clock is right, and is refused to be stepped. */
+/** Starts Redis in a container; resolves when it answers. It has the machine's clock, and refuses to step it. */
 export async function startRedisContainer(options: RedisContainerOptions): Promise<Redis> {
   const { stateDir, image, wrongClock, signal } = options
   if (wrongClock) stepClock()
@@ -28,7 +28,7 @@ export async function startRedisContainer(options: RedisContainerOptions): Promi
   const settings = {
     ...redisSettings(options),
     port: String(innerPort),
-    // Who asks comes through a published port, and so from another address than its own.
+    // Clients come through a published port, and so from another address than Redis' own.
     'protected-mode': 'no',
   }
   const container = await new GenericContainer(image)

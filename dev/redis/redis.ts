@@ -11,42 +11,42 @@ import { controlServer, type ServerControl, startServer } from '../process/serve
 export interface RedisOptions {
   /** The folder of an open run. */
   stateDir: string
-  /** Whether data outlive a restart (append-only file). Default false. */
+  /** Whether data survive a restart (append-only file). Default false. */
   aof?: boolean | undefined
-  /** Whether it is the first server of a Redis Cluster, which has no slots yet. Default false. */
+  /** Whether it is the first server of a Redis Cluster, without slots so far. Default false. */
   cluster?: boolean | undefined
-  /** Whether its wall clock can be stepped; its monotonic one is right all the time. Takes libfaketime. */
+  /** Whether its wall clock can be stepped; its monotonic clock is always right. Needs libfaketime. */
   wrongClock?: boolean
   port?: number
-  /** Of the keys that the program's user may touch: a prefix, or a pattern of prefixes. Default `skylab`. */
+  /** The keys that the program's user may use: a prefix, or a pattern of prefixes. Default `skylab`. */
   keyPrefix?: string | undefined
-  /** Whether it serves TLS, and nothing in the clear. */
+  /** Certificates for TLS; with them it serves nothing without TLS. */
   tls?: RedisTls | undefined
   signal?: AbortSignal | undefined
 }
 
-/** Paths of PEM. */
+/** Paths of PEM files. */
 export interface RedisTls {
   readonly certFile: string
   readonly keyFile: string
   readonly caFile: string
 }
 
-/** A Redis of a run's own. Without `aof` it is empty when it starts again. */
+/** A Redis of one run. Without `aof` a restart empties it. */
 export interface Redis extends ServerControl {
-  /** As Redis' default user, who may do everything: for tests, which look and break. */
+  /** As Redis' default user with all rights: for tests that inspect and break. */
   readonly url: string
-  /** As the user of the program, who may do what `src/store/rights.ts` lists. */
+  /** As the program's user, with the rights of `src/store/rights.ts`. */
   readonly programUrl: string
-  /** As a user who may also do what `skylab heal` does. */
+  /** As a user with the rights of `skylab heal` too. */
   readonly healerUrl: string
   readonly port: number
-  /** Steps its wall clock to so many seconds off the real time. */
+  /** Sets its wall clock that many seconds off the real time. */
   stepClock(offSeconds: number): void
   stop(): Promise<void>
 }
 
-/** Debian's library that makes a process' clock wrong. */
+/** Debian's library that changes the clock of a process. */
 export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
 export const startLimitMs = 20_000
@@ -78,14 +78,14 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
   }
 }
 
-/** One server as each of its users reaches it; passwords are names. */
+/** URLs of one server by user; passwords equal names. */
 export const urlsAt = (address: string, scheme = 'redis'): Pick<Redis, 'url' | 'programUrl' | 'healerUrl'> => ({
   url: `${scheme}://${address}`,
   programUrl: `${scheme}://program:program@${address}`,
   healerUrl: `${scheme}://healer:healer@${address}`,
 })
 
-/** The program's user, and one who may also heal, as redis-server's command line has them. */
+/** The program's user, and one who may also heal, as arguments for redis-server. */
 export const userArguments = (keyPrefix = 'skylab'): string[] =>
   [
     aclLine({ name: 'program', password: '>program', keyPrefix }),
@@ -95,14 +95,14 @@ export const userArguments = (keyPrefix = 'skylab'): string[] =>
 const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
 
 const wrongClockEnv = (file: string) => ({
-  // Redis' own allocator asks for the time before the library is ready to say it: the C library's is put before that.
+  // Redis' allocator asks for the time before the library is ready: the C library's allocator takes its place.
   LD_PRELOAD: `${fakeTime} libc.so.6`,
   FAKETIME_TIMESTAMP_FILE: file,
   FAKETIME_NO_CACHE: '1',
   DONT_FAKE_MONOTONIC: '1',
 })
 
-/** What all have, wherever they run. */
+/** Settings for every Redis, in a process or a container. */
 export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'cluster'>): Record<string, string> => ({
   save: '',
   appendonly: aof ? 'yes' : 'no',
@@ -112,7 +112,7 @@ export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'clus
   'cluster-enabled': cluster ? 'yes' : 'no',
 })
 
-/** Settings as redis-server's command line has them. */
+/** Settings as arguments for redis-server. */
 export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
@@ -127,7 +127,7 @@ function redisSpec(name: string, port: number, options: RedisOptions): ProcessSp
     bind: '127.0.0.1',
     ...(tls ? tlsSettings(port, tls) : { port: String(port) }),
     dir: folder,
-    // Or it would write its title over its environment, and the marker by which a killed run's processes are found.
+    // Otherwise its title would overwrite the environment with the marker, by which a killed run's processes are found.
     'set-proc-title': 'no',
   }
   return {
@@ -149,7 +149,7 @@ const tlsSettings = (port: number, { certFile, keyFile, caFile }: RedisTls) => (
   'tls-replication': 'yes',
 })
 
-/** Whether it answers a PING; while it loads its file it does not. */
+/** Whether it answers a PING; false while it loads its file. */
 export function answersPing(port: number, host = '127.0.0.1', byTls = false): Promise<boolean> {
   return new Promise(resolve => {
     const socket = byTls ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port })

@@ -1,12 +1,12 @@
-/** The users of the Redis that `k8s/components/redis` brings, as an ACL file in which the password is to be filled in. */
+/** The users of Redis in `k8s/components/redis`: an ACL file with a place for the password. */
 import { aclLine } from '../../src/store/rights.ts'
 
-/** Stands in the file where the password belongs. */
+/** Placeholder for the password. */
 export const passwordPlace = 'PASSWORD'
 
 /**
- * Nobody can be this user. Redis is, while it loads its file: without these rights it drops every transaction of that file,
- * and so what scripts wrote (redis/redis#14541, valkey-io/valkey#3983).
+ * No client can be this user. Redis is, while it loads its file: without these rights it drops every transaction of that
+ * file, and so everything that scripts wrote (redis/redis#14541, valkey-io/valkey#3983).
  */
 const nobody = 'user default off ~* &* +@all'
 

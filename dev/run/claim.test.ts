@@ -21,14 +21,14 @@ function startRun(name: string, hasNode: boolean): void {
   if (hasNode) writeFileSync(join(clusterFolder(stateDir), 'node.json'), '{}')
 }
 
-test('realNodeHolder names the script of the run that has the real node', () => {
+test('realNodeHolder returns the pid of the script that has the real node', () => {
   startRun('without', false)
   expect(realNodeHolder(listRuns(records))).toBeNull()
   startRun('with', true)
   expect(realNodeHolder(listRuns(records))).toBe(process.pid)
 })
 
-test('realNodeHolder names no script that has ended', () => {
+test('realNodeHolder returns null when that script has ended', () => {
   startRun('with', true)
   const left = listRuns(records).map(run => ({ ...run, owner: { pid: process.pid, startTime: '1' } }))
   expect(realNodeHolder(left)).toBeNull()

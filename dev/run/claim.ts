@@ -9,13 +9,13 @@ import { isAnyRunning, isInPods, sysctlFile } from '../process/machine.ts'
 import { isAbandoned, listRuns } from './runs.ts'
 import { clusterFolder } from './teardown.ts'
 
-/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, without which there are neither bridges nor mounts. */
+/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, which bridges and mounts need. */
 const neededCapabilities = [12n, 21n]
 
-/** There can be one real node to a machine: who sets it up or tears it down holds this. Null when somebody does. */
+/** Held while a real node is set up, used or torn down: a machine has one at most. Null when it is taken. */
 export const lockRealNode = (): Promise<Lock | null> => tryLock('real node')
 
-/** Why no real node can run on this machine, in words; null when it can. Only looks. */
+/** The reason why no real node can run on this machine; null when it can. Changes nothing. */
 export function whyNoRealNode(): string | null {
   if (process.platform !== 'linux') return 'it needs Linux'
   if (process.getuid?.() !== 0) return 'it needs root'
@@ -24,18 +24,18 @@ export function whyNoRealNode(): string | null {
   if (neededCapabilities.some(bit => ((capabilities >> bit) & 1n) === 0n)) {
     return 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
   }
-  // Containers of the node are told by their cgroup, and everything here would look like one.
+  // Containers of the node are recognized by their cgroup: in a pod every process would look like one.
   if (isInPods(readFileSync('/proc/self/cgroup', 'utf8'))) return 'this is itself a pod'
   return null
 }
 
-/** The pid of the script that has the machine's real node, by the records of runs; null where none has it. */
+/** The pid of the script that has the machine's real node, by the records of runs; null when there is none. */
 export function realNodeHolder(runs = listRuns()): number | null {
   const holds = runs.find(run => readNodeRecord(clusterFolder(run.stateDir)) !== null && !isAbandoned(run))
   return holds?.owner.pid ?? null
 }
 
-/** Why a script that needs a real node need not begin, in words; null when it can have one. Only looks. */
+/** The reason why a script cannot have a real node now; null when it can. Changes nothing. */
 export function whyNoNodeNow(): string | null {
   const holder = realNodeHolder()
   return whyNoRealNode() ?? (holder === null ? null : anotherHasIt(holder))
@@ -49,8 +49,8 @@ const otherKubelets = ['kubelet', 'k3s', 'k3s-server', 'k3s-agent', 'k0s', 'kube
 export type NodeClaim = { lock: Lock; reason?: never } | { lock: null; reason: string }
 
 /**
- * Takes the machine's one real node for this run, and sets its network up; else says why not. The lock is to be
- * released after the teardown.
+ * Takes the machine's one real node for this run and sets its network up, or returns the reason why not. Release the lock
+ * after the teardown.
  */
 export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
   const reason = whyNoRealNode()
@@ -61,11 +61,10 @@ export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
     await lock.release()
     return { lock: null, reason: why }
   }
-  if (existsSync(`/sys/class/net/${bridge}`)) return refuse(`the network device ${bridge} is somebody else's`)
-  // The teardown ends all that runs in pods, so nobody else's may be there.
-  if (isAnyRunning(otherKubelets) || cgroupsNamed('kubepods').length > 0)
-    return refuse('another kubelet is at work here')
-  if (await attempt('nft', ['list', 'table', 'ip', 'kube-proxy'])) return refuse('another kube-proxy is at work here')
+  if (existsSync(`/sys/class/net/${bridge}`)) return refuse(`the network device ${bridge} belongs to another program`)
+  // The teardown ends all processes in pods, so there may be no pods of others.
+  if (isAnyRunning(otherKubelets) || cgroupsNamed('kubepods').length > 0) return refuse('another kubelet runs here')
+  if (await attempt('nft', ['list', 'table', 'ip', 'kube-proxy'])) return refuse('another kube-proxy runs here')
   await attempt('modprobe', ['br_netfilter'])
   if (!existsSync(sysctlFile('net.bridge.bridge-nf-call-iptables'))) return refuse('the kernel lacks br_netfilter')
   await recordMachine(stateDir)
@@ -73,7 +72,7 @@ export async function claimRealNode(stateDir: string): Promise<NodeClaim> {
     await setUpNetwork()
     return { lock }
   } catch (error) {
-    // At once, not at the end of this run: by then the node may be another's.
+    // Now, not at the end of this run: by then another run may have the node.
     await tearDownNode(stateDir, readNodeRecord(stateDir)!)
     forgetMachine(stateDir)
     return refuse(`no network for pods: ${(error as Error).message}`)

@@ -5,17 +5,17 @@ import { lockRealNode } from './claim.ts'
 import { forgetRun, registerRun, sweepRuns } from './runs.ts'
 import { clusterFolder, takeDown } from './teardown.ts'
 
-/** Room that a real node with an image of JupyterLab takes. */
+/** Space for a real node with an image of JupyterLab. */
 const neededBytes = 2 * 1024 ** 3
 
-/** One run of a script: a folder for all it writes, written down so that a later run can clean up after a crash. */
+/** One run of a script: its folder, recorded so that a later run can clean up after a crash. */
 export interface Run {
   readonly stateDir: string
-  /** Ends everything that was started with this folder and removes it. May be called again. */
+  /** Ends everything that was started with this folder, and removes it. Can be called again. */
   close(): Promise<void>
 }
 
-/** Opens a run, after taking down what scripts that were killed have left. */
+/** Opens a run, after taking down the runs of killed scripts. */
 export async function openRun(progress: Progress): Promise<Run> {
   await sweepRuns(stateDir => sweepRun(stateDir, progress))
   const stateDir = makeStateFolder(neededBytes)
@@ -34,7 +34,7 @@ export async function openRun(progress: Progress): Promise<Run> {
   }
 }
 
-/** Takes down a killed script's run; false when that has to wait, for the machine's real node is another's by now. */
+/** Takes down a killed script's run; false when that has to wait because another run has the real node. */
 async function sweepRun(stateDir: string, progress: Progress): Promise<boolean> {
   const hasNode = readNodeRecord(clusterFolder(stateDir)) !== null
   const lock = hasNode ? await lockRealNode() : null
@@ -43,7 +43,7 @@ async function sweepRun(stateDir: string, progress: Progress): Promise<boolean> 
     await progress.part('clean up after a run that was killed', () => takeDownAndTell(stateDir, progress))
     return true
   } catch (error) {
-    // What is left of another run must not keep this one from its work; the real node is refused where it would matter.
+    // Remains of another run must not stop this one; a real node is refused if they matter.
     progress.say(`  ${(error as Error).message}`)
     return false
   } finally {

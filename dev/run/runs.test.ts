@@ -24,7 +24,7 @@ function change(stateDir: string, changes: object): void {
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...changes }))
 }
 
-/** As if the script had been killed: its pid lives on as another process, or not at all. */
+/** Changes the record as if the script had been killed: its pid belongs to another process, or to none. */
 const kill = (stateDir: string) => change(stateDir, { owner: { pid: process.pid, startTime: '1' } })
 
 async function sweep(answer = true): Promise<string[]> {
@@ -37,33 +37,33 @@ async function sweep(answer = true): Promise<string[]> {
   return taken
 }
 
-test('a run whose script is alive is left alone', async () => {
+test('sweepRuns leaves a run alone while its script is alive', async () => {
   makeRun('alive')
   expect(await sweep()).toEqual([])
   expect(listRuns(records)).toHaveLength(1)
 })
 
-test('a run whose script was killed is taken down and struck out, others stay', async () => {
+test('sweepRuns takes down the run of a killed script, removes its record, and keeps others', async () => {
   const [alive, dead] = [makeRun('alive'), makeRun('dead')]
   kill(dead)
   expect(await sweep()).toEqual([dead])
   expect(listRuns(records).map(run => run.stateDir)).toEqual([alive])
 })
 
-test('two that sweep at once do it once', async () => {
+test('sweepRuns takes a run down once when called twice at the same time', async () => {
   kill(makeRun('dead'))
   const both = await Promise.all([sweep(), sweep()])
   expect(both.flat()).toHaveLength(1)
 })
 
-test('a run that could not be taken down yet is kept for the next time', async () => {
+test('sweepRuns keeps the record of a run that it could not take down yet', async () => {
   const dead = makeRun('dead')
   kill(dead)
   await sweep(false)
   expect(await sweep()).toEqual([dead])
 })
 
-test('after a reboot the recorded pids are not believed', async () => {
+test('sweepRuns ignores recorded pids after a reboot', async () => {
   const old = makeRun('old')
   change(old, { bootId: 'another' })
   expect(await sweep()).toEqual([old])
@@ -71,7 +71,7 @@ test('after a reboot the recorded pids are not believed', async () => {
   expect(existsSync(old)).toBe(true)
 })
 
-test('the folder of records goes with the last run', () => {
+test('forgetRun removes the folder of records with the last run', () => {
   const [one, two] = [makeRun('one'), makeRun('two')]
   forgetRun(one, records)
   expect(existsSync(records)).toBe(true)

@@ -5,33 +5,33 @@ import { fastFolder } from '../process/paths.ts'
 import { isRunning, ownId, type ProcessId } from '../process/process.ts'
 
 /**
- * The runs of this user on this machine, one file each. A run is written down before it makes anything, and struck
- * out when all of it is gone: what stands there with an owner who has ended was left by a crash.
+ * The records of this user's runs on this machine, one file each. A run is recorded before it makes anything; the record is
+ * removed after everything else. So a crash left every run whose owner has ended.
  */
 export interface RunRecord {
   stateDir: string
-  /** The script that answers for the run. */
+  /** The script that runs it. */
   owner: ProcessId
-  /** Identities of processes mean nothing after a reboot. */
+  /** The boot: after a reboot process identities mean nothing. */
   bootId: string
 }
 
 const bootId = () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 
-/** Where the records are. In memory, not in the cache folder: that may be emptied while something runs. */
+/** The folder of records. In memory, not in the cache folder, which may be emptied while something runs. */
 export function runsFolder(): string {
   return join(fastFolder(1), `skylab-runs-${process.getuid?.() ?? 0}`)
 }
 
 function openRunsFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // The place is open to all users: a folder that somebody else made could send us to any path.
+  // All users can write there: a folder made by another user could redirect us to any path.
   if (lstatSync(folder).uid !== process.getuid?.()) throw new Error(`${folder} belongs to another user`)
 }
 
 const recordFile = (folder: string, stateDir: string) => join(folder, `${basename(stateDir)}.json`)
 
-/** Writes down that this process answers for a state folder. */
+/** Records that this process owns a state folder. */
 export function registerRun(stateDir: string, folder = runsFolder()): void {
   openRunsFolder(folder)
   const record: RunRecord = { stateDir, owner: ownId(), bootId: bootId() }
@@ -40,17 +40,17 @@ export function registerRun(stateDir: string, folder = runsFolder()): void {
   renameSync(part, recordFile(folder, stateDir))
 }
 
-/** Strikes a run out, and takes the folder of records away with the last one. */
+/** Removes a run's record, and the folder of records with the last one. */
 export function forgetRun(stateDir: string, folder = runsFolder()): void {
   rmSync(recordFile(folder, stateDir), { force: true })
   try {
     rmdirSync(folder)
   } catch {
-    // Others are in it.
+    // It still has records of others.
   }
 }
 
-/** All runs that are written down. */
+/** All recorded runs. */
 export function listRuns(folder = runsFolder()): RunRecord[] {
   try {
     openRunsFolder(folder)
@@ -68,8 +68,8 @@ export function isAbandoned(record: RunRecord): boolean {
 }
 
 /**
- * Takes down, one after another, what scripts that were killed have left. `takeDown` gets the state folder; the run is
- * struck out when it resolves with true.
+ * Takes down the runs of killed scripts, one after another. `takeDown` gets the state folder; the record is removed when it
+ * resolves with true.
  */
 export async function sweepRuns(
   takeDown: (stateDir: string) => Promise<boolean>,
@@ -78,7 +78,7 @@ export async function sweepRuns(
   if (!listRuns(folder).some(isAbandoned)) return
   await withLock(`sweep ${folder}`, async () => {
     for (const record of listRuns(folder).filter(isAbandoned)) {
-      // After a reboot the recorded pids are those of strangers.
+      // After a reboot the recorded pids belong to other processes.
       if (record.bootId !== bootId()) rmSync(join(record.stateDir, 'pids'), { recursive: true, force: true })
       if (await takeDown(record.stateDir)) forgetRun(record.stateDir, folder)
     }

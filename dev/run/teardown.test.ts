@@ -16,7 +16,7 @@ const startSleeper = (stateDir: string, name: string) => {
   return startProcess({ name, command: 'sleep', args: ['1000'], stateDir })
 }
 
-test('all that was started with the folder ends, and the folder goes', async () => {
+test('takeDown ends everything that was started with the folder, and removes the folder', async () => {
   const own = await startSleeper(folder, 'redis')
   const cluster = await startSleeper(clusterFolder(folder), 'etcd')
   expect(await takeDown(folder)).toEqual([])
@@ -24,14 +24,14 @@ test('all that was started with the folder ends, and the folder goes', async () 
   expect(existsSync(folder)).toBe(false)
 })
 
-test('what was never recorded, or whose record is lost, is found by its marker', async () => {
+test('takeDown finds processes without a record by their marker', async () => {
   const lost = await startSleeper(folder, 'lost')
   rmSync(join(folder, 'pids'), { recursive: true })
   await takeDown(folder)
   expect(isRunning(lost)).toBe(false)
 })
 
-test("a cluster can go alone, and another folder of a like name is another's", async () => {
+test('takeDown ends a cluster alone, and leaves another folder with a similar name alone', async () => {
   const own = await startSleeper(folder, 'redis')
   const cluster = await startSleeper(clusterFolder(folder), 'etcd')
   const stranger = await startSleeper(`${clusterFolder(folder)}-2`, 'etcd')
@@ -41,7 +41,7 @@ test("a cluster can go alone, and another folder of a like name is another's", a
   await takeDown(folder)
 })
 
-test('taking down what is gone is nothing', async () => {
+test('takeDown does nothing when the folder is gone', async () => {
   await takeDown(folder)
   expect(await takeDown(folder)).toEqual([])
 })

@@ -6,13 +6,13 @@ import { mountPoints } from '../process/machine.ts'
 import { killAll, markedProcesses, recordedNames, stopProcess } from '../process/process.ts'
 import { tearDownEngine } from './engine-teardown.ts'
 
-/** Where a run keeps its cluster: a folder of its own, so that the cluster can be ended alone. */
+/** The folder for a run's cluster, so that the cluster can be ended alone. */
 export const clusterFolder = (stateDir: string): string => join(stateDir, 'cluster')
 
 /**
- * Ends all that was started with a state folder and removes the folder. It goes by what is recorded there, so it does
- * for another script what that script could not do itself any more. Resolves with what is on the machine now and was
- * not before, or the other way round. Throws when something stays mounted in the folder.
+ * Ends everything that was started with a state folder, and removes the folder. It relies on records only, so it works for
+ * a killed script too. Resolves with the differences between the machine before and now. Throws when something stays
+ * mounted in the folder.
  */
 export async function takeDown(stateDir: string): Promise<string[]> {
   if (!existsSync(stateDir)) return []
@@ -21,7 +21,7 @@ export async function takeDown(stateDir: string): Promise<string[]> {
   await tearDownEngine(stateDir)
   const record = readNodeRecord(stateDir)
   if (record) differences.push(...(await tearDownNode(stateDir, record)))
-  // Removing a folder goes into what is mounted there, and a volume may be anything.
+  // Removing a folder would enter mounts, and a volume can be anything.
   const mounted = mountPoints().filter(path => isWithin(path, stateDir))
   if (mounted.length > 0) throw new Error(`still mounted: ${mounted.join(' ')}`)
   rmSync(stateDir, { recursive: true, force: true })
@@ -30,7 +30,7 @@ export async function takeDown(stateDir: string): Promise<string[]> {
 
 const isWithin = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`)
 
-/** Looks again after killing: a process may have started another between our look and its end. */
+/** Lists again after killing: a process may have started another one between the list and its end. */
 async function endProcesses(stateDir: string): Promise<void> {
   await Promise.all(recordedNames(stateDir).map(name => stopProcess(stateDir, name, 0)))
   for (;;) {

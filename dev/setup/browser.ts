@@ -1,9 +1,9 @@
-/** Debian's Chromium without a window: the very engine, for a third of the processor time of the one that has windows. */
+/** Debian's Chromium without windows: the same engine, for a third of the processor time. */
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { findProgram } from '../process/command.ts'
 import { browserName } from './debian.ts'
 
-/** @throws where it is not installed: what needs one is never left out */
+/** @throws when it is not installed: a test that needs it is never skipped */
 export function launchBrowser(): Promise<Browser> {
   const executablePath = findProgram(browserName)
   if (executablePath === null) throw new Error(`there is no ${browserName}: npm test installs it, as root`)

@@ -3,39 +3,39 @@ import { attempt, findProgram, run } from '../process/command.ts'
 import { withLock } from '../process/lock.ts'
 import type { Progress } from '../process/progress.ts'
 
-/** What Debian has to provide: a package, and how to see that it is there. */
+/** A package that Debian provides, and a check whether it is installed. */
 export interface DebianPart {
   name: string
   isPresent(): boolean | Promise<boolean>
 }
 
-/** A package that is known by a program it brings. */
+/** A package that is recognized by one of its programs. */
 export function debianProgram(name: string, program = name): DebianPart {
   return { name, isPresent: () => findProgram(program) !== null }
 }
 
-/** Its package, and its program. */
+/** Name of the package and of its program. */
 export const browserName = 'chromium-headless-shell'
 
-/** A package that is known by a file it brings. */
+/** A package that is recognized by one of its files. */
 export function debianFile(name: string, file: string): DebianPart {
   return { name, isPresent: () => existsSync(file) }
 }
 
-/** The parts that are not there. */
+/** The parts that are not installed. */
 export async function missingOf(parts: DebianPart[]): Promise<DebianPart[]> {
   const answers = await Promise.all(parts.map(part => part.isPresent()))
   return parts.filter((_, index) => !answers[index])
 }
 
-/** Debian asks this file whether a service may be started by its installation; 101 says no. */
+/** Debian runs this file to ask whether an installation may start its services; 101 means no. */
 const policyFile = '/usr/sbin/policy-rc.d'
-const policyText = '#!/bin/sh\n# Of a set-up of Skylab: services that it installs are not started.\nexit 101\n'
+const policyText = '#!/bin/sh\n# Set-up of Skylab: installed services are not started.\nexit 101\n'
 
-/** Packages whose services would be started; each run starts its own instead. */
+/** Packages with services that Debian would start; each run starts its own instead. */
 const services = ['containerd', 'docker', 'docker-registry', 'haproxy', 'nginx', 'prometheus', 'redis-server']
 
-/** Installs packages as root. Their services are neither started now nor, under systemd, at the next boot. */
+/** Installs packages as root. Their services start neither now nor, under systemd, at the next boot. */
 export function installPackages(parts: DebianPart[], progress: Progress, signal?: AbortSignal): Promise<void> {
   const install = async () => {
     // Another run may have installed them while this one waited.

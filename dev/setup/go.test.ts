@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isAtLeast, wrapGoMod } from './go.ts'
 
-test('versions of Go are compared as numbers, not as text', () => {
+test('isAtLeast compares versions of Go as numbers, not as text', () => {
   expect(isAtLeast('go1.26.6\n', '1.26.0')).toBe(true)
   expect(isAtLeast('go1.26', '1.26.0')).toBe(true)
   expect(isAtLeast('go1.27rc1', '1.26.0')).toBe(true)
@@ -25,7 +25,7 @@ replace (
 replace example.invalid/three => example.invalid/other v3.0.0
 `
 
-test("a module's replacements are repeated; its own folders become published modules or are left out", () => {
+test("wrapGoMod repeats replacements, and maps the module's folders to published modules or leaves them out", () => {
   const lines = wrapGoMod({ label: 'one', path: 'example.invalid/one', version: 'v1.36.3' }, original)
     .split('\n')
     .filter(line => line !== '')

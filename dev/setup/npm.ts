@@ -1,4 +1,4 @@
-/** Packages from npm that tests alone use: each list with a folder of its own in the cache, beside none of ours. */
+/** Packages from npm that only tests use: each list has a folder of its own in the cache, apart from the project's. */
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { cacheFolder } from '../process/paths.ts'
 import type { Progress } from '../process/progress.ts'
 
 export interface NpmPackages {
-  /** Of its folder in the cache. */
+  /** Name of its folder in the cache. */
   readonly name: string
   /** Folder of package.json and package-lock.json. */
   readonly source: string
@@ -17,10 +17,10 @@ export interface NpmPackages {
 }
 
 const lists = ['package.json', 'package-lock.json']
-/** As the lockfile says, without touching it; no package runs anything of its own while it is installed. */
+/** Follows the lockfile without changing it; packages run no scripts during the installation. */
 const install = ['install', '--no-save', '--ignore-scripts', '--no-progress', '--no-audit', '--no-fund']
 
-/** Resolves with the folder that has `node_modules`, made where the cache has none of these very packages. */
+/** Resolves with the folder that has `node_modules`; installed when the cache lacks exactly these packages. */
 export async function npmPackages({ name, source, progress, signal }: NpmPackages): Promise<string> {
   const sum = createHash('sha256')
   for (const list of lists) sum.update(readFileSync(join(source, list)))
@@ -33,7 +33,7 @@ export async function npmPackages({ name, source, progress, signal }: NpmPackage
       mkdirSync(part)
       for (const list of lists) cpSync(join(source, list), join(part, list))
       await run('npm', [...install, '--loglevel=error'], { cwd: part, signal })
-      // Whoever looks sees all packages or none.
+      // Other runs see all packages or none.
       renameSync(part, folder)
     })
   }

@@ -8,21 +8,21 @@ import { cacheFolder } from '../process/paths.ts'
 import type { Progress } from '../process/progress.ts'
 
 /**
- * Options of `pip install`: only what the list names, only files whose checksums it has, and no package that would
- * have to be built, since what builds it is in no list.
+ * Options of `pip install`: only listed packages, only files with a listed checksum, and no package that must be built,
+ * since its build tools are in no list.
  */
 export const lockedInstall = ['--no-deps', '--require-hashes', '--only-binary=:all:']
 
 export interface PythonEnvironment {
-  /** Of its folder in the cache. */
+  /** Name of its folder in the cache. */
   readonly name: string
-  /** Path of the list of packages, all with their versions and the checksums of their files (`npm run lock`). */
+  /** Path of the list of packages, with versions and checksums of their files (`npm run lock`). */
   readonly requirements: string
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
 }
 
-/** Resolves with the folder of the environment, made where the cache has none of this very list of packages. */
+/** Resolves with the folder of the environment; made when the cache lacks one for exactly this list. */
 export async function pythonEnvironment({ name, requirements, progress, signal }: PythonEnvironment): Promise<string> {
   const sum = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
   const folder = join(cacheFolder(), `${name}-${sum}`)
@@ -30,7 +30,7 @@ export async function pythonEnvironment({ name, requirements, progress, signal }
   const install = async () => {
     if (existsSync(whole)) return
     await progress.part(`${name} from PyPI`, async () => {
-      // Scripts of an environment bear its path, so it cannot be made elsewhere and moved.
+      // Scripts of an environment contain its path, so it cannot be made elsewhere and moved.
       rmSync(folder, { recursive: true, force: true })
       await run('python3', ['-m', 'venv', folder], { signal })
       const pip = ['-m', 'pip', 'install', '--quiet', ...lockedInstall, '--requirement', requirements]
@@ -47,7 +47,7 @@ export async function pythonEnvironment({ name, requirements, progress, signal }
   return folder
 }
 
-/** Resolves with the path of the program after which the environment is called. */
+/** Resolves with the path of the program that gives the environment its name. */
 export async function pythonProgram(environment: PythonEnvironment): Promise<string> {
   return join(await pythonEnvironment(environment), 'bin', environment.name)
 }

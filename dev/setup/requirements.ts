@@ -1,4 +1,4 @@
-/** Lists of Python packages with the checksums of their files: what is fetched must be one of these. */
+/** Lists of Python packages with checksums of their files: a fetched file must match one of them. */
 import { existsSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,15 +17,15 @@ export async function requirementFiles(): Promise<string[]> {
   return found.sort().map(path => join(checkout, path))
 }
 
-/** A list: the comment that it begins with, and each package with its version. */
+/** A list: its first comment, and each package with its version. */
 export interface Requirements {
   readonly comment: string
   readonly pins: readonly string[]
-  /** Pins that no checksum follows. */
+  /** Pins without a checksum. */
   readonly bare: readonly string[]
 }
 
-/** @throws where a line is neither comment, `name==version` nor a checksum */
+/** @throws when a line is neither comment, `name==version` nor a checksum */
 export function parseRequirements(text: string): Requirements {
   const lines = text.replaceAll(/\\\n/g, ' ').split('\n')
   const comment = lines.filter(line => line.startsWith('#')).join('\n')
@@ -45,7 +45,7 @@ export function parseRequirements(text: string): Requirements {
   return { comment, pins, bare }
 }
 
-/** The same list with the checksums that the index has of each version's files, those for other machines too. */
+/** The same list with the index's checksums of each version, for other machines too. */
 export async function lockRequirements(text: string, progress: Progress, signal?: AbortSignal): Promise<string> {
   const { comment, pins } = parseRequirements(text)
   const own = fileURLToPath(new URL('requirements.txt', import.meta.url))
@@ -56,7 +56,7 @@ export async function lockRequirements(text: string, progress: Progress, signal?
   return `${comment}\n${locked}`
 }
 
-/** The index and the authorities that pip has on this machine; uv reads no settings of pip. */
+/** The index and the certificate authorities of this machine's pip, for uv, which reads no settings of pip. */
 async function uvEnvironment(): Promise<NodeJS.ProcessEnv> {
   const index = (await attempt('python3', ['-m', 'pip', 'config', 'get', 'global.index-url']))?.trim()
   return {

@@ -12,7 +12,7 @@ beforeEach(() => {
   vi.resetModules()
   vi.doMock('./debian.ts', async original => ({
     ...(await original<typeof import('./debian.ts')>()),
-    // Of this machine's own packages nothing is seen, so that the test is the same everywhere.
+    // Hides this machine's packages, so that the test is the same everywhere.
     debianProgram: (name: string) => ({ name, isPresent: () => present.has(name) }),
     installPackages: async (parts: Array<{ name: string }>) => void installed.push(...parts.map(part => part.name)),
   }))
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
   vi.restoreAllMocks()
   vi.doUnmock('./debian.ts')
-  // What was loaded here has seen our PATH and our debian.ts.
+  // Modules loaded so far have seen the real PATH and debian.ts.
   vi.resetModules()
   present.clear()
   installed.length = 0
@@ -37,7 +37,7 @@ function beUser(uid: number): void {
   vi.spyOn(process, 'getuid').mockReturnValue(uid)
 }
 
-test('an ordinary user gets all that is missing in one message, and nothing is installed', async () => {
+test('setup names everything that is missing in one message to an ordinary user, and installs nothing', async () => {
   beUser(1000)
   present.add('haproxy')
   const { setup } = await import('./setup.ts')
@@ -52,7 +52,7 @@ test('an ordinary user gets all that is missing in one message, and nothing is i
   expect(installed).toEqual([])
 })
 
-test('root without apt-get gets the same message', async () => {
+test('setup gives root without apt-get the same message', async () => {
   beUser(0)
   const command = await import('../process/command.ts')
   command.searchPath.splice(0, Infinity, folder)
@@ -60,7 +60,7 @@ test('root without apt-get gets the same message', async () => {
   await expect(setup(['redis'], quiet())).rejects.toThrow('there is no apt-get here: redis-server')
 })
 
-test('root has only the missing ones installed, each once', async () => {
+test('setup installs for root only the missing packages, each once', async () => {
   beUser(0)
   present.add('redis-server')
   writeFileSync(join(folder, 'apt-get'), '')
@@ -70,7 +70,7 @@ test('root has only the missing ones installed, each once', async () => {
   expect(installed).toEqual(['haproxy'])
 })
 
-test('a program that no need named is refused', async () => {
+test('program refuses a name that no need covers', async () => {
   present.add('redis-server')
   const { setup } = await import('./setup.ts')
   const tools = await setup(['redis'], quiet())

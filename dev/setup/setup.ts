@@ -4,7 +4,7 @@ import { fakeTime } from '../redis/redis.ts'
 import { browserName, type DebianPart, debianFile, debianProgram, installPackages, missingOf } from './debian.ts'
 import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } from './go.ts'
 
-/** What a command uses; set-up brings what it names and nothing else. */
+/** A thing that a command uses; set-up installs what the needs name, and nothing else. */
 export type Need =
   | 'redis'
   | 'clocks'
@@ -25,7 +25,7 @@ export type Need =
   | 'prometheus'
   | 'python'
 
-/** Debian's own Python makes no virtual environments before this package is there; others do. */
+/** Debian's Python makes no virtual environments without this package; other Pythons do. */
 const pythonVenv: DebianPart = {
   name: 'python3-venv',
   isPresent: async () => (await attempt('python3', ['-c', 'import ensurepip, venv'])) !== null,
@@ -92,13 +92,13 @@ const goParts: Record<Need, GoProgram[]> = {
   python: [],
 }
 
-/** The programs that set-up has made sure of. */
+/** The programs that set-up has found or installed. */
 export interface Tools {
-  /** A program's path. Throws for one that no need named. */
+  /** A program's path. Throws for a program that no need covers. */
   program(name: string): string
 }
 
-/** Thrown where packages are missing and cannot be installed; the message names all of them. */
+/** Thrown when packages are missing and cannot be installed; the message names all of them. */
 export class MissingPackagesError extends Error {
   readonly packages: string[]
 
@@ -111,7 +111,7 @@ export class MissingPackagesError extends Error {
   }
 }
 
-/** The packages that the needs call for and that are not there. Python's only where Go must come from PyPI. */
+/** The missing packages of the needs. Python's only when Go must come from PyPI. */
 async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<DebianPart[]> {
   const parts = needs.flatMap(need => debianParts[need])
   if (!goPrograms.every(isBuilt) && !(await machineHasGo())) parts.push(debianProgram('python3'), pythonVenv)
@@ -119,8 +119,8 @@ async function missingPackages(needs: Need[], goPrograms: GoProgram[]): Promise<
 }
 
 /**
- * Brings what the needs name: Debian's packages (as root), and programs built from Go modules into the cache.
- * What is there already costs a look. Throws MissingPackagesError where packages cannot be installed.
+ * Installs what the needs name: Debian's packages (as root), and programs built from Go modules into the cache. Existing
+ * parts are only checked. Throws MissingPackagesError when packages cannot be installed.
  */
 export async function setup(needs: Need[], progress: Progress, signal?: AbortSignal): Promise<Tools> {
   const goPrograms = [...new Set(needs.flatMap(need => goParts[need]))]

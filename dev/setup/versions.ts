@@ -1,21 +1,21 @@
-/** Versions of what is built from Go modules, of the Go that builds it, and of what is fetched. */
+/** Versions of programs built from Go modules, of the Go that builds them, and of downloads. */
 export const kubernetesVersion = 'v1.36.3'
-/** 3.6 is the least: 3.4 lacks progress notifications, which made KWOK five times as slow. */
+/** 3.6 is the minimum: 3.4 lacks progress notifications, which made KWOK five times as slow. */
 export const etcdVersion = 'v3.6.16'
 export const kwokVersion = 'v0.8.0'
-/** What go.mod of Kubernetes asks for. */
+/** The version that go.mod of Kubernetes requires. */
 export const minGoVersion = '1.26.0'
-/** Images of the Docker engine, where tests are told to have their cluster or their Redis in containers. */
+/** Images for tests with their cluster or their Redis in containers of the Docker engine. */
 export const clusterImage = `rancher/k3s:${kubernetesVersion}-k3s1`
 export const redisImage = 'redis:7-alpine'
-/** The model checker TLC on Maven Central, and what its file must be. */
+/** The model checker TLC on Maven Central, and the checksum of its file. */
 export const tlcVersion = '1.1.0'
 export const tlcSha256 = 'fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3'
-/** What installs packages while the controller's image is put together. */
+/** The npm that installs packages during the build of the controller's image. */
 export const npmVersion = '12.2.0'
 export const npmIntegrity =
   'sha512-ZsJjKpTnlmSXOLLXiU1xDCzC4Wlok4IwZmh/aw2KUuXytU7q6qMv/cUT7MoeSf95Slwuw/lRXYefGzGCspHPNQ=='
-/** Names for pods, where a demo in the cluster needs them. */
+/** DNS for pods in the demo's cluster. */
 export const corednsVersion = 'v1.14.7'
-/** What enforces NetworkPolicies, where tests look whether they hold. */
+/** The program that enforces NetworkPolicies in tests. */
 export const networkPoliciesVersion = 'v1.1.1'

@@ -6,12 +6,12 @@ import { loadSettings } from '../../src/settings/load.ts'
 import { makeUsers, stackConfig, writeConfig } from './config.ts'
 
 describe('makeUsers', () => {
-  it('has ada, grace and admin whatever the number', () => {
+  it('has ada, grace and admin for every number', () => {
     expect(Object.keys(makeUsers(0))).toEqual(['ada', 'grace', 'admin'])
     expect(Object.keys(makeUsers(5))).toEqual(['ada', 'grace', 'admin', 'user-004', 'user-005'])
   })
 
-  it('gives each a token and a UID of their own, and rights over others to admin alone', () => {
+  it('gives each user a token and a UID, and only admin rights over others', () => {
     const users = Object.entries(makeUsers(20))
     expect(new Set(users.map(([, user]) => user.token)).size).toBe(20)
     expect(new Set(users.map(([, user]) => user.uid)).size).toBe(20)
@@ -34,7 +34,7 @@ describe('writeConfig', () => {
     labsOnKwok: true,
   }
 
-  it('writes what the replicas accept, with a token for each user', async () => {
+  it('writes a configuration that replicas accept, with a token for each user', async () => {
     const users = makeUsers(4)
     const settings = await loadSettings(await writeConfig(folder, stackConfig(plan), users), {})
     expect(settings.config.redis.url).toBe(plan.redisUrl)

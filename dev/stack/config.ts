@@ -1,4 +1,4 @@
-/** What the replicas of a demo or a test are configured with. */
+/** Configuration of the replicas of a demo or a test. */
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { formatTokens, type StaticTokens } from '../../src/identity/tokens.ts'
 export type ConfigInput = z.input<typeof configSchema>
 type TokenInput = StaticTokens['tokens'][number]
 
-/** Somebody who may ask the demo's API. */
+/** A user of the demo's API. */
 export interface DemoUser {
   readonly token: string
   readonly scopes: readonly string[]
@@ -24,7 +24,7 @@ const firstUid = 4_000_000
 const sharedGroup = { name: 'astronomers', id: 4_900_000 }
 
 /**
- * That many users with a token each: ada, grace, admin, then user-004 and so on, at least the first three.
+ * That many users with a token each: ada, grace, admin, then user-004 and so on; at least the first three.
  * All may have labs; admin may also see and delete those of others.
  */
 export function makeUsers(count: number): DemoUsers {
@@ -42,7 +42,7 @@ export function makeUsers(count: number): DemoUsers {
   )
 }
 
-/** The account of a JupyterHub: it sees the labs of all and removes them, and has none itself. */
+/** The account of a JupyterHub: it sees and removes the labs of all, and has none itself. */
 export const makeHubAccount = (): DemoUser => ({
   token: `hub-${randomBytes(16).toString('hex')}`,
   scopes: ['admin:jupyterlab'],
@@ -54,13 +54,13 @@ function tokenRecord(username: string, { token, scopes, uid }: DemoUser): TokenI
   return { token, username, scopes: [...scopes], uid, gid: uid, groups }
 }
 
-/** What runs in a lab without a Hub. The kubelet fills the prefix in, which the controller sets for every lab. */
+/** The command of a lab without a Hub. The kubelet fills in the prefix, which the controller sets for every lab. */
 export const labCommand = [
   ...['jupyter', 'lab', '--ip', '0.0.0.0', '--port', '8888', '--no-browser'],
   '--ServerApp.base_url=$(JUPYTERHUB_SERVICE_PREFIX)',
 ]
 
-/** Sends labs to KWOK's nodes, which nothing else comes to. */
+/** Sends labs to KWOK's nodes, which accept no other pods. */
 export const kwokPlacement = {
   nodeSelector: { type: 'kwok' },
   tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' }],
@@ -72,11 +72,11 @@ export interface ConfigPlan {
   /** Registry, repository and tag of the labs' image. */
   readonly images: Pick<NonNullable<ConfigInput['images']>, 'registry' | 'docker' | 'recommendedTag'>
   readonly labsOnKwok: boolean
-  /** Changes to what this function chooses, block by block. */
+  /** Changes to the chosen configuration, block by block. */
   readonly overrides?: ConfigInput | undefined
 }
 
-/** The configuration that all replicas share; ports and names come to each by its environment. */
+/** The configuration that all replicas share; ports and names come from each replica's environment. */
 export function stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, overrides = {} }: ConfigPlan): ConfigInput {
   return {
     ...overrides,
@@ -90,14 +90,14 @@ export function stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, override
   }
 }
 
-/** The users as the file of the identity provider `static`. */
+/** The users in the file format of the identity provider `static`. */
 export const formatUsers = (users: DemoUsers): string =>
   formatTokens({ tokens: Object.entries(users).map(([name, user]) => tokenRecord(name, user)) })
 
-/** A new sealing key, as the file that `sealing.keyFiles` names. */
+/** A new sealing key, in the file format of `sealing.keyFiles`. */
 export const makeSealingKey = (): string => `${randomBytes(32).toString('base64')}\n`
 
-/** Writes the configuration, the tokens and a new sealing key, readable by this user alone; returns the path of the first. */
+/** Writes the configuration, the tokens and a new sealing key, readable by this user only; returns the configuration's path. */
 export async function writeConfig(folder: string, config: ConfigInput, users: DemoUsers): Promise<string> {
   const mode = 0o600
   await writeFile(join(folder, 'tokens.yaml'), formatUsers(users), { mode })

@@ -15,7 +15,7 @@ describe('balancerConfig', () => {
     .split('\n')
     .map(line => line.trim())
 
-  it('names each replica once, checked by its readiness', () => {
+  it('names each replica once, with a check of its readiness', () => {
     expect(lines.filter(line => line.startsWith('server '))).toEqual([
       'server replica-1 127.0.0.1:8001 port 9001',
       'server replica-2 127.0.0.1:8002 port 9002',
@@ -23,14 +23,14 @@ describe('balancerConfig', () => {
     expect(lines).toContain('option httpchk GET /readyz')
   })
 
-  it('goes round without stickiness, and repeats only what never reached a replica', () => {
+  it('distributes without stickiness, and repeats only requests that never reached a replica', () => {
     expect(lines).toContain('balance roundrobin')
     expect(lines).toContain('retry-on conn-failure')
     expect(lines.some(line => /cookie|stick|source/.test(line))).toBe(false)
   })
 })
 
-/** A replica that says its name, and can stream. */
+/** A replica that answers its name, and can stream. */
 class Replica {
   readonly #server: Server
 
@@ -81,13 +81,13 @@ describe.skipIf(!haproxy)('startBalancer', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  it('asks one replica after the other', async () => {
+  it('sends requests to the replicas in turn', async () => {
     const names = new Set<string>()
     for (let i = 0; i < 6; i++) names.add((await ask()).text)
     expect(names).toEqual(new Set(['one', 'two', 'three']))
   })
 
-  it('loses no request to a replica that is gone', async () => {
+  it('loses no request when a replica is gone', async () => {
     await replicas[0]?.stop()
     const answers = []
     for (let i = 0; i < 8; i++) answers.push(await ask())
@@ -95,7 +95,7 @@ describe.skipIf(!haproxy)('startBalancer', () => {
     expect(answers.some(answer => answer.text === 'one')).toBe(false)
   })
 
-  it('answers for replicas that are gone in their form', async () => {
+  it("answers in the replicas' format when all are gone", async () => {
     await Promise.all(replicas.map(replica => replica.stop()))
     const nobody = await fetch(`${balancer.url}/who`)
     expect([nobody.status, nobody.headers.get('retry-after')]).toEqual([503, '1'])

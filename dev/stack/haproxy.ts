@@ -5,7 +5,7 @@ import { freePort } from '../process/ports.ts'
 import { stopProcess } from '../process/process.ts'
 import { startServer } from '../process/server.ts'
 
-/** Where a replica listens on loopback: for requests, and for the question whether it is ready. */
+/** Ports of a replica on loopback: for requests, and for the readiness check. */
 export interface ReplicaPorts {
   readonly port: number
   readonly monitoringPort: number
@@ -14,7 +14,7 @@ export interface ReplicaPorts {
 export interface BalancerPlan {
   readonly port: number
   readonly replicas: readonly ReplicaPorts[]
-  /** PEM of the authority of replicas by TLS; without it they are in the clear. */
+  /** PEM of the authority for replicas with TLS; without it they use plain HTTP. */
   readonly caFile?: string | undefined
 }
 
@@ -24,8 +24,8 @@ export interface Balancer {
 }
 
 /**
- * What haproxy answers for a replica, in the form in which replicas answer: clients need not tell them apart. What it
- * cannot even read it refuses in words of its own.
+ * haproxy's own error responses, in the format of the replicas', so that clients need not distinguish them. Unreadable
+ * requests are refused in haproxy's format.
  */
 const ownAnswers = [
   [408, 'malformed', 'the request took too long to arrive'],
@@ -41,11 +41,11 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
 }
 
 /**
- * A configuration for haproxy. A request that never reached a replica goes to another one; what was sent is not sent
- * again, since a POST may have been carried out. Event streams pass unbuffered.
+ * A configuration for haproxy. A request that never reached a replica goes to another one. One that was sent is not
+ * repeated, since a POST may have been carried out. Event streams pass unbuffered.
  */
 export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
-  // The port of readiness is in the clear in any case. No `verifyhost`: haproxy compares names alone, and no addresses.
+  // The readiness port is always plain HTTP. No `verifyhost`: haproxy compares names only, and no addresses.
   const tls = caFile === undefined ? '' : ` ssl verify required ca-file ${caFile} no-check-ssl`
   const servers = replicas.map(
     (replica, index) => `  server replica-${index + 1} 127.0.0.1:${replica.port} port ${replica.monitoringPort}${tls}`,
@@ -81,7 +81,7 @@ ${servers.join('\n')}
 
 /**
  * Starts haproxy on a free port; resolves when it takes connections. It answers 503 while no replica is ready.
- * Fails with haproxy's own words.
+ * Fails with haproxy's own message.
  */
 export async function startBalancer(options: {
   readonly stateDir: string
@@ -89,7 +89,7 @@ export async function startBalancer(options: {
   readonly program: string
   readonly replicas: readonly ReplicaPorts[]
   readonly caFile?: string | undefined
-  /** Of the process, where a run has more than one. */
+  /** Name of the process, when a run has several. */
   readonly name?: string | undefined
 }): Promise<Balancer> {
   const { stateDir, program, replicas, caFile, name = 'balancer' } = options
@@ -102,7 +102,7 @@ export async function startBalancer(options: {
   return { url, stop: () => stopProcess(stateDir, name, 2000) }
 }
 
-/** Any answer will do, 503 too; a refused connection rejects. */
+/** True for any response, even 503; a refused connection rejects. */
 async function answers(url: string): Promise<boolean> {
   await (await fetch(url)).body?.cancel()
   return true

@@ -1,4 +1,4 @@
-/** Which image labs get, and from where. */
+/** Chooses the image of labs, and provides it in a registry. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
@@ -17,7 +17,7 @@ type Images = ConfigPlan['images']
 const repository = 'lsstsqre/sciplat-lab'
 const tags = ['recommended', 'w_2026_46']
 
-/** On a cluster of yours nodes cannot pull from a registry on loopback, so labs run what Jupyter itself publishes. */
+/** Nodes of an existing cluster cannot pull from a registry on loopback, so labs there run Jupyter's published image. */
 const published: Images = {
   registry: 'quay.io',
   docker: { repository: 'jupyter/minimal-notebook' },
@@ -33,8 +33,8 @@ export interface ImageOptions {
 }
 
 /**
- * Makes sure of an image for labs and says where it is. KWOK pulls nothing, but tags must resolve to digests there too:
- * a registry of the run's own then has a tiny image under the same tags, where docker-registry is installed.
+ * Provides an image for labs and returns its location. KWOK pulls nothing, but tags must resolve to digests there too: a
+ * registry of the run then has a tiny image under the same tags, if docker-registry is installed.
  */
 export async function provideImage(options: ImageOptions): Promise<Images> {
   const { cluster, labsOnKwok, stateDir, progress, signal } = options
@@ -58,7 +58,7 @@ async function tinyImage(stateDir: string): Promise<string> {
   return layout
 }
 
-/** Starts Debian's docker-registry on loopback with a folder of this run; `host:port`, or null where there is none. */
+/** Starts Debian's docker-registry on loopback with a folder of this run; returns `host:port`, or null when not installed. */
 export async function startRegistry(stateDir: string, signal?: AbortSignal): Promise<string | null> {
   const command = findProgram('docker-registry')
   if (!command) return null

@@ -10,7 +10,7 @@ let options: ReplicaOptions
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'replica-'))
   const configFile = join(stateDir, 'skylab.yaml')
-  // With a key that there is not, `skylab serve` ends at once.
+  // An unknown key makes `skylab serve` end at once.
   await writeFile(configFile, 'nonsense: true\n')
   options = { stateDir, configFile, name: 'replica-1' }
 })
@@ -23,7 +23,7 @@ describe('Replica', () => {
     const replica = await Replica.start({ ...options, clock, say: words => said.push(words) })
     const { pid, port } = replica
     await clock.whenSleeping(2000)
-    expect(said).toEqual(['replica-1 has ended (2); it is started again in 2 s'])
+    expect(said).toEqual(['replica-1 has ended (2); restart in 2 s'])
     clock.advance(2000)
     await clock.whenSleeping(2000)
     expect(replica.pid).not.toBe(pid)
@@ -31,7 +31,7 @@ describe('Replica', () => {
     await replica.stop(0)
   })
 
-  it('stays ended where nobody wants it back, and once it was stopped', async () => {
+  it('stays ended when restarts are off, and after stop', async () => {
     const clock = new ManualClock()
     const replica = await Replica.start({ ...options, clock, restart: false })
     expect(await replica.ended).toBe(2)
@@ -41,7 +41,7 @@ describe('Replica', () => {
     expect(clock.sleeps).toBe(0)
   })
 
-  it('says why it never became ready', async () => {
+  it('reports why it never became ready', async () => {
     const replica = await Replica.start(options)
     await expect(replica.ready()).rejects.toThrow(/replica-1 has ended:\n.*nonsense/s)
     await replica.stop(0)

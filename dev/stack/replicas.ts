@@ -1,4 +1,4 @@
-/** Replicas of the controller: real `skylab serve` processes, started again when they die, as a Deployment would. */
+/** Replicas of the controller: real `skylab serve` processes, restarted when they end, as by a Deployment. */
 import { fileURLToPath } from 'node:url'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { waitUntil } from '../process/api-client.ts'
@@ -9,42 +9,42 @@ import { logTail } from '../process/server.ts'
 
 const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** How long a Deployment's node waits before it starts a container again. */
+/** The delay before a node restarts a Deployment's container. */
 const restartDelayMs = 2000
 const readyLimitMs = 60_000
-/** Above the replicas' own limit for ending (`times.drainSeconds`). */
+/** Longer than the replicas' own limit for ending (`times.drainSeconds`). */
 const stopGraceMs = 30_000
 
 export interface ReplicaOptions {
   readonly stateDir: string
-  /** The file that `skylab serve` is given. */
+  /** The configuration file for `skylab serve`. */
   readonly configFile: string
-  /** Name of the process, its log and, by SKYLAB_REPLICA, of the replica. */
+  /** Name of the process, of its log and, by SKYLAB_REPLICA, of the replica. */
   readonly name: string
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number | undefined
-  /** Of readiness and metrics. Default: a free one. */
+  /** Port of readiness and metrics. Default: a free port. */
   readonly monitoringPort?: number | undefined
-  /** Added to the replica's environment. */
+  /** Variables added to the replica's environment. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** Whether one that ends is started again after 2 s. Default true. */
+  /** Whether it is restarted 2 s after it ended. Default true. */
   readonly restart?: boolean | undefined
-  /** The file that is run, such as a bundle's. Default: this checkout's source. */
+  /** The file to run, for example a bundle's. Default: this checkout's source. */
   readonly program?: string | undefined
-  /** Options of Node itself, before the program. */
+  /** Options of Node, before the program. */
   readonly nodeArgs?: readonly string[] | undefined
-  /** Told of an unasked end and of the new start. */
+  /** Called for an unexpected end and for the restart. */
   readonly say?: ((words: string) => void) | undefined
   readonly clock?: Clock | undefined
 }
 
-/** One replica on loopback. It has the same ports and name in all its lives. */
+/** One replica on loopback. It keeps its ports and name over restarts. */
 export class Replica {
   readonly name: string
   readonly port: number
   readonly monitoringPort: number
   readonly url: string
-  /** Where it tells whether it is ready, and its metrics. */
+  /** URL of readiness and metrics. */
   readonly monitoringUrl: string
   readonly #options: ReplicaOptions
   readonly #clock: Clock
@@ -64,7 +64,7 @@ export class Replica {
     this.monitoringUrl = `http://127.0.0.1:${monitoringPort}`
   }
 
-  /** Starts a replica, and does not wait until it is ready. */
+  /** Starts a replica without waiting until it is ready. */
   static async start(options: ReplicaOptions): Promise<Replica> {
     const { port = await freePort(), monitoringPort = await freePort() } = options
     const replica = new Replica(options, port, monitoringPort)
@@ -73,17 +73,17 @@ export class Replica {
     return replica
   }
 
-  /** Of its present life, or of the last one. */
+  /** Pid of the current process, or of the last one. */
   get pid(): number {
     return this.#process!.pid
   }
 
-  /** Resolves with the exit code, or with the signal's name, when its present life ends. */
+  /** Resolves with the exit code, or with the signal's name, when the current process ends. */
   get ended(): Promise<number | NodeJS.Signals> {
     return this.#process!.ended
   }
 
-  /** Waits for `/readyz` to say 200. Fails, with the end of its log, where it ends before it was ever ready. */
+  /** Waits until `/readyz` answers 200. Fails with the end of its log when it ended before it was ever ready. */
   async ready(signal?: AbortSignal): Promise<void> {
     const check = () => {
       if (this.#endedUnready) throw new Error(`${this.name} has ended:\n${logTail(this.#options.stateDir, this.name)}`)
@@ -92,12 +92,12 @@ export class Replica {
     this.#everReady = true
   }
 
-  /** Sends a signal to its present life: SIGKILL for a crash, SIGSTOP for a machine that hangs. */
+  /** Sends a signal to the current process: SIGKILL for a crash, SIGSTOP for a hanging machine. */
   kill(signal: NodeJS.Signals = 'SIGKILL'): void {
     process.kill(this.pid, signal)
   }
 
-  /** Ends it for good: with SIGTERM, and after the grace with SIGKILL. */
+  /** Ends it without a restart: with SIGTERM, and after the grace with SIGKILL. */
   async stop(graceMs = stopGraceMs): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await this.#supervision
@@ -128,7 +128,7 @@ export class Replica {
       if (stopping.aborted) return
       this.#endedUnready = !this.#everReady
       if (this.#options.restart === false) return
-      this.#options.say?.(`${this.name} has ended (${how}); it is started again in ${restartDelayMs / 1000} s`)
+      this.#options.say?.(`${this.name} has ended (${how}); restart in ${restartDelayMs / 1000} s`)
       await this.#clock.sleep(restartDelayMs, stopping).catch(() => {})
       if (stopping.aborted) return
       await this.#start()

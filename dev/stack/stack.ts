@@ -1,4 +1,4 @@
-/** All that a lab takes: Redis, a cluster, replicas of the controller and a balancer in front of them. */
+/** A whole stack for labs: Redis, a cluster, replicas of the controller and a balancer in front of them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rightsText } from '../../src/cli/rights.ts'
@@ -17,18 +17,18 @@ import { type Balancer, startBalancer } from './haproxy.ts'
 import { provideImage } from './image.ts'
 import { Replica } from './replicas.ts'
 
-/** What of k8s/ concerns replicas wherever they run: their rights, and what fences them. */
+/** The files of k8s/ for replicas anywhere: their rights, and the policy that limits them. */
 const manifests = ['namespace', 'rbac', 'policy'].map(name => new URL(`../../k8s/base/${name}.yaml`, import.meta.url))
-/** What rights do not depend on. */
+/** Placeholders: the rights do not depend on these values. */
 const nowhere = { redisUrl: '', kubeconfig: '', images: {} }
-/** Where k8s/base/rbac.yaml puts the controller's ServiceAccount. */
+/** The controller's ServiceAccount in k8s/base/rbac.yaml. */
 const account = { namespace: 'skylab', name: 'skylab' }
 
 export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly replicas: number
-  /** How many users with tokens; at least three are made. */
+  /** Number of users with tokens; at least three are made. */
   readonly users: number
-  /** Who else may ask, by name. */
+  /** More accounts for the API, by name. */
   readonly accounts?: DemoUsers
   /** The folder of an open run. */
   readonly stateDir: string
@@ -37,13 +37,13 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly audit?: boolean
   /** Changes to the configuration, block by block. */
   readonly overrides?: ConfigInput
-  /** Options of Node itself for the replicas. */
+  /** Options of Node for the replicas. */
   readonly nodeArgs?: readonly string[] | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 export interface Stack {
-  /** The balancer's. */
+  /** URL of the balancer. */
   readonly url: string
   readonly redis: Redis
   readonly cluster: Cluster
@@ -52,25 +52,25 @@ export interface Stack {
   readonly users: DemoUsers
   /** The file that the replicas run. */
   readonly program: string
-  /** What the replicas were given. */
+  /** The configuration file of the replicas. */
   readonly configFile: string
   /** Whether labs go to nodes of KWOK, which only pretend to run them. */
   readonly labsOnKwok: boolean
-  /** Ends all of it, the cluster last. */
+  /** Ends all parts, the cluster last. */
   stop(): Promise<void>
 }
 
-/** Brings programs and packages for a stack; on a machine that can have a real node the labs' image too, beside that. */
+/** Installs programs and packages for a stack, and meanwhile builds the labs' image on a machine that can have a real node. */
 export async function setupStack(choice: ClusterChoice, progress: Progress, signal?: AbortSignal): Promise<Tools> {
   const needs: Need[] = [...clusterNeeds(choice), 'redis', 'balancer', 'kubectl']
   if (!needs.includes('node')) return setup(needs, progress, signal)
-  // Compiling takes the processors, and the image mostly the network: side by side they are done sooner.
+  // Compiling uses the processors, and the image mostly the network: in parallel they take less time.
   await setup(['image'], progress, signal)
   const [tools] = await Promise.all([setup(needs, progress, signal), labImage(progress, signal)])
   return tools
 }
 
-/** Starts a stack; resolves when every replica is ready. What `signal` or a failure breaks off ends with the run. */
+/** Starts a stack; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { stateDir, progress, signal } = options
   const [redis, program, cluster] = await Promise.all([
@@ -79,7 +79,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
-  // Of the labs' configuration, what rights depend on is known beforehand.
+  // The parts of the labs' configuration that rights depend on are known before the stack runs.
   const { overrides } = options
   const rights = {
     ...(overrides?.installation !== undefined && { installation: overrides.installation }),
@@ -90,7 +90,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     progress.part('rights in the cluster', () => grantRights(cluster, signal, rights)),
   ])
   if (cluster.provider === 'yours')
-    progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to your cluster, and stays there.')
+    progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to the existing cluster, and stays there.')
   const users = { ...makeUsers(options.users), ...options.accounts }
   const plan = { redisUrl: redis.programUrl, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
@@ -104,7 +104,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     }
     return { url: balancer.url, redis, cluster, balancer, replicas, users, program, configFile, labsOnKwok, stop }
   } catch (error) {
-    // Or they would be started again and again while the run is being closed.
+    // Otherwise they would be restarted again and again while the run is being closed.
     await Promise.all(replicas.map(replica => replica.stop(0)))
     throw error
   }
@@ -116,11 +116,11 @@ async function startFront(replicas: readonly Replica[], { stateDir, tools, signa
   return starting
 }
 
-/** Lets the controller's account own the installation of a configuration. */
+/** Makes the controller's account the owner of a configuration's installation. */
 export const applyRights = (cluster: Cluster, config: Config): Promise<void> =>
   cluster.apply(rightsText(renderRights(config, account.namespace)))
 
-/** Applies what an operator applies for a configuration; a kubeconfig of the controller's ServiceAccount, as which the replicas run. */
+/** Applies an operator's manifests for a configuration; returns the path of a kubeconfig for the replicas' account. */
 export async function grantRights(cluster: Cluster, signal?: AbortSignal, config: ConfigInput = {}): Promise<string> {
   for (const file of manifests) await cluster.apply(await readFile(file, 'utf8'))
   await applyRights(cluster, configSchema.parse(config))

@@ -1,4 +1,4 @@
-/** The cluster that integration tests run against, and the file by which they find it. */
+/** The cluster for integration tests, and the file by which they find it. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildProgram } from '../../test/kit/program/program.ts'
@@ -13,9 +13,9 @@ import { grantRights } from '../stack/stack.ts'
 export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'> {
   /** The folder of an open run. */
   readonly stateDir: string
-  /** The image of each test's own Redis, which is a process without one. */
+  /** The image for each test's Redis; without one Redis is a process. */
   readonly redisImage?: string | undefined
-  /** Where labs go: to nodes of KWOK, or to a real one. */
+  /** The nodes for labs: those of KWOK, or a real one. */
   readonly labsOnKwok: boolean
   readonly tools: Tools
   readonly progress: Progress
@@ -26,19 +26,19 @@ export interface TestClusterOptions extends Pick<ClusterChoice, 'kubeconfig' | '
 const kwokNodes = 3
 
 export interface TestCluster {
-  /** What the tests' environment must hold. */
+  /** Variables for the tests' environment. */
   readonly env: Readonly<Record<string, string>>
   /** Applies objects as the administrator. */
   readonly apply: Cluster['apply']
   /** Path of the API server's audit log; null without one. */
   readonly auditLog: string | null
-  /** Path of the kubeconfig as which replicas run. */
+  /** Path of the kubeconfig for replicas. */
   readonly controllerKubeconfig: string
-  /** Ends it, and lets go of the machine's real node. */
+  /** Ends it, and releases the machine's real node. */
   stop(): Promise<void>
 }
 
-/** Starts the cluster. What a failure or `signal` breaks off ends with the run. */
+/** Starts the cluster. When a failure or `signal` interrupts it, the run ends its parts. */
 export async function startTestCluster(options: TestClusterOptions): Promise<TestCluster> {
   const { stateDir, labsOnKwok, redisImage = null, tools } = options
   const realNode = labsOnKwok ? 'never' : 'auto'

@@ -1,7 +1,7 @@
 /**
- * A Docker engine of a run's own: Debian's dockerd, with processes, mounts and `/run` of its own, so that all it started
- * ends with its one process. What it leaves on the machine is a bridge and control groups, whose names are fixed:
- * there is one to a machine at a time.
+ * A run's Docker engine: Debian's dockerd, with processes, mounts and `/run` of its own, so that everything it started ends
+ * with its one process. It leaves a bridge and control groups on the machine. Their names are fixed, so a machine has one
+ * such engine at a time.
  */
 import { createReadStream, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { startServer } from '../process/server.ts'
 import { bridge, cgroup, engineFolder, lockEngine, removeTraces, settingsFolder } from '../run/engine-teardown.ts'
 import type { Tools } from '../setup/setup.ts'
 
-/** Of the bridge that containers hang on. */
+/** Address of the bridge for containers. */
 const address = '10.245.0.1/24'
 const publishedAt = '127.0.0.1'
 const name = 'dockerd'
@@ -27,15 +27,15 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** By which testcontainers finds it, and the ports that it publishes. */
+  /** Variables by which testcontainers finds it and its published ports. */
   readonly env: Readonly<Record<string, string>>
   /** Makes an image of a tree, as `docker import` does. */
   importImage(image: { readonly rootfs: string; readonly name: string; readonly config: ImageConfig }): Promise<void>
-  /** Ends it with all its containers, and takes away what it left on the machine. */
+  /** Ends it with all its containers, and removes what it left on the machine. */
   stop(): Promise<void>
 }
 
-/** Starts it; resolves when it answers. Throws where the machine has one already, as root alone can. */
+/** Starts it; resolves when it answers. Needs root; throws when the machine has such an engine already. */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const { stateDir } = options
   const lock = await lockEngine()
@@ -57,9 +57,9 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   return {
     env: {
       DOCKER_HOST: `unix://${socket}`,
-      // Within a container testcontainers would look for ports at the bridge.
+      // In a container testcontainers would look for ports at the bridge.
       TESTCONTAINERS_HOST_OVERRIDE: publishedAt,
-      // The image of what cleans up after killed tests cannot be had; and all containers end with their engine.
+      // The image that cleans up after killed tests is not available; and all containers end with their engine.
       TESTCONTAINERS_RYUK_DISABLED: 'true',
     },
     importImage: image => importTree(ask, `${engineFolder(stateDir)}/image.tar`, image),
@@ -78,14 +78,14 @@ type Ask = (
 async function startDaemon({ stateDir, tools, signal }: EngineOptions, socket: string, ask: Ask): Promise<void> {
   const folder = engineFolder(stateDir)
   mkdirSync(folder, { recursive: true })
-  // What a killed run may have left.
+  // Remains of a killed run.
   await removeTraces()
   await run('ip', ['link', 'add', bridge, 'type', 'bridge'])
   await run('ip', ['addr', 'add', address, 'dev', bridge])
   await run('ip', ['link', 'set', bridge, 'up'])
   const config = join(folder, 'daemon.json')
   writeFileSync(config, JSON.stringify(daemonConfig(folder, socket), null, 2))
-  // With a /run of its own it does not meet a containerd of the machine's. Into /etc/docker older ones write a key.
+  // A /run of its own keeps it apart from a containerd of the machine. Older engines write a key into /etc/docker.
   mkdirSync(settingsFolder, { recursive: true })
   const script = `mount -t tmpfs run /run && mount -t tmpfs etc ${settingsFolder} && exec "$0" --config-file "$1"`
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
@@ -119,7 +119,7 @@ async function importTree(ask: Ask, archive: string, image: Parameters<Engine['i
   for (const change of changesOf(config)) query.append('changes', change)
   const body = createReadStream(archive)
   const answer = await ask(`/images/create?${query}`, { method: 'POST', body, duplex: 'half' })
-  // One line for each thing that it did. What went wrong on the way comes with status 200 too.
+  // One line per step. Errors come with status 200 too.
   const words = await answer.text()
   if (!answer.ok || words.includes('"errorDetail"')) throw new Error(`import of ${name}: ${words.trim()}`)
 }

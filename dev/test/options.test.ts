@@ -2,19 +2,19 @@ import { expect, test } from 'vitest'
 import { UsageError } from '../process/program.ts'
 import { parseTestOptions } from './options.ts'
 
-test('without options all is run, on a real node where the machine can have one', () => {
+test('parseTestOptions runs everything by default, on a real node when the machine can have one', () => {
   expect(parseTestOptions([], true)).toMatchObject({ unit: false, realNode: true, cluster: false, whole: true })
   expect(parseTestOptions([], false)).toMatchObject({ realNode: false })
 })
 
 test.each([['--no-real-node'], ['--unit'], ['--kubeconfig=mine'], ['--context=mine'], ['--containers=cluster']])(
-  '%s: no real node',
+  'parseTestOptions takes no real node with %s',
   option => {
     expect(parseTestOptions([option], true).realNode).toBe(false)
   },
 )
 
-test('filters and a pattern are for vitest, and leave out what they cannot choose from', () => {
+test('parseTestOptions keeps filters and a pattern for vitest, and leaves out suites without filters', () => {
   const options = parseTestOptions(['streams', '-t', 'a lab', 'faults'], true)
   expect(options).toMatchObject({ pattern: 'a lab', filters: ['streams', 'faults'], whole: false })
 })
@@ -24,7 +24,7 @@ test.each([
   [['--containers', 'redis'], true, false],
   [['--containers', 'cluster'], false, true],
   [['--containers', 'both'], true, true],
-] as const)('%j: Redis in containers: %s, the cluster: %s', (args, redis, cluster) => {
+] as const)('parseTestOptions reads %j: Redis in containers: %s, the cluster: %s', (args, redis, cluster) => {
   const { redisInContainers, choice } = parseTestOptions(args, true)
   expect(redisInContainers).toBe(redis)
   expect(choice.containers).toBe(cluster)
@@ -33,8 +33,8 @@ test.each([
 test.each([
   [['--fast'], /--fast/],
   [['--containers', 'all'], /--containers: redis, cluster, both, not all/],
-  [['--containers', 'both', '--context', 'mine'], /--containers: the cluster is the one that you name/],
-])('%j is a mistake', (args, words) => {
+  [['--containers', 'both', '--context', 'mine'], /--containers: not with an existing cluster/],
+])('parseTestOptions refuses %j', (args, words) => {
   expect(() => parseTestOptions(args, true)).toThrow(UsageError)
   expect(() => parseTestOptions(args, true)).toThrow(words)
 })

@@ -5,7 +5,7 @@ import { UsageError } from '../process/program.ts'
 
 export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
 
-  FILTER              only test files whose path contains one of these
+  FILTER              only test files with one of these in their path
   -t PATTERN          only tests whose name matches
   --unit              types, lint and unit tests alone: nothing is started
   --no-real-node      all but what takes a real node
@@ -17,24 +17,24 @@ export const usage = `usage: npm test -- [OPTIONS] [FILTER…]
 
 export interface TestOptions {
   readonly unit: boolean
-  /** Whether tests that take a real node are run. */
+  /** Whether to run tests that need a real node. */
   readonly realNode: boolean
   readonly cluster: boolean
-  /** Whether all is run: what takes no filter is left out where one is given. */
+  /** Whether to run everything: with a filter, suites that take no filter are left out. */
   readonly whole: boolean
   /** Of names of tests. */
   readonly pattern: string | undefined
   /** Of paths of test files. */
   readonly filters: readonly string[]
   readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
-  /** Whether the Redis of each test runs in a container. */
+  /** Whether each test's Redis runs in a container. */
   readonly redisInContainers: boolean
 }
 
 const containerChoices = ['redis', 'cluster', 'both']
 
 /**
- * @param canHaveRealNode whether this machine can
+ * @param canHaveRealNode whether this machine can run a real node
  * @throws {UsageError}
  */
 export function parseTestOptions(args: readonly string[], canHaveRealNode: boolean): TestOptions {
@@ -44,9 +44,9 @@ export function parseTestOptions(args: readonly string[], canHaveRealNode: boole
     throw new UsageError(`--containers: ${containerChoices.join(', ')}, not ${containers}`)
   }
   const inContainers = (what: string) => containers === what || containers === 'both'
-  // A real node is a matter of the box.
+  // Only the box has a real node.
   const named = kubeconfig !== undefined || context !== undefined
-  if (named && inContainers('cluster')) throw new UsageError('--containers: the cluster is the one that you name')
+  if (named && inContainers('cluster')) throw new UsageError('--containers: not with an existing cluster')
   const boxed = !named && !inContainers('cluster')
   return {
     unit: values.unit,

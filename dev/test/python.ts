@@ -1,4 +1,4 @@
-/** The Python package's own tests, types and lint: in an environment for each JupyterHub that it works with. */
+/** Tests, types and lint of the Python package, in an environment for each supported JupyterHub. */
 import { readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { searchPath } from '../process/command.ts'
@@ -14,12 +14,12 @@ export interface PythonSuite {
   readonly signal: AbortSignal
 }
 
-/** Folders of the environments, made where the cache lacks them. */
+/** Folders of the environments, made when the cache lacks them. */
 export async function setupPython(progress: Progress, signal: AbortSignal): Promise<void> {
   for (const version of hubVersions) await hubEnvironment(version, progress, signal)
 }
 
-/** Runs the package's tests under each JupyterHub, side by side since half of it is waiting, and counts. */
+/** Runs the package's tests under each JupyterHub and counts them; in parallel, since half the time is waiting. */
 export async function runPytest(suite: PythonSuite): Promise<Counts> {
   const all = await Promise.all(hubVersions.map(version => runPytestUnder(version, suite)))
   return all.reduce(sum, noTests)
@@ -32,18 +32,18 @@ async function runPytestUnder(version: HubVersion, suite: PythonSuite): Promise<
   return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
 }
 
-/** Of the package and its tests, by the newest JupyterHub. */
+/** Checks the package and its tests, with the newest JupyterHub. */
 export const checkPythonTypes = async (suite: PythonSuite): Promise<Counts> =>
   single(await runModule(suite, 6, 'mypy', [`--cache-dir=${join(suite.folder, 'mypy')}`]))
 
-/** Of all Python in the package's folder, the examples too. */
+/** Checks all Python in the package's folder, including the examples. */
 export async function lintPython(suite: PythonSuite): Promise<Counts> {
   const options = ['--no-cache', '.']
   const formatted = await runModule(suite, 6, 'ruff', ['format', '--check', ...options])
   return single((await runModule(suite, 6, 'ruff', ['check', ...options])) && formatted)
 }
 
-/** Runs a module in the package's folder; whether it ended well. What it says is shown where it did not. */
+/** Runs a module in the package's folder; returns whether it succeeded. Prints its output when it failed. */
 async function runModule(suite: PythonSuite, version: HubVersion, module: string, args: string[]): Promise<boolean> {
   const { folder, progress, signal } = suite
   const bin = join(await hubEnvironment(version, progress, signal), 'bin')
@@ -65,7 +65,7 @@ async function runModule(suite: PythonSuite, version: HubVersion, module: string
   return code === 0
 }
 
-/** By the figures of each suite in a JUnit report; empty text has none. */
+/** Sums the figures of each suite in a JUnit report; empty text has none. */
 export function countJunit(xml: string): Counts {
   return [...xml.matchAll(/<testsuite (?<attributes>[^>]*)>/g)]
     .map(({ groups }): Counts => {

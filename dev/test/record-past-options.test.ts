@@ -7,7 +7,7 @@ test('parseRecordOptions takes a name, and --again', () => {
   expect(parseRecordOptions(['--again', 'v1-0'])).toEqual({ name: 'v1-0', again: true })
 })
 
-test('parseRecordOptions refuses no name, two names, an unknown option and a name that no namespace can have', () => {
+test('parseRecordOptions refuses no name, two names, an unknown option and an invalid name of a namespace', () => {
   for (const args of [[], ['a', 'b'], ['a', '--force'], ['v1.0'], ['../b'], ['Release'], ['a'.repeat(21)]]) {
     expect(() => parseRecordOptions(args), args.join(' ')).toThrow(UsageError)
   }

@@ -18,7 +18,7 @@ export function parseRecordOptions(args: readonly string[]): RecordOptions {
   const { positionals, again } = read(args)
   const [name, ...others] = positionals
   if (name === undefined || others.length > 0) throw new UsageError('one name is needed')
-  // It becomes part of the namespaces' names.
+  // The name becomes part of the namespaces' names.
   if (!/^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$/.test(name)) {
     throw new UsageError(`NAME: at most 20 lower-case letters, digits and hyphens, not ${name}`)
   }

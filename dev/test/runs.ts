@@ -1,4 +1,4 @@
-/** What suites of tests run on: a folder, a cluster or the machine's one real node, each ended with its suite. */
+/** Surroundings of test suites: a folder, a cluster or the machine's one real node; each ends with its suite. */
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ClusterChoice } from '../cluster/types.ts'
@@ -12,23 +12,23 @@ import { setupStack } from '../stack/stack.ts'
 import { startTestCluster, type TestCluster } from './cluster.ts'
 import { setupPython } from './python.ts'
 
-/** Longer than the tests of another run that have it. */
+/** Longer than the tests of another run that has the real node. */
 const realNodeLimitMs = 180_000
 
 export interface RunContext {
   readonly choice: Pick<ClusterChoice, 'kubeconfig' | 'context' | 'containers'>
-  /** Of each test's own Redis, which is a process without one. */
+  /** The image for each test's Redis; without one Redis is a process. */
   readonly redisImage?: string | undefined
   readonly tools: Tools
   readonly progress: Progress
   readonly signal: AbortSignal
-  /** Where the logs go of fleets whose tests failed. */
+  /** The folder for logs of fleets whose tests failed. */
   readonly logsFolder: string
-  /** The name under which it is kept which rights replicas used on its clusters; without one it is not. */
+  /** The name for storing which rights replicas used on its clusters; without one they are not stored. */
   readonly rightsName?: string | undefined
 }
 
-/** Brings everything first: what comes later then costs only what it does. */
+/** Installs everything first, so that the suites' durations contain no installation. */
 export async function setupSuites(
   choice: RunContext['choice'],
   realNode: boolean,
@@ -41,7 +41,7 @@ export async function setupSuites(
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
 
-/** Does something with a folder of its own, and takes down whatever it started. */
+/** Does the work with a folder of its own, and takes down everything that it started. */
 export async function onRun<T>(
   { progress, logsFolder }: Pick<RunContext, 'progress' | 'logsFolder'>,
   work: (folder: string) => Promise<T>,
@@ -59,7 +59,7 @@ export interface ClusterRun extends Omit<TestCluster, 'stop'> {
   readonly folder: string
 }
 
-/** Does something on a cluster of its own. */
+/** Does the work on a cluster of its own. */
 export function onCluster<T>(
   context: RunContext,
   labsOnKwok: boolean,
@@ -77,7 +77,7 @@ export function onCluster<T>(
   })
 }
 
-/** Waits until the machine's one real node is free. Null, in words, where it stays another run's. */
+/** Waits until the machine's one real node is free. Null with a message when another run keeps it. */
 export async function onRealNode<T>(
   { progress, signal }: Pick<RunContext, 'progress' | 'signal'>,
   suite: () => Promise<T>,
@@ -97,7 +97,7 @@ export async function onRealNode<T>(
   return suite()
 }
 
-/** Fleets whose tests failed leave their logs. */
+/** Keeps the logs of fleets whose tests failed. */
 function keepLogs(stateDir: string, logsFolder: string): void {
   const fleets = join(stateDir, 'fleets')
   if (!existsSync(fleets)) return

@@ -7,12 +7,12 @@ const file = (status: string, ...tests: string[]) => ({
   assertionResults: tests.map(each => ({ status: each })),
 })
 
-test('tests are counted over all files', () => {
+test('countReport counts tests over all files', () => {
   const testResults = [file('passed', 'passed', 'passed', 'skipped'), file('failed', 'failed', 'passed', 'todo')]
   expect(countReport({ testResults })).toEqual({ passed: 3, failed: 1, skipped: 2 })
 })
 
-test('a file whose set-up failed is a failure, though none of its tests is', () => {
+test('countReport counts a file with a failed set-up as a failure', () => {
   expect(countReport({ testResults: [file('failed', 'skipped', 'skipped')] })).toEqual({
     ...noTests,
     failed: 1,
@@ -21,12 +21,12 @@ test('a file whose set-up failed is a failure, though none of its tests is', () 
   expect(countReport({ testResults: [file('failed')] })).toEqual({ ...noTests, failed: 1 })
 })
 
-test('suites are summed up in one line', () => {
+test('formatCounts sums suites up in one line', () => {
   const all = sum({ passed: 300, failed: 0, skipped: 1 }, { passed: 20, failed: 2, skipped: 0 })
   expect(formatCounts(all)).toBe('320 passed, 2 failed, 1 skipped')
 })
 
-test('the demo is right when JupyterLab itself answered', () => {
+test('labAnswered is true when JupyterLab itself answered', () => {
   const line = (lab: unknown) => `${JSON.stringify({ url: 'http://127.0.0.1:1', lab })}\n`
   expect(labAnswered(line({ status: 'running', http: 200 }))).toBe(true)
   expect(labAnswered(line({ status: 'running', http: null }))).toBe(false)
@@ -35,7 +35,7 @@ test('the demo is right when JupyterLab itself answered', () => {
   expect(labAnswered('')).toBe(false)
 })
 
-test('what leaves hundreds of namespaces runs after all other attacks on its cluster', () => {
+test('attackProjects runs the attack with hundreds of namespaces last on its cluster', () => {
   expect(attackProjects.at(-1)).toBe('crowd')
   const projects = (config.test?.projects ?? []) as { test: { name: string; include: string[]; exclude?: string[] } }[]
   const of = (name: string) => projects.find(({ test }) => test.name === name)!.test

@@ -1,4 +1,4 @@
-/** Suites of `npm test`: what each runs, and how its outcome is counted. */
+/** Suites of `npm test`: how each is run, and how its results are counted. */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,11 +22,11 @@ export const sum = (a: Counts, b: Counts): Counts => ({
   skipped: a.skipped + b.skipped,
 })
 
-/** The line that ends `npm test`. */
+/** The last line of `npm test`. */
 export const formatCounts = ({ passed, failed, skipped }: Counts): string =>
   `${passed} passed, ${failed} failed, ${skipped} skipped`
 
-/** One thing that is right or wrong, such as the types of all files. */
+/** Counts of a suite with one result, such as the type check. */
 export const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
 
 interface Ended {
@@ -37,11 +37,11 @@ interface Ended {
 interface NodeOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Whether its stdout is wanted here; otherwise it goes where progress goes. */
+  /** Whether to return its stdout; otherwise it goes to stderr, as progress does. */
   readonly capture?: boolean
 }
 
-/** Runs a program of the checkout to its end. It ends with us, also when we are killed. */
+/** Runs a program of the checkout to its end. It ends with this process, even when that is killed. */
 function runNode(args: readonly string[], { env, signal, capture = false }: NodeOptions): Promise<Ended> {
   signal.throwIfAborted()
   const child = spawn(process.execPath, ['--import', orphanWatcher, ...args], {
@@ -76,19 +76,19 @@ export async function lint(signal: AbortSignal): Promise<Counts> {
   return single((await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
 }
 
-/** Of vitest.config.ts. */
+/** Projects of vitest.config.ts. */
 export type Project = 'unit' | 'integration' | 'faults' | 'attack' | 'crowd' | 'node' | 'node-alone'
 
-/** Attacks on a cluster of pretended nodes, in this order: what the last one leaves goes with the cluster. */
+/** Attacks on a cluster with nodes of KWOK, in this order: the last one's remains go with the cluster. */
 export const attackProjects = ['faults', 'attack', 'crowd'] as const satisfies readonly Project[]
 
-/** What of a project is run: tests whose name matches, in files whose path contains one of the filters. */
+/** The part of a project to run: tests whose name matches, in files whose path contains one of the filters. */
 export interface Chosen {
   readonly pattern?: string | undefined
   readonly filters: readonly string[]
 }
 
-/** Options and file filters for vitest; null where nothing of the project is meant. */
+/** Options and file filters for vitest; null when no file of the project is meant. */
 export function vitestArgs(project: Project, { pattern, filters }: Chosen): readonly string[] | null {
   const files = project === 'attack' ? attacksNamed(filters) : filters
   if (project === 'attack' && files.length === 0) return null
@@ -105,15 +105,15 @@ export interface VitestOptions {
   readonly signal: AbortSignal
 }
 
-/** Runs one project of vitest, and counts. */
+/** Runs one project of vitest and counts its tests. */
 export async function runVitest(options: VitestOptions): Promise<Counts> {
   const { ended, report } = await reportVitest(options)
   const counts = countReport(report)
-  // Such as an error that no test threw.
+  // For example an error that no test threw.
   return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
 }
 
-/** Runs one project of vitest; gives its report, and whether it ended well. */
+/** Runs one project of vitest; returns its report, and whether it succeeded. */
 export async function reportVitest(options: VitestOptions): Promise<{ ended: boolean; report: VitestReport }> {
   const { project, args, env = {}, folder, signal } = options
   const report = join(folder, `vitest-${project}.json`)
@@ -124,7 +124,7 @@ export async function reportVitest(options: VitestOptions): Promise<{ ended: boo
   return { ended: code === 0, report: readReport(report) }
 }
 
-/** As much of vitest's JSON report as is counted, or told. */
+/** The used part of vitest's JSON report. */
 export interface VitestReport {
   readonly testResults: readonly {
     /** Path of the file. */
@@ -139,7 +139,7 @@ export interface VitestReport {
   }[]
 }
 
-/** A file that failed beside its tests, such as in its set-up, counts as one failure more. */
+/** A file that failed outside its tests, for example in its set-up, counts as one more failure. */
 export function countReport({ testResults }: VitestReport): Counts {
   return testResults
     .map(({ status, assertionResults }): Counts => {
@@ -160,13 +160,13 @@ function readReport(file: string): VitestReport {
   }
 }
 
-/** Runs the demo once, as a user would, on a machine where labs are real: JupyterLab itself must answer. */
+/** Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. */
 export async function runDemo(signal: AbortSignal): Promise<Counts> {
   const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], { signal, capture: true })
   return single(code === 0 && labAnswered(stdout))
 }
 
-/** Runs `npm test` with options of its own; gives its exit code. */
+/** Runs `npm test` with options of its own; returns its exit code. */
 export async function runTests(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -175,7 +175,7 @@ export async function runTests(
   return (await runNode(['dev/test.ts', ...args], { env, signal })).code ?? 1
 }
 
-/** Whether the demo's one line of JSON says that the lab ran and answered. */
+/** Whether the demo's line of JSON says that the lab ran and answered. */
 export function labAnswered(stdout: string): boolean {
   try {
     const { lab } = JSON.parse(stdout) as { lab?: { status?: string; http?: number } | null }

@@ -1,4 +1,4 @@
-"""What tests share: a scripted controller, spawners as a Hub would make them, and the package as a wheel."""
+"""Fixtures: a scripted controller, spawners as a Hub would make them, and the package as a wheel."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from jupyterhub_skylab.connections import close_connections
 
 PROJECT = Path(__file__).parent.parent
 
-#: Seconds, so that nothing here waits for long; what a test is about, it sets itself.
+#: Seconds, short so that nothing waits for long; a test sets the limits that it is about.
 FAST = {"retry_delay": 0.01, "outage_seconds": 5.0, "connect_timeout": 2.0, "request_timeout": 5.0}
 
 MakeSpawner = Callable[..., RESTSpawner]
@@ -50,7 +50,7 @@ async def controller() -> AsyncIterator[FakeController]:
 
 @pytest.fixture(autouse=True)
 def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is told once in a process is told once in each test."""
+    """Makes warnings that appear once per process appear once per test."""
     monkeypatch.setattr(settings, "_warned", set())
     monkeypatch.setattr(RESTSpawner, "_poll_problem", "")
     for name in ("URL", "TOKEN", "TOKEN_FILE"):
@@ -74,7 +74,7 @@ def new_spawner(
 
 
 def remember(spawner: RESTSpawner, ip: str, port: int) -> None:
-    """Where the Hub's database has the lab."""
+    """Saves the lab's address in the Hub's database."""
     base_url = f"/user/{spawner.user.name}/"
     spawner.orm_spawner.server = orm.Server(proto="http", ip=ip, port=port, base_url=base_url, cookie_name="")
 
@@ -90,7 +90,7 @@ def spawner(make_spawner: MakeSpawner) -> RESTSpawner:
 
 
 async def messages(spawner: RESTSpawner) -> list[tuple[int, str]]:
-    """What a page would show, to the end."""
+    """The events that a page would show, to the end."""
 
     async def read() -> list[tuple[int, str]]:
         return [(event["progress"], event["message"]) async for event in spawner.progress()]
@@ -100,7 +100,7 @@ async def messages(spawner: RESTSpawner) -> list[tuple[int, str]]:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, built as it is for PyPI."""
+    """The package, built as for PyPI."""
     folder = tmp_path_factory.mktemp("wheel")
     build = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
     subprocess.run([sys.executable, *build, str(PROJECT)], check=True, timeout=120)  # noqa: S603
@@ -109,7 +109,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that has the wheel's content, as `site-packages` would."""
+    """A folder with the wheel's content, like `site-packages`."""
     folder = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)

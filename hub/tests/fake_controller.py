@@ -1,4 +1,4 @@
-"""A lab controller for tests: real HTTP on loopback, labs that are only written down, failures by script."""
+"""A lab controller for tests: real HTTP on loopback, labs only as records, failures by script."""
 
 import asyncio
 import json
@@ -13,16 +13,16 @@ from aiohttp import web
 PREFIX = "/nublado/spawner/v1"
 HUB_TOKEN = "token-of-the-hub"
 
-#: Of a request for events whose stream is to break.
+#: Keys of a request for events whose stream is to break.
 LIMIT, THEN = "limit", "then"
 
 Handler = Callable[[], Awaitable[web.StreamResponse]]
-#: What happens to one request instead of, or around, its answer.
+#: Replaces or wraps the answer to one request.
 Step = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 
 def token_of(username: str) -> str:
-    """Of printable ASCII, as tokens are."""
+    """A token in printable ASCII, as tokens are."""
     return f"token-of-{quote(username)}"
 
 
@@ -35,7 +35,7 @@ def problem(status: int, type_: str, msg: str, *loc: str, retry_after: int | Non
 def answer(
     status: int, type_: str = "unavailable", msg: str = "scripted", *loc: str, retry_after: int | None = None
 ) -> Step:
-    """Answers so, and does nothing."""
+    """Answers with this status, and does nothing."""
 
     async def step(_: web.Request, __: Handler) -> web.StreamResponse:
         return problem(status, type_, msg, *loc, retry_after=retry_after)
@@ -44,7 +44,7 @@ def answer(
 
 
 def page(status: int, text: str = "<h1>nobody home</h1>", content_type: str = "text/html") -> Step:
-    """Answers as an ingress would for a controller that is away."""
+    """Answers as an ingress would when the controller is away."""
 
     async def step(_: web.Request, __: Handler) -> web.StreamResponse:
         return web.Response(status=status, text=text, content_type=content_type)
@@ -53,14 +53,14 @@ def page(status: int, text: str = "<h1>nobody home</h1>", content_type: str = "t
 
 
 async def cut(request: web.Request, _: Handler) -> web.StreamResponse:
-    """Breaks the connection before anything was done."""
+    """Breaks the connection before anything is done."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
 
 
 async def lost_reply(request: web.Request, handle: Handler) -> web.StreamResponse:
-    """Does all that was asked for, and breaks the connection before it answers."""
+    """Does everything requested, and breaks the connection before it answers."""
     await handle()
     return await cut(request, handle)
 
@@ -72,7 +72,7 @@ async def hang(_: web.Request, __: Handler) -> web.StreamResponse:
 
 
 class Late:
-    """Does what was asked for only when it is let go, whether or not anybody still waits for the answer."""
+    """Does what was requested only when released, even if the client has gone."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -90,7 +90,7 @@ class Late:
 
 
 def events(count: int, then: str) -> Step:
-    """Sends so many events of the stream that was asked for, and then: `cut`, `end`, `hang` (in the midst of one)
+    """Sends that many events of the stream, and then: `cut`, `end`, `hang` (in the middle of one)
     or bytes that are sent before the stream ends."""
 
     async def step(request: web.Request, handle: Handler) -> web.StreamResponse:
@@ -125,7 +125,7 @@ class Lab:
 
 @dataclass
 class Seen:
-    """One request as it came."""
+    """One request as received."""
 
     route: str
     username: str
@@ -135,7 +135,7 @@ class Seen:
 
 
 class FakeController:
-    """See the module. `auto`: operations end by themselves, well."""
+    """See the module. `auto`: operations complete by themselves."""
 
     def __init__(self) -> None:
         self.auto = True
@@ -163,20 +163,20 @@ class FakeController:
         self.url = f"{'https' if ssl else 'http'}://127.0.0.1:{self.port}{PREFIX}"
 
     async def stop(self) -> None:
-        """Nobody listens any more. `start` comes back at the same port."""
+        """Stops listening. `start` comes back at the same port."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     def script(self, route: str, *steps: Step) -> None:
-        """The next requests of this route go so."""
+        """Sets what happens to the next requests of this route."""
         self.scripts[route].extend(steps)
 
     def of(self, route: str) -> list[Seen]:
         return [each for each in self.seen if each.route == route]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until a request has made this true."""
+        """Waits until a request has made this condition true."""
         if not holds():
             event = asyncio.Event()
             self._waiting.append((holds, event))
@@ -193,7 +193,7 @@ class FakeController:
         return stream
 
     def running(self, username: str = "ada") -> None:
-        """A lab that has been there for long."""
+        """Adds a lab that has run for long."""
         self.labs[username] = Lab("running")
         self.begin(username, "lab creation initiated").emit("complete", "lab is running")
 

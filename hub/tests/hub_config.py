@@ -1,4 +1,4 @@
-"""Configuration of the real Hub that `test_hub.py` starts; its environment says where everything is."""
+"""Configuration of the real Hub that `test_hub.py` starts; its environment has all addresses."""
 
 import json
 import os
@@ -12,14 +12,14 @@ given = json.loads(os.environ["HUB_TEST"])
 
 
 class TokenAuthenticator(Authenticator):  # type: ignore[misc]
-    """Who logs in gives the token for the controller as the password."""
+    """Takes the token for the controller as the password."""
 
     async def authenticate(self, handler: Any, data: dict[str, str]) -> dict[str, Any]:
         return {"name": data["username"], "auth_state": {"token": data["password"]}}
 
 
 class NoProxy(Proxy):  # type: ignore[misc]
-    """Routes that lead nowhere: nobody visits a lab here. They are kept for the Hub that comes after a kill, too."""
+    """Keeps routes that no one uses, since no test visits a lab. A Hub that starts after a kill gets them too."""
 
     should_start = False
     routes: dict[str, Any] = {}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""A real Hub as a process of its own, with the wheel's content on its path, and who uses it."""
+"""A real Hub as a process of its own, with the wheel's content on its path, and its users."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 class RealHub:
-    """Started, killed and started again on the same database."""
+    """A Hub that can be killed and started again on the same database."""
 
     def __init__(self, folder: Path, installed: Path, controller: FakeController) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
@@ -52,7 +52,7 @@ class RealHub:
         self._reader: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Until it answers."""
+        """Starts it, and waits until it answers."""
         self._process = await asyncio.create_subprocess_exec(
             *[sys.executable, "-m", "jupyterhub", "-f", str(CONFIG)],
             cwd=self._folder,
@@ -63,10 +63,10 @@ class RealHub:
         )
         at = len(self.log)
         self._reader = asyncio.create_task(self._read(self._process))
-        await self.told("JupyterHub is now running", at)
+        await self.logged("JupyterHub is now running", at)
 
     async def end(self, *, kill: bool) -> None:
-        """By SIGKILL or SIGTERM."""
+        """Ends it by SIGKILL or SIGTERM."""
         if self._process is None or self._reader is None:
             return
         (self._process.kill if kill else self._process.terminate)()
@@ -74,8 +74,8 @@ class RealHub:
         await self._reader
         self._process = None
 
-    async def told(self, words: str, at: int = 0) -> None:
-        """Waits until the log has these words, from line `at` on."""
+    async def logged(self, words: str, at: int = 0) -> None:
+        """Waits until the log has this text, from line `at` on."""
 
         async def wait() -> None:
             while not any(words in line for line in self.log[at:]):
@@ -100,7 +100,7 @@ class RealHub:
 
 
 class Visitor:
-    """A user with a browser, and a bot of theirs."""
+    """A user with a browser, and their bot."""
 
     def __init__(self, hub: RealHub, name: str) -> None:
         self.name = name
@@ -135,26 +135,26 @@ class Visitor:
             return response.status, await response.text()
 
     async def api(self, method: str, path: str = "", body: Any = None) -> tuple[int, str]:
-        """Asks the Hub's API about this user."""
+        """Sends a request about this user to the Hub's API."""
         url = f"{self._hub.url}/hub/api/users/{self.name}{path}"
         async with self._bot.request(method, url, json=body) as response:
             return response.status, await response.text()
 
     async def server(self) -> dict[str, Any]:
-        """What the Hub says of the user's server; empty without one."""
+        """The user's server in the Hub's API; empty without one."""
         _, body = await self.api("GET")
         found: dict[str, Any] = json.loads(body)["servers"].get("", {})
         return found
 
     async def watching(self) -> "asyncio.Task[list[dict[str, Any]]]":
-        """Opens the progress of the spawn in progress, which is then followed to its end."""
+        """Opens the progress of the current spawn, and follows it to its end."""
         begun = asyncio.Event()
         task = asyncio.create_task(self.progress(begun))
         await asyncio.wait([task, asyncio.ensure_future(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
         return task
 
     async def progress(self, begun: asyncio.Event | None = None) -> list[dict[str, Any]]:
-        """All events of the spawn in progress, as its page gets them. Sets `begun` at the first one."""
+        """All events of the current spawn, as its page gets them. Sets `begun` at the first one."""
         found = []
         async with self._bot.get(f"{self._hub.url}/hub/api/users/{self.name}/server/progress") as response:
             assert response.status == 200, await response.text()

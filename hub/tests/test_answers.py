@@ -1,4 +1,4 @@
-"""What answers mean, where no other test needs them."""
+"""Reading of answers, in cases that no other test covers."""
 
 import json
 
@@ -9,7 +9,7 @@ from jupyterhub_skylab.errors import Refused, Unreachable
 from jupyterhub_skylab.events import Event
 
 
-def test_a_lab_is_read_as_far_as_it_is_understood() -> None:
+def test_reading_a_lab_skips_invalid_fields() -> None:
     body = {
         "status": "running",
         "internal_url": "javascript:alert(1)",
@@ -26,20 +26,20 @@ def test_a_lab_is_read_as_far_as_it_is_understood() -> None:
 @pytest.mark.parametrize(
     "url", ["http://x:99999/", "http://[bad", "http://", "http://x:y/", "ftp://x/", "http://x:0/", 7, None]
 )
-def test_an_address_that_the_hub_could_not_take_apart_is_none(url: object) -> None:
+def test_reading_a_lab_drops_an_address_that_the_hub_cannot_parse(url: object) -> None:
     lab = lab_of(Answer(200, {}, json.dumps({"status": "running", "internal_url": url}).encode()))
     assert lab is not None
     assert lab.internal_url is None
 
 
-def test_words_are_bounded() -> None:
+def test_messages_are_bounded() -> None:
     body = json.dumps({"detail": [{"msg": "x" * 500, "type": "t", "loc": ["path", "u"]}] * 50 + ["odd"]}).encode()
     problem = problem_of(Answer(422, {}, body))
     assert isinstance(problem, Refused)
     assert len(problem.words) <= 1000
 
 
-def test_retry_after_is_seconds_or_nothing() -> None:
+def test_retry_after_accepts_only_seconds() -> None:
     for value, seconds in (("7", 7.0), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("", None), ("-1", None), ("٣", None)):
         problem = problem_of(Answer(503, {"Retry-After": value}, b""))
         assert isinstance(problem, Unreachable)

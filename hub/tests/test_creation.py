@@ -1,4 +1,4 @@
-"""A creation of which nobody knows what came: it may arrive when its start has long been given up."""
+"""Creations with an unknown outcome: they can arrive long after their start was given up."""
 
 import asyncio
 
@@ -18,8 +18,10 @@ async def given_up(controller: FakeController, spawner: RESTSpawner) -> None:
         await start
 
 
-async def test_a_start_without_outcome_polls_as_running(controller: FakeController, spawner: RESTSpawner) -> None:
-    """Its creation may still be on its way: `User.stop` stops nothing that polls as stopped."""
+async def test_poll_says_running_when_the_creation_has_no_outcome(
+    controller: FakeController, spawner: RESTSpawner
+) -> None:
+    """The creation may still be on its way, and `User.stop` stops nothing that polls as stopped."""
     controller.script("create", hang)
     await given_up(controller, spawner)
     assert await spawner.poll() is None
@@ -31,9 +33,7 @@ async def test_a_start_without_outcome_polls_as_running(controller: FakeControll
     assert controller.labs == {}
 
 
-async def test_a_creation_that_arrives_after_the_stop_makes_no_lab(
-    controller: FakeController, spawner: RESTSpawner
-) -> None:
+async def test_stop_prevents_a_lab_of_a_late_creation(controller: FakeController, spawner: RESTSpawner) -> None:
     late = Late()
     controller.script("create", late)
     await given_up(controller, spawner)
@@ -43,34 +43,36 @@ async def test_a_creation_that_arrives_after_the_stop_makes_no_lab(
     assert controller.labs == {}
     first, repeat = (each.headers["Idempotency-Key"] for each in controller.of("create"))
     assert first == repeat
-    # By now there is nothing that could arrive.
+    # By now nothing can arrive any more.
     await spawner.stop()
     assert len(controller.of("create")) == 2
 
 
 @pytest.mark.parametrize("status", [401, 403, 422])
-async def test_a_refusal_settles_nothing_that_was_asked_before(
+async def test_stop_settles_a_lost_creation_when_a_repeat_was_refused(
     controller: FakeController, spawner: RESTSpawner, status: int
 ) -> None:
     controller.script("create", cut, answer(status, "permission_denied"))
     with pytest.raises(LabError):
         await spawner.start()
     assert await spawner.poll() is None
-    # The stop asks once more, is refused again, and deletes all the same.
+    # The stop repeats the creation, is refused again, and deletes all the same.
     controller.script("create", answer(status, "permission_denied"))
     await spawner.stop()
     assert len(controller.of("delete")) == 1
     assert await spawner.poll() == 0
 
 
-async def test_what_was_refused_at_once_is_settled(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_poll_says_stopped_when_the_first_creation_was_refused(
+    controller: FakeController, spawner: RESTSpawner
+) -> None:
     controller.script("create", answer(403, "permission_denied"))
     with pytest.raises(LabError):
         await spawner.start()
     assert await spawner.poll() == 0
 
 
-async def test_a_creation_of_long_ago_cannot_arrive_any_more(
+async def test_poll_says_stopped_when_the_lost_creation_is_too_old_to_arrive(
     controller: FakeController, spawner: RESTSpawner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller.script("create", cut, answer(403, "permission_denied"))

@@ -1,4 +1,4 @@
-"""The page for operators names the options as they are."""
+"""Checks that the operators' page names the options as they are."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "spawner.md"
 
 
 def _rows() -> list[str]:
-    """A line of the page's table for each option, in the order of the source."""
+    """The table's lines, one for each option, in the order of the source."""
     spawner = RESTSpawner()
     options = SpawnerSettings.class_own_traits(config=True)
     ordered = [name for name in vars(SpawnerSettings) if name in options]
@@ -24,8 +24,8 @@ def _shown(default: object) -> str:
     return f"`{default}`" if default != "" else ""
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="the page is in the repository alone")
-def test_page_lists_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not PAGE.exists(), reason="only the repository has the page")
+def test_docs_list_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SKYLAB_CONTROLLER_URL", "SKYLAB_HUB_TOKEN", "SKYLAB_HUB_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
     lines = PAGE.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Events are followed over lost connections, other replicas, silence and garbage."""
+"""`start` follows events over lost connections, other replicas, silence and garbage."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ WHOLE = [(0, "lab creation initiated for ada"), (40, "pulling <image>"), (100, "
 
 
 @pytest.mark.parametrize("then", ["cut", "end", "id: 1-2\nevent: info\ndata: half an event", "\x00\x01\x02\n\n"])
-async def test_goes_on_after_the_last_event(controller: FakeController, spawner: RESTSpawner, then: str) -> None:
+async def test_start_resumes_after_the_last_event(controller: FakeController, spawner: RESTSpawner, then: str) -> None:
     controller.script("events", events(1, then), events(1, then), events(1, then))
     await spawner.start()
     assert await messages(spawner) == WHOLE
@@ -23,15 +23,15 @@ async def test_goes_on_after_the_last_event(controller: FakeController, spawner:
     assert ids == [None, f"{op}-1", f"{op}-2", f"{op}-3"]
 
 
-async def test_a_stream_that_falls_silent_is_opened_anew(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_reopens_a_silent_stream(controller: FakeController, make_spawner: MakeSpawner) -> None:
     controller.script("events", events(2, "hang"))
     spawner = make_spawner(event_timeout=0.2)
     await spawner.start()
     assert await messages(spawner) == WHOLE
 
 
-async def test_comments_keep_a_stream_alive(controller: FakeController, make_spawner: MakeSpawner) -> None:
-    """A long pull has no events, and is no outage: each comment restores all patience."""
+async def test_start_stays_patient_when_comments_come(controller: FakeController, make_spawner: MakeSpawner) -> None:
+    """A long pull has no events, and is no outage: each comment restarts the limit."""
     controller.auto = False
     controller.script("events", *[events(0, "hang")] * 6)
     spawner = make_spawner(outage_seconds=0.1, event_timeout=0.05)
@@ -50,7 +50,9 @@ async def test_comments_keep_a_stream_alive(controller: FakeController, make_spa
     ],
     ids=["bytes", "line without end", "event without end"],
 )
-async def test_garbage_is_a_lost_connection(controller: FakeController, spawner: RESTSpawner, garbage: str) -> None:
+async def test_start_treats_garbage_as_a_lost_connection(
+    controller: FakeController, spawner: RESTSpawner, garbage: str
+) -> None:
     controller.script("events", events(1, garbage))
     await spawner.start()
     assert await messages(spawner) == WHOLE
@@ -58,31 +60,33 @@ async def test_garbage_is_a_lost_connection(controller: FakeController, spawner:
 
 
 @pytest.mark.parametrize("failure", [answer(500), answer(503, retry_after=0), page(200), page(404), hang])
-async def test_an_outage_is_borne(controller: FakeController, make_spawner: MakeSpawner, failure: Any) -> None:
+async def test_start_survives_an_outage(controller: FakeController, make_spawner: MakeSpawner, failure: Any) -> None:
     controller.script("events", failure, events(1, "cut"), failure)
     spawner = make_spawner(event_timeout=0.2)
     await spawner.start()
     assert await messages(spawner) == WHOLE
 
 
-async def test_an_outage_without_end_ends_the_start(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_fails_when_the_outage_does_not_end(controller: FakeController, make_spawner: MakeSpawner) -> None:
     controller.always["events"] = answer(503)
     spawner = make_spawner(outage_seconds=0.05)
     with pytest.raises(LabError) as raised:
         await spawner.start()
     assert raised.value.status_code == 503
-    # The creation may well come to its end: whoever gave it up has to stop it.
+    # The creation may still complete: the Hub, which gave it up, has to stop it.
     assert await spawner.poll() is None
 
 
-async def test_crlf_several_lines_and_unknown_events(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_reads_crlf_several_lines_and_unknown_events(
+    controller: FakeController, spawner: RESTSpawner
+) -> None:
     odd = "event: info\r\ndata: two\r\ndata: lines\r\n\r\nevent: news\ndata: x\n\nevent: progress\ndata: much\n\n"
     controller.script("events", events(0, odd))
     await spawner.start()
     assert (await messages(spawner))[0] == (0, "two lines")
 
 
-async def test_an_expired_token_falls_back_on_the_status(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_polls_the_status_when_the_token_expires(controller: FakeController, spawner: RESTSpawner) -> None:
     """The user's token expires after the first event; the lab's status has the others."""
     controller.auto = False
     controller.script("events", events(1, "cut"), answer(401, "unauthorized", "a valid token is required"))
@@ -100,7 +104,7 @@ async def test_an_expired_token_falls_back_on_the_status(controller: FakeControl
 
 
 @pytest.mark.parametrize("state", ["failed", "terminating", None])
-async def test_the_status_tells_how_it_ended(
+async def test_start_reads_the_outcome_from_the_status(
     controller: FakeController, spawner: RESTSpawner, state: str | None
 ) -> None:
     controller.auto = False
@@ -117,7 +121,9 @@ async def test_the_status_tells_how_it_ended(
     assert raised.value.jupyterhub_message.startswith(words[state])
 
 
-async def test_a_lost_stream_is_looked_up(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_finds_the_new_stream_when_the_old_one_is_lost(
+    controller: FakeController, spawner: RESTSpawner
+) -> None:
     """Redis lost its data; the lab had started, and has a new operation with a new stream."""
     controller.auto = False
     controller.script("events", events(1, "cut"))
@@ -136,7 +142,7 @@ async def test_a_lost_stream_is_looked_up(controller: FakeController, spawner: R
     ]
 
 
-async def test_a_failure_without_id_is_one(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_fails_when_the_failed_event_has_no_id(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.auto = False
     controller.script("events", events(1, "event: failed\ndata: its record was lost\n\n"))
     with pytest.raises(LabError) as raised:
@@ -144,7 +150,7 @@ async def test_a_failure_without_id_is_one(controller: FakeController, spawner: 
     assert raised.value.jupyterhub_message == "its record was lost"
 
 
-async def test_a_stop_ends_a_start(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_stop_ends_a_start(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.auto = False
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("events")))
@@ -153,11 +159,11 @@ async def test_a_stop_ends_a_start(controller: FakeController, spawner: RESTSpaw
     with pytest.raises(LabError) as raised:
         await start
     assert raised.value.jupyterhub_message == "superseded by a deletion"
-    # What pages show is the stop, which came later.
+    # Pages show the later operation, the stop.
     assert [text for _, text in await messages(spawner)] == ["lab deletion initiated for ada", "lab is deleted"]
 
 
-async def test_a_user_who_follows_too_many_streams_has_a_lab_all_the_same(
+async def test_start_succeeds_when_the_user_follows_too_many_streams(
     controller: FakeController, make_spawner: MakeSpawner
 ) -> None:
     controller.auto = False

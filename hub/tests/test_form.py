@@ -1,4 +1,4 @@
-"""`options_form`: the user's own form, and words where there is none."""
+"""`options_form`: the user's own form, or an error."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from jupyterhub_skylab import RESTSpawner
 from jupyterhub_skylab.errors import LabError
 
 
-async def test_is_the_users_own(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_form_is_the_users_own(controller: FakeController, spawner: RESTSpawner) -> None:
     assert await spawner.get_options_form() == '<div class="skylab-form">for ada</div>'
     assert [(each.route, each.token) for each in controller.seen] == [("form", token_of("ada"))]
 
 
-async def test_may_be_another_one(make_spawner: MakeSpawner) -> None:
+async def test_form_can_be_configured(make_spawner: MakeSpawner) -> None:
     assert await make_spawner(options_form="<b>ours</b>").get_options_form() == "<b>ours</b>"
 
 
@@ -31,10 +31,10 @@ async def test_may_be_another_one(make_spawner: MakeSpawner) -> None:
         (hang, 503),
     ],
 )
-async def test_what_is_wrong_is_said(
+async def test_form_raises_the_controllers_message(
     controller: FakeController, make_spawner: MakeSpawner, failure: Any, status: int
 ) -> None:
-    """In an error, of which the Hub makes a page: for an empty form it would start a lab at once."""
+    """As an error, which the Hub shows on a page: for an empty form it would start a lab at once."""
     controller.script("form", failure)
     with pytest.raises(LabError) as raised:
         await make_spawner(request_timeout=0.2).get_options_form()
@@ -42,13 +42,13 @@ async def test_what_is_wrong_is_said(
     assert raised.value.jupyterhub_message
 
 
-async def test_no_token_no_form(make_spawner: MakeSpawner) -> None:
+async def test_form_fails_without_a_token(make_spawner: MakeSpawner) -> None:
     with pytest.raises(LabError) as raised:
         await make_spawner(auth_state=None).get_options_form()
     assert raised.value.status_code == 403
 
 
-async def test_a_controller_that_is_away_has_none(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_form_fails_when_the_controller_is_away(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.always["form"] = cut
     with pytest.raises(LabError) as raised:
         await spawner.get_options_form()

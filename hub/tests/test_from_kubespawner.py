@@ -1,9 +1,9 @@
-"""A Hub whose servers were kubespawner's: its database has their state, and the controller knows none of them."""
+"""A Hub that used kubespawner before: its database has kubespawner's state, and the controller knows no lab."""
 
 from conftest import MakeSpawner, messages
 from fake_controller import FakeController
 
-#: As kubespawner 7.1 leaves it for a server that runs.
+#: The state that kubespawner 7.1 leaves for a running server.
 STATE = {
     "kubespawner_version": "7.1.0",
     "pod_name": "jupyter-ada",
@@ -13,18 +13,20 @@ STATE = {
 }
 
 
-async def test_a_server_of_kubespawner_counts_as_stopped(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_poll_says_stopped_for_a_server_of_kubespawner(
+    controller: FakeController, make_spawner: MakeSpawner
+) -> None:
     spawner = make_spawner()
     spawner.load_state(STATE)
     assert await spawner.poll() == 0
-    # So the Hub does, to whom it is a server that ended while the Hub was away.
+    # As the Hub does: for it, the server ended while the Hub was away.
     await spawner.stop()
     assert controller.labs == {}
     spawner.clear_state()
     assert not STATE.keys() & spawner.get_state().keys()
 
 
-async def test_the_next_start_is_like_any_other(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_works_after_kubespawner(controller: FakeController, make_spawner: MakeSpawner) -> None:
     spawner = make_spawner()
     spawner.load_state(STATE)
     await spawner.start()

@@ -1,4 +1,4 @@
-"""With a real Hub of its own process: all that runs through its `user.py`, `app.py` and pages."""
+"""With a real Hub as a process: the parts that need its `user.py`, `app.py` and pages."""
 
 import asyncio
 import html
@@ -41,12 +41,12 @@ async def platform(installed: Path, tmp_path_factory: pytest.TempPathFactory) ->
         await hub.end(kill=True)
         await controller.stop()
     log = "\n".join(hub.log)
-    # Neither the Hub's, nor a user's.
+    # Neither the Hub's token, nor a user's.
     assert "token-of" not in log
     assert "Unclosed" not in log
 
 
-async def test_a_form_is_shown_filled_in_and_followed(platform: Platform) -> None:
+async def test_hub_shows_the_form_takes_it_and_follows_the_spawn(platform: Platform) -> None:
     controller = platform.controller
     async with Visitor(platform.hub, "ada") as ada:
         await ada.login()
@@ -80,7 +80,7 @@ async def test_a_form_is_shown_filled_in_and_followed(platform: Platform) -> Non
         assert platform.asked("delete", "ada") == 1
 
 
-async def test_a_bot_spawns_by_json(platform: Platform) -> None:
+async def test_hub_spawns_for_a_bot_by_json(platform: Platform) -> None:
     async with Visitor(platform.hub, "bot") as bot:
         await bot.login()
         options = {"image_type": "recommended", "image_tag": "w_2026_01", "size": "small"}
@@ -92,7 +92,7 @@ async def test_a_bot_spawns_by_json(platform: Platform) -> None:
         assert env["JUPYTERHUB_API_TOKEN"]
 
 
-async def test_the_reason_of_a_failure_is_on_the_pages(platform: Platform) -> None:
+async def test_hub_shows_the_reason_of_a_failure(platform: Platform) -> None:
     controller, why = platform.controller, "the image <b>x</b> was not found"
     async with Visitor(platform.hub, "eve") as eve:
         await eve.login()
@@ -111,19 +111,19 @@ async def test_the_reason_of_a_failure_is_on_the_pages(platform: Platform) -> No
         _, page = await eve.get("/hub/spawn-pending/eve")
         assert html.escape(why) in page
         assert why not in page
-        # Asking again removes what is left of it.
+        # A new request removes the remains.
         await eve.api("POST", "/server", {"image_tag": "y"})
         assert (await eve.progress())[-1]["ready"]
 
 
-async def test_options_of_a_form_that_has_changed_since_are_told(platform: Platform) -> None:
+async def test_hub_shows_the_refusal_of_outdated_options(platform: Platform) -> None:
     async with Visitor(platform.hub, "late") as late:
         await late.login()
         words = "There is no such size, only small"
         asked_for = asyncio.Event()
 
         async def refuse(request: web.Request, handle: Handler) -> web.StreamResponse:
-            # Not before the page is shown: the Hub answers what fails at once by another way.
+            # Only once the page is shown: the Hub answers an immediate failure in another way.
             await asked_for.wait()
             return await answer(422, "invalid", words, "body", "options", "size")(request, handle)
 
@@ -139,7 +139,7 @@ async def test_options_of_a_form_that_has_changed_since_are_told(platform: Platf
 
 
 @pytest.mark.parametrize("token", ["", "expired"])
-async def test_a_login_without_a_usable_token_is_told(platform: Platform, token: str) -> None:
+async def test_hub_shows_that_a_login_has_no_usable_token(platform: Platform, token: str) -> None:
     async with Visitor(platform.hub, f"nobody{token}") as nobody:
         await nobody.login(token)
         status, page = await nobody.get("/hub/spawn")
@@ -147,7 +147,7 @@ async def test_a_login_without_a_usable_token_is_told(platform: Platform, token:
         assert "Log out, log in again" in page
 
 
-async def test_a_controller_that_is_away_is_told(platform: Platform) -> None:
+async def test_hub_shows_that_the_controller_is_away(platform: Platform) -> None:
     async with Visitor(platform.hub, "early") as early:
         await early.login()
         platform.controller.script("form", answer(503, retry_after=1))
@@ -156,7 +156,7 @@ async def test_a_controller_that_is_away_is_told(platform: Platform) -> None:
         assert "cannot be reached at the moment" in page
 
 
-async def test_a_user_stops_a_spawn_in_progress(platform: Platform) -> None:
+async def test_hub_stops_a_spawn_in_progress(platform: Platform) -> None:
     controller = platform.controller
     async with Visitor(platform.hub, "hasty") as hasty:
         await hasty.login()
@@ -174,22 +174,22 @@ async def test_a_user_stops_a_spawn_in_progress(platform: Platform) -> None:
         assert (await hasty.progress())[-1]["ready"]
 
 
-async def test_named_servers_are_refused_in_words(platform: Platform) -> None:
+async def test_hub_refuses_named_servers_with_a_reason(platform: Platform) -> None:
     async with Visitor(platform.hub, "many") as many:
         await many.login()
         await many.api("POST", "/server", {"image_tag": "x"})
         assert (await many.progress())[-1]["ready"]
         at = len(platform.hub.log)
         await many.api("POST", "/servers/second", {"image_tag": "x"})
-        await platform.hub.told("Named servers are not supported", at)
+        await platform.hub.logged("Named servers are not supported", at)
         _, page = await many.get("/hub/spawn/many/third")
         assert "Named servers are not supported" in page
         assert platform.controller.labs["many"].status == "running"
         assert platform.asked("delete", "many") == 0
 
 
-async def test_labs_outlive_a_hub_that_starts_while_the_controller_is_away(platform: Platform) -> None:
-    """The lab itself answers, at the URL that the Hub remembers; here it has a server of its own, which stays."""
+async def test_labs_survive_a_hub_start_without_the_controller(platform: Platform) -> None:
+    """The lab answers at the URL that the Hub remembers; here it has a server of its own, which stays."""
     controller = platform.controller
     async with Visitor(platform.hub, "alan") as alan:
         await alan.login()
@@ -199,14 +199,14 @@ async def test_labs_outlive_a_hub_that_starts_while_the_controller_is_away(platf
         try:
             at = len(platform.hub.log)
             await platform.restart()
-            await platform.hub.told("alan still running", at)
+            await platform.hub.logged("alan still running", at)
         finally:
             controller.always.clear()
         assert (await alan.server())["ready"]
         assert platform.asked("delete", "alan") == 0
 
 
-async def test_labs_and_spawns_in_progress_outlive_the_hub(platform: Platform) -> None:
+async def test_labs_and_spawns_in_progress_survive_the_hub(platform: Platform) -> None:
     controller = platform.controller
     async with Visitor(platform.hub, "grace") as grace, Visitor(platform.hub, "joan") as joan:
         await grace.login()
@@ -219,14 +219,14 @@ async def test_labs_and_spawns_in_progress_outlive_the_hub(platform: Platform) -
             await controller.until(lambda: platform.asked("events", "joan") == 1)
             at = len(platform.hub.log)
             await platform.restart()
-            await platform.hub.told("grace still running", at)
+            await platform.hub.logged("grace still running", at)
             assert (await grace.server())["ready"]
             await controller.until(lambda: platform.asked("status", "joan") > 2)
             assert (await joan.server())["pending"] == "check"
             controller.finish("joan")
         finally:
             controller.auto = True
-        await platform.hub.told("joan still running", at)
+        await platform.hub.logged("joan still running", at)
         assert (await joan.server())["ready"]
         for name in ("grace", "joan"):
             assert (platform.asked("create", name), platform.asked("delete", name)) == (1, 0)

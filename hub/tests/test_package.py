@@ -15,7 +15,7 @@ import jupyterhub_skylab
 DOCKERFILE = PROJECT / "examples" / "zero-to-jupyterhub" / "Dockerfile"
 
 
-def test_the_wheel_is_whole(wheel: Path) -> None:
+def test_wheel_has_all_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = archive.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
@@ -26,9 +26,9 @@ def test_the_wheel_is_whole(wheel: Path) -> None:
     assert "Requires-Dist: jupyterhub<7,>=5" in metadata
 
 
-@pytest.mark.skipif(not DOCKERFILE.exists(), reason="the example is in the repository alone")
-def test_the_image_of_the_hub_copies_what_the_package_is_made_of(tmp_path: Path, wheel: Path) -> None:
-    """It is built in the folder of the package, since nothing is published."""
+@pytest.mark.skipif(not DOCKERFILE.exists(), reason="only the repository has the example")
+def test_hub_image_copies_all_sources_of_the_package(tmp_path: Path, wheel: Path) -> None:
+    """The image builds in the folder of the package, since nothing is published."""
     for line in DOCKERFILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("COPY "):
             *sources, target = line.split()[1:]
@@ -53,8 +53,8 @@ def _content(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_entry_point_is_found(installed: Path) -> None:
-    """The Hub of `test_hub.py` uses it by its name alone."""
+def test_entry_point_resolves(installed: Path) -> None:
+    """The Hub of `test_hub.py` uses it by name only."""
     (found,) = importlib.metadata.distributions(path=[str(installed)])
     (entry,) = found.entry_points.select(group="jupyterhub.spawners")
     assert (entry.name, entry.load().__name__) == ("skylab", "RESTSpawner")

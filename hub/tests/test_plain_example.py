@@ -1,4 +1,4 @@
-"""The example for a plain Hub: who logs in proves to be the controller's user of that name."""
+"""The example for a plain Hub: a login proves to be the controller's user of that name."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,14 +13,14 @@ from traitlets.config import Config
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plain" / "jupyterhub_config.py"
 
-pytestmark = pytest.mark.skipif(not EXAMPLE.exists(), reason="the example is in the repository alone")
+pytestmark = pytest.mark.skipif(not EXAMPLE.exists(), reason="only the repository has the example")
 
 FORM = '<div class="skylab-form">for anyone</div>'
 
 
 @pytest.fixture
 def authenticator(controller: FakeController, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Authenticator:
-    """As a Hub makes it of the example."""
+    """The authenticator as a Hub makes it from the example."""
     given = {
         "HUB_URL": "http://127.0.0.1:8000",
         "HUB_API_URL": "http://127.0.0.1:8081",
@@ -37,38 +37,38 @@ def authenticator(controller: FakeController, monkeypatch: pytest.MonkeyPatch, t
 
 
 async def login(authenticator: Authenticator, name: str = "ada", token: str | None = None) -> Any:
-    """What the Hub knows of who logged in; None for nobody."""
+    """The Hub's model of the user who logged in; None when refused."""
     data = {"username": name, "password": token_of(name) if token is None else token}
     return await authenticator.get_authenticated_user(None, data)
 
 
-async def test_the_right_token_opens(controller: FakeController, authenticator: Authenticator) -> None:
+async def test_login_accepts_the_right_token(controller: FakeController, authenticator: Authenticator) -> None:
     user = await login(authenticator)
     assert (user["name"], user["auth_state"]) == ("ada", {"token": token_of("ada")})
     assert [(each.route, each.username) for each in controller.seen] == [("form", "ada")]
 
 
 @pytest.mark.parametrize("token", ["wrong", HUB_TOKEN, token_of("grace")])
-async def test_another_token_does_not(authenticator: Authenticator, token: str) -> None:
+async def test_login_refuses_another_token(authenticator: Authenticator, token: str) -> None:
     assert await login(authenticator, token=token) is None
 
 
 @pytest.mark.parametrize(("name", "token"), [("Ada", None), ("ada", ""), ("ada", "two words"), ("ada", "a\r\nb: c")])
-async def test_what_cannot_be_is_not_even_asked_for(
+async def test_login_refuses_an_impossible_name_without_a_request(
     controller: FakeController, authenticator: Authenticator, name: str, token: str | None
 ) -> None:
-    """The Hub would make another name of `Ada`, which nobody has proven."""
+    """The Hub would turn `Ada` into another name, which nobody has proven."""
     assert await login(authenticator, name, token) is None
     assert controller.seen == []
 
 
-async def test_a_mapped_name_is_not_proven_by_the_first(authenticator: Authenticator) -> None:
+async def test_login_refuses_a_mapped_name(authenticator: Authenticator) -> None:
     authenticator.username_map = {"ada": "grace"}
     assert await login(authenticator) is None
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-async def test_what_the_controller_refuses_is_refused(
+async def test_login_refuses_what_the_controller_refuses(
     controller: FakeController, authenticator: Authenticator, status: int
 ) -> None:
     controller.script("form", answer(status))
@@ -87,7 +87,7 @@ async def test_what_the_controller_refuses_is_refused(
         cut,
     ],
 )
-async def test_what_is_no_form_opens_nothing(
+async def test_login_refuses_an_answer_that_is_no_form(
     controller: FakeController, authenticator: Authenticator, step: Any
 ) -> None:
     controller.always["form"] = step
@@ -99,7 +99,7 @@ async def test_what_is_no_form_opens_nothing(
 
 @pytest.fixture
 async def elsewhere() -> AsyncIterator[FakeController]:
-    """A server that has a form for everyone."""
+    """A server that answers everyone with a form."""
     other = FakeController()
     other.always["form"] = page(200, FORM)
     await other.start()
@@ -108,10 +108,10 @@ async def elsewhere() -> AsyncIterator[FakeController]:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_not_followed(
+async def test_login_follows_no_redirect(
     controller: FakeController, elsewhere: FakeController, authenticator: Authenticator, status: int
 ) -> None:
-    """Nor does the token go there."""
+    """The token must not go there either."""
 
     async def redirect(_: web.Request, __: Handler) -> web.StreamResponse:
         return web.Response(status=status, headers={"Location": f"{elsewhere.url}/lab-form/ada"})
@@ -122,7 +122,7 @@ async def test_a_redirect_is_not_followed(
     assert (raised.value.status_code, elsewhere.seen) == (503, [])
 
 
-async def test_a_controller_that_is_down_is_said_in_words(
+async def test_login_names_an_outage_of_the_controller(
     controller: FakeController, authenticator: Authenticator
 ) -> None:
     await controller.stop()

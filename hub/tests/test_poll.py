@@ -1,4 +1,4 @@
-"""`poll` and `get_url`: what a Hub concludes, and above all what it must not conclude."""
+"""`poll` and `get_url`: what the Hub concludes from answers, and what it must not conclude."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from jupyterhub_skylab import RESTSpawner
 @pytest.mark.parametrize(
     ("state", "result"), [("pending", None), ("running", None), ("terminating", None), ("failed", 2)]
 )
-async def test_tells_the_state(
+async def test_poll_maps_the_state(
     controller: FakeController, spawner: RESTSpawner, state: str, result: int | None
 ) -> None:
     controller.running()
@@ -23,7 +23,7 @@ async def test_tells_the_state(
     assert await spawner.poll() == result
 
 
-async def test_no_lab_is_0(spawner: RESTSpawner) -> None:
+async def test_poll_is_0_without_a_lab(spawner: RESTSpawner) -> None:
     assert await spawner.poll() == 0
 
 
@@ -44,14 +44,14 @@ async def test_no_lab_is_0(spawner: RESTSpawner) -> None:
         page(404, '{"detail": [{"msg": 7, "type": "unknown_user"}]}', "application/json"),
     ],
 )
-async def test_what_is_not_known_is_not_gone(
+async def test_poll_says_running_when_the_state_is_unknown(
     controller: FakeController, make_spawner: MakeSpawner, failure: Any
 ) -> None:
     controller.always["status"] = failure
     assert await make_spawner(request_timeout=0.2).poll() is None
 
 
-async def test_an_outage_is_told_once(
+async def test_poll_logs_an_outage_once(
     controller: FakeController, make_spawner: MakeSpawner, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -63,13 +63,13 @@ async def test_an_outage_is_told_once(
     await controller.start()
     for spawner in spawners:
         assert await spawner.poll() == 0
-    told = [record.message for record in caplog.records if record.name == "jupyterhub_skylab"]
-    assert len(told) == 2
-    assert "cannot be used" in told[0]
-    assert "answers again" in told[1]
+    messages = [record.message for record in caplog.records if record.name == "jupyterhub_skylab"]
+    assert len(messages) == 2
+    assert "cannot be used" in messages[0]
+    assert "answers again" in messages[1]
 
 
-async def test_a_problem_of_the_hub_is_told_once(
+async def test_poll_logs_a_problem_of_the_hub_once(
     make_spawner: MakeSpawner, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("ada", "grace"):
@@ -80,7 +80,9 @@ async def test_a_problem_of_the_hub_is_told_once(
     assert caplog.text.count("cannot be polled") == 2
 
 
-async def test_an_unforeseen_error_is_not_gone(spawner: RESTSpawner, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_poll_says_running_after_an_unexpected_error(
+    spawner: RESTSpawner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken() -> None:
         raise AttributeError
 
@@ -88,7 +90,7 @@ async def test_an_unforeseen_error_is_not_gone(spawner: RESTSpawner, monkeypatch
     assert await spawner.poll() is None
 
 
-async def test_the_token_file_is_read_anew(
+async def test_poll_reads_the_token_file_each_time(
     controller: FakeController, make_spawner: MakeSpawner, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -100,12 +102,12 @@ async def test_the_token_file_is_read_anew(
     assert [each.token for each in controller.seen] == ["old", HUB_TOKEN]
 
 
-async def test_the_url_is_the_labs(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_url_is_the_labs(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.running()
     assert await spawner.get_url() == f"http://127.0.0.1:{controller.port}/"
 
 
-async def test_a_lab_in_progress_is_waited_for(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_url_waits_for_a_lab_in_progress(controller: FakeController, spawner: RESTSpawner) -> None:
     """The Hub died while the lab was being created, and the controller is away for a moment."""
     controller.labs["ada"] = Lab("pending")
     controller.begin("ada", "lab creation initiated")
@@ -117,17 +119,15 @@ async def test_a_lab_in_progress_is_waited_for(controller: FakeController, spawn
     assert await url == f"http://127.0.0.1:{controller.port}/"
 
 
-async def test_what_the_hub_remembers_is_enough_in_an_outage(
-    controller: FakeController, make_spawner: MakeSpawner
-) -> None:
+async def test_url_is_the_stored_one_in_an_outage(controller: FakeController, make_spawner: MakeSpawner) -> None:
     await controller.stop()
     spawner = make_spawner()
     remember(spawner, "nb-ada.nublado-ada", 8888)
     assert await spawner.get_url() == "http://nb-ada.nublado-ada:8888/user/ada/"
 
 
-async def test_a_restarted_hub_never_fails_by_it(controller: FakeController, make_spawner: MakeSpawner) -> None:
-    """An error would end the Hub's start, so it gets the URL it has, and looks for itself."""
+async def test_url_never_raises_after_a_restart(controller: FakeController, make_spawner: MakeSpawner) -> None:
+    """An error would end the Hub's start, so it gets the stored URL, and checks the lab itself."""
     gone = make_spawner()
     assert await gone.get_url() == gone.server.url
     refused = make_spawner(hub_token="wrong")
@@ -137,7 +137,7 @@ async def test_a_restarted_hub_never_fails_by_it(controller: FakeController, mak
     assert await endless.get_url() == endless.server.url
 
 
-async def test_a_named_server_has_the_url_it_had(make_spawner: MakeSpawner) -> None:
+async def test_url_of_a_named_server_is_the_stored_one(make_spawner: MakeSpawner) -> None:
     spawner = make_spawner(server_name="second")
     remember(spawner, "x", 1)
     assert await spawner.get_url() == "http://x:1/user/ada/"

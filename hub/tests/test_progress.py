@@ -12,7 +12,9 @@ from jupyterhub_skylab import RESTSpawner
 from jupyterhub_skylab.progress import MOST_CHARACTERS, MOST_EVENTS, MOST_STORED, Log, Progress
 
 
-async def test_two_tabs_see_the_same_as_it_comes(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_progress_gives_two_tabs_the_same_events_as_they_come(
+    controller: FakeController, spawner: RESTSpawner
+) -> None:
     controller.auto = False
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("events")))
@@ -33,8 +35,8 @@ async def test_two_tabs_see_the_same_as_it_comes(controller: FakeController, spa
     assert await messages(spawner) == whole
 
 
-async def test_waits_for_a_start_that_is_pending(spawner: RESTSpawner) -> None:
-    """The page may ask before `start` has begun: `pre_spawn_hook` comes first."""
+async def test_progress_waits_for_a_pending_start(spawner: RESTSpawner) -> None:
+    """The page may open it before `start` has begun: `pre_spawn_hook` comes first."""
     assert await messages(spawner) == []
     spawner._spawn_pending = True
     tab = asyncio.create_task(messages(spawner))
@@ -43,7 +45,7 @@ async def test_waits_for_a_start_that_is_pending(spawner: RESTSpawner) -> None:
     assert (await tab)[-1] == (100, "lab is running")
 
 
-async def test_a_new_operation_ends_the_log_of_the_last() -> None:
+async def test_progress_ends_the_log_when_a_new_operation_begins() -> None:
     progress = Progress()
     first = await progress.begin()
     tab = asyncio.create_task(_collect(progress))
@@ -56,7 +58,7 @@ async def test_a_new_operation_ends_the_log_of_the_last() -> None:
     assert first.complete
 
 
-async def test_what_pages_show_as_html_is_text() -> None:
+async def test_progress_escapes_html() -> None:
     progress = Progress()
     log = await progress.begin()
     await progress.finish(log, "pulled <img src=x onerror='x'> & \"y\"")
@@ -70,7 +72,7 @@ async def _collect(progress: Progress) -> list[dict[str, object]]:
     return [event async for event in progress.follow(lambda: False)]
 
 
-async def test_the_state_outlives_the_hub(make_spawner: MakeSpawner) -> None:
+async def test_state_survives_the_hub(make_spawner: MakeSpawner) -> None:
     spawner = make_spawner()
     await spawner.start()
     shown = await messages(spawner)
@@ -83,23 +85,23 @@ async def test_the_state_outlives_the_hub(make_spawner: MakeSpawner) -> None:
     again.clear_state()
     assert await messages(again) == []
     assert again.api_token == ""
-    # JupyterHub takes a lab without any state for one that is not there.
+    # JupyterHub takes a lab without any state for a missing one.
     assert again.get_state() == {"events": [], "progress": 0, "complete": False}
 
 
 @pytest.mark.parametrize("state", [{}, {"events": 7}, {"events": []}, {"events": [{"progress": 3}, 7]}, {"pid": 7}])
-async def test_a_state_of_another_spawner_is_none(spawner: RESTSpawner, state: dict[str, object]) -> None:
+async def test_state_of_another_spawner_is_ignored(spawner: RESTSpawner, state: dict[str, object]) -> None:
     spawner.load_state(state)
     assert await messages(spawner) == []
 
 
-async def test_a_state_that_was_cut_short_ends(spawner: RESTSpawner) -> None:
-    """Nobody will add to it: whoever did died with the Hub."""
+async def test_progress_ends_a_stored_log_without_an_end(spawner: RESTSpawner) -> None:
+    """The Hub that wrote it has died, so nothing more will come."""
     spawner.load_state({"events": [{"progress": 3, "message": "x"}], "progress": "3", "complete": False})
     assert await messages(spawner) == [(3, "x")]
 
 
-async def test_what_is_kept_is_bounded(spawner: RESTSpawner) -> None:
+async def test_state_is_bounded(spawner: RESTSpawner) -> None:
     log = await spawner._progress.begin()
     for number in range(MOST_EVENTS + 50):
         log.add(f"{number} " + "x" * 2 * MOST_CHARACTERS)
@@ -113,7 +115,7 @@ async def test_what_is_kept_is_bounded(spawner: RESTSpawner) -> None:
     assert state[-1] == {"progress": 100, "message": "the last"}
 
 
-async def test_who_is_slow_misses_the_oldest() -> None:
+async def test_progress_drops_the_oldest_events_for_a_slow_reader() -> None:
     log = Log()
     for number in range(MOST_EVENTS + 2):
         log.add(str(number))

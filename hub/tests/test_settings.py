@@ -1,4 +1,4 @@
-"""Options, their defaults, and connections by them."""
+"""Options, their defaults, and the connections that they configure."""
 
 import asyncio
 import ssl
@@ -24,10 +24,10 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spawner.controller_url == settings.DEFAULT_URL
     assert (spawner.hub_token, spawner.hub_token_file, spawner.user_token_key) == ("", "", "token")
     assert spawner.verify_tls
-    # Above the 600 s after which the controller gives up, with time to hear why.
+    # Longer than the 600 s after which the controller gives up, to hear its reason.
     assert spawner.start_timeout == 630
     assert spawner.env_keep == []
-    # Two of the controller's heartbeats may be lost, and a minute's outage is borne twice over.
+    # Long enough to lose two of the controller's heartbeats, and for two outages of a minute.
     assert spawner.event_timeout >= 3 * 15
     assert spawner.outage_seconds >= 2 * 60
 
@@ -42,14 +42,14 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://u:secret@lab.example.org/api", "lab.example.org"])
-def test_an_address_from_the_environment_is_no_exception(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_url_from_the_environment_is_checked_too(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("SKYLAB_CONTROLLER_URL", url)
     with pytest.raises(TraitError, match="controller_url") as raised:
         _ = RESTSpawner().controller_url
     assert "secret" not in str(raised.value)
 
 
-def test_configuration_is_that_of_the_class() -> None:
+def test_configuration_belongs_to_the_class() -> None:
     config = Config()
     config.RESTSpawner.controller_url = "https://lab.example.org/api/"
     config.Spawner.start_timeout = 700
@@ -57,7 +57,7 @@ def test_configuration_is_that_of_the_class() -> None:
     assert (spawner.controller_url, spawner.start_timeout) == ("https://lab.example.org/api", 700)
 
 
-async def test_options_are_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+async def test_options_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     spawner = new_spawner("http://127.0.0.1:1")
     await spawner._run_apply_user_options({"image_type": "recommended", "size": ["small"]})
     assert caplog.text == ""
@@ -67,19 +67,19 @@ async def test_options_are_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(
     "url", ["", "lab.example.org", "ftp://x", "http://", "http://u:p@x", "http://u@x", "http://x?a=b", "http://x#f"]
 )
-def test_an_address_that_cannot_be_is_refused(url: str) -> None:
+def test_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(TraitError, match="controller_url"):
         RESTSpawner(controller_url=url)
 
 
 @pytest.mark.parametrize("name", ["connect_timeout", "outage_seconds"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
-def test_times_are_positive(name: str, value: float) -> None:
+def test_times_must_be_positive(name: str, value: float) -> None:
     with pytest.raises(TraitError, match=name):
         RESTSpawner(**{name: value})
 
 
-def test_every_option_is_explained() -> None:
+def test_every_option_has_a_help_text() -> None:
     own = set(RESTSpawner.class_traits(config=True)) - set(Spawner.class_traits(config=True))
     assert own == set(SpawnerSettings.class_own_traits(config=True))
     for name in own:
@@ -88,17 +88,19 @@ def test_every_option_is_explained() -> None:
             assert "econds" in RESTSpawner.class_traits()[name].help, name
 
 
-def test_what_has_no_effect_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_option_without_effect_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     config = Config()
     values: dict[str, Any] = dict.fromkeys(IGNORED, 1)
     config.Spawner = Config(values | {"cmd": ["mine"], "args": ["--x"], "mem_limit": "1G", "mem_guarantee": "1G"})
     for _ in range(2):
         RESTSpawner(config=config)
-    told = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
-    assert sorted(told) == sorted(f"Spawner.{name} has no effect: the lab controller settles it" for name in IGNORED)
+    messages = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
+    assert sorted(messages) == sorted(
+        f"Spawner.{name} has no effect: the lab controller settles it" for name in IGNORED
+    )
 
 
-def test_nothing_is_said_of_defaults(caplog: pytest.LogCaptureFixture) -> None:
+def test_defaults_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     RESTSpawner()
     assert "no effect" not in caplog.text
 
@@ -115,19 +117,19 @@ def test_nothing_is_said_of_defaults(caplog: pytest.LogCaptureFixture) -> None:
         ({"controller_url": "https://skylab.skylab/api"}, []),
     ],
 )
-def test_tokens_that_may_be_read_on_their_way_are_warned_of_once(
+def test_tokens_over_plain_http_are_warned_of_once(
     options: dict[str, Any], words: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("ada", "grace"):
         new_spawner("http://127.0.0.1:1", name, **options)._controller()
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == len(words)
-    assert all(part in line for line, part in zip(told, words, strict=True))
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == len(words)
+    assert all(part in line for line, part in zip(messages, words, strict=True))
 
 
 @pytest.fixture
 async def with_tls(tmp_path: Path) -> AsyncIterator[tuple[FakeController, str]]:
-    """A controller with a certificate of an authority that nobody knows, and that authority's file."""
+    """A controller with a certificate of an untrusted authority, and that authority's file."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -140,7 +142,9 @@ async def with_tls(tmp_path: Path) -> AsyncIterator[tuple[FakeController, str]]:
     await fake.stop()
 
 
-async def test_certificates(with_tls: tuple[FakeController, str], make_spawner: MakeSpawner, tmp_path: Path) -> None:
+async def test_connections_check_certificates(
+    with_tls: tuple[FakeController, str], make_spawner: MakeSpawner, tmp_path: Path
+) -> None:
     controller, ca_file = with_tls
 
     async def polled(**options: Any) -> int | None:
@@ -155,14 +159,14 @@ async def test_certificates(with_tls: tuple[FakeController, str], make_spawner: 
     assert await polled(ca_file=str(tmp_path / "bad")) is None
 
 
-async def test_all_users_share_connections(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_connections_are_shared_by_all_users(controller: FakeController, make_spawner: MakeSpawner) -> None:
     await asyncio.gather(*(make_spawner(f"user-{number}").start() for number in range(20)))
     pools = connections._open[asyncio.get_running_loop()]
     assert len(pools) == 1
 
 
-async def test_cookies_are_kept_of_nobody(controller: FakeController, make_spawner: MakeSpawner) -> None:
-    """An ingress sets one for a session; it must not be sent with another user's token."""
+async def test_connections_keep_no_cookies(controller: FakeController, make_spawner: MakeSpawner) -> None:
+    """An ingress sets one for a session; another user's request must not carry it."""
     from aiohttp import web
 
     async def sets_a_cookie(_: web.Request, handle: Any) -> web.StreamResponse:
@@ -171,15 +175,15 @@ async def test_cookies_are_kept_of_nobody(controller: FakeController, make_spawn
         return response
 
     controller.script("form", sets_a_cookie)
-    # By name: of addresses no cookies are kept anyway.
+    # By name: addresses never keep cookies.
     url = controller.url.replace("127.0.0.1", "localhost")
     await make_spawner("ada", controller_url=url).get_options_form()
     await make_spawner("grace", controller_url=url).get_options_form()
     assert "Cookie" not in controller.of("form")[1].headers
 
 
-def test_connections_of_a_loop_that_ended_make_no_noise() -> None:
-    """As when a Hub ends: nobody has closed them."""
+def test_connections_cause_no_warning_when_their_loop_has_ended() -> None:
+    """As at the end of a Hub, which closes no connections."""
 
     async def use() -> None:
         fake = FakeController()

@@ -1,4 +1,4 @@
-"""`start`: what is asked for, what is shown, and what comes of refusals and outages."""
+"""`start`: the request, the progress that it shows, and its reaction to refusals and outages."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from jupyterhub_skylab.errors import LabError
 
 
 async def refusal(spawner: RESTSpawner) -> LabError:
-    """The error that a start ends with; its words are the last thing that its page shows."""
+    """The error that ends a start; its message is the last line of the page."""
     with pytest.raises(LabError) as raised:
         await spawner.start()
     error = raised.value
@@ -30,7 +30,7 @@ async def refusal(spawner: RESTSpawner) -> LabError:
     return error
 
 
-async def test_asks_with_the_tokens_of_user_and_hub(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_uses_the_tokens_of_user_and_hub(controller: FakeController, spawner: RESTSpawner) -> None:
     spawner.environment = {"DEBUG": 1, "NOTHING": None, "LATE": lambda _: "made now"}
     assert await spawner.start() == f"http://127.0.0.1:{controller.port}/user/ada/"
     assert [(each.route, each.token) for each in controller.seen] == [
@@ -41,11 +41,11 @@ async def test_asks_with_the_tokens_of_user_and_hub(controller: FakeController, 
     body = controller.of("create")[0].body
     assert body["options"] == {"image_type": "recommended", "size": ["small"]}
     assert body["env"] | {"JUPYTERHUB_API_TOKEN": "token-of-the-lab", "DEBUG": "1", "LATE": "made now"} == body["env"]
-    # Neither what is nothing, nor what is the Hub's own.
+    # Neither empty options, nor the Hub's own.
     assert not {"NOTHING", "PATH", "LANG"} & set(body["env"])
 
 
-async def test_shows_what_happens_with_the_progress_last_reported(spawner: RESTSpawner) -> None:
+async def test_start_shows_events_with_the_last_reported_progress(spawner: RESTSpawner) -> None:
     await spawner.start()
     assert await messages(spawner) == [
         (0, "lab creation initiated for ada"),
@@ -55,13 +55,13 @@ async def test_shows_what_happens_with_the_progress_last_reported(spawner: RESTS
     assert all("html_message" not in event for event in spawner.get_state()["events"])
 
 
-async def test_quotes_the_user_in_the_path(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_quotes_the_user_in_the_path(controller: FakeController, make_spawner: MakeSpawner) -> None:
     name = "ada b@example.org%2F?#é"
     await make_spawner(name).start()
     assert {each.username for each in controller.seen} == {name}
 
 
-async def test_each_start_has_a_key_of_its_own(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_has_a_key_of_its_own_each_time(controller: FakeController, spawner: RESTSpawner) -> None:
     await spawner.start()
     await spawner.stop()
     await spawner.start()
@@ -70,7 +70,7 @@ async def test_each_start_has_a_key_of_its_own(controller: FakeController, spawn
 
 
 @pytest.mark.parametrize("failure", [lost_reply, cut])
-async def test_a_lost_reply_is_the_same_creation(
+async def test_start_repeats_the_same_creation_after_a_lost_reply(
     controller: FakeController, spawner: RESTSpawner, failure: Any
 ) -> None:
     controller.script("create", failure)
@@ -81,7 +81,7 @@ async def test_a_lost_reply_is_the_same_creation(
     assert len(controller.streams["ada"]) == 1
 
 
-async def test_a_create_without_answer_is_repeated(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_repeats_a_create_without_answer(controller: FakeController, make_spawner: MakeSpawner) -> None:
     controller.script("create", hang)
     await make_spawner(request_timeout=0.1).start()
     assert len(controller.of("create")) == 2
@@ -101,21 +101,23 @@ async def test_a_create_without_answer_is_repeated(controller: FakeController, m
         page(302),
     ],
 )
-async def test_answers_of_an_outage_are_borne(controller: FakeController, spawner: RESTSpawner, failure: Any) -> None:
+async def test_start_survives_error_answers_of_an_outage(
+    controller: FakeController, spawner: RESTSpawner, failure: Any
+) -> None:
     controller.script("create", failure, failure)
     controller.script("status", failure)
     await spawner.start()
     assert len(controller.of("create")) == 3
 
 
-async def test_waits_as_long_as_it_is_asked_to(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_waits_as_long_as_retry_after_says(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.script("create", answer(503, retry_after=1))
     begun = asyncio.get_running_loop().time()
     await spawner.start()
     assert asyncio.get_running_loop().time() - begun >= 1
 
 
-async def test_the_controller_comes_back(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_succeeds_when_the_controller_comes_back(controller: FakeController, spawner: RESTSpawner) -> None:
     await controller.stop()
     start = asyncio.create_task(spawner.start())
     await asyncio.sleep(0)
@@ -123,7 +125,7 @@ async def test_the_controller_comes_back(controller: FakeController, spawner: RE
     assert await start
 
 
-async def test_an_outage_without_end_is_told_in_words(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_names_an_outage_that_does_not_end(controller: FakeController, make_spawner: MakeSpawner) -> None:
     await controller.stop()
     error = await refusal(make_spawner(outage_seconds=0.05))
     assert error.status_code == 503
@@ -145,7 +147,7 @@ async def test_an_outage_without_end_is_told_in_words(controller: FakeController
         (answer(401, "unauthorized", "a valid token is required"), 403, "Your login has expired."),
     ],
 )
-async def test_a_refusal_is_final_and_in_the_controllers_words(
+async def test_start_fails_at_once_with_the_controllers_refusal(
     controller: FakeController, spawner: RESTSpawner, failure: Any, status: int, words: str
 ) -> None:
     controller.script("create", failure)
@@ -156,35 +158,35 @@ async def test_a_refusal_is_final_and_in_the_controllers_words(
 
 
 @pytest.mark.parametrize("auth_state", [None, {}, {"token": None}, {"token": ""}, {"token": "a\r\nX: y"}, "token"])
-async def test_a_login_without_token_is_told(make_spawner: MakeSpawner, auth_state: Any) -> None:
+async def test_start_names_a_login_without_token(make_spawner: MakeSpawner, auth_state: Any) -> None:
     error = await refusal(make_spawner(auth_state=auth_state))
     assert error.status_code == 403
     assert "Log out" in error.jupyterhub_message
 
 
-async def test_the_token_has_a_key_of_its_own(make_spawner: MakeSpawner) -> None:
+async def test_start_reads_the_token_from_the_configured_key(make_spawner: MakeSpawner) -> None:
     auth_state = {"access_token": token_of("ada"), "token": "another"}
     assert await make_spawner(auth_state=auth_state, user_token_key="access_token").start()
 
 
-async def test_named_servers_are_refused(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_start_refuses_named_servers(controller: FakeController, make_spawner: MakeSpawner) -> None:
     spawner = make_spawner(server_name="second")
     for attempt in (spawner.start(), spawner.lab_form()):
         with pytest.raises(LabError) as raised:
             await attempt
         assert "Named servers" in raised.value.jupyterhub_message
-    # Above all, what becomes of them does not touch the lab that the user has.
+    # Nor does the end of the named server touch the user's lab.
     assert await spawner.poll() == 0
     await spawner.stop()
     assert not controller.seen
 
 
-async def test_files_are_no_options(spawner: RESTSpawner) -> None:
+async def test_start_ignores_uploaded_files(spawner: RESTSpawner) -> None:
     spawner.user_options = {"file": [b"\xff"]}
     assert (await refusal(spawner)).status_code == 422
 
 
-async def test_another_lab_is_deleted_first(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_deletes_an_existing_lab_first(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.running()
     await spawner.start()
     assert [each.route for each in controller.seen] == ["create", "delete", "events", "create", "events", "status"]
@@ -198,7 +200,7 @@ async def test_another_lab_is_deleted_first(controller: FakeController, spawner:
     ]
 
 
-async def test_a_lab_that_cannot_be_deleted_is_told(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_names_a_lab_that_cannot_be_deleted(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.auto = False
     controller.running()
     start = asyncio.create_task(refusal(spawner))
@@ -208,13 +210,13 @@ async def test_a_lab_that_cannot_be_deleted_is_told(controller: FakeController, 
     assert (await start).jupyterhub_message == "a finalizer stands in the way"
 
 
-async def test_whoever_keeps_making_labs_wins(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_gives_up_when_others_keep_making_labs(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.always["create"] = answer(409, "lab_exists", "A lab for ada exists")
     assert "keeps creating" in (await refusal(spawner)).jupyterhub_message
     assert len(controller.of("create")) == 3
 
 
-async def test_a_failed_lab_says_why(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_shows_why_a_lab_failed(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.auto = False
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("events")))
@@ -227,7 +229,7 @@ async def test_a_failed_lab_says_why(controller: FakeController, spawner: RESTSp
     assert await spawner.poll() == 2
 
 
-async def test_a_wrong_token_of_the_hub_is_told(
+async def test_start_names_a_wrong_token_of_the_hub(
     controller: FakeController, make_spawner: MakeSpawner, caplog: pytest.LogCaptureFixture
 ) -> None:
     spawner = make_spawner(hub_token="wrong-token-of-the-hub")
@@ -238,15 +240,15 @@ async def test_a_wrong_token_of_the_hub_is_told(
     assert "wrong-token-of-the-hub" not in caplog.text
 
 
-async def test_a_lab_that_is_gone_at_once_is_told(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_start_names_a_lab_that_is_gone_at_once(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.script("status", answer(404, "unknown_user", "this user has no lab"))
     with pytest.raises(LabError) as raised:
         await spawner.start()
     assert raised.value.jupyterhub_message == "The lab was gone as soon as it had started."
 
 
-async def test_what_completed_may_be_another_operation(controller: FakeController, spawner: RESTSpawner) -> None:
-    """The portal deleted our creation before its events were asked for, and made another lab meanwhile."""
+async def test_start_returns_the_lab_of_a_newer_operation(controller: FakeController, spawner: RESTSpawner) -> None:
+    """The portal deleted our creation before its events were requested, and made another lab meanwhile."""
     controller.auto = False
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("events")))
@@ -256,8 +258,8 @@ async def test_what_completed_may_be_another_operation(controller: FakeControlle
     assert await start
 
 
-async def test_a_cancelled_start_leaves_the_lab_to_stop(controller: FakeController, spawner: RESTSpawner) -> None:
-    """As the Hub does it when the user presses "Stop", and after `start_timeout`."""
+async def test_start_leaves_the_lab_to_stop_when_cancelled(controller: FakeController, spawner: RESTSpawner) -> None:
+    """As the Hub does when the user presses "Stop", and after `start_timeout`."""
     controller.auto = False
     start = asyncio.create_task(spawner.start())
     await controller.until(lambda: bool(controller.of("events")))
@@ -271,7 +273,7 @@ async def test_a_cancelled_start_leaves_the_lab_to_stop(controller: FakeControll
     assert controller.labs == {}
 
 
-async def test_no_token_is_told_to_anyone(
+async def test_start_reveals_no_token(
     controller: FakeController, make_spawner: MakeSpawner, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -282,5 +284,5 @@ async def test_no_token_is_told_to_anyone(
     await controller.stop()
     with pytest.raises(LabError) as raised:
         await spawner.start()
-    told = caplog.text + str(raised.value) + repr(spawner.get_state())
-    assert "token-of" not in told
+    shown = caplog.text + str(raised.value) + repr(spawner.get_state())
+    assert "token-of" not in shown

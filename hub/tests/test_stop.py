@@ -1,4 +1,4 @@
-"""`stop`: the lab is deleted, and its end awaited, whatever becomes of tokens and replicas."""
+"""`stop`: deletes the lab and waits for its end, whatever happens to tokens and replicas."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from jupyterhub_skylab import RESTSpawner
 from jupyterhub_skylab.errors import LabError
 
 
-async def test_deletes_and_waits(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_stop_deletes_and_waits(controller: FakeController, spawner: RESTSpawner) -> None:
     controller.running()
     controller.auto = False
     stop = asyncio.create_task(spawner.stop())
@@ -32,13 +32,13 @@ async def test_deletes_and_waits(controller: FakeController, spawner: RESTSpawne
     ]
 
 
-async def test_no_lab_counts_as_stopped(controller: FakeController, spawner: RESTSpawner) -> None:
+async def test_stop_succeeds_without_a_lab(controller: FakeController, spawner: RESTSpawner) -> None:
     await spawner.stop()
     assert [each.route for each in controller.seen] == ["delete"]
 
 
 @pytest.mark.parametrize("failure", [cut, lost_reply, hang, answer(500), answer(503, retry_after=0), page(404)])
-async def test_an_outage_is_borne(controller: FakeController, make_spawner: MakeSpawner, failure: Any) -> None:
+async def test_stop_survives_an_outage(controller: FakeController, make_spawner: MakeSpawner, failure: Any) -> None:
     controller.running()
     controller.script("delete", failure)
     controller.script("events", events(0, "cut"), failure)
@@ -47,7 +47,7 @@ async def test_an_outage_is_borne(controller: FakeController, make_spawner: Make
 
 
 @pytest.mark.parametrize("auth_state", [None, {"token": "expired"}])
-async def test_without_a_usable_token_of_the_user_the_status_tells(
+async def test_stop_polls_the_status_without_a_usable_token_of_the_user(
     controller: FakeController, make_spawner: MakeSpawner, auth_state: Any
 ) -> None:
     controller.running()
@@ -62,7 +62,7 @@ async def test_without_a_usable_token_of_the_user_the_status_tells(
     assert await messages(spawner) == [(0, "lab deletion initiated for ada"), (100, "The lab is gone.")]
 
 
-async def test_a_failed_deletion_is_told(
+async def test_stop_logs_a_failed_deletion(
     controller: FakeController, make_spawner: MakeSpawner, caplog: pytest.LogCaptureFixture
 ) -> None:
     controller.running()
@@ -75,16 +75,14 @@ async def test_a_failed_deletion_is_told(
     with pytest.raises(LabError) as raised:
         await stop
     assert raised.value.jupyterhub_message == "a finalizer stands in the way"
-    # The Hub itself says nothing.
+    # The Hub itself logs nothing.
     assert "the lab was not stopped: a finalizer" in caplog.text
     assert (await messages(spawner))[-1] == (100, "a finalizer stands in the way")
 
 
 @pytest.mark.parametrize("state", ["running", "pending"])
-async def test_a_deletion_that_was_lost_is_asked_for_again(
-    controller: FakeController, make_spawner: MakeSpawner, state: str
-) -> None:
-    """Redis lost its data amid the deletion, and the lab was found whole and rebuilt."""
+async def test_stop_repeats_a_lost_deletion(controller: FakeController, make_spawner: MakeSpawner, state: str) -> None:
+    """Redis lost its data during the deletion; a compare found the lab complete and restored its record."""
     controller.running()
     controller.auto = False
     stop = asyncio.create_task(make_spawner(auth_state=None).stop())
@@ -96,7 +94,9 @@ async def test_a_deletion_that_was_lost_is_asked_for_again(
     assert controller.labs == {}
 
 
-async def test_whoever_keeps_making_labs_wins(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_stop_gives_up_when_others_keep_making_labs(
+    controller: FakeController, make_spawner: MakeSpawner
+) -> None:
     controller.running()
     controller.always["delete"] = answer(202)
     with pytest.raises(LabError) as raised:
@@ -104,14 +104,14 @@ async def test_whoever_keeps_making_labs_wins(controller: FakeController, make_s
     assert "keeps creating" in raised.value.jupyterhub_message
 
 
-async def test_a_refused_hub_is_told(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_stop_logs_a_refusal_of_the_hub(controller: FakeController, make_spawner: MakeSpawner) -> None:
     controller.running()
     with pytest.raises(LabError) as raised:
         await make_spawner(hub_token="wrong").stop()
     assert raised.value.status_code == 500
 
 
-async def test_an_outage_without_end_is_told(controller: FakeController, make_spawner: MakeSpawner) -> None:
+async def test_stop_logs_an_outage_that_does_not_end(controller: FakeController, make_spawner: MakeSpawner) -> None:
     await controller.stop()
     with pytest.raises(LabError) as raised:
         await make_spawner(outage_seconds=0.05).stop()

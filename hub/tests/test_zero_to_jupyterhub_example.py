@@ -1,4 +1,4 @@
-"""The hook of the Helm values that renews users' tokens. In a real Hub: test/integration/zero-to-jupyterhub.test.ts."""
+"""The Helm values' hook that renews tokens. With a real Hub: test/integration/zero-to-jupyterhub.test.ts."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "zero-to-jupyterhub" / "values.yaml"
 
-pytestmark = pytest.mark.skipif(not EXAMPLE.exists(), reason="the example is in the repository alone")
+pytestmark = pytest.mark.skipif(not EXAMPLE.exists(), reason="only the repository has the example")
 
 NOW = int(time.time())
 YOUNG = {"iat": NOW, "exp": NOW + 600}
@@ -26,7 +26,7 @@ OVER = {"iat": NOW - 600, "exp": NOW - 1}
 
 @pytest.fixture
 def renew_token(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As the chart has it run. Tokens are their own claims here."""
+    """The hook as the chart runs it. Tokens are their own claims here."""
     monkeypatch.setitem(sys.modules, "jwt", SimpleNamespace(decode=lambda token, options: dict(token)))
     monkeypatch.setenv("POD_NAMESPACE", "jupyterhub")
     code = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["hub"]["extraConfig"]["50-skylab"]
@@ -37,7 +37,7 @@ def renew_token(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Person:
-    """A user of the Hub, whose `auth_state` is read and written with a pause, as it is where it is encrypted."""
+    """A user of the Hub. Reading and writing `auth_state` pauses, as with encryption."""
 
     name = "ada"
 
@@ -56,7 +56,7 @@ class Person:
 
 
 class Provider:
-    """An OAuthenticator before a provider that takes each refresh token once, or fails by `error`."""
+    """An OAuthenticator with a provider that takes each refresh token once, or fails by `error`."""
 
     log = logging.getLogger("authenticator")
     user_auth_state_key = "oauth_user"
@@ -84,7 +84,7 @@ async def renewed(hook: Any, provider: Provider, user: Person) -> Any:
     return await hook(provider, user, user.auth_state)
 
 
-async def test_a_young_token_is_left_alone(renew_token: Any) -> None:
+async def test_hook_keeps_a_young_token(renew_token: Any) -> None:
     provider = Provider()
     assert await renewed(renew_token, provider, Person(YOUNG)) is True
     assert provider.asked == []
@@ -92,7 +92,7 @@ async def test_a_young_token_is_left_alone(renew_token: Any) -> None:
 
 @pytest.mark.parametrize("token", [HALF, OVER, {"exp": NOW + 600}])
 @pytest.mark.parametrize(("rotates", "kept"), [(True, "refresh-2"), (False, "refresh-1")])
-async def test_an_older_one_is_renewed(renew_token: Any, token: Any, rotates: bool, kept: str) -> None:
+async def test_hook_renews_an_older_token(renew_token: Any, token: Any, rotates: bool, kept: str) -> None:
     user = Person(token)
     assert await renewed(renew_token, Provider(rotates=rotates), user) is True
     assert user.auth_state == {"access_token": YOUNG, "refresh_token": kept, "oauth_user": {"sub": "ada"}}
@@ -102,7 +102,7 @@ async def test_an_older_one_is_renewed(renew_token: Any, token: Any, rotates: bo
     ("token", "active", "answer"), [(HALF, False, True), (HALF, True, True), (OVER, True, True), (OVER, False, False)]
 )
 @pytest.mark.parametrize("refresh", ["refresh-1", None])
-async def test_who_is_refused_logs_in_again_once_the_token_is_over_and_no_lab_runs(
+async def test_hook_asks_for_a_login_when_refused_expired_and_without_lab(
     renew_token: Any, token: Any, active: bool, answer: bool, refresh: str | None
 ) -> None:
     user = Person(token, active=active, refresh=refresh)
@@ -111,7 +111,7 @@ async def test_who_is_refused_logs_in_again_once_the_token_is_over_and_no_lab_ru
 
 
 @pytest.mark.parametrize("active", [True, False])
-async def test_who_has_no_token_logs_in_unless_a_lab_runs(renew_token: Any, active: bool) -> None:
+async def test_hook_asks_for_a_login_without_token_unless_a_lab_runs(renew_token: Any, active: bool) -> None:
     user = Person(None, active=active)
     user.auth_state = None
     assert await renewed(renew_token, Provider(), user) is active
@@ -127,7 +127,7 @@ async def test_who_has_no_token_logs_in_unless_a_lab_runs(renew_token: Any, acti
         ValueError("a secret is not JSON"),
     ],
 )
-async def test_a_provider_that_is_away_logs_nobody_out(
+async def test_hook_logs_no_user_out_when_the_provider_is_away(
     renew_token: Any, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert await renewed(renew_token, Provider(error), Person(OVER)) is True
@@ -135,12 +135,12 @@ async def test_a_provider_that_is_away_logs_nobody_out(
 
 
 @pytest.mark.parametrize("token", ["opaque", {"iat": NOW}, {}])
-async def test_a_token_that_tells_no_times_is_left_alone(renew_token: Any, token: Any) -> None:
+async def test_hook_keeps_a_token_without_times(renew_token: Any, token: Any) -> None:
     assert await renewed(renew_token, Provider(), Person(token)) is True
 
 
-async def test_requests_that_come_together_use_a_refresh_token_once(renew_token: Any) -> None:
-    """The third has read the Hub's database before the others have written it."""
+async def test_hook_uses_a_refresh_token_once_for_requests_at_once(renew_token: Any) -> None:
+    """The third request has read the Hub's database before the others have written it."""
     provider, user = Provider(), Person(HALF)
     before = user.auth_state
     assert await asyncio.gather(*(renewed(renew_token, provider, user) for _ in range(2))) == [True, True]
@@ -148,7 +148,7 @@ async def test_requests_that_come_together_use_a_refresh_token_once(renew_token:
     assert provider.asked == ["refresh-1"]
 
 
-async def test_one_users_renewal_is_none_of_anothers(renew_token: Any) -> None:
+async def test_hook_renews_each_user_separately(renew_token: Any) -> None:
     provider, grace = Provider(), Person(HALF)
     grace.name = "grace"
     await asyncio.gather(renewed(renew_token, provider, Person(HALF)), renewed(renew_token, provider, grace))

@@ -1,4 +1,4 @@
-"""Counts the events without data that httpx-sse makes of one stream."""
+"""Counts the events without data that httpx-sse finds in one stream."""
 
 import os
 

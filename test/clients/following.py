@@ -1,4 +1,4 @@
-"""Sends creates with Python's clients, by their defaults and by options: one line of JSON for each answer."""
+"""Sends creates with Python's clients, with their defaults and with options: one line of JSON for each response."""
 
 import json
 import os
@@ -12,13 +12,13 @@ headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "one"}
 minimal = {**headers, "Prefer": "return=minimal"}
 
 
-def tell(what: str, answer) -> None:
+def show(what: str, answer) -> None:
     print(json.dumps({"client": what, "status": answer.status_code, "redirects": len(answer.history)}))
 
 
-tell("requests", requests.post(url, json=body, headers=headers, timeout=30))
-tell("requests, not following", requests.post(url, json=body, headers=headers, timeout=30, allow_redirects=False))
-tell("requests, minimal", requests.post(url, json=body, headers=minimal, timeout=30))
-tell("httpx", httpx.post(url, json=body, headers=headers, timeout=30))
-tell("httpx, following", httpx.post(url, json=body, headers=headers, timeout=30, follow_redirects=True))
-tell("httpx, following, minimal", httpx.post(url, json=body, headers=minimal, timeout=30, follow_redirects=True))
+show("requests", requests.post(url, json=body, headers=headers, timeout=30))
+show("requests, not following", requests.post(url, json=body, headers=headers, timeout=30, allow_redirects=False))
+show("requests, minimal", requests.post(url, json=body, headers=minimal, timeout=30))
+show("httpx", httpx.post(url, json=body, headers=headers, timeout=30))
+show("httpx, following", httpx.post(url, json=body, headers=headers, timeout=30, follow_redirects=True))
+show("httpx, following, minimal", httpx.post(url, json=body, headers=minimal, timeout=30, follow_redirects=True))

@@ -14,7 +14,7 @@ const refusal = ({ error, response }: { error?: ErrorBody | undefined; response?
   error?.detail[0]?.type,
 ]
 
-/** Its own reader of streams: the kind of an event is told here alone. */
+/** The client's own reader of streams: only here does it pass on the type of an event. */
 async function lastEvent(): Promise<string | undefined> {
   let last: string | undefined
   const { stream } = await followEvents({

@@ -16,7 +16,7 @@ const refusal = ({ error, response }: { error?: components['schemas']['ErrorBody
 ]
 
 const body: components['schemas']['CreateLab'] = { options: { image_type: 'recommended', size: 'small' } }
-// @ts-expect-error there is no such size
+// @ts-expect-error an unknown size
 const wrong: components['schemas']['CreateLab'] = { options: { image_type: 'recommended', size: 'enormous' } }
 
 const create = (sent: typeof body, header = {}) =>

@@ -1,4 +1,4 @@
-/** The contract's table of answers, line by line, as a real replica gives them. */
+/** The contract's table of answers, row by row, from a real replica. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, Client, ErrorBody, RequestOptions } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
@@ -19,7 +19,7 @@ const fleet = useFleet({
   config: { api: { limits: { maxBodyBytes, maxStreamsPerUser: 2 } } },
 })
 
-/** One line of the table: who asks for what, and what comes back. */
+/** One row of the table: the request and its answer. */
 interface Line {
   readonly what: string
   readonly as?: string
@@ -191,7 +191,7 @@ const lines: Line[] = [
   },
 ]
 
-/** Whatever went wrong, it is told in one form. */
+/** Every error has the same format. */
 function expectError(
   answer: Answer<ErrorBody>,
   { status, type, loc, headers = {} }: Omit<Line, 'what' | 'path'>,
@@ -204,7 +204,7 @@ function expectError(
   for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value)
 }
 
-describe('what is refused', () => {
+describe('a replica refuses', () => {
   let nobody: Client
   beforeAll(() => {
     nobody = fleet().user()
@@ -216,19 +216,19 @@ describe('what is refused', () => {
     expectError(await user.request<ErrorBody>(path, line.request), line)
   })
 
-  test('401 without any token', async () => {
+  test('a request without a token, with 401', async () => {
     const response = await fetch(`${fleet().url(0)}/nublado/spawner/v1/user-status`)
     const body = (await response.json()) as ErrorBody
     const { status, headers } = response
     expectError({ status, headers, body }, { status: 401, headers: { 'www-authenticate': 'Bearer' } })
   })
 
-  test.skipIf(!testBed().hasRegistry)('422: a tag that the repository does not have', async () => {
+  test.skipIf(!testBed().hasRegistry)('a tag that the repository does not have, with 422', async () => {
     const answer = await nobody.create({ size, image_tag: 'w_1999_01' })
     expectError(answer, { status: 422, loc: option('image_tag') })
   })
 
-  test('429: more event streams than a user may have open', async () => {
+  test('one more event stream than a user may have open, with 429', async () => {
     const user = fleet().user()
     await user.create()
     const held = fleet().arm('lab.delete.pod.before-act', 'hold', { user: user.username })
@@ -245,8 +245,8 @@ describe('what is refused', () => {
   })
 })
 
-describe('what is taken', () => {
-  /** Asks, and gives what the status then says of the options. */
+describe('a replica accepts', () => {
+  /** Sends the options, and returns those that the status then shows. */
   async function taken(options: Record<string, unknown>): Promise<unknown> {
     const user = fleet().user()
     const { status, body } = await user.create(options)
@@ -254,15 +254,15 @@ describe('what is taken', () => {
     return (await user.userStatus()).body.options
   }
 
-  test.each([true, 'true', 'TRUE', ['True']])('a boolean may be %j', async value => {
+  test.each([true, 'true', 'TRUE', ['True']])('a boolean as %j', async value => {
     expect(await taken({ ...good, enable_debug: value })).toEqual({ ...good, enable_debug: true })
   })
 
-  test('what a form adds on its own is dropped', async () => {
+  test('the extra fields of a form, and drops them', async () => {
     expect(await taken({ ...good, _xsrf: ['2|abc'] })).toEqual(good)
   })
 
-  test('no env is an empty one; no size is the default', async () => {
+  test('no env as an empty one, and no size as the default', async () => {
     const user = fleet().user()
     const { image_type } = good
     const path = `labs/${user.username}/create`
@@ -290,7 +290,7 @@ describe('what is taken', () => {
       expect(await taken({ image_list })).toEqual({ image_list })
   })
 
-  test.skipIf(!testBed().hasRegistry)('an image by its digest too', async () => {
+  test.skipIf(!testBed().hasRegistry)('an image by its digest', async () => {
     const first = fleet().user()
     await first.create()
     await first.follow()

@@ -1,10 +1,10 @@
-/** Many requests for one lab at the same time, and the same request more than once. */
+/** Many simultaneous requests for one lab, and repeated requests. */
 import { expect, test } from 'vitest'
 import type { Answer } from '../kit/fleet/client.ts'
 import { defaultOptions } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 
-/** Patient with Redis: 500 requests in one instant, beside other tests, are more than a small machine does in a second. */
+/** Long time-out of Redis: 500 requests at once, beside other tests, are more than a small machine does in a second. */
 const fleet = useFleet({ config: { redis: { commandTimeoutMs: 5000 }, engine: { leaseTtlMs: 15_000 } } })
 
 function tally(answers: readonly Answer[]): Record<number, number> {
@@ -13,7 +13,7 @@ function tally(answers: readonly Answer[]): Record<number, number> {
   return counts
 }
 
-test('of 500 simultaneous creates through three replicas one is accepted', async () => {
+test('three replicas accept one of 500 simultaneous creates', async () => {
   const user = fleet().user()
   const answers = await Promise.all(Array.from({ length: 500 }, (_, i) => user.at(fleet().url(i % 3)).create()))
   expect(tally(answers)).toEqual({ 303: 1, 409: 499 })
@@ -24,7 +24,7 @@ test('of 500 simultaneous creates through three replicas one is accepted', async
   expect(new Set(writes.map(write => write.op))).toEqual(new Set([op]))
 })
 
-test('of 60 simultaneous deletes all are one deletion', async () => {
+test('60 simultaneous deletes become one deletion', async () => {
   const user = fleet().user()
   await user.create()
   await user.follow()
@@ -56,7 +56,7 @@ test('a create repeated with its Idempotency-Key gets the first answer again, fr
   expect((await user.create(defaultOptions, { key: 'two' })).status).toBe(409)
 })
 
-test('100 simultaneous creates with one Idempotency-Key are one creation that all are told of', async () => {
+test('100 simultaneous creates with one Idempotency-Key become one creation, and all get its answer', async () => {
   const user = fleet().user()
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, i) => user.at(fleet().url(i % 3)).create(defaultOptions, { key: 'same' })),
@@ -66,7 +66,7 @@ test('100 simultaneous creates with one Idempotency-Key are one creation that al
   expect(await fleet().audit.writesOf(fleet().namespace(user.username))).toHaveLength(8)
 })
 
-test('an Idempotency-Key with another body is refused, the same body in another order is not', async () => {
+test('a replica refuses an Idempotency-Key with another body, and accepts the same body in another order', async () => {
   const user = fleet().user()
   await user.create({ image_type: 'recommended', size: 'small' }, { key: 'k', env: { A: '1', B: '2' } })
   const same = await user.create({ size: 'small', image_type: 'recommended' }, { key: 'k', env: { B: '2', A: '1' } })
@@ -75,7 +75,7 @@ test('an Idempotency-Key with another body is refused, the same body in another 
   expect(other).toMatchObject({ status: 422, body: { detail: [{ loc: ['header', 'idempotency-key'] }] } })
 })
 
-test('an Idempotency-Key is of one user', async () => {
+test('an Idempotency-Key belongs to one user', async () => {
   const [first, second] = [fleet().user(), fleet().user()]
   const answers = [await first.create(defaultOptions, { key: 'k' }), await second.create(defaultOptions, { key: 'k' })]
   expect(tally(answers)).toEqual({ 303: 2 })

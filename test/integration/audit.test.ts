@@ -1,10 +1,10 @@
-/** The audit log of real replicas: who did what to whom, once, also where the replica that did it was killed. */
+/** The audit log of real replicas: each action is logged once, even when the replica that did it was killed. */
 import { expect, onTestFinished, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 
 const fleet = useFleet({ replicas: 2, config: { audit: { trustedProxies: ['127.0.0.0/8'] } } })
-/** A note is told by another replica after 15 s, when that next looks; a busy machine takes longer. */
+/** Another replica logs a note after 15 s, at its next look; a busy machine takes longer. */
 const lateMs = 45_000
 
 interface Line {
@@ -15,7 +15,7 @@ interface Line {
   readonly object: { readonly user?: string; readonly op?: number }
 }
 
-/** Of all replicas, in all their lives, about a user's lab. */
+/** Lines of all replicas, over all restarts, about a user's lab. */
 async function linesOf(username: string): Promise<Line[]> {
   const texts = await Promise.all([fleet().log(0), fleet().log(1)])
   const lines = texts.flatMap(text => text.split('\n')).filter(line => line.startsWith('{"log":"audit",'))
@@ -24,9 +24,9 @@ async function linesOf(username: string): Promise<Line[]> {
 }
 
 const notesLeft = async () => fleet().world.redis.zcard(fleet().world.keys.audit)
-const told = (lines: readonly Line[]) => lines.map(({ action, result, reason }) => [action, result, reason])
+const outcomes = (lines: readonly Line[]) => lines.map(({ action, result, reason }) => [action, result, reason])
 
-test('a lab’s life is four lines: who asked, from where, and how it ended', async () => {
+test('the audit log has four lines for a lab: caller, source, and both outcomes', async () => {
   const user = fleet().user()
   const headers = { 'x-request-id': 'portal-1', 'x-forwarded-for': '6.6.6.6, 203.0.113.7' }
   const body = {
@@ -57,7 +57,7 @@ test('a lab’s life is four lines: who asked, from where, and how it ended', as
   await eventually('no notes', async () => (await notesLeft()) === 0)
 })
 
-test('what is refused is a line, and a creation that is superseded has an end', async () => {
+test('the audit log has a line for a refusal, and an end for a superseded creation', async () => {
   const user = fleet().user()
   expect((await user.request(`labs/${user.username}`, { method: 'DELETE' })).status).toBe(403)
   const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
@@ -71,7 +71,7 @@ test('what is refused is a line, and a creation that is superseded has an end', 
     const found = await linesOf(user.username)
     return found.at(-1)?.result === 'succeeded' ? found : null
   })
-  expect(new Set(told(lines).map(String))).toEqual(
+  expect(new Set(outcomes(lines).map(String))).toEqual(
     new Set([
       ...['lab.delete,refused,scope_missing', 'lab.create,accepted,', 'lab.create,refused,lab_exists'],
       ...['lab.create,failed,superseded', 'lab.delete,accepted,', 'lab.delete,succeeded,'],
@@ -80,7 +80,7 @@ test('what is refused is a line, and a creation that is superseded has an end', 
   expect(lines).toHaveLength(6)
 })
 
-/** Each event once. A replica that dies between a line and the removal of its note leaves a second, late line of the same id. */
+/** Each event once: a replica that dies between a line and the removal of its note causes a second line with the same id. */
 function eventsOf(lines: readonly Line[]): readonly Line[] {
   const first = new Map(lines.map(line => [line.id, line] as const).reverse())
   for (const line of lines) if (line !== first.get(line.id)) expect(line.late).toBe(true)
@@ -92,7 +92,7 @@ test.each([
   ['in the midst of it', 'lab.create.make.pod.before-act', undefined],
   ['before the line of its end', 'lab.create.finish.after-act', 'succeeded'],
 ] as const)(
-  'a replica that is killed %s loses no event, and a second line of one is late',
+  'the audit log loses no event, and repeats one only late, when a replica is killed %s',
   async (_, point, late) => {
     const user = fleet().user()
     const arm = fleet().arm(point, 'kill', { user: user.username, times: 1 })
@@ -110,7 +110,7 @@ test.each([
       lateMs,
     )
     const events = eventsOf(lines)
-    expect(told(events).sort()).toEqual([
+    expect(outcomes(events).sort()).toEqual([
       ['lab.create', 'accepted', undefined],
       ['lab.create', 'succeeded', undefined],
     ])

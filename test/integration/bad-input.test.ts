@@ -1,4 +1,4 @@
-/** What a client should not send, and what a real replica makes of it: a 4xx in the one form, and nothing half made. */
+/** Invalid requests to a real replica: each gets a 4xx in the standard format, and nothing is created. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ const fleet = useFleet({
   people: { 'no-scope': { scopes: ['read:all'] }, 'admin-only': { scopes: ['admin:jupyterlab'] } },
 })
 
-/** Tokens that are JSON of their own, expired, unsigned or another's, are in the test of the provider that reads them. */
+/** The test of the provider that reads JSON tokens has the expired, unsigned and foreign ones. */
 const groups: Readonly<Record<string, readonly BadInput[]>> = { ...bodies, ...heads, ...people, ...paths }
 
 let sender: Sender
@@ -42,16 +42,16 @@ afterAll(() => {
   writeFileSync(table, `| | sent | answered | type |\n|---|---|---|---|\n${lines.join('\n')}\n`)
 })
 
-/** An error in the one form, which tells nothing of the inside. */
+/** An error in the standard format, which reveals nothing internal. */
 function expectForm({ status, headers, body }: Reply): string | undefined {
   if (status === 204) return undefined
   expect(headers['content-type']).toMatch(/^application\/json/)
-  const told = JSON.parse(body) as { detail: { msg: string; type: string }[] }
-  expect(Object.keys(told)).toEqual(['detail'])
-  expect(told.detail.length).toBeGreaterThan(0)
-  for (const entry of told.detail) expect(entry).toMatchObject({ msg: /./, type: /./ } satisfies object)
+  const error = JSON.parse(body) as { detail: { msg: string; type: string }[] }
+  expect(Object.keys(error)).toEqual(['detail'])
+  expect(error.detail.length).toBeGreaterThan(0)
+  for (const entry of error.detail) expect(entry).toMatchObject({ msg: /./, type: /./ } satisfies object)
   expect(body).not.toMatch(/node_modules|node:internal|\.ts\b|\bat .+:\d+:\d+/)
-  return told.detail[0]!.type
+  return error.detail[0]!.type
 }
 
 describe.each(Object.entries(groups))('%s', (group, cases) => {
@@ -62,12 +62,12 @@ describe.each(Object.entries(groups))('%s', (group, cases) => {
     lines.push(`| ${group} | ${what.replaceAll('|', '\\|')} | ${statuses.join(', ')} | ${types.at(-1) ?? ''} |`)
     expect(statuses).toEqual([status].flat())
     if (type !== undefined) expect(types.at(-1)).toBe(type)
-    // It answers on.
+    // It still answers.
     expect((await fetch(`${fleet().monitoringUrl(0)}/readyz`)).status).toBe(200)
   })
 })
 
-test('of all that nothing was made', async () => {
+test('the bad requests left no lab, namespace or operation', async () => {
   expect(Object.values(groups).flat().length).toBeGreaterThan(80)
   expect(await fleet().world.namespaces()).toEqual([])
   const keys = [...(await fleet().world.redisKeys()).keys()]
@@ -82,7 +82,7 @@ test('of all that nothing was made', async () => {
     expect(keys.filter(key => key.split(':').includes(user))).toEqual([])
   }
   expect((await fleet().admin.labs()).body).toEqual([])
-  // Nor does the replica know of anything that went wrong inside.
+  // Nor has the replica logged an internal error.
   const log = await fleet().log(0)
   expect(log.split('\n').filter(line => /"level":"?(error|fatal|50|60)/.test(line))).toEqual([])
 })

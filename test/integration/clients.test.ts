@@ -1,4 +1,4 @@
-/** Generated clients, readers of events and linters that are not part of this project, as docs/clients.md has them. */
+/** Foreign generated clients, readers of events and linters, used as docs/clients.md says. */
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ const source = fileURLToPath(new URL('../clients', import.meta.url))
 const prefix = '/nublado/spawner/v1'
 /** The first run installs packages. */
 const startLimitMs = 300_000
-/** Two generators and a check of types take 10 s of processor time, beside whatever else runs. */
+/** Two generators and a type check take 10 s of processor time, beside everything else. */
 const generateLimitMs = 180_000
 
 const fleet = useFleet({ replicas: 1, people: { reader: {} } })
@@ -44,7 +44,7 @@ const tool = (path: string, ...args: string[]) =>
   })
 const pythonTool = (name: string, ...args: string[]) => run(join(python, 'bin', name), args, { cwd: folder })
 
-/** The environment of a program that acts for a user. */
+/** Environment of a program that acts for a user. */
 const envOf = (user: Client, { url = fleet().url(0), admin = fleet().admin } = {}) => ({
   ...process.env,
   PYTHONPATH: folder,
@@ -60,7 +60,7 @@ const envOf = (user: Client, { url = fleet().url(0), admin = fleet().admin } = {
 const runPython = (file: string, user: Client, where = {}) =>
   run(join(python, 'bin', 'python'), [file], { cwd: folder, env: envOf(user, where) })
 
-/** Bundled, since generated files name each other without endings. */
+/** Bundled first, since generated files import each other without endings. */
 async function runTypeScript(file: string, user: Client): Promise<string> {
   const outfile = join(folder, file.replace(/\.ts$/, '.mjs'))
   await build({
@@ -83,7 +83,7 @@ const jsonLines = (text: string) =>
     .split('\n')
     .map(line => JSON.parse(line))
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   test.concurrent('is clean when Redocly reads it', async () => {
     await tool('@redocly/cli/bin/cli.js', 'lint', '--config', 'redocly.yaml', '--max-problems=50', 'openapi.json')
   })
@@ -111,7 +111,7 @@ const life = (user: Client) => ({
   gone: [404, 'unknown_user'],
 })
 
-describe('a generated client goes through the whole life of a lab', () => {
+describe('a generated client creates, follows and deletes a lab', () => {
   test.concurrent('when openapi-python-client made it', async () => {
     const config = 'post_hooks: []\npackage_name_override: skylab_client\nproject_name_override: skylab-client\n'
     await writeFile(join(folder, 'config.yaml'), config)
@@ -172,7 +172,7 @@ describe('a client that follows redirects', () => {
     expect(jsonLines(await runPython('following.py', user))).toEqual(pythonAnswers(403))
   })
 
-  test.concurrent('finds its lab where the site says so', async () => {
+  test.concurrent('finds its lab at the address that the site configures', async () => {
     const user = redirecting().user()
     const url = redirecting().url(0)
     const followed = await fetch(
@@ -185,7 +185,7 @@ describe('a client that follows redirects', () => {
   })
 })
 
-/** @param end what a redirect leads to */
+/** @param end status at the target of the redirect */
 const pythonAnswers = (end: number) => [
   { client: 'requests', status: end, redirects: 1 },
   { client: 'requests, not following', status: 303, redirects: 0 },
@@ -201,14 +201,14 @@ test('three readers of events get each event once', async () => {
   const { events } = await user.follow()
   await Promise.all([programOf('python', 'follow.py'), programOf('ts', 'follow.ts')])
   const lines = events.map(({ id, event, data }) => `${id} ${event} ${data}`)
-  const told = (text: string) => text.trim().split('\n')
+  const splitLines = (text: string) => text.trim().split('\n')
   const [httpx, eventSource, sseclient] = await Promise.all([
     runPython('follow.py', user),
     runTypeScript('follow.ts', user),
     runPython('sseclient_reader.py', user),
   ])
-  expect(told(httpx)).toEqual(lines)
-  expect(told(eventSource)).toEqual(lines)
+  expect(splitLines(httpx)).toEqual(lines)
+  expect(splitLines(eventSource)).toEqual(lines)
   expect(jsonLines(sseclient)).toEqual(events.map(({ id, event, data }) => [id, event, data]))
   // The first block has `retry` and an event: a reader that makes an event of each block gets none without data.
   expect(await runPython('empty_events.py', user)).toBe('0\n')

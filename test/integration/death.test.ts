@@ -1,4 +1,4 @@
-/** What befalls labs that run: whoever asks is told soon, in words. */
+/** A running lab dies: clients see it soon, with the reason. */
 import { expect, test } from 'vitest'
 import type { LabEvent } from '../../src/base/domain.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -8,7 +8,7 @@ import { startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const graces = { crashLoopGraceSeconds: 2, unknownGraceSeconds: 2 }
 const fleet = useFleet({ replicas: 2, config: { times: graces } })
-/** As promised: within two seconds the status says so. */
+/** The promise: the status shows it within two seconds. */
 const promisedMs = 2000
 
 async function run(): Promise<Client> {
@@ -20,7 +20,7 @@ async function run(): Promise<Client> {
 
 const pod = (user: Client) => ({ name: `nb-${user.username}`, namespace: fleet().namespace(user.username) })
 
-/** Waits for a status that was promised within so long; gives the answer. */
+/** Waits for a status within the promised time; returns the answer. */
 function becomes(user: Client, status: StatusAnswer['status'], limitMs = promisedMs): Promise<StatusAnswer> {
   const ask = async () => {
     const { body } = await user.userStatus()
@@ -35,7 +35,7 @@ async function replay(user: Client): Promise<LabEvent[]> {
   return events
 }
 
-/** The story after its end: an `error` behind `complete`, and no second end. */
+/** Checks the stream after its end: an `error` behind `complete`, and no second end. */
 async function expectTold(user: Client, words: RegExp): Promise<void> {
   const events = await replay(user)
   assertContiguous(events)
@@ -50,7 +50,7 @@ async function containerStatus(user: Client, changes: object): Promise<object> {
   return { ...status.containerStatuses[0], ...changes }
 }
 
-test.concurrent('a pod that is deleted from outside: failed, and the next lab may be made', async () => {
+test.concurrent('a lab has failed when its pod is deleted from outside, and the next lab can be made', async () => {
   const user = await run()
   await fleet().world.kube.delete('Pod', pod(user).name, pod(user).namespace, 0)
   const status = await becomes(user, 'failed')
@@ -62,7 +62,7 @@ test.concurrent('a pod that is deleted from outside: failed, and the next lab ma
   expect((await user.follow()).outcome).toBe('complete')
 })
 
-test.concurrent('a pod that its node put out: failed with the reason, kept until it is deleted', async () => {
+test.concurrent('a lab has failed with the reason when its node evicted the pod, and is kept until it is deleted', async () => {
   const user = await run()
   await fleet().world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted', message: 'disk pressure' })
   expect(await becomes(user, 'failed')).toMatchObject({ pod: 'present' })
@@ -85,7 +85,7 @@ test.concurrent('a status has no pod when the pod of a failed lab is gone', asyn
   expect(await replay(user)).toHaveLength(length)
 })
 
-test.concurrent('a pod that ended with success is a lab that ended: it removes itself', async () => {
+test.concurrent('a lab removes itself when its pod ended with success', async () => {
   const user = await run()
   await fleet().world.setPodStatus(user.username, { phase: 'Succeeded' })
   await becomes(user, 'terminating')
@@ -96,14 +96,14 @@ test.concurrent('a pod that ended with success is a lab that ended: it removes i
   expect(await fleet().world.leftOf(user.username)).toEqual([])
 })
 
-test.concurrent('a lab that was restarted in its place runs on, and is told of once', async () => {
+test.concurrent('a lab runs on when its container restarted, and its stream says so once', async () => {
   const user = await run()
   const lastState = { terminated: { exitCode: 137, reason: 'OOMKilled', startedAt: null, finishedAt: null } }
   const containerStatuses = [await containerStatus(user, { restartCount: 1, lastState })]
   await fleet().world.setPodStatus(user.username, { containerStatuses })
-  const isTold = async () => (await replay(user)).some(({ event }) => event === 'error')
-  await eventually('the restart is told', isTold, promisedMs)
-  // Another change of the pod brings no repeat: both replicas have judged it again when the next user's is told.
+  const isReported = async () => (await replay(user)).some(({ event }) => event === 'error')
+  await eventually('the event of the restart', isReported, promisedMs)
+  // Another change of the pod must repeat nothing: both replicas have judged it again once the next user's event is there.
   await fleet().world.kube.patch('Pod', pod(user).name, pod(user).namespace, {
     metadata: { labels: { seen: 'again' } },
   })
@@ -114,7 +114,7 @@ test.concurrent('a lab that was restarted in its place runs on, and is told of o
   expect((await user.userStatus()).body.status).toBe('running')
 })
 
-test.concurrent('a lab that crashes again and again has failed after the grace', async () => {
+test.concurrent('a lab has failed after the grace when it crashes again and again', async () => {
   const user = await run()
   const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting failed container' }
   const terminated = { exitCode: 1, message: 'no such kernel', startedAt: null, finishedAt: null }
@@ -125,14 +125,14 @@ test.concurrent('a lab that crashes again and again has failed after the grace',
   expect(errors.at(-1)).toMatch(/exit code 1\nno such kernel/)
 })
 
-test.concurrent('a lab whose node has gone silent has failed after the grace', async () => {
+test.concurrent('a lab has failed after the grace when its node is silent', async () => {
   const user = await run()
   await fleet().world.setPodStatus(user.username, { phase: 'Unknown' })
   await becomes(user, 'failed', graces.unknownGraceSeconds * 1000 + promisedMs)
   await expectTold(user, /has gone silent/)
 })
 
-test('what befell a lab while nobody watched is found when a replica starts', async context => {
+test('a replica finds at its start that a lab died while none was running', async context => {
   const lonely = await startFleet(context, { replicas: 1 })
   const user = lonely.user()
   await user.create()

@@ -1,4 +1,4 @@
-/** A lab with everything configured at once, on a real node: what it promises has to be true from inside. */
+/** A lab with everything configured at once, on a real node: the configuration must hold inside the lab. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { dockerConfig, passwordOf } from '../kit/images/source.ts'
 import { testBed } from '../kit/testbed.ts'
 
 const repository = 'lsstsqre/sciplat-lab'
-/** The controller's own. */
+/** The controller's namespace. */
 const namespace = 'skylab'
 const drawn = `everything-${randomBytes(4).toString('hex')}`
 const names = { files: `${drawn}-files`, pull: `${drawn}-pull`, site: `${drawn}-site`, claim: `${drawn}-claim` }
@@ -31,7 +31,7 @@ const slowLimitMs = 120_000
 
 const kubectl = (args: string[]) => run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args])
 
-/** The images of the run's registry, for who knows a password: `host:port`, and the digest of the recommended one. */
+/** A registry with a password for the run's images: `host:port`, and the digest of the recommended image. */
 async function startProtectedRegistry(context: TestContext) {
   const { images, stateDir } = testBed()
   const rootdirectory = join(clusterFolder(stateDir), 'registry')
@@ -56,7 +56,7 @@ function makeFolder(context: TestContext): string {
 
 const volumesPath = '/api/v1/persistentvolumes'
 
-/** What operators put there beforehand. */
+/** Creates the objects that operators provide. */
 async function provideSources(context: TestContext, address: string, folder: string): Promise<AdminKube> {
   const admin = new AdminKube(testBed().kubeconfig)
   context.onTestFinished(async () => {
@@ -69,7 +69,7 @@ async function provideSources(context: TestContext, address: string, folder: str
     admin.create({ apiVersion: 'v1', kind, metadata: { name, namespace }, ...fields })
   const login = dockerConfig(address, passwordOf('ada', 'secret-of-ada'))
   await make('Secret', names.files, { stringData: { 'butler.yaml': 'hunter2-of-the-butler\n' } })
-  // A kubelet reads it as it stands, for what it prepulls: so its type counts.
+  // The kubelet reads the Secret itself when it prepulls, so its type counts.
   const type = 'kubernetes.io/dockerconfigjson'
   await make('Secret', names.pull, { type, stringData: { '.dockerconfigjson': login } })
   await make('ConfigMap', names.site, { data: { 'read.me': 'welcome\n' } })
@@ -144,7 +144,7 @@ function labOf(image: string, folder: string): NonNullable<ConfigInput['lab']> {
   }
 }
 
-/** The fleet, with the image on the node already: it came by the pull secret. */
+/** Starts the fleet and prepulls the image with the pull secret. */
 async function setTheScene(context: TestContext) {
   const folder = makeFolder(context)
   const { address, digest } = await startProtectedRegistry(context)
@@ -155,7 +155,7 @@ async function setTheScene(context: TestContext) {
     numReleases: 0,
     numWeeklies: 0,
     numDailies: 0,
-    // A kubelet that could not read the pull secret in time asks without it, and is refused.
+    // A kubelet that has not read the pull secret in time pulls without it, and is refused.
     prepull: { retrySeconds: 1 },
   }
   const lab = labOf(`${address}/${repository}@${digest}`, folder)
@@ -176,13 +176,13 @@ const env = {
   HUB_TOKEN: 'hunter2-of-the-hub',
 }
 
-/** Makes a lab, and gives what its events told. */
+/** Makes a lab; returns the text of its events. */
 async function makeLab(ada: Client): Promise<string> {
   expect((await ada.create(defaultOptions, { env })).status).toBe(303)
   const { outcome, events } = await ada.follow()
-  const told = events.map(({ data }) => data).join('\n')
-  expect(outcome, told).toBe('complete')
-  return told
+  const texts = events.map(({ data }) => data).join('\n')
+  expect(outcome, texts).toBe('complete')
+  return texts
 }
 
 async function removeLab(fleet: Fleet, ada: Client): Promise<void> {
@@ -190,7 +190,7 @@ async function removeLab(fleet: Fleet, ada: Client): Promise<void> {
   expect((await ada.follow()).outcome).toBe('complete')
 }
 
-/** Runs a command in the lab, and gives its output. */
+/** Runs a command in the lab; returns its output. */
 type Inside = (...command: string[]) => Promise<string>
 
 const insideOf =
@@ -231,11 +231,11 @@ async function expectEnvironment(inside: Inside, digest: string): Promise<void> 
     HUB_TOKEN: 'hunter2-of-the-hub',
     SITE_PASSWORD: 'hunter2-of-the-site',
   })
-  // What provisioning is told is not for the lab.
+  // Variables of provisioning are not for the lab.
   expect(seen).not.toHaveProperty('GREETING')
 }
 
-/** What stands where, whether it can be written, and how large it is where it is in memory. */
+/** Checks the mounts: path, whether writable, and size if in memory. */
 async function expectMounts(inside: Inside): Promise<void> {
   const lines = (await inside('cat', '/proc/self/mounts')).split('\n').map(line => line.split(' '))
   const mounts = new Map(
@@ -266,14 +266,14 @@ async function expectMounts(inside: Inside): Promise<void> {
 async function expectSecrets(inside: Inside, token: string): Promise<void> {
   const files = ['butler', 'token'].map(name => `${secretsPath}/${name}`)
   const modes = await inside('stat', '-L', '-c', '%n %a %u:%g', ...files)
-  // Of root, and of the one group that has the user alone.
+  // Owned by root and by the group that only the user has.
   expect(modes.split('\n')).toEqual(files.map(file => `${file} 440 0:${user.gid}`))
   expect((await inside('ls', secretsPath)).split('\n')).toEqual(['butler', 'token'])
   expect(await inside('cat', ...files)).toBe(`hunter2-of-the-butler\n${token}`)
   await expect(inside('ls', '/var/run/secrets')).rejects.toThrow(/No such file/)
 }
 
-/** Of the process that the lab is. */
+/** Checks the confinement of the lab's process. */
 async function expectConfinement(inside: Inside): Promise<void> {
   const status = await inside('cat', '/proc/1/status')
   const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]
@@ -289,7 +289,7 @@ async function expectConfinement(inside: Inside): Promise<void> {
   }
 }
 
-/** As the API server has them. */
+/** Checks the objects in the API server. */
 async function expectObjects({ world }: Fleet): Promise<void> {
   const { metadata, spec, status } = await world.podOf('ada')
   expect(metadata.annotations).toMatchObject({ 'example.org/cost-centre': 'science' })
@@ -310,7 +310,7 @@ async function expectObjects({ world }: Fleet): Promise<void> {
   })
 }
 
-test('a lab with everything is from inside what was configured, and leaves nothing', async context => {
+test('a lab with everything has what was configured inside, and leaves nothing behind', async context => {
   const { fleet, admin, folder, digest, ada } = await setTheScene(context)
   const { world } = fleet
   expect(await makeLab(ada)).not.toMatch(/Pulling image/)
@@ -322,7 +322,7 @@ test('a lab with everything is from inside what was configured, and leaves nothi
   await expectConfinement(inside)
   await expectObjects(fleet)
 
-  // The second lab finds what the first one was given and has written, and nothing prepares it again.
+  // The second lab has the data that the first one got and wrote, and is not provisioned again.
   await removeLab(fleet, ada)
   const unclaimed = { spec: { claimRef: null } }
   expect((await admin.request('PATCH', `${volumesPath}/${names.claim}`, unclaimed)).status).toBe(200)

@@ -1,4 +1,4 @@
-/** A lab with everything configured at once, as the API server takes it from the controller. */
+/** The API server's view of a lab with everything configured at once. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -36,13 +36,13 @@ afterAll(async () => {
   controller.close()
 })
 
-test('every object is taken as it stands, with every quantity as it was written', async () => {
+test('the API server keeps every object of a lab as sent, with every quantity as written', async () => {
   const namespace = await controller.create(withOwnership(plan.namespace, 7, null))
   for (const planned of plan.objects) {
     const object = withOwnership(planned, 7, namespace.metadata.uid!)
     const what = `${object.kind} ${object.metadata.name}`
     let answer: KubeAnswer = { status: 0, body: null }
-    // A namespace that was just made lacks its ServiceAccount, and its quota was not counted yet.
+    // A new namespace lacks its ServiceAccount, and its quota is not counted yet.
     await eventually(`${what} is taken`, async () => {
       answer = await createStrictly(controller, object)
       return answer.status !== 403

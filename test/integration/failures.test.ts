@@ -1,4 +1,4 @@
-/** Creations and deletions that cannot succeed, and what stands in their way. */
+/** Creations and deletions that cannot succeed, and the obstacles. */
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -6,7 +6,7 @@ import type { Client, Followed } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
-/** No node has room for it. */
+/** No node has room for the size `huge`. */
 const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 const huge = { image_type: 'recommended', size: 'huge' }
 const finalizer = 'skylab.test/hold'
@@ -18,7 +18,7 @@ async function fail(user: Client, options?: Record<string, unknown>): Promise<Fo
   return created
 }
 
-/** A failed creation leaves a record, and nothing else; the next one is accepted and has a namespace of its own. */
+/** Checks that a failed creation left a record only, and that the next one is accepted with a new namespace. */
 async function expectForgiven(fleet: Fleet, user: Client): Promise<void> {
   const { body } = await user.userStatus()
   expect(body).toMatchObject({ status: 'failed', pod: 'missing' })
@@ -30,7 +30,7 @@ async function expectForgiven(fleet: Fleet, user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-/** An object that keeps its namespace from going. */
+/** An object that keeps its namespace from being removed. */
 function hold(fleet: Fleet, user: Client): Promise<KubeObject> {
   const namespace = fleet.namespace(user.username)
   const metadata = { name: 'held', namespace, finalizers: [finalizer] }
@@ -42,20 +42,20 @@ async function letGo(fleet: Fleet, user: Client): Promise<void> {
   await fleet.world.kube.patch('ConfigMap', 'held', namespace, { metadata: { finalizers: null } })
 }
 
-describe('on nodes without room', () => {
+describe('a creation on nodes without room', () => {
   const fleet = useFleet({ replicas: 2, config: { lab: { sizes }, times: { noRoomGraceSeconds: 2 } } })
 
-  test.concurrent('a pod that finds no node is told of, and after the grace the lab has failed', async () => {
+  test.concurrent('reports a pod that finds no node, and fails after the grace', async () => {
     const user = fleet().user()
     const { errors, events } = await fail(user, huge)
     const words = errors.filter(data => /no room for the lab at the moment.*Insufficient cpu/.test(data))
     expect(words.length).toBeGreaterThan(0)
-    const told = events.filter(({ data }) => data.startsWith('0/3 nodes are available'))
-    expect(told.length).toBeLessThanOrEqual(1)
+    const waits = events.filter(({ data }) => data.startsWith('0/3 nodes are available'))
+    expect(waits.length).toBeLessThanOrEqual(1)
     await expectForgiven(fleet(), user)
   })
 
-  test.concurrent('a pod that failed before it had started fails the lab at once, with the reason', async () => {
+  test.concurrent('fails at once with the reason when its pod fails before the start', async () => {
     const user = fleet().user()
     const arm = fleet().arm('lab.create.make.pod.after-commit', 'hold', { user: user.username })
     await user.create(huge)
@@ -69,7 +69,7 @@ describe('on nodes without room', () => {
     await expectForgiven(fleet(), user)
   })
 
-  test.concurrent('a namespace that is taken away while the lab is made fails the lab', async () => {
+  test.concurrent('fails when its namespace is deleted meanwhile', async () => {
     const user = fleet().user()
     const arm = fleet().arm('lab.create.make.service.before-act', 'hold', { user: user.username })
     await user.create()
@@ -82,7 +82,7 @@ describe('on nodes without room', () => {
     await expectForgiven(fleet(), user)
   })
 
-  test.concurrent('a pod that a quota refuses fails the lab at once, in words', async () => {
+  test.concurrent('fails at once with the reason when a quota refuses the pod', async () => {
     const user = fleet().user()
     const namespace = fleet().namespace(user.username)
     const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
@@ -91,7 +91,7 @@ describe('on nodes without room', () => {
     const { kube } = fleet().world
     const metadata = { name: 'tight', namespace }
     await kube.create({ apiVersion: 'v1', kind: 'ResourceQuota', metadata, spec: { hard: { pods: '0' } } })
-    // Before it is counted it refuses everything, and that passes.
+    // Until it is counted a quota refuses everything.
     await eventually('a quota that is counted', async () => {
       const { status } = await kube.get('ResourceQuota', 'tight', namespace)
       return status?.used?.pods
@@ -103,7 +103,7 @@ describe('on nodes without room', () => {
     await expectForgiven(fleet(), user)
   })
 
-  test.concurrent('a foreign namespace ends a creation in words, and stays as it is', async () => {
+  test.concurrent('fails with a reason when a foreign namespace has the name, and does not touch it', async () => {
     const user = fleet().user()
     const name = fleet().namespace(user.username)
     const { kube } = fleet().world
@@ -123,8 +123,8 @@ describe('on nodes without room', () => {
   })
 })
 
-test('a pod that is taken away while it starts fails the lab', async context => {
-  // With the default grace: with a short one the lab may fail for want of room before its pod is taken away.
+test('a creation fails when its pod is deleted while it starts', async context => {
+  // With the default grace: a short one could expire before the pod is deleted.
   const fleet = await startFleet(context, { replicas: 1, config: { lab: { sizes } } })
   const user = fleet.user()
   await user.create(huge)
@@ -136,7 +136,7 @@ test('a pod that is taken away while it starts fails the lab', async context => 
   await expectForgiven(fleet, user)
 })
 
-test('a spawn that takes too long has failed, and says so', async context => {
+test('a creation fails with a reason when it takes too long', async context => {
   const times = { spawnTimeoutSeconds: 4, noRoomGraceSeconds: 300 }
   const fleet = await startFleet(context, { replicas: 1, config: { lab: { sizes }, times } })
   const user = fleet.user()
@@ -145,10 +145,10 @@ test('a spawn that takes too long has failed, and says so', async context => {
   await expectForgiven(fleet, user)
 })
 
-describe('held up by the cluster', () => {
+describe('when the cluster holds a namespace', () => {
   const fleet = useFleet({ replicas: 1, config: { times: { deleteTimeoutSeconds: 12 } } })
 
-  /** A lab whose deletion has timed out: the pod is away, the namespace is going and cannot. */
+  /** A lab with a timed-out deletion: the pod is gone, the namespace is terminating and cannot end. */
   async function stuck(): Promise<Client> {
     const user = fleet().user()
     await user.create()
@@ -162,7 +162,7 @@ describe('held up by the cluster', () => {
     return user
   }
 
-  test.concurrent('a deletion ends failed, quotes the cluster, and can be tried again', async () => {
+  test.concurrent('a deletion fails, quotes the cluster, and can be repeated', async () => {
     const user = await stuck()
     await letGo(fleet(), user)
     expect((await fleet().admin.delete(user.username)).status).toBe(202)
@@ -170,7 +170,7 @@ describe('held up by the cluster', () => {
     expect(await fleet().world.leftOf(user.username)).toEqual([])
   })
 
-  test.concurrent('a creation awaits the end of the namespace that is still going, and says why', async () => {
+  test.concurrent('a creation waits for the end of the terminating namespace, and says why', async () => {
     const user = await stuck()
     const before = await fleet().world.namespaceOf(user.username)
     await user.create()

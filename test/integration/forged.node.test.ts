@@ -1,4 +1,4 @@
-/** Headers of the ingress as a pod writes them that reaches a replica's port: no NetworkPolicy stands in its way here. */
+/** Headers of the ingress, forged by a pod that reaches a replica's port: no NetworkPolicy blocks it here. */
 import { expect, test } from 'vitest'
 import { run } from '../../dev/process/command.ts'
 import { testBed } from '../kit/testbed.ts'
@@ -7,7 +7,7 @@ import { startBehindIngress } from './behind-ingress.ts'
 const kubectl = (args: string[], input?: string) =>
   run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args], { ...(input && { input }) })
 
-/** Sends requests from inside a lab, as JSON `[[method, path, headers], …]` on stdin; prints the statuses. */
+/** Sends requests from inside a lab, given as JSON `[[method, path, headers], …]` on stdin; prints the statuses. */
 const program = `
 import json, sys, urllib.error, urllib.request
 
@@ -23,7 +23,7 @@ print(json.dumps([ask(*each) for each in json.load(sys.stdin)]))
 
 type Ask = readonly [method: string, path: string, headers: Readonly<Record<string, string>>]
 
-test('a pod that forges the headers of the ingress is nobody', async context => {
+test('a replica refuses a pod that forges the headers of the ingress', async context => {
   const { gafaelfawr, fleet, secrets } = await startBehindIngress(context, { host: '0.0.0.0' })
   const [ada, eve] = [fleet.user(), fleet.user()]
   gafaelfawr.users.set(ada.token, { username: ada.username, uid: 4123, gid: 4123 })
@@ -55,7 +55,7 @@ test('a pod that forges the headers of the ingress is nobody', async context => 
       ['DELETE', `${api}/labs/${ada.username}`, twice],
     ]),
   ).toEqual([404, 401, 401, 401, 401, 401, 401, 401])
-  // So it is the secret alone that tells them apart: the pod does reach the replica, and its requests are well made.
+  // Only the secret makes the difference: the pod reaches the replica, and its requests are valid.
   const known = { 'X-Skylab-Ingress-Secret': secrets.user }
   expect(
     await askFromPod([

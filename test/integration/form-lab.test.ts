@@ -1,4 +1,4 @@
-/** From the form to the lab: what a user chooses in a browser is what their lab is made of. */
+/** From the form to the lab: the user's choice in a browser becomes the lab. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../../dev/setup/browser.ts'
@@ -18,7 +18,7 @@ const images = { registry: host, docker: { repository }, refreshIntervalSeconds:
 const fleet = useFleet({ replicas: 2, config: { images } })
 let browser: Browser
 let hub: Hub
-/** Whose lab the form is for. */
+/** The user of the form. */
 let user: Client
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ afterAll(async () => {
   await registry.server.stop()
 })
 
-/** The user's form, once the replicas know what the registry has. */
+/** The user's form, once the replicas know the registry's images. */
 function formOf(client: Client): Promise<string> {
   return eventually('a form with a menu', async () => {
     const { body } = await client.request<string>(`lab-form/${client.username}`)
@@ -42,7 +42,7 @@ function formOf(client: Client): Promise<string> {
 test.each([
   ['with its script', true],
   ['without scripts', false],
-])('%s, an image of the menu, a size and an option make the lab', async (_, javaScriptEnabled) => {
+])('%s, the form makes a lab of an image of the menu, a size and an option', async (_, javaScriptEnabled) => {
   user = fleet().user()
   const context = await browser.newContext({ javaScriptEnabled })
   const page = await context.newPage()

@@ -1,4 +1,4 @@
-/** The lab form in a browser: everybody can use it, with and without scripts, and `create` takes what it posts. */
+/** The lab form in a browser: every user can use it, with and without scripts, and `create` accepts its data. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../../dev/setup/browser.ts'
@@ -13,7 +13,7 @@ import { type Hub, type HubPage, startHub } from '../kit/hub/hub.ts'
 
 let browser: Browser
 let hub: Hub
-/** What `create` accepted, the last at the end. */
+/** The requests that `create` accepted, in order. */
 const accepted: LabOptions[] = []
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ interface FormParts {
   readonly catalogue?: Partial<Catalogue>
 }
 
-/** The form as a replica answers it. */
+/** The form in a replica's answer. */
 async function formOf({ caller, config, catalogue }: FormParts = {}): Promise<string> {
   const identity = { identify: async () => ({ ...exampleCaller, ...caller }) }
   const prepulled = exampleCatalogue.prepull
@@ -50,7 +50,7 @@ async function formOf({ caller, config, catalogue }: FormParts = {}): Promise<st
   return (await call('GET', 'lab-form/ada', 'ada')).text()
 }
 
-/** Opens the form in a page of its own, and closes that afterwards. */
+/** Opens the form in a new page, and closes the page afterwards. */
 async function within<T>(
   { context = {}, page: around = {}, ...parts }: FormParts & { context?: BrowserContextOptions; page?: HubPage },
   work: (page: Page) => Promise<T>,
@@ -77,7 +77,7 @@ const choose = (page: Page, name: RegExp) => page.getByRole('radio', { name }).c
 const menuOf = (page: Page) => page.getByRole('combobox', { name: 'Menu' })
 const lastOfMenu = exampleCatalogue.menu.at(-1)!
 
-/** Presses the Hub's button; gives what `create` made of what was posted, and the image that it asks for. */
+/** Presses the Hub's button; returns the options that `create` accepted, and their image. */
 async function start(page: Page) {
   await page.getByRole('button', { name: 'Start' }).click()
   expect(await page.getByRole('heading', { name: /Accepted|Refused/ }).textContent()).toBe('Accepted')
@@ -85,7 +85,7 @@ async function start(page: Page) {
   return { options, image: requestedImage(configSchema.parse({}).images, options) }
 }
 
-describe.each(['light', 'dark'] as const)('for everybody, in %s', colorScheme => {
+describe.each(['light', 'dark'] as const)('the form in %s mode', colorScheme => {
   const cases: [string, FormParts][] = [
     ['as it is', {}],
     ['with all that can be configured', { config: { form: { help: 'Help.', helpUrl: 'https://example.org/' } } }],
@@ -95,7 +95,7 @@ describe.each(['light', 'dark'] as const)('for everybody, in %s', colorScheme =>
     ['refused', { caller: { quota: { spawn: false } } }],
   ]
 
-  test.each(cases)('%s, axe finds nothing', async (_, parts) => {
+  test.each(cases)('axe finds no fault in the form %s', async (_, parts) => {
     await within({ ...parts, context: { colorScheme } }, async page => {
       const { violations, looked } = await axeOn(page)
       expect(violations).toEqual([])
@@ -105,7 +105,7 @@ describe.each(['light', 'dark'] as const)('for everybody, in %s', colorScheme =>
   })
 })
 
-test('axe finds what is wrong', async () => {
+test('axe finds a fault in a broken form', async () => {
   await within({}, async page => {
     await page.evaluate(`document.querySelector('.skylab-menu').replaceWith(document.querySelector('select'))`)
     await page.addStyleTag({ content: '.skylab-form small { color: #ccc !important }' })
@@ -114,7 +114,7 @@ test('axe finds what is wrong', async () => {
   })
 })
 
-test('it is dark where the reader’s system is, and only where it may be', async () => {
+test('the form is dark when the reader’s system is, and only when the page permits it', async () => {
   const background = 'getComputedStyle(document.querySelector(".skylab-form")).backgroundColor'
   const seen = async (dark: string, colorScheme: 'light' | 'dark') =>
     within({ config: { form: { dark } }, context: { colorScheme } }, page => page.evaluate(background))
@@ -123,26 +123,22 @@ test('it is dark where the reader’s system is, and only where it may be', asyn
   expect(await seen('auto', 'dark')).not.toBe(light)
 })
 
-/** Ways in which a page may let the form's script run, or not. */
+/** Pages that let the form's script run, and pages that do not. */
 const ways: [string, { context?: BrowserContextOptions; page?: HubPage }, boolean][] = [
   ['with its script', {}, true],
   ['without scripts', { context: { javaScriptEnabled: false } }, false],
-  [
-    'under a policy that lets neither script nor style stand in a page',
-    { page: { policy: "default-src 'self'" } },
-    false,
-  ],
+  ['under a policy that allows neither script nor style in a page', { page: { policy: "default-src 'self'" } }, false],
 ]
 
-describe.each(ways)('%s', (_, way, hasScript) => {
-  test('what is offered first can be had at once', async () => {
+describe.each(ways)('the form %s', (_, way, hasScript) => {
+  test('offers a choice that can be started at once', async () => {
     const { options, image } = await within(way, start)
     expect(image).toMatchObject({ tag: 'recommended' })
     expect(options.size).toBe('small')
     for (const flag of ['enable_debug', 'reset_user_env']) expect(options).not.toHaveProperty(flag)
   })
 
-  test('a radio button, a size and both options are chosen', async () => {
+  test('posts a radio button, a size and both options', async () => {
     const chosen = await within(way, async page => {
       await choose(page, /Weekly 2026_27/)
       await choose(page, /^Large/)
@@ -153,7 +149,7 @@ describe.each(ways)('%s', (_, way, hasScript) => {
     expect(chosen.options).toMatchObject({ size: 'large', enable_debug: true, reset_user_env: true })
   })
 
-  test('an image of the menu is chosen', async () => {
+  test('posts an image of the menu', async () => {
     const { image } = await within(way, async page => {
       if (!hasScript) await choose(page, /from the menu/)
       await menuOf(page).selectOption(lastOfMenu.reference)
@@ -162,7 +158,7 @@ describe.each(ways)('%s', (_, way, hasScript) => {
     expect(image).toMatchObject({ tag: lastOfMenu.tag })
   })
 
-  test('a radio button that does not say "from the menu" goes before the menu', async () => {
+  test('prefers a radio button other than "from the menu" to the menu', async () => {
     const { image } = await within(way, async page => {
       await menuOf(page).selectOption(lastOfMenu.reference)
       await choose(page, /Weekly 2026_27/)
@@ -171,7 +167,7 @@ describe.each(ways)('%s', (_, way, hasScript) => {
     expect(image).toMatchObject({ tag: 'w_2026_27' })
   })
 
-  test('who says "from the menu" and no more gets its first image', async () => {
+  test('posts the first image of the menu when only "from the menu" is chosen', async () => {
     const { image } = await within(way, async page => {
       await choose(page, /from the menu/)
       return start(page)
@@ -179,17 +175,17 @@ describe.each(ways)('%s', (_, way, hasScript) => {
     expect(image).toMatchObject({ tag: exampleCatalogue.menu[0]!.tag })
   })
 
-  test('a refusal can be read', async () => {
+  test('shows a refusal readably', async () => {
     await within({ ...way, caller: { quota: { spawn: false } } }, async page => {
       expect(await page.getByText('Your quota does not allow labs.').isVisible()).toBe(true)
     })
   })
 })
 
-describe('the script', () => {
+describe('the form’s script', () => {
   const fromMenu = (page: Page, index = 0) => page.getByRole('radio', { name: /from the menu/ }).nth(index)
 
-  test('knows that the menu is meant, also when its first image is chosen', async () => {
+  test('chooses the menu when an image of it is selected, even the first one', async () => {
     await within({}, async page => {
       expect(await fromMenu(page).isChecked()).toBe(false)
       expect(await menuOf(page).inputValue()).toBe('')
@@ -199,7 +195,7 @@ describe('the script', () => {
     })
   })
 
-  test('leaves no global', async () => {
+  test('defines no global', async () => {
     const globals = 'Object.getOwnPropertyNames(globalThis).length'
     const bare = await within({ caller: { quota: { spawn: false } } }, page => page.evaluate(globals))
     expect(await within({}, page => page.evaluate(`typeof menu + typeof form + ${globals}`))).toBe(
@@ -207,7 +203,7 @@ describe('the script', () => {
     )
   })
 
-  test('serves two forms in one page, each for itself', async () => {
+  test('serves two forms in one page separately', async () => {
     await within({ page: { times: 2 } }, async page => {
       await menuOf(page).nth(1).selectOption(lastOfMenu.reference)
       expect([await fromMenu(page, 0).isChecked(), await fromMenu(page, 1).isChecked()]).toEqual([false, true])
@@ -217,7 +213,7 @@ describe('the script', () => {
   })
 })
 
-test('hands on the keyboard are enough, and the focus is seen', async () => {
+test('the form can be used with the keyboard only, and shows the focus', async () => {
   const chosen = await within({}, async page => {
     const press = async (...keys: string[]) => {
       for (const key of keys) {
@@ -266,7 +262,7 @@ describe('the form fits', () => {
   })
 })
 
-test('a menu of 2,000 images is shown, and the last of it can be had', async () => {
+test('a menu shows 2,000 images, and the last one can be chosen', async () => {
   const menu = weeklies(2000).map(tag => exampleImage(tag))
   const { image } = await within({ catalogue: { menu } }, async page => {
     expect(await menuOf(page).locator('option').count()).toBe(2000)
@@ -276,7 +272,7 @@ test('a menu of 2,000 images is shown, and the last of it can be had', async () 
   expect(image).toMatchObject({ tag: menu.at(-1)!.tag })
 })
 
-test('names that look like markup are words', async () => {
+test('the form shows names with markup as text', async () => {
   const name = '</option></select><script>alert(1)</script><img src=x onerror=alert(2)>'
   const image = exampleImage('w_2026_01', { name, aliases: [name] })
   await within({ catalogue: { types: { recommended: image }, menu: [image] } }, async page => {

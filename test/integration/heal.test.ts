@@ -1,4 +1,4 @@
-/** `skylab heal`: what a poisoned counter left behind is shown, and removed when that is asked for. */
+/** `skylab heal`: shows the effects of a poisoned counter, and removes them on request. */
 import { expect, test } from 'vitest'
 import { annotations, labels } from '../../src/kube/labels.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -7,7 +7,7 @@ import { useFleet } from '../kit/fleet/fleet.ts'
 import { heal as healBy, poison } from '../kit/fleet/heal.ts'
 
 const fleet = useFleet({ replicas: 1 })
-/** The cluster removes one namespace after another, those of other tests too. */
+/** The cluster removes one namespace after another, including those of other tests. */
 const removalMs = 30_000
 
 const heal = (...options: string[]) => healBy(fleet(), ...options)
@@ -26,7 +26,7 @@ const forged = (username: string) => ({
   },
 })
 
-test('shows what is ahead and changes nothing; removes it with --apply, once, and labs go on', async () => {
+test('heal shows what is ahead and changes nothing; with --apply it removes that once, and labs work again', async () => {
   const { redis, keys, kube } = fleet().world
   const [lab, stuck, deleted, other] = [fleet().user(), fleet().user(), fleet().user(), fleet().user()]
   await run(lab)
@@ -88,7 +88,7 @@ test('shows what is ahead and changes nothing; removes it with --apply, once, an
   await eventually('gone', async () => (await other.userStatus()).status === 404, removalMs)
 })
 
-test('touches nothing that is not ours, and names it', async () => {
+test('heal names foreign objects and does not touch them', async () => {
   const name = `${fleet().name}-heal`
   const { kube } = fleet().world
   const object = forged(name)

@@ -1,4 +1,4 @@
-/** A forged `Host` over raw connections, straight to a replica and through nginx: it reaches no route but its target's. */
+/** A forged `Host` over raw connections, directly to a replica and through nginx: it reaches only the target's route. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
@@ -18,15 +18,15 @@ const isWhole = process.env.SKYLAB_FAULTS === 'all'
 const count = isWhole ? 10_000 : 2000
 /** Without Redis an older release takes a second for each list of labs. */
 const formerCount = 200
-/** A checkout of a release before this one, to see there what the test is for. */
+/** A checkout of an earlier release, which shows the fault that this test guards against. */
 const former = process.env.SKYLAB_FORMER
 
-/** What a forged Host wants to reach, by any method. */
+/** The paths that a forged Host tries to reach, with any method. */
 const wanted = [`${prefix}/labs`, `${prefix}/labs/victim`, `${prefix}/images`, `${prefix}/prepulls`, ...inside]
-/** What the request line says, and a user may. */
+/** Request lines that a user may send. */
 const lines = ['GET user-status', 'DELETE user-status', 'GET openapi.json', 'GET lab-form/somebody']
 
-/** Of each route, but for those of the monitoring port: how many requests it has had. */
+/** Number of requests by route, without the routes of the monitoring port. */
 async function routesAt(url: string): Promise<Map<string, number>> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const counts = new Map<string, number>()
@@ -99,12 +99,12 @@ test('a replica behind nginx answers 400 to every forged Host, and an ingress op
   const statuses = await sendAll(ingress, heads, 1)
   const reached = differenceOf(before, await routesAt(monitoring))
   report('nginx', count, statuses, reached)
-  // What nginx itself refuses is 400 too; the others it has handed on.
+  // nginx answers 400 too when it refuses; it has passed on the others.
   expect(statuses).toEqual({ 400: count })
   expect(Object.keys(reached)).toEqual(['unknown'])
 })
 
-/** A replica of another checkout, without Redis and cluster: it finds routes all the same. */
+/** A replica of another checkout, without Redis and cluster: its routes work all the same. */
 async function startFormer(context: TestContext, checkout: string) {
   const stateDir = join(testBed().stateDir, 'former')
   mkdirSync(stateDir, { recursive: true })
@@ -139,7 +139,7 @@ async function startFormer(context: TestContext, checkout: string) {
 }
 
 test.runIf(former)(
-  'a release before this one is reached at other routes, bare and behind nginx',
+  'an earlier release lets a forged Host reach other routes, directly and behind nginx',
   async context => {
     const { stateDir, port, secrets, url } = await startFormer(context, former!)
     const people = [{ token: 'of-ada', username: 'ada', isAdmin: false }]

@@ -1,4 +1,4 @@
-/** What the Hub may do in a cluster, by the ServiceAccount of the examples: nothing with Kubernetes' own objects. */
+/** The Hub's rights in a cluster, by the ServiceAccount of the examples: none on Kubernetes' own objects. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -37,11 +37,11 @@ async function canI(serviceAccount: string): Promise<string[]> {
   return text.trim().split('\n').slice(1)
 }
 
-/** A line of a kind of objects begins with it; one of a path begins with blanks. */
+/** Lines about objects; lines about paths begin with blanks. */
 const ofObjects = (lines: readonly string[]) => lines.filter(line => !/^\s/.test(line))
 const kindsIn = (lines: readonly string[]) => ofObjects(lines).map(line => line.split(/\s+/)[0])
 
-test('kubectl auth can-i --list names no object of the cluster, as the page shows', async () => {
+test('the Hub’s account has no right on any object of the cluster, as the page shows', async () => {
   const lines = await canI(name)
   expect(kindsIn(lines).toSorted()).toEqual([
     'selfsubjectaccessreviews.authorization.k8s.io',
@@ -54,7 +54,7 @@ test('kubectl auth can-i --list names no object of the cluster, as the page show
   expect(paths.filter(([, , verbs]) => verbs !== '[get]')).toEqual([])
 })
 
-test('what kubespawner needs would be listed', async () => {
+test('the list of rights would show those of kubespawner', async () => {
   const resources = ['pods', 'persistentvolumeclaims', 'secrets', 'services']
   const role = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -75,13 +75,13 @@ test('what kubespawner needs would be listed', async () => {
   expect(kindsIn(await canI('kubespawner'))).toEqual(expect.arrayContaining(resources))
 })
 
-test('no pod of a Hub is given a token, and the chart no Role', () => {
+test('the Hub’s pods get no token, and the chart has no Role', () => {
   expect(account.automountServiceAccountToken).toBe(false)
   const { rbac, hub } = valuesFor({}) as { rbac: Values; hub: { extraPodSpec: Values } }
   expect([rbac.create, hub.extraPodSpec.automountServiceAccountToken]).toEqual([false, false])
 })
 
-test('labs reach the Hub by the label of their namespaces, and the API server takes the policy for the other way', async () => {
+test('labs reach the Hub by the label of their namespaces, and the API server accepts the policy of the way back', async () => {
   const { hub } = valuesFor({}) as { hub: { networkPolicy: { ingress: { from: object[] }[] } } }
   const matchLabels = { [labels.installation]: configSchema.shape.installation.parse(undefined) }
   expect(hub.networkPolicy.ingress[0]!.from).toEqual([{ namespaceSelector: { matchLabels } }])

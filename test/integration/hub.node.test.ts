@@ -1,5 +1,4 @@
-/** People and bots come by an unchanged JupyterHub, in its present versions, to real labs on a real node. */
-
+/** Users and bots of an unchanged JupyterHub, in its current versions, get real labs on a real node. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { runCell } from '../../dev/hub/notebook.ts'
@@ -10,21 +9,21 @@ import { systemClock } from '../../src/base/clock.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { servingReplica, usePlatform } from '../kit/hub/platform.ts'
 
-/** `SKYLAB_FAULTS=all`: outages and spawns last as long as is promised. */
+/** `SKYLAB_FAULTS=all`: outages and spawns last as long as the promise allows. */
 const isWhole = process.env.SKYLAB_FAULTS === 'all'
 const outageMs = isWhole ? 60_000 : 3000
 const slowSpawnMs = isWhole ? 90_000 : 12_000
-/** One after another, though their group runs beside the other one. */
+/** One after another, though the other group runs in parallel. */
 const inTurn = { concurrent: false, timeout: 180_000 + Math.max(outageMs, slowSpawnMs) }
 const settleMs = 90_000
 const chosen = { image_type: 'recommended', size: 'small' }
 
 const platform = usePlatform(['gated-tabs', 'gated-restart', 'gated-outage', 'gated-stop', 'gated-bot', 'broken'])
 
-/** What the progress page has told so far. */
+/** The lines of the progress page so far. */
 const steps = async (page: Page) => (await page.locator('.progress-log-event').allTextContents()).join('\n')
 
-/** Until the container runs, in which the server has yet to come up. */
+/** Resolves when the container runs; the server in it still has to start. */
 const untilStarted = (page: Page) =>
   eventually('the container starts', async () => /Container started/.test(await steps(page)), 60_000)
 
@@ -54,7 +53,7 @@ async function fromLoginToNothing(version: HubVersion): Promise<void> {
   await page.context().close()
 }
 
-/** A lab that runs, by the form as a bot posts it; with the identity of its pod. */
+/** A running lab, made by the form as a bot posts it; with the UID of its pod. */
 async function running(version: HubVersion): Promise<{ user: HubVisitor; uid: string | undefined }> {
   const { fleet, podUid, visitor } = platform()
   const user = await visitor(version, fleet.user().username)
@@ -63,7 +62,7 @@ async function running(version: HubVersion): Promise<{ user: HubVisitor; uid: st
   return { user, uid: await podUid(user.username) }
 }
 
-/** That a lab is the Hub's as before: the same pod, and its page opens. */
+/** Checks that the Hub still has the lab: the same pod, and a page that opens. */
 async function expectUntouched({ user, uid }: Awaited<ReturnType<typeof running>>): Promise<void> {
   expect(await user.server()).toMatchObject({ ready: true, pending: null })
   expect(await user.page('/lab')).toMatchObject({
@@ -73,7 +72,7 @@ async function expectUntouched({ user, uid }: Awaited<ReturnType<typeof running>
   expect(await platform().podUid(user.username)).toBe(uid)
 }
 
-/** Somebody whose lab has begun, and waits at the gate. */
+/** A user whose lab has begun, and waits at the gate. */
 async function spawning(version: HubVersion, username: string): Promise<HubVisitor> {
   const { podUid, visitor } = platform()
   const user = await visitor(version, username)
@@ -82,7 +81,7 @@ async function spawning(version: HubVersion, username: string): Promise<HubVisit
   return user
 }
 
-/** Asks until there is a lab: the Hub first looks whether that of before comes up, and who asks meanwhile is told so. */
+/** Repeats the request until there is a lab: the Hub first checks the former one, and refuses meanwhile. */
 async function asksAgain(user: HubVisitor): Promise<void> {
   const hasLab = async () => {
     const server = await user.server()
@@ -90,15 +89,15 @@ async function asksAgain(user: HubVisitor): Promise<void> {
     if (server?.pending == null) await user.spawn(chosen)
     return false
   }
-  await eventually('who asks again has a lab', hasLab, settleMs)
+  await eventually('a lab after the repeated request', hasLab, settleMs)
   expect((await user.page('/lab')).status).toBe(200)
 }
 
-// The versions side by side, and each one's tests one after another.
+// The versions run in parallel, the tests of each in turn.
 describe.concurrent('JupyterHub 6', () => {
-  test('from the login to a cell that runs, and back to nothing', inTurn, () => fromLoginToNothing(6))
+  test('leads from the login to a cell that runs, and removes everything', inTurn, () => fromLoginToNothing(6))
 
-  test('the Hub is killed and started again: labs run on, and who was spawning has a lab', inTurn, async () => {
+  test('keeps running labs and pending spawns when it is killed and started again', inTurn, async () => {
     const { hub, openGate } = platform()
     const lab = await running(6)
     const waiting = await spawning(6, 'gated-restart')
@@ -111,11 +110,11 @@ describe.concurrent('JupyterHub 6', () => {
     await asksAgain(waiting)
   })
 
-  test('the controller is away while the Hub starts: likewise', inTurn, async () => {
+  test('keeps running labs and pending spawns when the controller is away during its start', inTurn, async () => {
     const { hub, openGate, way } = platform()
     const lab = await running(6)
     const waiting = await spawning(6, 'gated-outage')
-    // Asked to, as by an upgrade: then a Hub would by default take its labs along.
+    // By SIGTERM, as in an upgrade: then a Hub by default stops its labs.
     await hub(6).end()
     await way(6).shut()
     await hub(6).start()
@@ -131,9 +130,9 @@ describe.concurrent('JupyterHub 6', () => {
 })
 
 describe.concurrent('JupyterHub 5', () => {
-  test('from the login to a cell that runs, and back to nothing', inTurn, () => fromLoginToNothing(5))
+  test('leads from the login to a cell that runs, and removes everything', inTurn, () => fromLoginToNothing(5))
 
-  test('the replica is killed that serves the progress, and two tabs notice nothing', inTurn, async () => {
+  test('serves two tabs on when the replica that serves their progress is killed', inTurn, async () => {
     const { fleet, hub, login, openGate, podUid } = platform()
     const username = 'gated-tabs'
     const page = await login(5, username)
@@ -146,24 +145,24 @@ describe.concurrent('JupyterHub 5', () => {
     const killed = await servingReplica(fleet, username)
     await fleet.kill(killed)
     await eventually(
-      'another replica tells of it',
+      'progress from another replica',
       async () => (await servingReplica(fleet, username)) !== killed,
       30_000,
     )
-    const told = await steps(page)
+    const shown = await steps(page)
     await openGate(username)
-    // Not yet JupyterLab: when two tabs log in to a server at once, JupyterHub may refuse one of them.
+    // Not JupyterLab itself: when two tabs log in to a server at once, JupyterHub can refuse one of them.
     const atServer = (url: URL) => url.pathname.startsWith(`/user/${username}/`)
     const arrive = (tab: Page) => tab.waitForURL(atServer, { timeout: settleMs, waitUntil: 'commit' })
     await Promise.all([page, second].map(arrive))
     await openPage(page, `${hub(5).url}/user/${username}/lab`)
     await untilAtLab(page, username)
-    expect(told).not.toMatch(/fail|error|lost/i)
+    expect(shown).not.toMatch(/fail|error|lost/i)
     expect(await podUid(username)).toBe(uid)
     await page.context().close()
   })
 
-  test('a lab that cannot start says why, in words, on the page', inTurn, async () => {
+  test('shows on the page why a lab cannot start', inTurn, async () => {
     const page = await platform().login(5, 'broken')
     await page.getByRole('button', { name: 'Start' }).click()
     const why = /exit code 3[\s\S]*there is no such kernel/
@@ -171,7 +170,7 @@ describe.concurrent('JupyterHub 5', () => {
     await page.context().close()
   })
 
-  test('a bot spawns by JSON with nothing but tag and size, however long it takes', inTurn, async () => {
+  test('spawns for a bot by JSON with only tag and size, however long it takes', inTurn, async () => {
     const { fleet, openGate, visitor } = platform()
     const bot = await visitor(5, 'gated-bot')
     const begunMs = systemClock.monotonicMs()
@@ -183,13 +182,13 @@ describe.concurrent('JupyterHub 5', () => {
     expect((await fleet.as(bot.username).userStatus()).body.options).toMatchObject({ size: 'large' })
   })
 
-  test('a spawn that its user gives up leaves nothing', inTurn, async () => {
+  test('leaves nothing when the user gives a spawn up', inTurn, async () => {
     const user = await spawning(5, 'gated-stop')
     await user.stop()
     await untilGone(user.username)
   })
 
-  test('a token that is not the user’s opens nothing', inTurn, async () => {
+  test('refuses another user’s token', inTurn, async () => {
     const { fleet, hub } = platform()
     const visitor = new HubVisitor({ url: hub(5).url, username: fleet.user().username })
     for (const password of ['wrong', fleet.as('broken').token]) {
@@ -197,7 +196,7 @@ describe.concurrent('JupyterHub 5', () => {
     }
   })
 
-  test('options that the form has no more, and named servers, are refused in words', inTurn, async () => {
+  test('refuses outdated options and named servers with a reason', inTurn, async () => {
     const { fleet, visitor } = platform()
     const user = await visitor(5, fleet.user().username)
     const gone = user.spawn({ image_type: 'recommended', size: 'gone' })

@@ -1,4 +1,4 @@
-/** The main job with identities from Gafaelfawr and from an OpenID issuer, and what is tried against both. */
+/** Labs with identities from Gafaelfawr and from an OpenID issuer, and attacks on both. */
 import { expect, type TestContext, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import type { Answer, Client } from '../kit/fleet/client.ts'
@@ -9,7 +9,7 @@ import { startBehindIngress } from './behind-ingress.ts'
 
 const creation = { method: 'POST', body: { options: { image_type: 'recommended' }, env: {} } }
 
-/** The token that a user's lab was given, if it was. */
+/** The token in a user's lab, if there is one. */
 async function tokenInLab(fleet: Fleet, { username }: Client): Promise<string | undefined> {
   const objects = await fleet.world.objectsOf(username)
   const secret = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === `nb-${username}`)!
@@ -22,7 +22,7 @@ async function expectGone(fleet: Fleet, user: Client): Promise<void> {
   expect((await fleet.admin.status(user.username)).status).toBe(404)
 }
 
-/** No replica has written any of these. */
+/** Checks that no replica has logged any of these. */
 async function expectUntold(fleet: Fleet, secrets: readonly string[]): Promise<void> {
   const logs = await Promise.all(fleet.urls.map((_, index) => fleet.log(index)))
   for (const secret of secrets) expect(logs.join().includes(secret), secret.slice(0, 12)).toBe(false)
@@ -32,7 +32,7 @@ async function statusesOf(answers: Promise<Answer>[]): Promise<number[]> {
   return (await Promise.all(answers)).map(({ status }) => status)
 }
 
-test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the ingress gets nothing', async context => {
+test.concurrent('behind Gafaelfawr a lab comes and goes, and a caller that bypasses the ingress is refused', async context => {
   const { gafaelfawr, fleet, secrets } = await startBehindIngress(context)
   const { admin } = fleet
   const [ada, eve, ben, dan] = [fleet.user(), fleet.user(), fleet.user(), fleet.user()]
@@ -53,7 +53,7 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   expect(await tokenInLab(fleet, ada)).toBe(ada.token)
   expect((await admin.labs()).body).toEqual([ada.username])
 
-  // Headers as anyone in the cluster can write them, straight to a replica.
+  // Headers that every program in the cluster can send directly to a replica.
   const forged = { 'x-auth-request-user': ada.username, 'x-auth-request-token': ada.token }
   const bare = async (path: string, headers: Record<string, string>, method = 'GET') =>
     (await fetch(`${fleet.anyUrl()}/nublado/spawner/v1/${path}`, { method, headers })).status
@@ -62,13 +62,13 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   expect(await bare(`labs/${ada.username}`, { 'x-auth-request-user': 'admin' }, 'DELETE')).toBe(401)
   const wrong = { 'x-auth-request-user': 'admin', 'x-skylab-ingress-secret': `${secrets.admin}!` }
   expect(await bare(`labs/${ada.username}`, wrong, 'DELETE')).toBe(401)
-  // By the ingress of users, whatever route is reached; and by that of administrators to a route of users.
+  // With the secret of the users' ingress to any route, and that of the administrators' to a route of users.
   const byUsers = { ...forged, 'x-skylab-ingress-secret': secrets.user }
   expect(await bare('user-status', byUsers)).toBe(200)
   expect(await bare('labs', byUsers)).toBe(403)
   expect(await bare(`labs/${ada.username}`, byUsers, 'DELETE')).toBe(403)
   expect(await bare('user-status', { ...forged, 'x-skylab-ingress-secret': secrets.admin })).toBe(403)
-  // Through the ingress, but with another's token or path, or with nobody's.
+  // Through the ingress, but with another user's token or path, or without a token.
   const [name, token] = ['x-auth-request-user', 'x-auth-request-token']
   expect(await statusesOf([eve.request('user-status', { headers: { [name]: ada.username } })])).toEqual([401])
   expect(await statusesOf([eve.request('user-status', { headers: { [token]: ada.token } })])).toEqual([401])
@@ -78,12 +78,12 @@ test.concurrent('behind Gafaelfawr: a lab comes and goes, and who comes past the
   expect(await ben.create()).toMatchObject({ status: 403, body: { detail: [{ type: 'forbidden' }] } })
   const ofSystem = { type: 'forbidden', msg: expect.stringContaining('identity.minGid') }
   expect(await dan.create()).toMatchObject({ status: 403, body: { detail: [ofSystem] } })
-  // A notebook token has all scopes of its session: an administrator's goes into no lab.
+  // A notebook token has all scopes of its session: an administrator's must not get into a lab.
   gafaelfawr.scopes.set(eve.token, ['exec:notebook', 'admin:jupyterlab'])
   expect(await eve.create()).toMatchObject({ status: 403, body: { detail: [{ type: 'token_too_strong' }] } })
   gafaelfawr.scopes.delete(eve.token)
 
-  // With Gafaelfawr away users are put off, labs can be seen and deleted, and no replica leaves the round.
+  // Without Gafaelfawr creates are put off, labs can be seen and deleted, and replicas stay ready.
   gafaelfawr.fault = faults.error
   for (const url of fleet.urls) {
     await eventually('what was known of her is old', async () => (await eve.at(url).userStatus()).status === 503)
@@ -105,7 +105,7 @@ async function startWithIssuer(context: TestContext) {
     claims: { uid: 4000 + index, gid: 4000 + index, groups: [{ name: 'observers', id: 4900 }, 'unnumbered'] },
   }))
   const issuer = await TestIssuer.start(people)
-  /** The newest of each user. */
+  /** The newest token of each user. */
   const tokens = new Map<string, string>()
   const renew = async () => {
     for (const { username } of people) tokens.set(username, await issuer.token(username))
@@ -121,7 +121,7 @@ async function startWithIssuer(context: TestContext) {
   return { issuer, fleet, tokens, renew }
 }
 
-test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rotated, and tokens that are none get nothing', async context => {
+test.concurrent('with an OpenID issuer a lab comes and goes during a rotation of keys, and invalid tokens are refused', async context => {
   const { issuer, fleet, tokens, renew } = await startWithIssuer(context)
   const [ada, eve] = [fleet.user(), fleet.user()]
   const [oldKey, newKey] = [issuer.keys[0]!, await makeKey('second')]
@@ -130,7 +130,7 @@ test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rota
   const arm = fleet.arm('lab.create.make.service.after-act', 'hold', { user: ada.username })
   expect((await ada.create()).status).toBe(303)
   await arm.landed()
-  // In the middle of the creation the issuer signs with another key, and publishes both.
+  // During the creation the issuer signs with another key, and publishes both.
   issuer.rotate([newKey, oldKey])
   await renew()
   for (const url of fleet.urls) {
@@ -143,7 +143,7 @@ test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rota
     ...{ status: 'running', uid: 4000, gid: 4000 },
     groups: [{ name: 'observers', id: 4900 }],
   })
-  // Nothing narrows a token of the issuer's: so no lab gets one.
+  // The scope of an issuer's token cannot be narrowed, so no lab gets one.
   expect(await tokenInLab(fleet, ada)).toBeUndefined()
 
   const as = (token: string, path = 'user-status', more = {}) =>
@@ -161,10 +161,10 @@ test.concurrent('with an OpenID issuer: a lab comes and goes while keys are rota
   expect(await statusesOf([eve.request(`${path}/events`), eve.request(path, { method: 'DELETE' })])).toEqual([403, 403])
   expect(await statusesOf([eve.request(`${path}/create`, creation)])).toEqual([403])
 
-  // Without the issuer those whose keys are known go on; nobody can say whether an unknown key is one.
+  // Without the issuer tokens with known keys still work; an unknown key cannot be checked.
   issuer.fault = { at: '', answer: response => void response.destroy() }
   expect((await ada.userStatus()).status).toBe(200)
-  await eventually('nobody can tell', async () => (await as(madeUp)).status === 503)
+  await eventually('503 for an unknown key', async () => (await as(madeUp)).status === 503)
   expect((await fetch(`${fleet.monitoringUrl(0)}/readyz`)).status).toBe(200)
   expect((await fleet.admin.delete(ada.username)).status).toBe(202)
   await expectGone(fleet, ada)

@@ -1,6 +1,6 @@
 /**
- * Two of the configurations that SQR-066 has as examples ("Prepulling", "Configuration"), with the tags of some years in
- * registries: what two replicas tell of each, and what labs are made of. The third is in `image-cycle.test.ts`.
+ * Two of the example configurations of SQR-066 ("Prepulling", "Configuration"), with tags of some years in registries: the
+ * answers of two replicas, and the labs' images. The third is in `image-cycle.test.ts`.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,13 +25,13 @@ import { testBed } from '../kit/testbed.ts'
 
 const weeklies = weekliesFrom(2026, 46, 550)
 const dailies = dailiesFrom('2026-11-20', 450)
-/** In the order of SQR-059. */
+/** Tags in the order of SQR-059. */
 const ofAllKinds = [
   ...['r29_1_1', 'r29_1_0', 'r28_0_2', 'r170', ...weeklies, ...dailies],
   ...['r30_0_0_rc10', 'r30_0_0_rc2', 'exp_w_2026_45_nosudo', 'my_branch'],
 ]
 
-/** What people call those of them that are named below; weeklies and dailies otherwise by their tag. */
+/** Display names of the named tags; weeklies and dailies otherwise by their tag. */
 const names: Readonly<Record<string, string>> = {
   r29_1_1: 'Release r29.1.1',
   r29_1_0: 'Release r29.1.0',
@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 afterAll(() => registry?.stop())
 
-describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Docker’s protocol', () => {
+describe.skipIf(!hasDockerRegistry)('images of a registry with Docker’s protocol', () => {
   const repository = 'lsstsqre/sciplat-lab'
   let digests: ReadonlyMap<string, string>
   const nodes = { a: { kwok: true }, b: { kwok: true }, full: {}, cordoned: { cordoned: true } }
@@ -71,10 +71,10 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
   const whole = (tag: string) => `${referenceOf(tag)}@${digests.get(tag)}`
   const readings = () => registry.asked().filter(line => line.startsWith('GET ') && line.includes('/tags/list'))
 
-  /** The one daily that does not fit onto one of the nodes. */
+  /** The one daily that does not fit on one of the nodes. */
   const late = 'd_2026_11_18'
   const prepulled = ['recommended', 'r29_1_1', 'w_2026_46', 'd_2026_11_20', 'd_2026_11_19']
-  /** Digests are asked for where they matter: what is prepulled has one, all else has none. */
+  /** Tags with a digest: only those that are prepulled or requested. */
   const known = new Set([...prepulled, late, 'w_2026_45'])
 
   const image = (tag: string) => ({
@@ -130,7 +130,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
     }
   }
 
-  test('is told field by field, as one of the replicas read it once', async () => {
+  test('are listed with every field, as one of the replicas read them once', async () => {
     await site().listImages(
       'full',
       prepulled.map(tag => [`${registry.address}/${repository}@${digests.get(tag)}`]),
@@ -148,7 +148,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
     )
   })
 
-  test('is told the same when Redis was emptied', async () => {
+  test('are listed the same when Redis was emptied', async () => {
     await fleet().world.redis.flushall()
     await eventually('another reading', async () => readings().length > 1)
     await prepullsAre(fleet(), site(), prepulls())
@@ -156,7 +156,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
     expect(readings()).toHaveLength(2)
   })
 
-  test('gives labs what they ask for', async () => {
+  test('become labs as requested', async () => {
     expect(await pulledFor(fleet(), { image_type: 'recommended' })).toBe(whole('recommended'))
     expect(await pulledFor(fleet(), { image_type: 'latest-weekly' })).toBe(whole('w_2026_46'))
     expect(await pulledFor(fleet(), { image_type: 'latest-daily' })).toBe(whole('d_2026_11_20'))
@@ -169,7 +169,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
     expect(await pulledFor(fleet(), { image_list: radios[4]! })).toBe(whole('d_2026_11_19'))
   })
 
-  test('gives what a tag names by now, also where the form knew another image of it', async () => {
+  test('follow a tag that moved, even when the form had its former image', async () => {
     expect((await formOf(fleet())).menu).toContain(referenceOf(late))
     const images = new Map([[late, 'another image']])
     const moved = await pushImages({ registry: registry.address, repository, images })
@@ -177,7 +177,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
     expect(await pulledFor(fleet(), fromMenu(referenceOf(late)))).toBe(`${referenceOf(late)}@${moved.get(late)}`)
   })
 
-  test('refuses what has vanished since the form was made', async () => {
+  test('are refused when they have vanished since the form was made', async () => {
     const tag = 'w_2026_40'
     expect((await formOf(fleet())).menu).toContain(referenceOf(tag))
     await removeImage(registry.address, repository, digests.get(tag)!)
@@ -186,7 +186,7 @@ describe.skipIf(!hasDockerRegistry)('a repository of a registry that speaks Dock
   })
 })
 
-describe('an image of Google Artifact Registry, with pins', () => {
+describe('images of Google Artifact Registry, with pins', () => {
   let google: FakeGoogle
   afterAll(() => google?.server.stop())
   const repository = 'rubin-shared-services-71ec/sciplat/sciplat-lab'
@@ -226,7 +226,7 @@ describe('an image of Google Artifact Registry, with pins', () => {
     ...['d_2026_11_20', 'd_2026_11_19', 'd_2026_11_18'],
   ]
 
-  test('is told field by field, with all digests and sizes, of two requests', async () => {
+  test('are listed with every field, with all digests and sizes, after two requests', async () => {
     const name = site().name('a')
     const image = (tag: string) => ({
       reference: referenceOf(tag),
@@ -268,7 +268,7 @@ describe('an image of Google Artifact Registry, with pins', () => {
     expect(google.questions.map(line => /pageToken=(\d+)/.exec(line)?.[1])).toEqual([undefined, '1000'])
   })
 
-  test('gives labs what they ask for, and refuses what has vanished', async () => {
+  test('become labs as requested, and are refused when they have vanished', async () => {
     expect(await pulledFor(fleet(), { image_type: 'recommended' })).toBe(whole('recommended'))
     expect(await pulledFor(fleet(), { image_type: 'latest-weekly' })).toBe(whole('w_2026_46'))
     expect(await pulledFor(fleet(), { image_tag: 'w_2022_04' })).toBe(whole('w_2022_04'))

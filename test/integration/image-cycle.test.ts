@@ -1,5 +1,5 @@
 /**
- * The configuration of SQR-066 ("Prepulling", "Configuration") that limits images to a cycle and knows aliases, of a real
+ * The configuration of SQR-066 ("Prepulling", "Configuration") that limits images to a cycle and knows aliases, with a real
  * registry that is read all the time: also while it is down, and when the replica that reads it is killed.
  */
 import { afterAll, describe, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import { bothTell, distinct, formOf, prepullsAre, pulledFor, useInstallation } f
 
 const weeklies = weekliesFrom(2026, 46, 150).map(tag => `${tag}_c0026.003`)
 const dailies = dailiesFrom('2026-11-20', 250).map(tag => `${tag}_c0026.003`)
-/** Newer ones, too, are of no account when they are of another cycle or of none. */
+/** Tags, some of them newer, that are ignored: they belong to another cycle or to none. */
 const others = [
   ...weekliesFrom(2026, 47, 300).map(tag => `${tag}_c0025.001`),
   ...dailiesFrom('2026-11-21', 300).map(tag => `${tag}_c0025.001`),
@@ -25,7 +25,7 @@ const aliases = {
   latest_daily: 'd_2026_11_20_c0026.003',
   latest: 'w_2026_47_c0025.001',
 }
-/** What each is called besides, as far as digests are known. */
+/** The alias of each tag, as far as digests are known. */
 const aliasOf = new Map(Object.entries(aliases).map(([alias, tag]) => [tag, alias]))
 
 describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
@@ -92,7 +92,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     return logs.map(log => log.split(words).length - 1)
   }
 
-  test('are told field by field, and others are of no account', async () => {
+  test('are listed with every field, without those of other cycles', async () => {
     const name = site().name('a')
     const all = [recommended(), ...prepulled.map(tag => ({ ...shown(tag), digest: digests.get(tag)! }))]
     await prepullsAre(fleet(), site(), {
@@ -112,7 +112,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     await bothTell(fleet(), 'images', images())
   })
 
-  test('make labs, others do not', async () => {
+  test('become labs, and others are refused', async () => {
     expect(await pulledFor(fleet(), { image_type: 'recommended' })).toBe(whole('recommended_c0026'))
     expect(await pulledFor(fleet(), { image_type: 'latest-weekly' })).toBe(whole('w_2026_46_c0026.003'))
     expect(await pulledFor(fleet(), { image_tag: 'latest_daily' })).toBe(whole('latest_daily'))
@@ -129,7 +129,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     }
   })
 
-  test('stay as they are while the registry is down, and go on when it is up again', async () => {
+  test('stay listed while the registry is down, and are updated when it is back', async () => {
     const failures = () => sumOf(/^skylab_image_catalogue_refresh_duration_seconds_count\{result="failed"\} (\d+)$/m)
     const { menu } = await formOf(fleet())
     await registry.kill()
@@ -144,17 +144,17 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     }
     await pushed('w_2026_47_c0026.003')
     const recovered = async () => (await timesLogged('the registry can be read again')).some(count => count > 0)
-    await eventually('the log tells that it is up', recovered)
-    const told = await timesLogged('the registry cannot be read')
-    expect(Math.max(...told)).toBe(1)
+    await eventually('a log line that the registry is back', recovered)
+    const counts = await timesLogged('the registry cannot be read')
+    expect(Math.max(...counts)).toBe(1)
   })
 
-  test('are read by whichever replica is left', async () => {
+  test('are read by any remaining replica', async () => {
     await fleet().kill(0)
     await pushed('w_2026_48_c0026.003')
   })
 
-  /** A weekly that is new; resolves when replicas say that it is the latest. */
+  /** Pushes a new weekly; resolves when replicas list it as the latest. */
   async function pushed(tag: string): Promise<void> {
     await pushImages({ registry: registry.address, repository, images: new Map([[tag, tag]]) })
     const latest = async () => {

@@ -1,4 +1,4 @@
-/** Which images there are, as all replicas tell it: who reads the registry, how often, and what remains when it is away. */
+/** The list of images in all replicas: one of them reads the registry, and the list remains when the registry is away. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
@@ -20,10 +20,10 @@ interface Images {
   readonly [type: string]: { readonly tag: string; readonly digest: string | null; readonly aliases: readonly string[] }
 }
 
-/** How often the tags were listed. */
+/** Number of reads of the tags. */
 const readings = () => registry.server.lines.filter(line => line.includes('/tags/list')).length
 
-/** What each replica answers, once the latest weekly is this one at all of them. */
+/** The answer of each replica, once all of them have this latest weekly. */
 function everywhere(tag: string): Promise<Images[]> {
   return eventually(`the latest weekly ${tag}`, async () => {
     const answers = await Promise.all(fleet().urls.map(url => fleet().admin.at(url).request<Images>('images')))
@@ -33,7 +33,7 @@ function everywhere(tag: string): Promise<Images[]> {
 }
 
 describe('three replicas', () => {
-  test('say the same, of a registry that one of them has read', async () => {
+  test('list the same images, though only one of them read the registry', async () => {
     const [first, ...others] = await everywhere('w_2026_02')
     expect(first).toMatchObject({
       recommended: { tag: 'recommended', digest: weekly },
@@ -44,7 +44,7 @@ describe('three replicas', () => {
     expect(readings()).toBe(1)
   })
 
-  test('tell what is to be prepulled, and of which configuration', async () => {
+  test('list the images to prepull, with their configuration', async () => {
     await everywhere('w_2026_02')
     const { status, body } = await fleet().admin.request<{ config: object; images: { pending: object[] } }>('prepulls')
     expect(status).toBe(200)
@@ -59,11 +59,11 @@ describe('three replicas', () => {
     const [first, ...others] = await everywhere('w_2026_03')
     for (const other of others) expect(other).toEqual(first)
     expect(readings()).toBe(before + 1)
-    // Labs are asked for next, which takes that the records are compared with the cluster.
+    // Creates come next: they need a compare of the records with the cluster.
     await fleet().ready()
   })
 
-  test('make labs of what is the latest', async () => {
+  test('make labs of the latest image', async () => {
     const user = fleet().user()
     expect((await user.create({ image_type: 'latest-daily', size: 'small' })).status).toBe(303)
     expect((await user.follow()).outcome).toBe('complete')
@@ -71,7 +71,7 @@ describe('three replicas', () => {
     expect(spec.containers[0].image).toBe(`${registry.server.host}/${repository}:d_2026_01_12@${daily}`)
   })
 
-  test('remember for each other the digest of a tag that no catalogue has', async () => {
+  test('share the digest of a tag that no catalogue has', async () => {
     const other = registry.push('exp_2026', 3000)
     const options = { image_tag: 'exp_2026', size: 'small' }
     const [first, second] = [fleet().user(), fleet().user()]
@@ -88,17 +88,17 @@ describe('three replicas', () => {
     await first.follow()
   })
 
-  test('refuse what the registry does not have, by the option that named it', async () => {
+  test('refuse an image that the registry does not have, and name the option', async () => {
     const { status, body } = await fleet().user().create({ image_tag: 'w_1999_01', size: 'small' })
     expect(status).toBe(422)
     expect(body.detail[0]).toMatchObject({ loc: ['body', 'options', 'image_tag'] })
   })
 })
 
-describe('a replica that is killed while it reads', () => {
+describe('a replica that is killed while it reads the registry', () => {
   const lonely = useFleet({ replicas: 1, config: { images } })
 
-  test('is followed by another, when its lease has ended', async () => {
+  test('is replaced by another when its lease has ended', async () => {
     const tags = async () => {
       const { status, body } = await lonely().admin.request<Images>('images')
       return status === 200 ? body['latest-weekly']?.tag : undefined
@@ -118,7 +118,7 @@ describe('a replica that is killed while it reads', () => {
 describe('a registry that is down', () => {
   const often = useFleet({ replicas: 2, config: { images: { ...images, refreshIntervalSeconds: 0.2 } } })
 
-  test('changes nothing but a metric and one line of log', async () => {
+  test('changes only a metric and one line of the log', async () => {
     const answer = async () => (await often().admin.request<Images>('images')).body
     const before = await eventually('a catalogue', async () => {
       const { status, body } = await often().admin.request<Images>('images')
@@ -132,7 +132,7 @@ describe('a registry that is down', () => {
       return counts.reduce((sum, count) => sum + Number(count ?? 0), 0)
     }
     const fault = status(500)
-    // More than will be asked for before the end.
+    // More than the test will request.
     registry.server.faults.push(...Array.from({ length: 5000 }, () => fault))
     try {
       await eventually('three readings in vain', async () => (await failed()) >= 3)
@@ -145,13 +145,13 @@ describe('a registry that is down', () => {
     } finally {
       registry.server.faults.length = 0
     }
-    const told = async (words: string) => {
+    const timesLogged = async (words: string) => {
       const logs = await Promise.all([often().log(0), often().log(1)])
       return logs.map(log => log.split(words).length - 1)
     }
     await eventually('that it is up again', async () =>
-      (await told('the registry can be read again')).some(count => count > 0),
+      (await timesLogged('the registry can be read again')).some(count => count > 0),
     )
-    for (const count of await told('the registry cannot be read')) expect(count).toBeLessThanOrEqual(1)
+    for (const count of await timesLogged('the registry cannot be read')) expect(count).toBeLessThanOrEqual(1)
   })
 })

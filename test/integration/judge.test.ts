@@ -1,10 +1,10 @@
-/** The judge sees what really happens: it finds nothing wrong in a fleet that works, and what a test does behind its back. */
+/** The judge of the tests finds no violation in a working fleet, and finds changes made behind the fleet's back. */
 import { expect, test } from 'vitest'
 import { labels } from '../../src/kube/labels.ts'
 import { judge } from '../kit/attack/judge.ts'
 import { type Fleet, startFleet } from '../kit/fleet/fleet.ts'
 
-/** Two users, of whom one has a lab and the other had one. */
+/** Two users: one has a lab, the other had one. */
 async function work(fleet: Fleet) {
   const [keeper, leaver] = [fleet.user(), fleet.user()]
   await Promise.all([keeper, leaver].map(user => user.create()))
@@ -14,7 +14,7 @@ async function work(fleet: Fleet) {
   return { keeper, leaver }
 }
 
-test.concurrent('a fleet that works breaks no promise, and there was something to judge', async context => {
+test.concurrent('the judge finds no violation in a working fleet, and has something to judge', async context => {
   const fleet = await startFleet(context, { readBack: 10 })
   await work(fleet)
   const { violations, figures } = await judge(fleet)
@@ -28,7 +28,7 @@ test.concurrent('a fleet that works breaks no promise, and there was something t
   expect(open.sort()).toEqual(each.sort())
 })
 
-test.concurrent('what was done behind its back is found, by its number', async context => {
+test.concurrent('the judge finds each change behind the fleet’s back, by its number', async context => {
   const fleet = await startFleet(context, { readBack: 10 })
   const { keeper, leaver } = await work(fleet)
   const { kube, redis, keys } = fleet.world
@@ -50,7 +50,7 @@ test.concurrent('what was done behind its back is found, by its number', async c
   await redis.set(keys.nonce('left'), '1')
   await redis.xadd(keys.events(keeper.username), `${op}-99`, 'event', 'failed', 'data', 'a second end')
   await redis.zadd(keys.index, 2, leaver.username)
-  // By hand, so that no history has it.
+  // Sent without the client, so that no history has it.
   const answer = await fetch(`${fleet.url(0)}/nublado/spawner/v1/labs/${leaver.username}/create`, {
     method: 'POST',
     headers: { authorization: `Bearer ${leaver.token}`, 'content-type': 'application/json' },

@@ -1,4 +1,4 @@
-/** Labs on a real kubelet that read what they should not, and fill the disk; their image says another home. */
+/** Labs on a real kubelet try to read foreign data and to fill the disk; their image sets another home. */
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
@@ -14,12 +14,12 @@ import { testBed } from '../kit/testbed.ts'
 
 const repository = 'team/other-home'
 const mebibyte = 2 ** 20
-/** The kubelet looks at folders every few seconds, at containers every ten, and evicts every ten. */
+/** The kubelet checks folders every few seconds, containers every ten, and evicts every ten. */
 const evictionLimitMs = 120_000
 /** The first pulls the image. */
 const startLimitMs = 90_000
 
-/** An image as many are: with a HOME of its own, and a folder that everybody may write to. */
+/** An image with a HOME of its own, and a folder that all users can write to, as many images have. */
 async function pushImage(registry: RealRegistry): Promise<string> {
   const [rootfs, layout] = ['rootfs', 'layout'].map(name => join(registry.stateDir, name)) as [string, string]
   const programs = ['cat', 'env', 'head', 'ls', 'sleep'].map(name => [name, `/bin/${name}`])
@@ -77,7 +77,7 @@ async function expectEvicted({ user }: Lab): Promise<void> {
   expect(body.events.map(({ data }) => data).join('\n')).toMatch(/its node put it out \(.*(exceed|limit)/)
 }
 
-/** Each fills one place, or two that together are too much. */
+/** Each fills one place, or two that together exceed the limit. */
 const fillings: Record<string, string> = {
   'a folder': 'head -c 100000000 /dev/zero > /tmp/full',
   'two folders': 'head -c 40000000 /dev/zero > /tmp/half; head -c 40000000 /dev/zero > $HOME/half',
@@ -98,7 +98,7 @@ test('a lab has its home whatever the image says, no token, and a bounded disk',
   expect(secret).not.toHaveProperty('data')
 
   const commands = Object.values(fillings)
-  // A container that is put out takes with it whoever fills it.
+  // The eviction also ends the command that fills the disk.
   await Promise.all(labs.map((lab, index) => lab.inside('sh', '-c', commands[index]!).catch(() => {})))
   await Promise.all(labs.map(expectEvicted))
   expect((await user.userStatus()).body.status).toBe('running')

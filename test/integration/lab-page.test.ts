@@ -1,4 +1,4 @@
-/** A page of a lab, under the host of the ingress and opened by an administrator, tries to delete labs. In Chromium. */
+/** A lab's page, under the ingress' host and opened by an administrator, tries to delete labs. In Chromium. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-/** Scripts of the page: each sends a DELETE, and gives the status. */
+/** Scripts of the page: each sends a DELETE, and returns the status. */
 const attempts: Readonly<Record<string, string>> = {
   'as it comes': `fetch(victim, { method: 'DELETE' })`,
   'without a Referer': `fetch(victim, { method: 'DELETE', referrerPolicy: 'no-referrer' })`,
@@ -46,7 +46,7 @@ const attempts: Readonly<Record<string, string>> = {
   })`,
 }
 
-/** The API as it stands behind Gafaelfawr, with what it was asked to delete. */
+/** The API as behind Gafaelfawr, with a record of deletions. */
 async function startController(context: TestContext, deleted: string[]): Promise<number> {
   const gafaelfawr = { baseUrl: 'https://data.example.org', adminSecretFiles: ['x'], userSecretFiles: ['y'] }
   const config = configSchema.parse({
@@ -66,7 +66,7 @@ async function startController(context: TestContext, deleted: string[]): Promise
   return server.port
 }
 
-/** An ingress that lets the administrator's cookie pass, and hands the request on as it came; labs stand beside the API. */
+/** An ingress that accepts the administrator's cookie, and passes requests on unchanged; labs are beside the API. */
 async function startIngress(context: TestContext, controllerPort: number): Promise<string> {
   const server = createServer((incoming, outgoing) => {
     if (incoming.url === notebook)
@@ -108,7 +108,7 @@ test('the page of a lab deletes no lab by the cookie of an administrator, whatev
   }
   expect(statuses).toEqual(Object.fromEntries(Object.keys(attempts).map(name => [name, 403])))
   expect(deleted).toEqual([])
-  // The cookie counts: a program that bears it may.
+  // The cookie itself is valid: a program that sends it may delete.
   const byProgram = await fetch(`${url}${victim}`, { method: 'DELETE', headers: { cookie: 'gafaelfawr=admin' } })
   expect([byProgram.status, deleted]).toEqual([202, ['victim']])
 })

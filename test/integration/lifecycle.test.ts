@@ -1,4 +1,4 @@
-/** A lab's life as a client sees it, through whichever replica answers. */
+/** A lab's life for a client, through any replica. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { Client, Followed } from '../kit/fleet/client.ts'
@@ -12,7 +12,7 @@ const gibibyte = 2 ** 30
 const prefix = '/nublado/spawner/v1'
 const env = { JUPYTERHUB_SERVICE_PREFIX: '/nb/user/somebody', API_TOKEN: 'do not show', PLAIN: 'to be seen' }
 
-/** Every replica, asked in the moment in which a creation has ended. */
+/** Checks every replica, right after a creation has ended. */
 async function expectRunning(user: Client, created: Followed): Promise<void> {
   const { admin, namespace, urls } = {
     admin: fleet().admin,
@@ -32,7 +32,7 @@ async function expectRunning(user: Client, created: Followed): Promise<void> {
   }
 }
 
-/** The same when a deletion has ended. */
+/** The same right after a deletion has ended. */
 async function expectGone(user: Client, deleted: Followed): Promise<void> {
   for (const url of fleet().urls) {
     const admin = fleet().admin.at(url)
@@ -76,7 +76,7 @@ test.concurrent('a lab is created, found by every replica, deleted, and created 
   await expectRunning(user, again)
 })
 
-test.concurrent('the status is what was asked for, converted, with secrets masked', async () => {
+test.concurrent('the status has the requested options, converted, with secrets masked', async () => {
   const user = fleet().user()
   const options = { image_type: ['recommended'], size: ['medium'], enable_debug: ['TRUE'], reset_user_env: false }
   expect((await user.create(options, { env })).status).toBe(303)
@@ -106,7 +106,7 @@ test.concurrent('the status is what was asked for, converted, with secrets maske
   })
 })
 
-test.concurrent('while a creation is pending the status says so, and a second one is refused', async () => {
+test.concurrent('the status is pending during a creation, and a second creation is refused', async () => {
   const user = fleet().user()
   const arm = fleet().arm('lab.create.make.service.after-act', 'hold', { user: user.username })
   await user.create()
@@ -135,20 +135,20 @@ test.concurrent('a second DELETE joins the first one', async () => {
   expect(events.filter(({ data }) => data.startsWith('lab deletion initiated'))).toHaveLength(1)
 })
 
-test.concurrent('events tell the story: initiated, made, up, complete', async () => {
+test.concurrent('events come in order: initiated, made, up, complete', async () => {
   const user = fleet().user()
   const { events } = await runLab(user)
   expect(events[0]).toMatchObject({ event: 'info', data: `lab creation initiated for ${user.username}` })
   expect(events[1]).toMatchObject({ event: 'progress', data: '1' })
-  const told = events.filter(({ event }) => event === 'info').map(({ data }) => data)
+  const texts = events.filter(({ event }) => event === 'info').map(({ data }) => data)
   const namespace = fleet().namespace(user.username)
   const inOrder = [`Created the namespace ${namespace}`, 'Created the pod of the lab', 'The lab is up']
-  expect(told.filter(data => inOrder.includes(data))).toEqual(inOrder)
+  expect(texts.filter(data => inOrder.includes(data))).toEqual(inOrder)
   expect(events.at(-2)).toMatchObject({ event: 'progress', data: '100' })
   expect(events.at(-1)).toMatchObject({ event: 'complete' })
 })
 
-test.concurrent('a user whose name is no DNS label has a lab under a name that is', async () => {
+test.concurrent('a user whose name is no DNS label has a lab under a converted name', async () => {
   const user = fleet().as('Ada Lovelace')
   const answer = await user.create()
   expect(answer.headers.get('location')).toBe(`${prefix}/labs/Ada%20Lovelace`)
@@ -158,7 +158,7 @@ test.concurrent('a user whose name is no DNS label has a lab under a name that i
   await expectGone(user, await deleteLab(user))
 })
 
-test.concurrent('requests through the balancer reach the fleet', async () => {
+test.concurrent('the balancer passes requests on to the fleet', async () => {
   const url = await fleet().balancerUrl()
   const user = fleet().user().at(url)
   await runLab(user)
@@ -166,7 +166,7 @@ test.concurrent('requests through the balancer reach the fleet', async () => {
   expect((await user.follow()).outcome).toBe('complete')
 })
 
-test.concurrent('the commands of docs/api.md say what the page shows', async () => {
+test.concurrent('the commands of docs/api.md print what the page shows', async () => {
   const page = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
   const [variables, ...blocks] = pastedBlocks(page)
   const API = `${fleet().url(0)}${prefix}`
@@ -175,7 +175,7 @@ test.concurrent('the commands of docs/api.md say what the page shows', async () 
   const [, ...outputs] = await paste(commands, 50_000)
   expect(blocks.length).toBeGreaterThan(8)
   for (const [index, { commands, shown }] of blocks.entries()) {
-    // Without a registry there are no images to be shown.
+    // Without a registry there are no images to show.
     if (!testBed().hasRegistry && commands.includes('$API/images')) continue
     if (!isAsShown(outputs[index]!, shown!)) expect(outputs[index], commands).toBe(shown)
   }

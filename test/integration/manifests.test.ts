@@ -1,4 +1,4 @@
-/** What an operator applies: each overlay is taken by a real API server, and its parts fit one another. */
+/** The manifests for operators: a real API server accepts each overlay, and its parts fit together. */
 import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ const { kubectl, kubeconfig, stateDir } = testBed()
 const admin = new AdminKube(kubeconfig)
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, of which each test looks at other fields
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes; each test reads other fields
 type Manifest = any
 
 const texts: Record<string, string> = {}
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => admin.close())
 
-/** Fails with the API server's words when it refuses any of the objects, or does not know a field. */
+/** Fails with the API server's message when it refuses an object, or does not know a field. */
 function tryOut(manifests: string): Promise<string> {
   const strict = ['--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict']
   const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
@@ -44,13 +44,13 @@ function tryOut(manifests: string): Promise<string> {
 }
 
 describe.each(overlays)('overlay %s', overlay => {
-  test('is taken by the API server', async () => {
+  test('is accepted by the API server', async () => {
     const answer = await tryOut(texts[overlay]!)
     expect(answer.trim().split('\n')).toHaveLength(objectsOf(overlay).length)
     expect(answer).toContain('deployment.apps/skylab serverside-applied (server dry run)')
   })
 
-  test('has a configuration that replicas take, and its files are where it says', () => {
+  test('has a configuration that replicas accept, with existing files', () => {
     const { data } = find(overlay, 'ConfigMap', 'skylab-config')
     const config = configSchema.parse(parse(data['skylab.yaml'], { version: '1.1' }))
     expect(crossProblems(config)).toEqual([])
@@ -60,7 +60,7 @@ describe.each(overlays)('overlay %s', overlay => {
     expect(mountedFiles(find(overlay, 'Deployment'))).toEqual(expect.arrayContaining(files))
   })
 
-  test('asks for Secrets that have a form, and brings none', () => {
+  test('uses Secrets that have an example, and contains none', () => {
     const known = Object.entries(forms).flatMap(([name, keys]) => keys.map(key => `${name} ${key}`))
     const asked = objectsOf(overlay).flatMap(({ spec }) => secretsOf(spec?.template?.spec.volumes ?? []))
     expect(asked.length).toBeGreaterThan(2)
@@ -68,40 +68,37 @@ describe.each(overlays)('overlay %s', overlay => {
     expect(objectsOf(overlay).filter(({ kind }) => kind === 'Secret')).toEqual([])
   })
 
-  test('rolls the pods when the configuration changes', () => {
+  test('replaces the pods when the configuration changes', () => {
     const volumes: Manifest[] = find(overlay, 'Deployment').spec.template.spec.volumes
     const name = volumes.find(({ configMap }) => configMap).configMap.name
     expect(name).toMatch(/^skylab-config-[a-z0-9]{10}$/)
     expect(find(overlay, 'ConfigMap', 'skylab-config').metadata.name).toBe(name)
   })
 
-  test.each(['Deployment', 'StatefulSet'])(
-    'asks in its %s for no more than the strictest standard allows',
-    async kind => {
-      const { template } = find(overlay, kind).spec
-      const spec = {
-        ...template.spec,
-        volumes: template.spec.volumes.concat(
-          find(overlay, kind).spec.volumeClaimTemplates ? [{ name: 'data', emptyDir: {} }] : [],
-        ),
-      }
-      const admit = (pod: Manifest) =>
-        admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', {
-          apiVersion: 'v1',
-          kind: 'Pod',
-          metadata: { generateName: 'try-', labels: template.metadata.labels },
-          spec: { ...pod, serviceAccountName: 'default' },
-        })
-      expect((await admit(spec)).body).toMatchObject({ kind: 'Pod' })
-      const lax = await admit({ ...spec, securityContext: {} })
-      expect([lax.status, lax.body.message]).toEqual([403, expect.stringContaining('violates PodSecurity "restricted')])
-      const [container] = spec.containers
-      expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
-    },
-  )
+  test.each(['Deployment', 'StatefulSet'])('has a %s that the strictest pod security standard allows', async kind => {
+    const { template } = find(overlay, kind).spec
+    const spec = {
+      ...template.spec,
+      volumes: template.spec.volumes.concat(
+        find(overlay, kind).spec.volumeClaimTemplates ? [{ name: 'data', emptyDir: {} }] : [],
+      ),
+    }
+    const admit = (pod: Manifest) =>
+      admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { generateName: 'try-', labels: template.metadata.labels },
+        spec: { ...pod, serviceAccountName: 'default' },
+      })
+    expect((await admit(spec)).body).toMatchObject({ kind: 'Pod' })
+    const lax = await admit({ ...spec, securityContext: {} })
+    expect([lax.status, lax.body.message]).toEqual([403, expect.stringContaining('violates PodSecurity "restricted')])
+    const [container] = spec.containers
+    expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
+  })
 })
 
-test('the overlay demo with TLS inside is taken, and has certificates where docs/tls.md says', async () => {
+test('the overlay demo with TLS inside is accepted, and has certificates where docs/tls.md says', async () => {
   const folder = mkdtempSync(join(stateDir, 'by-tls-'))
   const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
   const site = {
@@ -123,12 +120,12 @@ test('the overlay demo with TLS inside is taken, and has certificates where docs
   expect(find('byTls', 'Service').spec.ports[0]).toMatchObject({ name: 'http', appProtocol: 'https' })
 })
 
-test('a manifest with a word that Kubernetes does not know is refused', async () => {
+test('the API server refuses a manifest with an unknown word', async () => {
   const broken = texts.demo!.replace('readOnlyRootFilesystem: true', 'readOnlyRoot: true')
   await expect(tryOut(broken)).rejects.toThrow(/readOnlyRoot: field not declared/)
 })
 
-test('a replica is given the time that it takes to end', () => {
+test('a pod has enough time to end', () => {
   const { spec } = find('demo', 'Deployment').spec.template
   const { times, api } = configSchema.parse({})
   const preStop = spec.containers[0].lifecycle.preStop.sleep.seconds
@@ -139,7 +136,7 @@ test('a replica is given the time that it takes to end', () => {
       { name: 'monitoring', containerPort: api.monitoringPort },
     ].map(port => expect.objectContaining(port)),
   )
-  // A Service called skylab would set SKYLAB_PORT to an address.
+  // A Service named skylab would set SKYLAB_PORT to an address.
   expect(spec.enableServiceLinks).toBe(false)
 })
 
@@ -155,7 +152,7 @@ describe.each(overlays)('the monitoring port in the overlay %s', overlay => {
     expect(find(overlay, 'Service').spec.ports).toEqual([expect.objectContaining({ name: 'http', targetPort: 'http' })])
   })
 
-  test('is open to Prometheus alone, and the port of the API to the ingress alone', () => {
+  test('is open to Prometheus only, and the port of the API to the ingress only', () => {
     const policies = objectsOf(overlay).filter(({ kind }) => kind === 'NetworkPolicy')
     const { spec } = policies.find(({ metadata }) => metadata.name === 'skylab')
     const ways = spec.ingress.map(({ from, ports }: Manifest) => [
@@ -169,17 +166,17 @@ describe.each(overlays)('the monitoring port in the overlay %s', overlay => {
   })
 })
 
-/** Of each Secret that k8s/secrets.example.yaml has a form of: its keys. */
+/** The keys of each Secret, by k8s/secrets.example.yaml. */
 const forms: Readonly<Record<string, string[]>> = Object.fromEntries(
   parseAllDocuments(readFileSync(join(k8sFolder, 'secrets.example.yaml'), 'utf8'))
     .map(each => each.toJS())
     .map(({ metadata, stringData }) => [metadata.name, Object.keys(stringData)]),
 )
 
-/** Which keys of a Secret become which files: all of them, where a volume names none. */
+/** The keys of a Secret that become files: all of them when a volume names none. */
 const itemsOf = ({ name, items }: Manifest): Manifest[] => items ?? forms[name]!.map(key => ({ key, path: key }))
 
-/** Paths of files that a pod's volumes put into its first container. */
+/** Paths of the files that a pod's volumes add to its first container. */
 function mountedFiles({ spec }: Manifest): string[] {
   const { containers, volumes } = spec.template.spec
   return containers[0].volumeMounts.flatMap(({ name, mountPath }: Manifest) => {
@@ -189,7 +186,7 @@ function mountedFiles({ spec }: Manifest): string[] {
   })
 }
 
-/** `name key` of each Secret that volumes ask for. */
+/** `name key` of each Secret that volumes use. */
 function secretsOf(volumes: Manifest[]): string[] {
   const sources = volumes.flatMap(({ secret, projected }) => [
     ...(secret ? [{ name: secret.secretName, items: secret.items }] : []),
@@ -202,7 +199,7 @@ describe('the ingresses of Gafaelfawr', () => {
   const prefix = '/nublado/spawner/v1'
   const both = ['exec:notebook', 'admin:jupyterlab']
 
-  /** As nginx chooses where any path of a host is a regular expression: the longest first, each anchored at its start. */
+  /** As nginx chooses when a path of a host is a regular expression: the longest first, each anchored at its start. */
   function ingressOf(path: string): Manifest {
     const rules = objectsOf('gafaelfawr')
       .filter(({ kind }) => kind === 'GafaelfawrIngress')
@@ -212,7 +209,7 @@ describe('the ingresses of Gafaelfawr', () => {
     return rules.sort((a, b) => b.path.length - a.path.length).find(matches)?.ingress.config
   }
 
-  // SQR-066 lists for each route the scope; the first four must know whose lab it is.
+  // The scopes of SQR-066 by route; the first four need the user of the lab.
   test.each([
     ['/labs/ada/create', ['exec:notebook'], true],
     ['/labs/ada/events', ['exec:notebook'], true],
@@ -225,17 +222,17 @@ describe('the ingresses of Gafaelfawr', () => {
     ['/prepulls', ['admin:jupyterlab'], false],
     ['/openapi.json', both, false],
     ['/docs', both, false],
-  ])('%s: scope %s, token delegated: %s', (path, scopes, delegated) => {
+  ])('protect %s by scope %s, with a delegated token: %s', (path, scopes, delegated) => {
     const config = ingressOf(prefix + path)
     expect(config.scopes.all ?? config.scopes.any).toEqual(scopes)
     expect(config.delegate).toEqual(delegated ? { notebook: {} } : undefined)
   })
 
-  test.each(['/healthz', '/readyz', '/metrics', '/', prefix])('%s is not let in', path => {
+  test.each(['/healthz', '/readyz', '/metrics', '/', prefix])('do not let %s in', path => {
     expect(ingressOf(path)).toBeUndefined()
   })
 
-  test('of users and of administrators send a secret each, and the one that stands here opens nothing', () => {
+  test('of users and of administrators send different secrets, and the published example opens nothing', () => {
     const ingresses = objectsOf('gafaelfawr').filter(({ kind }) => kind === 'GafaelfawrIngress')
     const snippets = ingresses.map(({ metadata, template }) => [
       metadata.name,

@@ -1,4 +1,4 @@
-/** Each mistake of docs/mistakes.md is made, and named: in the log, at `/readyz`, and by the API. */
+/** Makes each mistake of docs/mistakes.md, and checks its words in the log, at `/readyz`, and in the API. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import { startFleet, useFleet } from '../kit/fleet/fleet.ts'
@@ -17,31 +17,34 @@ afterAll(() => servers?.stop())
 /** Words of libraries, and advice that no operator can follow. */
 const foreign = /writeable|enableOfflineQueue|use-system-ca|fetch failed|getaddrinfo|altnames:|SSL routines/
 
-test.concurrent.for(rows)('$dependency, $mistake: it is named at once, and once', async (row, context) => {
-  const { name, trouble, waits, answer } = dependencies[row.dependency]
-  const wrong = makers[row.dependency][row.mistake]!(servers)
-  const id = `wrong-${rows.indexOf(row)}`
-  const replica = await WrongReplica.start(fleet(), id, row.dependency, wrong)
-  context.onTestFinished(() => replica.stop())
-  const { host = '' } = wrong
-  const reason = pattern(row.reason.replace('WORDS', row.words).replaceAll('HOST', host))
+test.concurrent.for(rows)(
+  'a replica names a mistake at once, and once: $dependency, $mistake',
+  async (row, context) => {
+    const { name, trouble, waits, answer } = dependencies[row.dependency]
+    const wrong = makers[row.dependency][row.mistake]!(servers)
+    const id = `wrong-${rows.indexOf(row)}`
+    const replica = await WrongReplica.start(fleet(), id, row.dependency, wrong)
+    context.onTestFinished(() => replica.stop())
+    const { host = '' } = wrong
+    const reason = pattern(row.reason.replace('WORDS', row.words).replaceAll('HOST', host))
 
-  const readyz = new RegExp(`^${waits ? '503.* \\| waiting for' : '(200|503).* \\|'} ${name}: ${reason}( \\||$)`)
-  await eventually('the reason at /readyz', async () => readyz.test(await replica.readyz()), 45_000)
-  await eventually('the answer', async () => (await replica.answer()) === `${answer}${row.words}`, 30_000)
+    const readyz = new RegExp(`^${waits ? '503.* \\| waiting for' : '(200|503).* \\|'} ${name}: ${reason}( \\||$)`)
+    await eventually('the reason at /readyz', async () => readyz.test(await replica.readyz()), 45_000)
+    await eventually('the answer', async () => (await replica.answer()) === `${answer}${row.words}`, 30_000)
 
-  const lines = replica.log().filter(({ msg }) => msg === trouble)
-  const isNamed = (line: Line) => new RegExp(`^${reason}$`).test(line.reason ?? '')
-  expect(lines.filter(isNamed)).toMatchObject([{ level: 'warn' }])
-  const seen = [replica.text(), await replica.readyz(), await replica.answer()]
-  for (const secret of secrets) expect(seen.join('\n')).not.toContain(secret)
-  expect(replica.shown()).not.toMatch(foreign)
-  if (host !== '') expect(await replica.answer()).not.toContain(host)
-})
+    const lines = replica.log().filter(({ msg }) => msg === trouble)
+    const isNamed = (line: Line) => new RegExp(`^${reason}$`).test(line.reason ?? '')
+    expect(lines.filter(isNamed)).toMatchObject([{ level: 'warn' }])
+    const seen = [replica.text(), await replica.readyz(), await replica.answer()]
+    for (const secret of secrets) expect(seen.join('\n')).not.toContain(secret)
+    expect(replica.shown()).not.toMatch(foreign)
+    if (host !== '') expect(await replica.answer()).not.toContain(host)
+  },
+)
 
 const pattern = (words: string) => words.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*')
 
-test.concurrent('a mistake that is put right is logged once', async context => {
+test.concurrent('a replica logs once that a mistake is put right', async context => {
   const cutOff = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false, tls: false })
   const logged = async (msg: string) => (await cutOff.log(0)).split('\n').filter(line => line.includes(`"${msg}"`))
   const { redis, kubernetes } = cutOff.proxies(0)

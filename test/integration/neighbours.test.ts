@@ -9,7 +9,7 @@ async function spawn(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-/** Makes an installation forget all it knew, and find again what is its own. */
+/** Empties the Redis of an installation, so that it finds its labs again. */
 async function forget(fleet: Fleet): Promise<void> {
   await fleet.world.redis.flushall()
   await eventually('all is compared', async () => (await fleet.admin.labs()).status === 200)
@@ -17,7 +17,7 @@ async function forget(fleet: Fleet): Promise<void> {
 
 const uidOf = async (fleet: Fleet, user: Client) => (await fleet.world.podOf(user.username))?.metadata.uid
 
-test('with prefixes of their own they never see each other', async context => {
+test('two installations with prefixes of their own never see each other', async context => {
   const [a, b] = await Promise.all([startFleet(context, { replicas: 1 }), startFleet(context, { replicas: 1 })])
   const [ofA, ofB] = [a.user(), b.user()]
   expect(ofA.username).toBe(ofB.username)
@@ -32,7 +32,7 @@ test('with prefixes of their own they never see each other', async context => {
   expect(await uidOf(a, ofA)).toBe(before)
 })
 
-test('with one prefix the second one meets foreign namespaces, and leaves them alone', async context => {
+test('two installations with one prefix refuse and keep each other’s namespaces', async context => {
   const a = await startFleet(context, { replicas: 1 })
   const b = await startFleet(context, { replicas: 1, namespacePrefix: a.namespacePrefix })
   const [ofA, ofB] = [a.user(), b.user()]
@@ -52,13 +52,13 @@ test('with one prefix the second one meets foreign namespaces, and leaves them a
   await forget(a)
   expect((await a.admin.labs()).body).toEqual([ofA.username])
   expect(await uidOf(a, ofA)).toBe(before)
-  // Whatever was tried by either in all this, nothing was written in the lab of the first.
+  // In all these attempts nothing was written in the lab of the first installation.
   const { op } = await created
   const writes = await a.audit.writesOf(a.namespace(ofA.username))
   expect(writes.filter(write => write.code < 300 && write.op !== op)).toEqual([])
 })
 
-test('with one prefix neither judges, compares or tidies up what is the other’s', async context => {
+test('two installations with one prefix neither judge, compare nor tidy up each other’s labs', async context => {
   const a = await startFleet(context, { replicas: 1 })
   const b = await startFleet(context, { replicas: 1, namespacePrefix: a.namespacePrefix })
   const [first, second] = [a.user(), a.user()]
@@ -66,7 +66,7 @@ test('with one prefix neither judges, compares or tidies up what is the other’
   await Promise.all([first, second, third, fourth].map(spawn))
   const uids = () => Promise.all([uidOf(a, first), uidOf(b, third)])
   const before = await uids()
-  // What befalls a lab of one is judged by that one; what the other has in its place would be debris, were it its own.
+  // Only the owner judges a lab; the other installation has an object in its place that it would remove as debris of its own.
   await a.world.setPodStatus(second.username, { phase: 'Failed', reason: 'Evicted' })
   await b.world.setPodStatus(fourth.username, { phase: 'Succeeded' })
   await eventually('judged', async () => (await second.userStatus()).body.status === 'failed')

@@ -1,4 +1,4 @@
-/** NetworkPolicies on a real node, where somebody enforces them: what a lab's policy means in connections. */
+/** NetworkPolicies that are enforced on a real node: which connections a lab's policy allows. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
@@ -25,8 +25,8 @@ const labPort = 8888
 const otherPort = 9999
 const namesPort = 53
 /**
- * Ranges for documentation: nobody else has them. Of those that serve credentials of a cloud an operator tries to open two,
- * and closes none.
+ * Documentation ranges, which belong to no network. An operator tries to open two of the addresses that serve cloud
+ * credentials, and closes none.
  */
 const network = {
   proxySelector: { app: 'jupyterhub', component: 'proxy' },
@@ -42,11 +42,11 @@ const network = {
 const credentials = ['169.254.77.1', '168.63.129.16', '100.100.100.200', '192.0.0.192']
 
 interface Lab extends PodPlace {
-  /** Its Service's address. */
+  /** Address of its Service. */
   readonly service: string
 }
 
-/** What runs in it listens on a second port too, which no policy opens. */
+/** The lab listens on a second port too, which no policy opens. */
 const lab = { command: answeringOn(labPort, otherPort), startupProbe: 'tcp' as const }
 
 async function makeLab(fleet: Fleet): Promise<Lab> {
@@ -59,7 +59,7 @@ async function makeLab(fleet: Fleet): Promise<Lab> {
   return { namespace: names.namespace, pod: names.lab, host: pod.status.podIP, service: service.spec.clusterIP }
 }
 
-/** All that takes part: two labs, the pods around them, and what answers from outside. */
+/** All participants: two labs, the pods around them, and servers outside. */
 async function setTheScene(context: TestContext) {
   const fleet = await startFleet(context, { replicas: 1, config: { network, lab } })
   const namespace = await makeNamespace(context, fleet, 'controller')
@@ -93,7 +93,7 @@ async function makeNamespace(context: TestContext, { name, world: { kube } }: Fl
   return namespace
 }
 
-/** Those of `k8s/base`, for what stands beside the controller. */
+/** The policies of `k8s/base`, for pods beside the controller. */
 async function addBasePolicies({ world: { kube } }: Fleet, namespace: string): Promise<void> {
   for (const document of parseAllDocuments(readFileSync(join(k8sFolder, 'base', 'network.yaml'), 'utf8'))) {
     const policy = document.toJS()
@@ -109,7 +109,7 @@ interface Attempts {
   readonly shut: readonly Target[]
 }
 
-/** Into the lab: its port, for proxy and hub alone. */
+/** Connections into the lab: its port, for proxy and hub only. */
 function inward({ one, proxy, hub, stranger, controller, impostor }: Scene): Attempts[] {
   const port: Target = { name: 'the lab', host: one.host, port: labPort }
   const service: Target = { name: 'its service', host: one.service, port: labPort }
@@ -117,16 +117,16 @@ function inward({ one, proxy, hub, stranger, controller, impostor }: Scene): Att
   return [
     { from: proxy, open: [port, service], shut: [another] },
     { from: hub, open: [port, service], shut: [another] },
-    // That it can connect to somebody shows that the lab's silence is meant.
+    // The stranger can connect to the proxy, so its failure at the lab is the policy's doing.
     { from: stranger, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service, another] },
-    // Their policies let the controller out, and nobody beside it.
+    // Their policies let the controller out, and no pod beside it.
     { from: controller, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
-    // It has the labels of the hub, in a namespace that is not the hub's.
+    // It has the labels of the hub, but another namespace.
     { from: impostor, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
   ]
 }
 
-/** Out of the lab, and of what stands beside the controller. */
+/** Connections out of the lab, and out of pods beside the controller. */
 async function outward(context: TestContext, scene: Scene): Promise<Attempts[]> {
   const { one, other, proxy, hub, names, stranger, controller, prepull } = scene
   const outside = await answerAt(context, 'outside the cluster', '203.0.113.1')
@@ -135,7 +135,7 @@ async function outward(context: TestContext, scene: Scene): Promise<Attempts[]> 
     { name: 'names', host: names.host, port: namesPort, udp: true },
     { name: 'names by TCP', host: names.host, port: namesPort },
   ]
-  const ofLab = {
+  const labTargets = {
     from: one,
     open: [
       ...named,
@@ -161,7 +161,7 @@ async function outward(context: TestContext, scene: Scene): Promise<Attempts[]> 
     ],
   }
   return [
-    ofLab,
+    labTargets,
     { from: controller, open: [...named, outside], shut: serving },
     {
       from: prepull,
@@ -174,14 +174,14 @@ async function outward(context: TestContext, scene: Scene): Promise<Attempts[]> 
 const reached = (attempts: readonly Attempts[]) =>
   Promise.all(attempts.map(({ from, open, shut }) => reachedFrom(from, { open, shut })))
 
-test('what a lab’s policy lets through passes, all else is refused; without it everything passes', async context => {
+test('a lab’s policy allows its connections and refuses all others; without it all connections work', async context => {
   const { stateDir, kubeconfig } = testBed()
   const enforcer = await enforcePolicies({ stateDir: clusterFolder(stateDir), kubeconfig, signal: context.signal })
   context.onTestFinished(() => enforcer.stop())
   const scene = await setTheScene(context)
   const attempts = [...inward(scene), ...(await outward(context, scene))]
   expect(await reached(attempts)).toEqual(attempts.map(({ open }) => namesOf(open)))
-  // The control: by the policies alone was anything refused.
+  // The control: only the policies refused connections.
   for (const { namespace, pod } of [scene.one, scene.other]) {
     await scene.fleet.world.kube.delete('NetworkPolicy', pod, namespace)
   }

@@ -1,4 +1,4 @@
-/** What a lab is made of in the cluster, and by which requests: the API server's audit log tells. */
+/** The objects of a lab in the cluster, and the requests that make them, by the API server's audit log. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { labels } from '../../src/kube/labels.ts'
 import type { AuditedRequest } from '../kit/evidence/audit.ts'
@@ -9,7 +9,7 @@ import { testBed } from '../kit/testbed.ts'
 
 const fleet = useFleet({ replicas: 2 })
 
-const tell = ({ verb, resource, name }: AuditedRequest) => `${verb} ${resource} ${name}`
+const summaryOf = ({ verb, resource, name }: AuditedRequest) => `${verb} ${resource} ${name}`
 
 async function create(user: Client): Promise<number> {
   expect((await user.create()).status).toBe(303)
@@ -25,7 +25,7 @@ async function remove(user: Client): Promise<number> {
   return op
 }
 
-test.concurrent('a lab is eight objects that bear its op and belong to its namespace', async () => {
+test.concurrent('a lab consists of eight objects that have its op and belong to its namespace', async () => {
   const user = fleet().user()
   const { username } = user
   const op = await create(user)
@@ -49,7 +49,7 @@ test.concurrent('a lab is eight objects that bear its op and belong to its names
   }
 })
 
-test.concurrent('the pod runs as the user, from the image that the tag meant at acceptance', async () => {
+test.concurrent('a lab’s pod runs as the user, with the image that the tag meant at acceptance', async () => {
   const user = fleet().user()
   await create(user)
   const { spec } = await fleet().world.podOf(user.username)
@@ -67,12 +67,12 @@ test.concurrent('the pod runs as the user, from the image that the tag meant at 
   expect(spec.containers[0].image).toMatch(digest)
 })
 
-test.concurrent('an undisturbed life is one write per object, two deletes, and no read', async () => {
+test.concurrent('an undisturbed life takes one write per object, two deletes, and no read', async () => {
   const user = fleet().user()
   const [created, deleted] = [await create(user), await remove(user)]
   const requests = await fleet().audit.requestsOf(fleet().namespace(user.username))
   const lab = `nb-${user.username}`
-  expect(requests.filter(({ op }) => op === created).map(tell)).toEqual([
+  expect(requests.filter(({ op }) => op === created).map(summaryOf)).toEqual([
     `create namespaces ${fleet().namespace(user.username)}`,
     `create configmaps ${lab}-env`,
     `create configmaps ${lab}-nss`,
@@ -82,7 +82,7 @@ test.concurrent('an undisturbed life is one write per object, two deletes, and n
     `create services ${lab}`,
     `create pods ${lab}`,
   ])
-  expect(requests.filter(({ op }) => op === deleted).map(tell)).toEqual([
+  expect(requests.filter(({ op }) => op === deleted).map(summaryOf)).toEqual([
     `delete pods ${lab}`,
     `delete namespaces ${fleet().namespace(user.username)}`,
   ])
@@ -90,7 +90,7 @@ test.concurrent('an undisturbed life is one write per object, two deletes, and n
   expect(requests.filter(({ code }) => code >= 300)).toEqual([])
 })
 
-test.concurrent('requests are those of the ServiceAccount, and name replica, operation and claim', async () => {
+test.concurrent('requests come from the ServiceAccount, and name replica, operation and claim', async () => {
   const user = fleet().user()
   const op = await create(user)
   const requests = await fleet().audit.requestsOf(fleet().namespace(user.username))
@@ -100,7 +100,7 @@ test.concurrent('requests are those of the ServiceAccount, and name replica, ope
   for (const { replica } of requests) expect(replica).toMatch(/^replica-[12]$/)
 })
 
-describe('of everything that can be configured', () => {
+describe('labs with everything configured', () => {
   const fullLab = new FullLab()
   const count = 5
   beforeAll(() => fullLab.make(count))
@@ -108,18 +108,18 @@ describe('of everything that can be configured', () => {
   const fullFleet = useFleet({ replicas: 2, fullLab })
   const requestsOf = (user: Client) => fullFleet().audit.requestsOf(fullFleet().namespace(user.username))
 
-  test('labs are one write per object too, and what they are given is read once for all', async () => {
+  test('take one write per object too, and their sources are read once for all', async () => {
     const users = Array.from({ length: count }, () => fullFleet().user())
     const url = fullFleet().url(0)
     await Promise.all(users.map(user => create(user.at(url))))
     for (const user of users) {
-      // A quota that is not counted yet refuses the pod, and that passes.
+      // A quota refuses the pod until it is counted.
       const all = await requestsOf(user)
       const refused = all.filter(({ code, message }) => code === 403 && message.includes('status unknown for quota'))
       expect(refused.length).toBeLessThanOrEqual(2)
       const requests = refused.length === 0 ? all : all.filter(({ code, verb }) => code < 300 && verb !== 'get')
       const lab = `nb-${user.username}`
-      expect(requests.map(tell)).toEqual([
+      expect(requests.map(summaryOf)).toEqual([
         `create namespaces ${fullFleet().namespace(user.username)}`,
         ...['env', 'nss', 'provision', 'docs', 'motd'].map(what => `create configmaps ${lab}-${what}`),
         `create secrets ${lab}`,
@@ -130,7 +130,7 @@ describe('of everything that can be configured', () => {
     }
     const reads = (await fullFleet().audit.all()).filter(({ name }) => name.startsWith(fullLab.name))
     const ofLabs = reads.filter(({ userAgent }) => /^skylab\//.test(userAgent) && !userAgent.includes('images'))
-    expect(ofLabs.map(tell).sort()).toEqual([
+    expect(ofLabs.map(summaryOf).sort()).toEqual([
       `get configmaps ${fullLab.name}-docs`,
       `get secrets ${fullLab.name}-files`,
       `get secrets ${fullLab.name}-pull`,

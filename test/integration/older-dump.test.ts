@@ -1,4 +1,4 @@
-/** Redis is restored from an older copy of its data: what each row of "An older dump" in docs/redis.md says, comes about. */
+/** Redis is restored from an older copy of its data: each row of "An older dump" in docs/redis.md happens. */
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -23,7 +23,7 @@ async function remove(fleet: Fleet, user: Client): Promise<void> {
 
 const podOf = async (fleet: Fleet, { username }: Client) => (await fleet.world.podOf(username))?.metadata.uid
 
-/** Until the status is this one; `gone` is 404. */
+/** Waits until the status is this one; `gone` is 404. */
 async function becomes(user: Client, expected: string): Promise<void> {
   const isSo = async () => {
     const { status, body } = await user.userStatus()
@@ -32,7 +32,7 @@ async function becomes(user: Client, expected: string): Promise<void> {
   await eventually(`${user.username} ${expected}`, isSo, limitMs)
 }
 
-/** An operation that waits in the hands of its owner. */
+/** An operation that its owner holds. */
 async function hold(fleet: Fleet, user: Client, place: string) {
   const arm = fleet.arm(place, 'hold', { user: user.username })
   if (place === point) expect((await user.create()).status).toBe(303)
@@ -41,7 +41,7 @@ async function hold(fleet: Fleet, user: Client, place: string) {
   return arm
 }
 
-/** Exchanges the data of Redis for a copy that was made before. */
+/** Replaces the data of Redis by an older copy. */
 async function restore(fleet: Fleet, data: string, copy: string): Promise<void> {
   await fleet.redis.kill()
   rmSync(data, { recursive: true })
@@ -49,7 +49,7 @@ async function restore(fleet: Fleet, data: string, copy: string): Promise<void> 
   await fleet.redis.start()
 }
 
-// A container keeps its files to itself.
+// A container's files cannot be replaced from here.
 test.skipIf(testBed().redisImage !== null)(
   'an older dump of Redis brings back what docs/redis.md says, and the cluster wins',
   async context => {
@@ -72,18 +72,18 @@ test.skipIf(testBed().redisImage !== null)(
     for (const each of [ended, unwanted, leaving]) expect((await each.follow()).outcome).toBe('complete')
     await Promise.all([run(made), remove(fleet, deleted), remove(fleet, exchanged), remove(fleet, unwanted)])
     await run(exchanged)
-    const stand = [kept, made, exchanged, ended]
-    const pods = await Promise.all(stand.map(each => podOf(fleet, each)))
+    const unaffected = [kept, made, exchanged, ended]
+    const pods = await Promise.all(unaffected.map(each => podOf(fleet, each)))
 
     await restore(fleet, data, copy)
     for (const each of [kept, made, exchanged, ended]) await becomes(each, 'running')
-    expect(await Promise.all(stand.map(each => podOf(fleet, each)))).toEqual(pods)
+    expect(await Promise.all(unaffected.map(each => podOf(fleet, each)))).toEqual(pods)
     await becomes(deleted, 'failed')
     expect((await deleted.userStatus()).body).toMatchObject({ pod: 'missing' })
     await becomes(leaving, 'gone')
-    // Nobody waits for it any more.
+    // No client waits for it any more.
     expect(['complete', 'failed']).toContain((await unwanted.follow({ limitMs })).outcome)
-    // Their users are not kept from another one.
+    // Their users can have another lab.
     await run(deleted)
     await fleet.admin.delete(unwanted.username)
     await becomes(unwanted, 'gone')

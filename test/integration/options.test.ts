@@ -1,6 +1,6 @@
 /**
- * What each option of the blocks `lab` and `network` makes of a lab's objects, one option at a time, as the API server
- * takes it from the controller: validated and admitted, but not kept. All of them at once: everything.test.ts.
+ * The effect of each option of the blocks `lab` and `network` on a lab's objects, one option at a time, as the API server
+ * accepts them from the controller: validated and admitted, but not stored. All at once: everything.test.ts.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ interface Case extends Omit<Changes, 'config'> {
   readonly network?: Record<string, unknown>
 }
 
-/** All objects of a lab, and what pulls its image. */
+/** All objects of a lab, and the DaemonSet that pulls its image. */
 function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
   const config = configSchema.parse(configOf({ lab }))
   const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
@@ -41,7 +41,7 @@ const configOf = ({ lab }: { readonly lab?: Case['lab'] | undefined }): ConfigIn
   lab: { namespacePrefix, ...lab },
 })
 
-/** A volume at a place where nothing else is. */
+/** A volume at a free path. */
 const mounted = (volume: object, mount: object = {}) => ({
   lab: { volumes: [{ name: 'v', ...volume }], mounts: [{ volume: 'v', path: '/v', ...mount }] },
 })
@@ -139,7 +139,7 @@ const options: Readonly<Record<string, readonly Case[]>> = {
 
 let namespaceUid = ''
 beforeAll(async () => {
-  // One for all options, of which some need this level.
+  // One policy for all options, since some need this level.
   await grantInstallation(admin, configOf({ lab: { podSecurity: 'privileged' } }))
   const { namespace } = render({ config: configOf({ lab: { podSecurity: 'privileged' } }) })
   const runtime = {
@@ -159,13 +159,13 @@ afterAll(async () => {
   controller.close()
 })
 
-/** As it is sent; what pulls images is owned by nobody. */
+/** The object as sent; a DaemonSet that pulls images has no owner. */
 const owned = (object: KubeObject) => (object.kind === 'DaemonSet' ? object : withOwnership(object, 7, namespaceUid))
 
 async function expectTaken(planned: KubeObject): Promise<void> {
   const object = owned(planned)
   const what = `${object.kind} ${object.metadata.name}`
-  // A namespace that was just made lacks its ServiceAccount, and may not be known to the policy.
+  // A new namespace lacks its ServiceAccount, and the policy may not know it.
   const answer = await eventually(`${what} is not put off`, async () => {
     const tried = await tryStrictly(controller, object)
     return tried.status === 403 ? null : tried
@@ -177,23 +177,23 @@ async function expectTaken(planned: KubeObject): Promise<void> {
 const plain = objectsOf({})
 const isPlain = new Set(plain.map(object => JSON.stringify(object)))
 
-test('no option is left out', () => {
+test('options covers every option', () => {
   const { network } = configSchema.parse({})
   const all = [
     ...Object.keys(labSchema.shape).map(key => `lab.${key}`),
     ...Object.keys(network).map(key => `network.${key}`),
   ]
-  // All of this file goes by a prefix of its own, and in one namespace; pod-security.test.ts has the other key.
+  // This file uses one prefix and one namespace; pod-security.test.ts covers the other key.
   const elsewhere = ['lab.namespacePrefix', 'lab.podSecurity']
   const missing = all.filter(key => !elsewhere.includes(key) && !Object.hasOwn(options, key))
   expect(missing).toEqual([])
 })
 
-test('a lab without any option is taken as it stands', async () => {
+test('the API server accepts a lab without options as sent', async () => {
   await Promise.all(plain.map(expectTaken))
 })
 
-test.each(Object.entries(options))('%s changes objects, and they are taken as they stand', async (_, cases) => {
+test.each(Object.entries(options))('%s changes objects, and the API server accepts them as sent', async (_, cases) => {
   for (const each of cases) {
     const changed = objectsOf(each).filter(object => !isPlain.has(JSON.stringify(object)))
     expect(changed, JSON.stringify(each)).not.toEqual([])
@@ -202,7 +202,7 @@ test.each(Object.entries(options))('%s changes objects, and they are taken as th
   }
 })
 
-test('a field that the API server does not know is refused', async () => {
+test('the API server refuses an unknown field', async () => {
   const pod = owned(plain.find(({ kind }) => kind === 'Pod')!)
   const { status, body } = await tryStrictly(controller, { ...pod, spec: { ...(pod.spec as object), fsGroup: 1 } })
   expect([status, body.message]).toEqual([400, expect.stringContaining('unknown field "spec.fsGroup"')])

@@ -1,4 +1,4 @@
-/** Each recorded past is taken over by the present program: once with its Redis, and once with the cluster alone. */
+/** The current program takes over each recorded past: once with its Redis, and once with the cluster only. */
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { annotations } from '../../src/kube/labels.ts'
@@ -36,17 +36,17 @@ function foundIn(past: Past): readonly Found[] {
   })
 }
 
-/** The events of a user's operation as they were found. */
+/** The recorded events of a user's operation. */
 function eventsOf(past: Past, { user, op }: Found): readonly object[] {
   const stream = past.redis[`${prefixOf(past)}events:${user}`]
   if (stream?.type !== 'stream') return []
   return stream.value.filter(([id]) => opOf(id).op === op).map(([id, { event, data }]) => ({ id, event, data }))
 }
 
-/** The answer at the time of the recording. A lab that is found again begins a new row of events. */
+/** The recorded answer. A lab that is found again starts a new stream. */
 function answerOf(past: Past, { user }: Found, events: 'with events' | 'without'): Body {
-  const { events: told, ...body } = past.about.users[user]!.answer!.body as Body
-  return events === 'with events' ? { ...body, events: told } : body
+  const { events: recorded, ...body } = past.about.users[user]!.answer!.body as Body
+  return events === 'with events' ? { ...body, events: recorded } : body
 }
 
 /** Starts replicas of this commit on a past. */
@@ -67,7 +67,7 @@ async function takeOver(context: TestContext, past: Past, withoutRedis: boolean)
       },
     },
   })
-  // The operations of the past were accepted by other replicas.
+  // Other replicas accepted the operations of the past.
   fleet.expects({ otherClients: true, redisLoss: withoutRedis })
   const podNow = async ({ user }: Found) => (await fleet.world.podOf(user))?.metadata.uid
   const podThen = ({ user }: Found) => {
@@ -79,8 +79,8 @@ async function takeOver(context: TestContext, past: Past, withoutRedis: boolean)
 }
 
 /**
- * Asks every replica for labs that run, while the compare is held and after it: each is answered 503 until Redis' data are
- * compared, then 200. It is never 404.
+ * Requests running labs from every replica, during the compare and after it: each answers 503 until Redis' data are
+ * compared, then 200. It never answers 404.
  */
 async function neverMissing(fleet: Fleet, labs: readonly Found[]): Promise<void> {
   const answers: string[] = []
@@ -103,7 +103,7 @@ async function neverMissing(fleet: Fleet, labs: readonly Found[]): Promise<void>
   expect(new Set(answers)).toEqual(new Set([...due, ...labs.map(({ user }) => `${user} 200 running`)]))
 }
 
-/** Makes a new lab and deletes all labs. `going` are removals in progress. Then nothing is left. */
+/** Makes a new lab and deletes all labs; `going` are removals in progress. Then nothing may be left. */
 async function liveAndLeave(fleet: Fleet, past: Past, going: readonly Promise<unknown>[] = []): Promise<void> {
   const newcomer = fleet.as('newcomer')
   expect((await newcomer.create()).status).toBe(303)
@@ -126,7 +126,7 @@ describe.for(pasts())('the past %s', name => {
   const deletions = found.filter(({ active, kind }) => active && kind === 'delete')
   const running = found.filter(({ status }) => status === 'running')
   const failed = found.filter(({ status, active }) => status === 'failed' && !active)
-  /** They have a pod. */
+  /** Labs with a pod. */
   const standing = [...running, ...failed.filter(({ hasPod }) => hasPod)]
 
   test('a past has a user in every state that a release can leave', () => {
@@ -147,23 +147,23 @@ describe.for(pasts())('the past %s', name => {
       expect([status, body]).toEqual([200, expect.objectContaining(answerOf(past, lab, 'with events'))])
     }
     expect((await admin.labs()).body).toEqual(expect.arrayContaining(running.map(({ user }) => user)))
-    // A request that is sent again with its key is answered as before, and not with 409.
+    // A request repeated with its key gets its former answer, and not 409.
     for (const [user, { request }] of Object.entries(past.about.users)) {
       const { options, env, key } = request
       if (key !== undefined) expect((await fleet.as(user).create(options, { env, key })).status, user).toBe(303)
     }
-    /** The stream begins with the recorded events, and goes on from there to the end. */
+    /** Checks that the stream begins with the recorded events, and continues to the end. */
     const completes = async (operation: Found) => {
-      const told = eventsOf(past, operation)
+      const recorded = eventsOf(past, operation)
       const { op, outcome, events } = await fleet.as(operation.user).follow()
       expect([op, outcome], operation.user).toEqual([operation.op, 'complete'])
-      expect(events.slice(0, told.length)).toEqual(told)
+      expect(events.slice(0, recorded.length)).toEqual(recorded)
     }
     const leaving = deletions.map(async deletion => {
       await completes(deletion)
       expect((await admin.status(deletion.user)).status, deletion.user).toBe(404)
     })
-    // Awaited below. A rejection before that is handled here, and thrown there.
+    // Awaited below: an earlier rejection is handled here, and thrown there.
     void Promise.allSettled(leaving)
     await Promise.all(creations.map(completes))
     for (const { user } of creations) expect((await admin.status(user)).body.status, user).toBe('running')

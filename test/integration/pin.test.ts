@@ -1,4 +1,4 @@
-/** Digests that `npm run image -- --pin` writes, told by a real registry, and what kustomize makes of them. No cluster. */
+/** `npm run image -- --pin` writes a real registry's digests, and kustomize uses them. No cluster. */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ async function folder(): Promise<string> {
   return path
 }
 
-/** A registry of Debian's with one image `some/redis:7.2`; its address and the image's digest. */
+/** Debian's docker-registry with one image `some/redis:7.2`; returns its address and the image's digest. */
 async function registryWithImage(stateDir: string): Promise<{ registry: string; digest: string }> {
   const registry = (await startRegistry(stateDir))!
   onTestFinished(async () => void (await stopProcess(stateDir, 'registry', 0)))

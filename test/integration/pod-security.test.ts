@@ -1,4 +1,4 @@
-/** What the API server refuses in the namespace of a lab, whoever asks. */
+/** The API server refuses privileged pods in the namespace of a lab, whoever asks. */
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { startFleet } from '../kit/fleet/fleet.ts'
@@ -23,7 +23,7 @@ const podIn = (namespace: string, spec: object): KubeObject => ({
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'strong', namespace }, spec },
 })
 
-test('a namespace of a lab has no place for strong pods, and one whose lab mounts a folder of the node has', async context => {
+test('a lab’s namespace refuses privileged pods unless its lab mounts a folder of the node', async context => {
   const fleet = await startFleet(context, { replicas: 1 })
   const volumes = [{ name: 'node', hostPath: { path: '/opt' } }]
   const lab = { volumes, mounts: [{ volume: 'node', path: '/opt/node' }] }

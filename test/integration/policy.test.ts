@@ -1,4 +1,4 @@
-/** What the API server refuses of the controller by k8s/base/policy.yaml, and of nobody else. */
+/** k8s/base/policy.yaml makes the API server refuse requests of the controller, and of nobody else. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -18,13 +18,13 @@ import { testBed } from '../kit/testbed.ts'
 const account = 'system:serviceaccount:skylab:skylab'
 const unique = randomBytes(4).toString('hex')
 const [own, other] = [`policy-${unique}`, `policy-${unique}-other`]
-/** A ClusterRole that no installation has. */
+/** A ClusterRole that belongs to no installation. */
 const strangeRole = `policy-${unique}-strange`
 const op = 7
 
 const admin = new AdminKube(testBed().kubeconfig)
 const controller = new AdminKube(testBed().controllerKubeconfig)
-/** UIDs of the namespaces that stand, by name. */
+/** UIDs of existing namespaces, by name. */
 const uids: Record<string, string> = {}
 
 type Marks = Readonly<Record<string, string>>
@@ -38,7 +38,7 @@ const namespaceObject = (name: string, marks: Marks): KubeObject => ({
   ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: marks } },
 })
 
-/** Of two installations that share the ServiceAccount, and of nobody. */
+/** Namespaces of two installations that share the ServiceAccount, and of none. */
 const standing = [
   namespaceObject(`${own}-ada`, marksOf(own, op)),
   namespaceObject(`${own}-grace`, marksOf(own, op + 1)),
@@ -63,7 +63,7 @@ afterAll(async () => {
   controller.close()
 })
 
-/** A ConfigMap as a creation makes it, but for what is said otherwise. */
+/** A ConfigMap as a creation makes it, with the given changes. */
 function object(namespace: string, more: { op?: number; installation?: string; owner?: string } = {}): KubeObject {
   const installation = more.installation ?? (namespace.startsWith(other) ? other : own)
   const metadata = { name: 'nb-ada', namespace, labels: { [labels.installation]: installation } }
@@ -90,7 +90,7 @@ test.each<[string, () => KubeObject]>([
   ['an object of its op, in a namespace of its installation, owned by it', () => object(`${own}-ada`)],
   ['the same of another installation with the same ServiceAccount', () => object(`${other}-ada`)],
   ['a namespace with op and installation', () => namespaceObject(`${own}-new`, marksOf(own, op))],
-])('accepted of the controller: %s', async (_, made) => {
+])('the policy lets the controller make %s', async (_, made) => {
   expect((await create(controller, made())).status).toBe(201)
 })
 
@@ -122,7 +122,7 @@ test.each<[string, string, () => KubeObject]>([
     'no op, or no installation',
     () => namespaceObject(`${own}-new`, marksOf(own, 'seven')),
   ],
-])('refused of the controller: %s', async (_, words, made) => {
+])('the policy refuses the controller %s', async (_, words, made) => {
   expectRefused(await create(controller, made()), words)
 })
 
@@ -132,7 +132,7 @@ function expectRefused({ status, body }: KubeAnswer, words: string): void {
   expect([status, body.reason]).toEqual([403, 'Forbidden'])
 }
 
-/** Writes a ClusterRole beside that of the installation, with the label by which `skylab-labs` finds roles. */
+/** Writes a ClusterRole beside the installation's, with the label by which `skylab-labs` finds roles. */
 async function applyRole(rules: object): Promise<void> {
   const metadata = { name: strangeRole, labels: { [installationLabel]: strangeRole } }
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, ...rules }
@@ -152,7 +152,7 @@ test.each<[string, object]>([
   ['a rule without names', { rules: [{ apiGroups: ['skylab.dev'], resources: ['installations'], verbs: ['own'] }] }],
 ])('the policy lets labs be made when another labelled ClusterRole has %s', async (_, rules) => {
   onTestFinished(async () => void (await admin.request('DELETE', `${rbacPath}/clusterroles/${strangeRole}`)))
-  // A role that grants no prefix to this installation is noticed: so the API server has read it.
+  // The policy reports a role that grants this installation no prefix: then the API server has read it.
   const owning = { apiGroups: ['skylab.dev'], resources: ['installations'], resourceNames: [own], verbs: ['own'] }
   await applyRole({ rules: [owning] })
   await eventually('the role is read', async () => (await newNamespace()).status === 403)
@@ -160,7 +160,7 @@ test.each<[string, object]>([
   await eventually('the role refuses nothing', async () => (await newNamespace()).status === 201)
 })
 
-/** With all rights that there are, and the controller's name: rights refuse it no update, only the policy does. */
+/** All rights, under the controller's name: only the policy can refuse an update. */
 const mighty = { 'Impersonate-User': account, 'Impersonate-Group': 'system:masters' }
 
 async function change(name: string, marks: Readonly<Record<string, string | null>>, subresource = '') {
@@ -175,11 +175,14 @@ test.each<[string, string, string, Record<string, string | null>, string?]>([
   ['no op', 'ada', 'no op, or no installation', { [labels.op]: null }],
   ['labels for one that is no lab', 'plain', 'the namespace is no lab', marksOf(own, op)],
   ['anything of one that is no lab', 'plain', 'no op, or no installation', {}],
-])('refused of the controller, whatever its rights: to change a namespace: %s', async (_, name, words, marks, sub) => {
-  expectRefused(await change(`${own}-${name}`, marks, sub), words)
-})
+])(
+  'the policy refuses the controller, whatever its rights, to change a namespace: %s',
+  async (_, name, words, marks, sub) => {
+    expectRefused(await change(`${own}-${name}`, marks, sub), words)
+  },
+)
 
-test('refused of the controller, whatever its rights: to give a namespace to another installation', async () => {
+test('the policy refuses the controller, whatever its rights, to give a namespace to another installation', async () => {
   const { status, body } = await change(`${own}-ada`, { [labels.installation]: other })
   // Two policies refuse it, and the API server names one of them.
   const words = `is of the installation ${own}|does not begin with the prefix`
@@ -187,11 +190,11 @@ test('refused of the controller, whatever its rights: to give a namespace to ano
   expect([status, body.reason]).toEqual([403, 'Forbidden'])
 })
 
-test('a namespace that keeps its op and its installation may be changed', async () => {
+test('the policy lets a namespace be changed that keeps its op and its installation', async () => {
   expect((await change(`${own}-ada`, {})).status).toBe(200)
 })
 
-test('an object cannot be given another op, or taken from where it belongs', async () => {
+test('the policy refuses to give an object another op, or to take it from its owner', async () => {
   const made = await controller.create(object(`${own}-ada`))
   const path = objectPath({ apiVersion: 'v1', kind: 'ConfigMap', namespace: `${own}-ada`, name: made.metadata.name })
   const patch = (metadata: object) => admin.request('PATCH', `${path}?dryRun=All`, { metadata }, mighty)
@@ -205,7 +208,7 @@ test.each([
   ['a kubelet', 'system:node:kwok-node-0'],
   ['the garbage collector', 'system:serviceaccount:kube-system:generic-garbage-collector'],
   ['another ServiceAccount', 'system:serviceaccount:skylab:other'],
-])('nothing is refused of %s', async (_, sender) => {
+])('the policy refuses nothing to %s', async (_, sender) => {
   const headers = sender ? { 'Impersonate-User': sender, 'Impersonate-Group': 'system:masters' } : {}
   for (const made of [bare(`${own}-ada`), bare('default'), namespaceObject(`${own}-new`, {})]) {
     expect((await create(admin, made, headers)).status).toBe(201)
@@ -215,12 +218,12 @@ test.each([
 test.each([
   ['an op that no number holds exactly', '9007199254740992'],
   ['an op of 17 digits', '10000000000000000'],
-])('refused of the controller: %s', async (_, itsOp) => {
+])('the policy refuses the controller %s', async (_, itsOp) => {
   const made = namespaceObject(`${own}-new`, marksOf(own, itsOp))
   expectRefused(await create(controller, made), 'no op, or no installation')
 })
 
-test('the largest op that a number holds exactly is accepted of the controller', async () => {
+test('the policy lets the controller use the largest op that a number holds exactly', async () => {
   const made = namespaceObject(`${own}-new`, marksOf(own, Number.MAX_SAFE_INTEGER))
   expect((await create(controller, made)).status).toBe(201)
 })
@@ -246,7 +249,7 @@ const groups = (rule: Matched) =>
   rule.apiGroups.flatMap(group => rule.resources.map(resource => `${group}/${resource}`))
 const operations: Readonly<Record<string, string>> = {
   ...{ create: 'CREATE', update: 'UPDATE', patch: 'UPDATE', delete: 'DELETE', deletecollection: 'DELETE' },
-  // No rule of the policy says this, so a right to everything is refused here.
+  // No rule of the policy mentions this, so a right to everything is refused here.
   '*': 'ANYTHING',
 }
 const looksAt = () =>
@@ -254,8 +257,8 @@ const looksAt = () =>
     groups(rule).flatMap(group => rule.operations.map(operation => `${operation} ${group}`)),
   )
 
-test('the policy looks at all that the controller has the right to make, change and delete', () => {
-  // The rights of `skylab-lab` hold where the policy lets the controller bind itself.
+test('the policy covers everything that the controller has the right to make, change and delete', () => {
+  // The rights of `skylab-lab` apply where the policy lets the controller bind itself.
   const roles = manifests('rbac').filter(({ metadata }) => metadata.name !== 'skylab-lab')
   const mayWrite = roles
     .flatMap(({ rules = [] }) => rules)
@@ -266,36 +269,36 @@ test('the policy looks at all that the controller has the right to make, change 
   expect(looksAt()).toEqual(expect.arrayContaining(mayWrite))
 })
 
-test('the policy looks at no deletion that the controller cannot ask for, since it would stop the garbage collector', () => {
+test('the policy covers no deletion that the controller cannot request, since it would stop the garbage collector', () => {
   const deletions = looksAt().filter(each => each.startsWith('DELETE '))
   expect(deletions.sort()).toEqual([
     ...['DELETE /namespaces', 'DELETE /namespaces/*', 'DELETE /pods', 'DELETE apps/daemonsets'],
   ])
 })
 
-const told = async (url: string) =>
+const metric = async (url: string) =>
   /^skylab_admission_policy_active (\d)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]
 
-test('a replica tells that the policy is at work', async context => {
+test('a replica reports that the policy is at work', async context => {
   const fleet = await startFleet(context, { replicas: 1 })
-  await eventually('the metric', async () => (await told(fleet.monitoringUrl(0))) === '1')
+  await eventually('the metric', async () => (await metric(fleet.monitoringUrl(0))) === '1')
   expect(await fleet.log(0)).toContain('"msg":"the admission policy is at work"')
   expect(await fleet.log(0)).not.toContain('is not at work')
 })
 
-test('a replica whom the policy does not concern says so, works on, and has changed nothing by asking', async context => {
+test('a replica that the policy does not cover says so, works on, and has changed nothing by asking', async context => {
   const { kubeconfig } = testBed()
   const fleet = await startFleet(context, { replicas: 1, config: { kubernetes: { kubeconfig, requirePolicy: false } } })
   const warning = '"msg":"the admission policy is not at work: apply k8s/base/policy.yaml"'
   await eventually('the warning', async () => (await fleet.log(0)).includes(warning))
-  expect(await told(fleet.monitoringUrl(0))).toBe('0')
+  expect(await metric(fleet.monitoringUrl(0))).toBe('0')
   expect(await admin.get('ConfigMap', 'skylab-policy-probe', 'default')).toBeNull()
   const user = fleet.user()
   expect((await user.create()).status).toBe(303)
   expect((await user.follow()).outcome).toBe('complete')
 })
 
-test('a replica whom the policy does not concern is not ready by default, makes nothing, and says why', async context => {
+test('a replica that the policy does not cover is by default not ready, makes nothing, and says why', async context => {
   const { kubeconfig } = testBed()
   const fleet = await startFleet(context, { replicas: 1, ready: false, config: { kubernetes: { kubeconfig } } })
   const words = 'the admission policy is not at work: apply k8s/base/policy.yaml'
@@ -313,7 +316,7 @@ test('a replica whom the policy does not concern is not ready by default, makes 
   expect(await fleet.world.namespaceOf(user.username)).toBeNull()
 })
 
-test('a replica whose labs would be refused is not ready, and names the rights that are missing', async context => {
+test('a replica whose labs would be refused is not ready, and names the missing rights', async context => {
   const lab = { tolerations: [{ key: 'kwok.x-k8s.io/node', operator: 'Exists' as const }] }
   const fleet = await startFleet(context, { replicas: 1, config: { lab } })
   await fleet.kill(0)

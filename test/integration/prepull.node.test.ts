@@ -1,4 +1,4 @@
-/** Prepulling by a real kubelet from a real registry: an image that can be had, and one that cannot. */
+/** Prepulling by a real kubelet from a real registry: one image that exists, and one that cannot be pulled. */
 import { randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,9 +20,9 @@ import { blobFile, manifestFile, type RealRegistry, startDockerRegistry } from '
 import { testBed } from '../kit/testbed.ts'
 
 const repository = 'team/lab'
-/** The controller's own. */
+/** The controller's namespace. */
 const namespace = 'skylab'
-/** With the kubelet's own pauses. */
+/** Includes the kubelet's own pauses. */
 const pullLimitMs = 30_000
 
 interface Pushed {
@@ -33,7 +33,7 @@ interface Pushed {
   readonly layer: string
 }
 
-/** An image with a shell and a layer of its own, which no node can have. */
+/** Pushes an image with a shell and a new layer, which no node can have. */
 async function push(registry: RealRegistry, tag: string): Promise<Pushed> {
   const folder = join(registry.stateDir, tag)
   const [rootfs, layout] = [join(folder, 'rootfs'), join(folder, 'layout')]
@@ -49,7 +49,7 @@ async function push(registry: RealRegistry, tag: string): Promise<Pushed> {
 const putAside = ({ layer }: Pushed) => rename(layer, `${layer}.aside`)
 const putBack = ({ layer }: Pushed) => rename(`${layer}.aside`, layer)
 
-/** Replicas that prepull; what they leave in the controller's namespace goes after them. */
+/** Starts replicas that prepull; removes their objects from the controller's namespace afterwards. */
 async function startPrepulling(context: TestContext, registry: RealRegistry, pins: string[]): Promise<Fleet> {
   const installation = `p${randomUUID().slice(0, 8)}`
   const admin = new AdminKube(testBed().kubeconfig)
@@ -74,11 +74,11 @@ async function startPrepulling(context: TestContext, registry: RealRegistry, pin
 
 const paths = { daemonsets: '/apis/apps/v1', pods: '/api/v1' }
 
-/** What pulls, of one installation. */
+/** Objects of one installation that pull images. */
 const pullObjects = (kube: AdminKube, kind: keyof typeof paths, installation: string) =>
   kube.list(`${paths[kind]}/namespaces/${namespace}/${kind}`, `${prepullLabel}=${installation}`)
 
-/** An administrator's answer, once it is there and a test is after it. */
+/** A part of an administrator's answer, once it is there. */
 async function answer<Body, Part>(fleet: Fleet, path: string, part: (body: Body) => Part, limitMs?: number) {
   const ask = async () => {
     const { status, body } = await fleet.admin.request<Body>(path)
@@ -87,7 +87,7 @@ async function answer<Body, Part>(fleet: Fleet, path: string, part: (body: Body)
   return eventually(`what is wanted of ${path}`, ask, limitMs)
 }
 
-/** How an image is pending, once it is so with words that are wanted. */
+/** The pending entry of an image, once its reason matches. */
 const pendingWith = (fleet: Fleet, { tag }: Pushed, words: RegExp) =>
   answer(
     fleet,
@@ -113,7 +113,7 @@ async function radios(fleet: Fleet): Promise<string[]> {
   return [...body.matchAll(/type="radio" name="image_list" value="([^"]*)"/g)].map(([, value]) => value!)
 }
 
-/** What containerd itself calls the images that it has. */
+/** Names of the node's images in containerd. */
 async function imagesOfNode(): Promise<string[]> {
   const socket = containerdSocket(clusterFolder(testBed().stateDir))
   return (await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'ls', '-q'])).split('\n')
@@ -121,20 +121,20 @@ async function imagesOfNode(): Promise<string[]> {
 
 const nameOnNode = ({ reference, tag, digest }: Pushed) => `${reference.slice(0, -`:${tag}`.length)}@${digest}`
 
-/** Reasons and words of the cluster's events about a lab's pod, once its container was started. */
+/** Reasons and messages of the cluster's events about a lab's pod, once its container was started. */
 async function eventsOfLab(fleet: Fleet): Promise<string> {
   const user = fleet.user()
   expect((await user.create({ image_type: 'latest-weekly', size: 'small' })).status).toBe(303)
   expect((await user.follow()).outcome).toBe('complete')
-  // A kubelet may send its events long after the status of the pod. They come in the order in which it did things.
+  // A kubelet can send its events long after the status of the pod, but in order.
   return eventually('the event of the start', async () => {
     const events = await fleet.world.kube.list(`/api/v1/namespaces/${fleet.namespace(user.username)}/events`)
-    const told = events.map(({ reason, message }) => `${reason}: ${message}`)
-    return told.some(each => each.startsWith('Started: ')) ? told.join('\n') : null
+    const lines = events.map(({ reason, message }) => `${reason}: ${message}`)
+    return lines.some(each => each.startsWith('Started: ')) ? lines.join('\n') : null
   })
 }
 
-test('an image that can be had is on the node before a lab asks for it, one that cannot is told with its reason', async context => {
+test('prepulling brings an image to the node before a lab needs it, and reports why another one failed', async context => {
   const registry = await startDockerRegistry()
   context.onTestFinished(() => registry.stop())
   const recommended = await push(registry, 'recommended')
@@ -143,7 +143,7 @@ test('an image that can be had is on the node before a lab asks for it, one that
   await Promise.all([weekly, pinned].map(putAside))
   const fleet = await startPrepulling(context, registry, [pinned.tag])
 
-  // Neither has its layer in the registry.
+  // Both lack their layer in the registry.
   for (const image of [weekly, pinned]) {
     const { error, ...rest } = await pendingWith(fleet, image, /./)
     const { tag, reference, digest } = image
@@ -155,7 +155,7 @@ test('an image that can be had is on the node before a lab asks for it, one that
   expect(await radios(fleet)).not.toContain(weekly.reference)
   expect(await imagesOfNode()).not.toContain(nameOnNode(weekly))
 
-  // Now one of them has, and of the other not even the manifest is there any more.
+  // Now one has its layer again, and the other has lost even its manifest.
   await putBack(weekly)
   await rm(manifestFile(registry, repository, pinned.digest))
   const now = await prepulled(fleet, weekly)

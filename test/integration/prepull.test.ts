@@ -1,4 +1,4 @@
-/** Images get onto nodes: on a real API server, with its controllers; kubelets are played by the test, or by KWOK. */
+/** Prepulling on a real API server with its controllers; the test or KWOK plays the kubelets. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Redis } from '../../dev/redis/redis.ts'
 import { projectPullSet, pullSetName } from '../../src/images/prepull/pull-set.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis?.stop())
 
-/** An installation with some nodes, which is to prepull the weekly. */
+/** An installation with some nodes that prepulls the weekly. */
 async function siteWith(nodes: readonly string[], prepull: object = {}): Promise<PrepullSite> {
   const site = new PrepullSite(redis, prepull)
   onTestFinished(() => site.close())
@@ -25,24 +25,24 @@ async function siteWith(nodes: readonly string[], prepull: object = {}): Promise
   return site
 }
 
-/** Waits until a replica tells this; where it does not, says what it tells in its place. */
+/** Waits until a replica reports this; else fails with its last report. */
 async function until(replica: PrepullReplica, prepulled: readonly string[], pending: Record<string, string[]> = {}) {
   const due = JSON.stringify({ prepulled, pending })
-  let told = ''
-  const isTold = async () => {
-    told = JSON.stringify(await replica.told())
-    return told === due
+  let reported = ''
+  const isReported = async () => {
+    reported = JSON.stringify(await replica.told())
+    return reported === due
   }
-  await eventually(`${due} is told`, isTold, 90_000).catch(async error => {
+  await eventually(`the report ${due}`, isReported, 90_000).catch(async error => {
     const errors = (await replica.status()).pending.map(state => state.error)
-    throw new Error(`${error.message}, but ${told} ${JSON.stringify(errors)}`)
+    throw new Error(`${error.message}, but ${reported} ${JSON.stringify(errors)}`)
   })
 }
 const untilSets = (site: PrepullSite, count: number) =>
   eventually(`there are ${count} DaemonSets`, async () => (await site.sets()).length === count)
 const onlySet = (site: PrepullSite) => eventually('there is a DaemonSet', async () => (await site.sets())[0])
 
-test('what is missing is pulled where labs can come, and nowhere else', async () => {
+test('prepulling pulls missing images on nodes for labs, and nowhere else', async () => {
   const site = await siteWith(['a', 'b'])
   await Promise.all([
     site.addNode('has', { images: [[`${repository}@${digestOf('a')}`]] }),
@@ -66,7 +66,7 @@ test('what is missing is pulled where labs can come, and nowhere else', async ()
   expect(ours.get(site.name('other'))!.comment).toContain('it lacks the label skylab-test/prepull=')
 })
 
-test('the DaemonSet is what was meant, as the API server has it', async () => {
+test('prepulling makes the DaemonSet as specified', async () => {
   const site = await siteWith(['a'])
   await site.replica()
   const set = await onlySet(site)
@@ -84,7 +84,7 @@ test('the DaemonSet is what was meant, as the API server has it', async () => {
   })
 })
 
-test('a node that joins is served at once, one that leaves is forgotten', async () => {
+test('prepulling serves a new node at once, and forgets a removed one', async () => {
   const site = await siteWith(['a', 'b'])
   const replica = await site.replica()
   const { metadata } = await onlySet(site)
@@ -102,7 +102,7 @@ test('a node that joins is served at once, one that leaves is forgotten', async 
   await until(replica, ['w_2026_01'])
 })
 
-test('a DaemonSet that somebody deleted is made again', async () => {
+test('prepulling makes a deleted DaemonSet again', async () => {
   const site = await siteWith(['a'])
   const replica = await site.replica()
   const first = await onlySet(site)
@@ -112,7 +112,7 @@ test('a DaemonSet that somebody deleted is made again', async () => {
   await until(replica, ['w_2026_01'])
 })
 
-test('a failed pull is told with its reason, and tried again after a while, after a longer one each time', async () => {
+test('prepulling reports a failed pull with its reason, and repeats it after growing pauses', async () => {
   const site = await siteWith(['a', 'b'], { retrySeconds: 1 })
   const replica = await site.replica()
   await site.pulls('w_2026_01', 'b')
@@ -137,18 +137,18 @@ test('a failed pull is told with its reason, and tried again after a while, afte
     missing: [site.name('a')],
     error: expect.stringMatching(/-a: The image cannot be pulled: it does not exist \(.*not found\)$/),
   })
-  // However it comes about: the image is there, and nothing more is said.
+  // However the image came to be there, nothing more is reported.
   await site.listImages('a', [[`${repository}@${digestOf('a')}`]])
   await until(replica, ['w_2026_01'])
   expect((await replica.status()).prepulled[0]).not.toHaveProperty('error')
 })
 
-test('an eviction for want of disk is a failure', async () => {
+test('prepulling counts an eviction for lack of disk as a failure', async () => {
   const site = await siteWith(['a'], { retrySeconds: 600 })
   const replica = await site.replica()
   const evicted = { phase: 'Failed', reason: 'Evicted', message: 'low on ephemeral-storage' }
   await onlySet(site)
-  // Its controller makes another pod at once, which fares the same.
+  // The DaemonSet's controller makes another pod at once, with the same result.
   await eventually('it is given up', async () => {
     await site.tellNow('w_2026_01', 'a', {}, evicted).catch(() => {})
     return (await site.sets()).length === 0
@@ -157,7 +157,7 @@ test('an eviction for want of disk is a failure', async () => {
   expect(pending[0]!.error).toContain('Evicted: low on ephemeral-storage')
 })
 
-test('a node whose disk is full is left alone, and served when it has room again', async () => {
+test('prepulling leaves a node with a full disk alone, and serves it when it has space again', async () => {
   const site = await siteWith(['a', 'b'])
   const replica = await site.replica()
   await site.pulls('w_2026_01', 'b')
@@ -174,14 +174,14 @@ test('a node whose disk is full is left alone, and served when it has room again
   expect((await replica.status()).prepulled[0]!.nodes).toEqual(['a', 'b'].map(node => site.name(node)))
 })
 
-test('a pull that takes too long ends', async () => {
+test('prepulling ends a pull that takes too long', async () => {
   const site = await siteWith(['a'], { timeoutSeconds: 1, retrySeconds: 600 })
   const replica = await site.replica()
   await eventually('the error', async () => (await replica.status()).pending[0]?.error?.includes('within 1 s'))
   await untilSets(site, 0)
 })
 
-test('where the replica that acts is killed another one sees to the end, of the same DaemonSet', async () => {
+test('prepulling continues with the same DaemonSet on another replica when the active one is killed', async () => {
   const site = await siteWith(['a', 'b'])
   const first = await site.replica()
   const { metadata } = await onlySet(site)
@@ -198,7 +198,7 @@ test('where the replica that acts is killed another one sees to the end, of the 
   await until(second, ['w_2026_01'])
 })
 
-test('two replicas that do not know of each other make one DaemonSet, and do no harm', async () => {
+test('prepulling makes one DaemonSet when two replicas do not know of each other', async () => {
   const site = await siteWith(['a', 'b'])
   const [first, second] = await site.replicasApart()
   const { metadata } = await onlySet(site)
@@ -210,7 +210,7 @@ test('two replicas that do not know of each other make one DaemonSet, and do no 
   await untilSets(site, 0)
 })
 
-test('a tag that moved is pulled again, and what it was is pulled no longer', async () => {
+test('prepulling pulls a moved tag again, and its former image no longer', async () => {
   const site = await siteWith(['a'])
   const replica = await site.replica()
   await site.pulls('w_2026_01', 'a')
@@ -225,7 +225,7 @@ test('a tag that moved is pulled again, and what it was is pulled no longer', as
   await until(replica, ['w_2026_01'])
 })
 
-test('on 50 nodes of KWOK, half of them eligible, two images at a time', async () => {
+test('prepulling serves 50 nodes of KWOK, half of them eligible, with two images at a time', async () => {
   const site = await siteWith([], { maxAtOnce: 2 })
   const names = Array.from({ length: 50 }, (_, index) => `k${String(index).padStart(2, '0')}`)
   const eligible = names.filter((_, index) => index % 2 === 0)
@@ -236,7 +236,7 @@ test('on 50 nodes of KWOK, half of them eligible, two images at a time', async (
   const isReady = async () => (await replica.status()).nodes.filter(node => node.eligible).length === eligible.length
   await eventually('the nodes are ready', isReady, 90_000)
   const isDone = async () => {
-    // In busy company KWOK leaves pods of nodes that are new to it as they are, for minutes.
+    // Under load KWOK leaves pods on its new nodes unchanged for minutes.
     await site.pullAll()
     return (await replica.told()).prepulled.length === images.length
   }

@@ -1,4 +1,4 @@
-/** Prepulling by whole replicas: what they read of a registry gets onto nodes, and all of them tell so. */
+/** Prepulling by whole replicas: images of a registry get onto nodes, and all replicas report so. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
@@ -38,8 +38,8 @@ interface Told {
   readonly nodes: readonly { readonly name: string; readonly eligible: boolean; readonly comment?: string }[]
 }
 
-/** What every replica that runs tells, once it is this. */
-function everywhere(what: string, isSo: (told: Told) => boolean): Promise<Told> {
+/** The report of every running replica, once it satisfies the condition. */
+function everywhere(what: string, isSo: (report: Told) => boolean): Promise<Told> {
   return eventually(what, async () => {
     const urls = fleet()
       .working()
@@ -52,8 +52,8 @@ function everywhere(what: string, isSo: (told: Told) => boolean): Promise<Told> 
 const [a, b, c] = ['a', 'b', 'c'].map(node => site.name(node))
 const missing = ({ images }: Told) => images.pending.flatMap(each => each.missing).join(' ')
 
-test('what one replica begins another ends, though the first is killed between a record and its deed', async () => {
-  const pending = await everywhere('that a and b lack it', told => missing(told) === `${a} ${b}`)
+test('prepulling continues on another replica when one is killed between a record and its action', async () => {
+  const pending = await everywhere('that a and b lack it', report => missing(report) === `${a} ${b}`)
   expect(pending.images.pending).toEqual([
     expect.objectContaining({ reference, digest, tag: 'recommended', missing: [a, b], nodes: [] }),
   ])
@@ -63,22 +63,22 @@ test('what one replica begins another ends, though the first is killed between a
   await site.pulls('recommended', 'a')
   await arm.landed()
   await eventually('that it is gone', async () => fleet().working().length === 2)
-  await everywhere('that b lacks it', told => missing(told) === b)
+  await everywhere('that b lacks it', report => missing(report) === b)
   expect((await site.sets()).map(({ metadata }) => metadata.uid)).toEqual([set!.metadata.uid])
   await site.pulls('recommended', 'b')
-  const { images } = await everywhere('that none lacks it', told => missing(told) === '')
+  const { images } = await everywhere('that none lacks it', report => missing(report) === '')
   expect(images.prepulled).toEqual([expect.objectContaining({ reference, nodes: [a, b] })])
   await eventually('that the DaemonSet is gone', async () => (await site.sets()).length === 0)
   const { body } = await fleet().admin.request<Record<string, { prepulled: boolean }>>('images')
   expect(body.recommended!.prepulled).toBe(true)
 })
 
-test('a tag that moved is pulled again', async () => {
+test('prepulling pulls a moved tag again', async () => {
   const moved = registry.push('w_2026_02', 2000)
   registry.manifests.set('recommended', registry.manifests.get('w_2026_02')!)
   await fleet().world.redis.flushall()
-  // Without its records it lacks the old one too, until the registry was read.
-  const lacks = (told: Told) => missing(told) === `${a} ${b}` && told.images.pending[0]!.digest === moved
+  // Without its records it also lacks the former image, until the registry is read.
+  const lacks = (report: Told) => missing(report) === `${a} ${b}` && report.images.pending[0]!.digest === moved
   await everywhere('that a and b lack what it is now', lacks)
   for (const node of ['a', 'b']) await site.pulls(`recommended@${moved}`, node)
   await everywhere('that none lacks it', each => missing(each) === '')

@@ -1,4 +1,4 @@
-/** The life of a process: what it waits for, what it says meanwhile, and what it keeps to itself. */
+/** The life of a process: its dependencies at the start, its messages meanwhile, and its secrets. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import type { Proxies } from '../kit/network/proxies.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** What `/readyz` says, whether it answers yet or not. */
+/** The answer of `/readyz`, whether or not it listens yet. */
 async function readiness(fleet: Fleet): Promise<{ status: number; waiting: string }> {
   const response = await fetch(`${fleet.monitoringUrl(0)}/readyz`).catch(() => null)
   const body = (await response?.json()) as ErrorBody | undefined
@@ -22,12 +22,12 @@ async function readiness(fleet: Fleet): Promise<{ status: number; waiting: strin
 
 const forTheCompare = 'waiting for the first compare of the records with the cluster'
 
-/** `dependency` is one that is not reached. */
+/** `dependency` is the one that cannot be reached. */
 async function expectWaiting(fleet: Fleet, dependency?: string): Promise<void> {
   const refused = `waiting for ${dependency}: nothing listens on this port (ECONNREFUSED 127.0.0.1:`
   const isExpected = (waiting: string) =>
     waiting.endsWith(forTheCompare) && waiting.startsWith(dependency === undefined ? forTheCompare : refused)
-  // The process may still have to start.
+  // The process may not listen yet.
   await eventually('an answer', async () => isExpected((await readiness(fleet)).waiting), 60_000)
   expect((await readiness(fleet)).status).toBe(503)
   expect((await fetch(`${fleet.monitoringUrl(0)}/healthz`)).status).toBe(200)
@@ -54,13 +54,13 @@ async function spawn(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-/** A fleet of one replica that reaches nothing yet. */
+/** A fleet of one replica that cannot reach anything yet. */
 async function startCutOff(context: TestContext): Promise<{ fleet: Fleet } & Proxies> {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
   return { fleet, ...fleet.proxies(0) }
 }
 
-test('without Redis at the start a replica waits, says for what, and then begins by itself', async context => {
+test('a replica without Redis at the start waits, names it, and then becomes ready by itself', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   await kubernetes.open()
   await expectWaiting(fleet, 'Redis')
@@ -71,7 +71,7 @@ test('without Redis at the start a replica waits, says for what, and then begins
   await spawn(user)
 })
 
-test('it is ready once the data were first compared, and stays so when they are lost', async context => {
+test('a replica is ready after the first compare, and stays so when the data are lost', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   const first = fleet.arm('compare.begun', 'hold')
   await Promise.all([redis.open(), kubernetes.open()])
@@ -88,7 +88,7 @@ test('it is ready once the data were first compared, and stays so when they are 
   await fleet.ready()
 })
 
-test('without the API server a replica waits; when it goes later, operations wait and labs are known', async context => {
+test('a replica without the API server waits at the start; later operations wait, and labs stay known', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   await redis.open()
   await expectWaiting(fleet, 'the Kubernetes API')
@@ -105,7 +105,7 @@ test('without the API server a replica waits; when it goes later, operations wai
   expect((await following).outcome).toBe('complete')
 })
 
-test('when Redis goes later, requests are put off; when it is back, all is as it was', async context => {
+test('a replica puts requests off when Redis is away, and works as before when it is back', async context => {
   const fleet = await startFleet(context, { replicas: 2, redis: { aof: true } })
   const [runs, starts] = [fleet.user(), fleet.user()]
   await spawn(runs)
@@ -124,7 +124,7 @@ test('when Redis goes later, requests are put off; when it is back, all is as it
   expect((await readiness(fleet)).status).toBe(200)
 })
 
-test('a Redis that may throw keys away is refused, in words for the operator', async context => {
+test('a replica refuses a Redis that may evict keys, with a reason for the operator', async context => {
   const { fleet, redis, kubernetes } = await startCutOff(context)
   await fleet.world.redis.config('SET', 'maxmemory-policy', 'allkeys-lru')
   const { ended } = fleet.replica(0)
@@ -133,7 +133,7 @@ test('a Redis that may throw keys away is refused, in words for the operator', a
   expect(await fleet.log(0)).toContain('maxmemory-policy allkeys-lru: it must be noeviction')
 })
 
-test('a bad configuration ends the process with exit code 2 and the key named', async context => {
+test('a replica with an invalid configuration exits with code 2 and names the key', async context => {
   const folder = await mkdtemp(join(tmpdir(), 'skylab-test-'))
   context.onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'bad.yaml')
@@ -161,7 +161,7 @@ const promisedFamilies = [
   'nodejs_eventloop_lag_seconds',
 ]
 
-test('metrics tell of all there is to tell, and of no user; nothing tells a secret', async context => {
+test('metrics cover every part and no user; no output has a secret', async context => {
   const person = { username: 'easily-found-again' }
   const fleet = await startFleet(context, { replicas: 1, people: { [person.username]: {} } })
   const user = fleet.as(person.username)
@@ -175,7 +175,7 @@ test('metrics tell of all there is to tell, and of no user; nothing tells a secr
   expect(metrics).toMatch(/skylab_operation_duration_seconds_count\{kind="create",result="complete"\} 1\b/)
   expect(metrics).not.toContain(person.username)
   const objects = await fleet.world.objectsOf(person.username)
-  const told = {
+  const outputs = {
     metrics,
     log: await fleet.log(0),
     status: JSON.stringify((await user.userStatus()).body),
@@ -184,7 +184,7 @@ test('metrics tell of all there is to tell, and of no user; nothing tells a secr
     objects: JSON.stringify(objects.filter(({ kind }) => kind !== 'Secret')),
     redis: await dumpRedis(fleet),
   }
-  for (const [where, text] of Object.entries(told)) {
+  for (const [where, text] of Object.entries(outputs)) {
     expect(text.length, where).toBeGreaterThan(0)
     for (const hidden of [secret, user.token]) expect(text.includes(hidden), `${hidden} in ${where}`).toBe(false)
   }
@@ -207,7 +207,7 @@ test('a plan is sealed while its operation is in progress', async context => {
   expect(await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan')).toBeFalsy()
 })
 
-/** A replica that drains while it holds an operation; gives the stream of that operation. */
+/** A replica that drains while it holds an operation; returns the stream of that operation. */
 async function drainWhileHeld(context: TestContext, drainSeconds?: number) {
   const config = drainSeconds === undefined ? {} : { config: { times: { drainSeconds } } }
   const fleet = await startFleet(context, { replicas: 1, ...config })
@@ -222,7 +222,7 @@ async function drainWhileHeld(context: TestContext, drainSeconds?: number) {
   return { arm, stream, ended }
 }
 
-test('SIGTERM: unready at once, streams end cleanly, exit code 0', async context => {
+test('a replica is unready at once on SIGTERM, ends streams cleanly and exits with 0', async context => {
   const { arm, stream, ended } = await drainWhileHeld(context)
   arm.release()
   for await (const _ of stream);
@@ -230,7 +230,7 @@ test('SIGTERM: unready at once, streams end cleanly, exit code 0', async context
   expect(await ended).toBe(0)
 })
 
-test('SIGTERM ends streams cleanly when an operation cannot be handed over in time', async context => {
+test('a replica ends streams cleanly on SIGTERM when an operation cannot be handed over in time', async context => {
   const { stream, ended } = await drainWhileHeld(context, 6)
   for await (const _ of stream);
   expect(stream.broken()).toBe(false)

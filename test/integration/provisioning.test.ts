@@ -1,11 +1,11 @@
-/** What a user needs before their first lab: prepared by a container of it, until that has succeeded once. */
+/** An init container prepares a user before the first lab, until it has succeeded once. */
 import { expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
 import type { Client } from '../kit/fleet/client.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
-/** No node has room for it: its pod is as a test says. */
+/** No node has room for the size `huge`: its pod has the status that a test sets. */
 const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 const huge = { image_type: 'recommended', size: 'huge' }
 const provisioning = { image: 'registry.example.org/prepare:1' }
@@ -33,7 +33,7 @@ async function remove(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-test.concurrent('provisioning is part of labs until it once succeeded, and again where that is forgotten', async () => {
+test.concurrent('provisioning is part of labs until it once succeeded, and again when that record is lost', async () => {
   const user = fleet().user()
   const { redis, keys } = fleet().world
   await run(user)
@@ -49,19 +49,19 @@ test.concurrent('provisioning is part of labs until it once succeeded, and again
   expect(await redis.sismember(keys.provisioned, user.username)).toBe(1)
 })
 
-test.concurrent('provisioning that fails ends the creation at once, with its last lines, and is tried again', async () => {
+test.concurrent('a creation fails at once with the last lines of failed provisioning, and can be repeated', async () => {
   const user = fleet().user()
   await user.create(huge)
   await eventually('the pod', () => fleet().world.podOf(user.username))
   await fleet().world.setPodStatus(user.username, initStatus({ running: {} }))
   const stream = await user.events()
-  const told: string[] = []
+  const texts: string[] = []
   for await (const { data } of stream) {
-    told.push(data)
+    texts.push(data)
     if (data === 'Preparing what the lab needs') break
   }
   await stream.close()
-  expect(told.at(-1)).toBe('Preparing what the lab needs')
+  expect(texts.at(-1)).toBe('Preparing what the lab needs')
   const failure = { exitCode: 3, reason: 'Error', message: 'mkdir /home: no space left\n' }
   await fleet().world.setPodStatus(user.username, initStatus({ running: null, terminated: failure }))
   const { outcome, errors, events } = await user.follow()
@@ -75,7 +75,7 @@ test.concurrent('provisioning that fails ends the creation at once, with its las
   expect(await containersOf(user)).toEqual(['provision'])
 })
 
-test.concurrent('provisioning that succeeded for a lab that failed all the same is run again', async () => {
+test.concurrent('provisioning runs again after it succeeded for a lab that failed', async () => {
   const user = fleet().user()
   await user.create(huge)
   await eventually('the pod', () => fleet().world.podOf(user.username))
@@ -94,7 +94,7 @@ test.concurrent('provisioning that succeeded for a lab that failed all the same 
   expect(await containersOf(user)).toEqual(['provision'])
 })
 
-test.concurrent('provisioning whose image does not exist ends the creation in words', async () => {
+test.concurrent('a creation fails with a reason when the image of provisioning does not exist', async () => {
   const user = fleet().user()
   await user.create(huge)
   await eventually('the pod', () => fleet().world.podOf(user.username))

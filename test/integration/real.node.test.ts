@@ -1,4 +1,4 @@
-/** What only a real kubelet shows: a lab that runs, one that ends itself, and one that cannot start. */
+/** Cases that need a real kubelet: a lab that runs, one that ends itself, and one that cannot start. */
 import { expect, test } from 'vitest'
 import { askLab } from '../../dev/demo/lab.ts'
 import { run } from '../../dev/process/command.ts'
@@ -8,7 +8,7 @@ import { testBed } from '../kit/testbed.ts'
 
 const kubectl = (args: string[]) => run(testBed().kubectl, ['--kubeconfig', testBed().kubeconfig, ...args])
 
-/** Prints what Python would compile at each start of a lab, by what its file of bytecode says. */
+/** Prints the files that Python would compile at each start of a lab, by their bytecode files. */
 const compiledEachTime = `
 import sys, jupyterlab.labapp
 for cached in [getattr(module, '__cached__', None) for module in sys.modules.values()]:
@@ -16,22 +16,22 @@ for cached in [getattr(module, '__cached__', None) for module in sys.modules.val
         print(cached)
 `
 
-test('a lab answers when it is said to, and one that was shut down from within removes itself', async context => {
+test('a lab answers when its events say so, and removes itself when it is shut down from within', async context => {
   const fleet = await startFleet(context, { replicas: 2 })
   const user = fleet.user()
   await user.create()
   const { outcome, events } = await user.follow()
   expect(outcome).toBe('complete')
-  const told = events.map(({ data }) => data).join('\n')
-  expect(told).toMatch(/Successfully assigned/)
-  expect(told).toMatch(/Started container|Container started/)
+  const texts = events.map(({ data }) => data).join('\n')
+  expect(texts).toMatch(/Successfully assigned/)
+  expect(texts).toMatch(/Started container|Container started/)
   const { body } = await user.userStatus()
   expect(await askLab(kubectl, body.internal_url!)).toBe(200)
   const inside = ['exec', '-n', fleet.namespace(user.username), `nb-${user.username}`, '--']
   expect(await kubectl([...inside, 'python3', '-c', compiledEachTime])).toBe('')
   const whoami = await kubectl([...inside, 'id', '-u'])
   expect(whoami.trim()).toBe(String(body.uid))
-  // The container takes with it whoever asked for its end.
+  // The container's end also ends the command that caused it.
   await kubectl([...inside, 'jupyter', 'server', 'stop', '8888']).catch(() => {})
   await eventually('the lab ends', async () => (await user.userStatus()).body.status !== 'running', 90_000)
   expect((await user.follow()).outcome).toBe('complete')

@@ -1,4 +1,4 @@
-/** A Redis that cannot be used: a process that starts ends with words; one that runs says why, and fails nothing. */
+/** An unusable Redis: a starting process exits with a reason; a running one reports why, and fails no operation. */
 import { expect, type TestContext, test } from 'vitest'
 import { startRedis } from '../../dev/redis/redis.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -8,7 +8,7 @@ import { FakeRedis } from './store/fake-redis.ts'
 
 const noCluster = 'Redis is a Redis Cluster, which is not supported: it must be one server, with cluster-enabled no'
 
-/** A replica that has not reached its Redis yet, and is led to another one. */
+/** Starts a replica without a Redis, then leads it to this one. */
 async function startAt(context: TestContext, url: string): Promise<Fleet> {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'shut', ready: false })
   const { redis, kubernetes } = fleet.proxies(0)
@@ -34,7 +34,7 @@ async function waiting(fleet: Fleet): Promise<string[]> {
   return body?.detail?.map(({ msg }) => msg) ?? []
 }
 
-test('a process ends with code 2 and in words when its Redis is 6.2', async context => {
+test('a process exits with code 2 and a reason when its Redis is 6.2', async context => {
   const fake = await FakeRedis.start({ version: '6.2.14' })
   context.onTestFinished(() => fake.stop())
   const fleet = await startAt(context, fake.url)
@@ -42,14 +42,14 @@ test('a process ends with code 2 and in words when its Redis is 6.2', async cont
   expect(await fleet.log(0)).toContain('Redis is 6.2.14: it must be 7.0 or newer')
 })
 
-test('a process ends with code 2 and in words when its Redis is a cluster', async context => {
+test('a process exits with code 2 and a reason when its Redis is a cluster', async context => {
   const cluster = await startCluster(context)
   const fleet = await startAt(context, cluster.url)
   expect(await fleet.replica(0).ended).toBe(2)
   expect(await fleet.log(0)).toContain(noCluster)
 })
 
-test('a process waits, and says for what, when its Redis is a replica', async context => {
+test('a process waits and names the reason when its Redis is a replica', async context => {
   const fake = await FakeRedis.start({ role: 'slave' })
   context.onTestFinished(() => fake.stop())
   const fleet = await startAt(context, fake.url)
@@ -68,7 +68,7 @@ test('a process waits, and names the commands, when its user of Redis lacks righ
   await fleet.ready()
 })
 
-test('a replica is unready and answers 503, in words, when its Redis becomes a cluster', async context => {
+test('a replica is unready and answers 503 with the reason when its Redis becomes a cluster', async context => {
   const fleet = await startFleet(context, { replicas: 1, proxies: 'open' })
   const cluster = await startCluster(context, fleet)
   const { redis } = fleet.proxies(0)

@@ -1,4 +1,4 @@
-/** The client of registries against a real one: passwords, tokens that it checks itself, TLS of our own authority. */
+/** The client of registries with a real registry: passwords, tokens that the registry checks, and TLS of a private authority. */
 import { X509Certificate } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true })
 })
 
-/** A registry that holds the image under all tags; `settings` say how it is asked from then on. */
+/** A registry with the image under all tags; `settings` configure later requests. */
 async function filled(settings?: RegistrySettings, host?: string) {
   const storage = join(work, 'storage')
   const open = await startDockerRegistry(() => ({ storage: { filesystem: { rootdirectory: storage } } }))
@@ -74,19 +74,19 @@ async function expectWhole(source: ReturnType<typeof sourceOf>): Promise<void> {
   expect(await source.manifestOf('w_2026_99')).toBeNull()
 }
 
-describe.skipIf(!hasDockerRegistry)('a real registry', () => {
-  test('that asks nobody', async () => {
+describe.skipIf(!hasDockerRegistry)('the client of registries', () => {
+  test('reads a registry without authentication', async () => {
     await expectWhole(sourceOf(await filled()))
   })
 
-  test('that has no such repository', async () => {
+  test('reports that a repository does not exist', async () => {
     const registry = await startDockerRegistry()
     closing.push(registry.stop)
     await expect(sourceOf(registry.address).listTags()).rejects.toThrow('answered 404: no such repository')
     expect(await sourceOf(registry.address).manifestOf('w_2026_01')).toBeNull()
   })
 
-  test('that asks for a password', async () => {
+  test('sends a password when the registry asks for one', async () => {
     const address = await filled(withPassword)
     const right = dockerConfig(address, passwordOf('ada', 'secret-of-ada'))
     await expectWhole(sourceOf(address, { credentials: async () => right }))
@@ -96,7 +96,7 @@ describe.skipIf(!hasDockerRegistry)('a real registry', () => {
     await expect(sourceOf(address).listTags()).rejects.toThrow(`${address} asks for credentials, and there are none`)
   })
 
-  test('that checks tokens, which are renewed when they end before their time', async () => {
+  test('renews tokens when the registry ends them early', async () => {
     const pki = makeCertificate(work, 'tokens')
     const key = await importPKCS8(pki.key, 'ES256')
     const chain = [new X509Certificate(pki.cert).raw.toString('base64')]
@@ -131,7 +131,7 @@ describe.skipIf(!hasDockerRegistry)('a real registry', () => {
     const source = sourceOf(address, {
       credentials: async () => dockerConfig(address, passwordOf('ada', 'secret-of-ada')),
     })
-    // The registry lets tokens live a minute longer than they say: this one has two seconds.
+    // The registry accepts tokens for a minute longer than they say: this one is valid for two seconds.
     lastsSeconds = -58
     await source.listTags()
     lastsSeconds = 300
@@ -145,8 +145,8 @@ describe.skipIf(!hasDockerRegistry)('a real registry', () => {
     expect(service.shown[0]).toMatch(/^Basic /)
   })
 
-  test('that has TLS of an authority of our own', async () => {
-    // An address of this machine that is none of its loopback ones: those are spoken to in the clear.
+  test('trusts TLS of a configured authority', async () => {
+    // An address of this machine other than loopback, where registries are used without TLS.
     const host = '0.0.0.0'
     const { ca, cert, key } = makeCertificate(work, 'tls', host)
     const address = await filled(

@@ -1,4 +1,4 @@
-/** Labels and annotations that the program believes are written by the controller and by administrators alone. */
+/** Only the controller and administrators can write the labels and annotations that the program trusts. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,9 +12,9 @@ import { testBed } from '../kit/testbed.ts'
 const name = `reserved-${randomBytes(4).toString('hex')}`
 const admin = new AdminKube(testBed().kubeconfig)
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
-/** May do whatever it likes with pods and namespaces of the whole cluster. */
+/** An account with all rights on pods and namespaces of the whole cluster. */
 const tenant = { 'Impersonate-User': `system:serviceaccount:${name}:tenant` }
-/** Of a second installation: another account, with the controller's ClusterRoles. */
+/** A second installation: another account, with the controller's ClusterRoles. */
 const second = { 'Impersonate-User': `system:serviceaccount:${name}:second` }
 const daemonSets = { 'Impersonate-User': 'system:serviceaccount:kube-system:daemon-set-controller' }
 
@@ -89,7 +89,7 @@ function expectRefused({ status, body }: KubeAnswer, key: string): void {
 }
 
 describe('a tenant with all rights on pods and namespaces', () => {
-  test.each(reserved)('is refused to make what bears %s', async key => {
+  test.each(reserved)('is refused an object with %s', async key => {
     for (const made of [namespaceOf, podOf]) {
       expectRefused(await create(tenant, made({ labels: { [key]: '7' } })), key)
       expectRefused(await create(tenant, made({ annotations: { [key]: '7' } })), key)
@@ -110,14 +110,14 @@ describe('a tenant with all rights on pods and namespaces', () => {
     expectRefused(await change(tenant, standingNamespace, metadata, '/status'), key)
   })
 
-  test('is refused to write a record by way of a binding', async () => {
+  test('is refused a record written through a binding', async () => {
     const metadata = { name: 'standing', namespace: name, annotations: { [annotations.record]: '{}' } }
     const binding = { apiVersion: 'v1', kind: 'Binding', metadata, target: { kind: 'Node', name: 'nowhere' } }
     const path = `${objectPath(standingPod)}/binding?dryRun=All`
     expectRefused(await admin.request('POST', path, binding, tenant), annotations.record)
   })
 
-  test('may do everything else, with what bears them too', async () => {
+  test('may do everything else, even with marked objects', async () => {
     for (const made of [namespaceOf, podOf]) {
       expect((await create(tenant, made())).status).toBe(201)
       const people = { 'user.skylab/idle': 'never' }
@@ -138,13 +138,13 @@ describe('a tenant with all rights on pods and namespaces', () => {
   })
 })
 
-test('the controller of DaemonSets makes no pod that bears an op, and makes those of a prepull', async () => {
+test('the controller of DaemonSets makes no pod with an op, and makes those of a prepull', async () => {
   expectRefused(await create(daemonSets, podOf({ labels: marks })), labels.op)
   const prepull = { 'skylab/prepull': name, 'app.kubernetes.io/component': 'prepull' }
   expect((await create(daemonSets, podOf({ labels: prepull }))).status).toBe(201)
 })
 
-test('an account that is bound to the controller’s role may mark what it makes; so may administrators', async () => {
+test('an account bound to the controller’s role may mark its objects, and so may administrators', async () => {
   for (const sender of [second, {}]) {
     expect((await create(sender, namespaceOf({ labels: marks }))).status).toBe(201)
   }
@@ -152,7 +152,7 @@ test('an account that is bound to the controller’s role may mark what it makes
   expect(repaired.status).toBe(200)
 })
 
-test('the list of the policy is the list of the program', () => {
+test('the policy and the program have the same list', () => {
   const policy = readFileSync(new URL('../../k8s/base/policy.yaml', import.meta.url), 'utf8')
   expect(policy).toContain(`[${reserved.map(key => `'${key}'`).join(', ')}]`)
 })

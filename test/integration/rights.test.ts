@@ -1,4 +1,4 @@
-/** What the controller's ServiceAccount may do in a cluster: what k8s/base/rbac.yaml lists, and nothing else. */
+/** The rights of the controller's ServiceAccount: exactly those of k8s/base/rbac.yaml. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { readGranted, rightsOf } from '../../dev/kube/rights.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
@@ -9,7 +9,7 @@ afterAll(() => admin.close())
 
 const { everywhere, within, inLabs } = await readGranted()
 
-/** What everyone who is known at all may ask: about themselves. */
+/** Rights of every authenticated account: to ask about itself. */
 const ofEveryone = /^(authorization|authentication)\.k8s\.io\/self\w+ create$/
 
 /** Asks as the ServiceAccount, as `kubectl auth can-i --as` does. */
@@ -21,7 +21,7 @@ async function review(kind: string, spec: object): Promise<KubeAnswer['body']> {
   return body.status
 }
 
-/** By a right as `group/resource verb`. */
+/** Whether the account has a right, given as `group/resource verb`. */
 async function mayUse(right: string, namespace?: string): Promise<boolean> {
   const [what = '', verb] = right.split(' ')
   const [group, resource, subresource = ''] = what.split('/')
@@ -29,11 +29,11 @@ async function mayUse(right: string, namespace?: string): Promise<boolean> {
   return (await review('SelfSubjectAccessReview', { resourceAttributes })).allowed
 }
 
-describe.each(['skylab', 'kube-system', 'default', 'nublado-ada'])('in namespace %s', namespace => {
+describe.each(['skylab', 'kube-system', 'default', 'nublado-ada'])('the rights in namespace %s', namespace => {
   test('the API server lists the rights of the file, and no others', async () => {
     const { incomplete, resourceRules, nonResourceRules } = await review('SelfSubjectRulesReview', { namespace })
     expect(incomplete).toBe(false)
-    // Installations of other tests come and go: what they grant is of one name each, or of the policies.
+    // Installations of other tests come and go: their rights are bound to a name or belong to the policies.
     const ofFile = resourceRules.filter(
       ({ apiGroups, resources, resourceNames }: KubeAnswer['body']) =>
         resources.includes('marks') ||
@@ -49,12 +49,12 @@ describe.each(['skylab', 'kube-system', 'default', 'nublado-ada'])('in namespace
   })
 })
 
-/** To bind is granted for one role by its name. */
-test.each(everywhere.filter(right => !right.endsWith(' bind')))('it may: %s', async right => {
+/** The right to bind is granted for one role by its name. */
+test.each(everywhere.filter(right => !right.endsWith(' bind')))('the controller has the right %s', async right => {
   expect(await mayUse(right)).toBe(true)
 })
 
-test.each(inLabs)('it may not, where it has not bound itself: %s', async right => {
+test.each(inLabs)('the controller lacks, before it binds itself, the right %s', async right => {
   expect([await mayUse(right), await mayUse(right, 'skylab'), await mayUse(right, 'nublado-ada')]).toEqual([
     false,
     false,
@@ -64,7 +64,7 @@ test.each(inLabs)('it may not, where it has not bound itself: %s', async right =
 
 const ofNamespaces = Object.entries(within).flatMap(([namespace, rights]) => rights.map(right => [namespace, right]))
 
-test.each(ofNamespaces)('it may in namespace %s, and nowhere else: %s', async (namespace, right) => {
+test.each(ofNamespaces)('the controller has only in namespace %s the right %s', async (namespace, right) => {
   expect([await mayUse(right!, namespace), await mayUse(right!, 'nublado-ada'), await mayUse(right!)]).toEqual([
     true,
     false,
@@ -75,7 +75,7 @@ test.each(ofNamespaces)('it may in namespace %s, and nowhere else: %s', async (n
 test.each([
   ['to read the Secrets of others by asking for all', '/secrets list'],
   ['to watch them', '/secrets watch'],
-  ['to change a lab that stands', '/pods patch'],
+  ['to change an existing lab', '/pods patch'],
   ['to run programs in one', '/pods/exec create'],
   ['to change a namespace', '/namespaces update'],
   ['to delete many at once', '/namespaces deletecollection'],
@@ -87,11 +87,11 @@ test.each([
   ['to make tokens', '/serviceaccounts/token create'],
   ['to take its own policy away', 'admissionregistration.k8s.io/validatingadmissionpolicies delete'],
   ['to start more replicas', 'apps/deployments patch'],
-])('it has no right %s', async (_, right) => {
+])('the controller has no right %s', async (_, right) => {
   expect([await mayUse(right), await mayUse(right, 'skylab')]).toEqual([false, false])
 })
 
-test('a request that it has no right to is refused', async () => {
+test('the API server refuses a request without the right', async () => {
   const as = { 'Impersonate-User': 'system:serviceaccount:skylab:skylab' }
   const answer = await admin.request('GET', '/api/v1/secrets', undefined, as)
   expect([answer.status, answer.body.reason]).toEqual([403, 'Forbidden'])

@@ -1,4 +1,4 @@
-/** An operator applies the manifests twice on one cluster: what the first installation has stays its own. */
+/** An operator applies the manifests twice on one cluster: the first installation's objects stay its own. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
@@ -16,7 +16,7 @@ const { kubeconfig, kubectl } = testBed()
 const admin = new AdminKube(kubeconfig)
 const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
 
-/** Of the cluster, and of no namespace. */
+/** Kinds of objects without a namespace. */
 const collections = [
   `${rbacPath}/clusterroles`,
   `${rbacPath}/clusterrolebindings`,
@@ -24,7 +24,7 @@ const collections = [
   '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
 ]
 
-/** Each object of Skylab and of `installation`, by path: what other tests grant to their own comes and goes. */
+/** Each object of Skylab and of `installation`, by path; objects of other tests come and go. */
 async function clusterWide(installation: string): Promise<Record<string, object>> {
   const found: Record<string, object> = {}
   for (const path of collections) {
@@ -42,7 +42,7 @@ async function clusterWide(installation: string): Promise<Record<string, object>
 
 const accountOf = (namespace: string) => `system:serviceaccount:${namespace}:skylab`
 
-/** Tries to make a lab's namespace, as the controller in a namespace would. */
+/** Tries to make a lab's namespace with the account of a controller in a namespace. */
 function makeLab(namespace: string, installation: string): Promise<KubeAnswer> {
   const name = `${installation}-ada`
   const marks = { [labels.installation]: installation, [labels.op]: '7' }
@@ -55,7 +55,7 @@ const untilItMakesLabs = (namespace: string) =>
   eventually(`rights of ${namespace}`, async () => (await makeLab(namespace, namespace)).status === 201)
 
 beforeAll(async () => {
-  // Printed for `skylab`, as docs/deploy.md does: kustomize writes the namespace of the account into the bindings.
+  // Rendered for `skylab`, as in docs/deploy.md: kustomize writes the account's namespace into the bindings.
   await applySite(writeSite({ namespace: one, installation: one, rightsFor: 'skylab' }))
   await untilItMakesLabs(one)
 })
@@ -104,11 +104,11 @@ describe('a second site in a namespace of its own', () => {
   })
 })
 
-describe('a second site that forgot its own name', () => {
+describe('a second site without a name of its own', () => {
   test.each([
     ['with the rights of the first', 'skylab', `it would be taken from ServiceAccount ${one}/skylab`],
     ['with rights of its own namespace', three, 'it belongs to the installation in the namespace skylab'],
-  ])('is refused %s, in words, and the first goes on', async (_, rightsFor, words) => {
+  ])('is refused %s with a reason, and the first works on', async (_, rightsFor, words) => {
     const before = await clusterWide(one)
     await expect(applySite(writeSite({ namespace: three, installation: one, rightsFor }))).rejects.toThrow(words)
     expect(await clusterWide(one)).toEqual(before)
@@ -118,7 +118,7 @@ describe('a second site that forgot its own name', () => {
   })
 })
 
-describe('a binding that a release before 0.3.0 left', () => {
+describe('a binding of a release before 0.3.0', () => {
   const name = `site-former-${drawn}`
   const path = `${rbacPath}/clusterrolebindings`
   const bindingOf = (...namespaces: string[]) => ({
@@ -128,7 +128,7 @@ describe('a binding that a release before 0.3.0 left', () => {
   })
   afterAll(() => admin.request('DELETE', `${path}/${name}`))
 
-  test('is not given to another account, but to one more, or to none', async () => {
+  test('is not given to another account, but gets one more, or is removed', async () => {
     expect((await admin.request('POST', path, bindingOf(one))).status).toBe(201)
     const taken = await admin.request('PUT', `${path}/${name}`, bindingOf(two))
     expect([taken.status, taken.body.message]).toEqual([

@@ -1,4 +1,4 @@
-/** What an operator's own overlay brings and changes, as docs/deploy.md tells it. */
+/** The contents and changes of an operator's own overlay, as docs/deploy.md describes it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ const page = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
 const own = { namespace: 'observatory', installation: 'observatory', rightsFor: 'observatory' }
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, of which each test looks at other fields
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes; each test reads other fields
 type Manifest = any
 
 async function objectsOf(more: Partial<SiteOptions>): Promise<Manifest[]> {
@@ -40,14 +40,14 @@ describe.each(overlays)('a site over the overlay %s', overlay => {
     for (const { image } of pods) expect(image).toMatch(/^mirror\.example\.org\/.*:1$/)
   })
 
-  test('asks for the Secrets that the documentation lists for it', async () => {
+  test('uses the Secrets that the documentation lists for it', async () => {
     const rows = rowsUnder('| asked for by | Secret | keys |')
     const concerned = rows.filter(([by]) => by === 'every overlay' || by === `\`k8s/overlays/${overlay}\``)
     const objects = await objectsOf({ overlay })
     expect(secretsIn(objects)).toEqual(new Set(concerned.flatMap(([, secret]) => code(secret!))))
   })
 
-  test('moves to a namespace of its own with all that it has', async () => {
+  test('moves everything to a namespace of its own', async () => {
     const objects = await objectsOf({ overlay })
     const namespaces = objects.flatMap(({ metadata }) => metadata.namespace ?? [])
     expect(new Set(namespaces)).toEqual(new Set(['observatory']))
@@ -64,7 +64,7 @@ test.each(overlays)('the overlay %s itself binds no account in the whole cluster
   expect(kinds).not.toContain('ClusterRoleBinding')
 })
 
-test('the component `ca` lets the controller trust a certificate of the site', async () => {
+test('the component `ca` makes the controller trust a certificate of the site', async () => {
   const objects = await objectsOf({ components: ['ca', 'api-tls'], files: { 'skylab-ca': ['ca.crt', 'PEM'] } })
   const { spec } = objects.find(({ kind }) => kind === 'Deployment').spec.template
   const map = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('skylab-ca-'))
@@ -83,7 +83,7 @@ test('a second sealing key becomes a file beside the first', async () => {
   expect(sealing).toEqual({ secret: { name: 'skylab-sealing' } })
 })
 
-/** Names of Secrets that pods and ingresses ask for. */
+/** Names of Secrets that pods and ingresses use. */
 function secretsIn(objects: Manifest[]): Set<string> {
   const volumes = objects.flatMap(({ spec }) => spec?.template?.spec?.volumes ?? [])
   const ofPods = volumes.flatMap(({ secret, projected }) => [

@@ -1,4 +1,4 @@
-/** What labs are given that stands elsewhere: copies of Secrets and ConfigMaps, and volumes. */
+/** Objects from elsewhere for labs: copies of Secrets and ConfigMaps, and volumes. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
@@ -8,12 +8,12 @@ import type { Answer, Client, ErrorBody } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
 import { testBed } from '../kit/testbed.ts'
 
-/** The controller's own, which all tests share: so names are drawn. */
+/** The controller's namespace, shared by all tests: so names are random. */
 const namespace = 'skylab'
 const drawn = `sources-${randomBytes(4).toString('hex')}`
 const names = { files: `${drawn}-files`, pull: `${drawn}-pull`, docs: `${drawn}-docs` }
 const dockerConfig = JSON.stringify({ auths: { 'registry.example.org': { auth: 'aHVudGVyMjpodW50ZXIy' } } })
-/** What is read serves for 5 s. */
+/** Reads are cached for 5 s. */
 const freshLimitMs = 20_000
 
 const admin = new AdminKube(testBed().kubeconfig)
@@ -47,18 +47,18 @@ async function remove(fleet: Fleet, user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-/** Asks until what was read before is too old, and gives the first answer that a test is after. */
+/** Repeats a create until the cache has expired; returns the first answer that the test wants. */
 function createUntil(user: Client, wanted: (answer: Answer<ErrorBody>) => boolean): Promise<Answer<ErrorBody>> {
   const ask = async () => {
     const answer = await user.create()
     return wanted(answer) && answer
   }
-  return eventually('an answer by what stands there now', ask, freshLimitMs) as Promise<Answer<ErrorBody>>
+  return eventually('an answer from the current content', ask, freshLimitMs) as Promise<Answer<ErrorBody>>
 }
 
 const messages = ({ body }: Answer<ErrorBody>) => body.detail.map(({ msg }) => msg)
 
-describe('copies', () => {
+describe('a creation with copies', () => {
   const fleet = useFleet({ replicas: 1, config: { lab, kubernetes: { namespace } } })
   const objectOf = async (user: Client, kind: string, suffix = ''): Promise<KubeObject> => {
     const name = `nb-${user.username}${suffix}`
@@ -67,7 +67,7 @@ describe('copies', () => {
     )!
   }
 
-  test('of what is missing: nothing is accepted, and all of it is named', async () => {
+  test('is refused, and names everything, when objects are missing', async () => {
     const user = fleet().user()
     const answer = await user.create()
     expect(answer.status).toBe(500)
@@ -83,7 +83,7 @@ describe('copies', () => {
     expect(await fleet().log(0)).toContain('what labs are given is not there')
   })
 
-  test('of a key that is missing, and of a pull secret that is none: both are named, without a value', async () => {
+  test('is refused, and names both without a value, for a missing key and an invalid pull secret', async () => {
     await make('Secret', names.files, { stringData: { other: 'hunter2-other' } })
     await make('Secret', names.pull, { stringData: { '.dockerconfigjson': 'hunter2-pull' } })
     await make('ConfigMap', names.docs, { data: { 'read.me': 'welcome' }, binaryData: { logo: 'AAECAw==' } })
@@ -97,7 +97,7 @@ describe('copies', () => {
     expect(await fleet().log(0)).not.toMatch(new RegExp(`hunter2|${base64('hunter2').slice(0, 8)}`))
   })
 
-  test('of what is there: in the lab’s own Secret, its pull secret and its ConfigMap', async () => {
+  test('copies into the lab’s own Secret, its pull secret and its ConfigMap', async () => {
     await admin.patch('Secret', names.files, namespace, { stringData: { db: 'first' } })
     await admin.patch('Secret', names.pull, namespace, { stringData: { '.dockerconfigjson': dockerConfig } })
     const user = fleet().user()
@@ -115,11 +115,11 @@ describe('copies', () => {
       data: { 'read.me': 'welcome' },
       binaryData: { logo: 'AAECAw==' },
     })
-    const told = JSON.stringify([await fleet().world.namespaceOf(user.username), (await user.userStatus()).body])
-    expect(told).not.toMatch(new RegExp(`first|${base64('first')}|hunter2`))
+    const shown = JSON.stringify([await fleet().world.namespaceOf(user.username), (await user.userStatus()).body])
+    expect(shown).not.toMatch(new RegExp(`first|${base64('first')}|hunter2`))
   })
 
-  test('are of what stood there when the lab was asked for, however large', async () => {
+  test('copies the content at the time of the request, however large', async () => {
     const user = fleet().user()
     const database = async () => ((await objectOf(user, 'Secret')).data as Record<string, string>).database
     await run(user)
@@ -135,7 +135,7 @@ describe('copies', () => {
   })
 })
 
-test('while the API server is away a creation is put off, and accepted when it is back', async context => {
+test('is put off while the API server is away, and accepted when it is back', async context => {
   const kubernetes = { namespace, requestTimeoutSeconds: 2 }
   const volumes = [{ name: 'own', configMap: { name: 'kube-root-ca.crt' } }]
   const fleet = await startFleet(context, { replicas: 1, proxies: 'open', config: { lab: { volumes }, kubernetes } })
@@ -149,7 +149,7 @@ test('while the API server is away a creation is put off, and accepted when it i
   expect((await user.follow()).outcome).toBe('complete')
 })
 
-describe('a claim', () => {
+describe('a creation with a claim', () => {
   const scratch = {
     accessModes: ['ReadWriteOnce' as const],
     size: '1Gi',
@@ -162,7 +162,7 @@ describe('a claim', () => {
   }
   const fleet = useFleet({ replicas: 1, config: { lab: claiming, times: { noRoomGraceSeconds: 2 } } })
 
-  test('of a volume that is missing ends the creation in words, and leaves nothing behind', async () => {
+  test('fails with a reason, and leaves nothing, when the volume is missing', async () => {
     const user = fleet().user()
     expect((await user.create()).status).toBe(303)
     const { outcome, errors } = await user.follow()

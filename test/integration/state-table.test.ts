@@ -1,6 +1,6 @@
 /**
- * The state table: what each state of a lab makes of each thing that may befall it. One test for each cell; a cell in
- * which nothing can happen is none.
+ * The state table: the effect of each event on a lab in each state. One test per cell; a cell in which nothing can happen
+ * has none.
  */
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../kit/cluster/world.ts'
@@ -9,7 +9,7 @@ import { type Client, defaultOptions } from '../kit/fleet/client.ts'
 import { type Fleet, startFleet, useFleet } from '../kit/fleet/fleet.ts'
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
-/** No node has room for it: its pod stays as a test leaves it. */
+/** No node has room for the size `huge`: its pod stays as a test leaves it. */
 const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 const huge = { ...defaultOptions, size: 'huge' }
 const options = { replicas: 2, users: 40, config: { lab: { sizes }, engine: { room: 40 } } } as const
@@ -17,7 +17,7 @@ const options = { replicas: 2, users: 40, config: { lab: { sizes }, engine: { ro
 const states = ['none', 'pending', 'running', 'terminating', 'failed'] as const
 type State = (typeof states)[number]
 
-/** A user whose lab is in a state, with what holds it there. */
+/** A user with a lab in a given state, and the object that holds it there. */
 interface Case {
   readonly fleet: Fleet
   readonly user: Client
@@ -29,14 +29,15 @@ async function complete(user: Client): Promise<void> {
   expect((await user.follow()).outcome).toBe('complete')
 }
 
-const told = async ({ user }: Pick<Case, 'user'>) => {
+const statusOf = async ({ user }: Pick<Case, 'user'>) => {
   const { status, body } = await user.userStatus()
   return status === 200 ? body.status : status
 }
 
-const become = (each: Case, what: State | 404) => eventually(`${what}`, async () => (await told(each)) === what, 30_000)
+const become = (each: Case, what: State | 404) =>
+  eventually(`${what}`, async () => (await statusOf(each)) === what, 30_000)
 
-/** In the middle of making the lab: by default when its pod is made and nobody has looked at it yet. */
+/** A lab during its creation: by default when its pod is made and not yet observed. */
 async function pending(fleet: Fleet, user: Client, point = 'make.pod.after-commit'): Promise<Arm> {
   const arm = fleet.arm(`lab.create.${point}`, 'hold', { user: user.username })
   expect((await user.create(huge)).status).toBe(303)
@@ -44,7 +45,7 @@ async function pending(fleet: Fleet, user: Client, point = 'make.pod.after-commi
   return arm
 }
 
-/** In the middle of a deletion: by default when its pod still stands. */
+/** A lab during its deletion: by default while its pod still exists. */
 async function terminating(fleet: Fleet, user: Client, point = 'pod.before-act'): Promise<Arm> {
   await complete(user)
   const arm = fleet.arm(`lab.delete.${point}`, 'hold', { user: user.username })
@@ -53,7 +54,7 @@ async function terminating(fleet: Fleet, user: Client, point = 'pod.before-act')
   return arm
 }
 
-/** Put out by its node: the pod stands. */
+/** A lab whose pod its node has evicted; the pod remains. */
 async function failed(fleet: Fleet, user: Client): Promise<undefined> {
   await complete(user)
   await fleet.world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted' })
@@ -71,7 +72,7 @@ async function bring(fleet: Fleet, state: State): Promise<Case> {
   }
   const arm = await ways[state]()
   const each = { fleet, user, arm }
-  expect(await told(each)).toBe(state === 'none' ? 404 : state)
+  expect(await statusOf(each)).toBe(state === 'none' ? 404 : state)
   return each
 }
 
@@ -85,15 +86,15 @@ const podGoes = ({ fleet, user }: Case) =>
 const endedWell = { phase: 'Succeeded' }
 const endedBadly = { phase: 'Failed', reason: 'Evicted' }
 
-/** A second request changes nothing: the operation that runs comes to its own end. */
+/** Checks that a second request changes nothing: the running operation ends by itself. */
 async function goesOn(each: Case, end: 'running' | 404): Promise<void> {
   each.arm?.release()
   if (end === 'running') await podBecomes(each, await startedStatus(each))
   expect(await follow(each)).toBe('complete')
-  expect(await told(each)).toBe(end)
+  expect(await statusOf(each)).toBe(end)
 }
 
-/** As of a kubelet that has started the container. */
+/** Status from a kubelet that has started the container. */
 async function startedStatus({ fleet, user }: Case): Promise<object> {
   const { spec } = await fleet.world.podOf(user.username)
   const now = '2026-01-01T00:00:00Z'
@@ -108,7 +109,7 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
   create: {
     none: async each => {
       expect((await create(each)).status).toBe(303)
-      expect(await told(each)).toBe('pending')
+      expect(await statusOf(each)).toBe('pending')
       expect(await follow(each)).toBe('complete')
     },
     pending: async each => {
@@ -118,7 +119,7 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
     running: async each => {
       const uid = (await each.fleet.world.podOf(each.user.username)).metadata.uid
       expect((await create(each)).status).toBe(409)
-      expect(await told(each)).toBe('running')
+      expect(await statusOf(each)).toBe('running')
       expect((await each.fleet.world.podOf(each.user.username)).metadata.uid).toBe(uid)
     },
     terminating: async each => {
@@ -135,23 +136,23 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
   delete: {
     none: async each => {
       expect((await remove(each)).status).toBe(404)
-      expect(await told(each)).toBe(404)
+      expect(await statusOf(each)).toBe(404)
     },
     pending: async each => {
       const { ended } = await reading(each.user)
       expect((await remove(each)).status).toBe(202)
-      expect(await told(each)).toBe('terminating')
+      expect(await statusOf(each)).toBe('terminating')
       each.arm?.release()
       const { outcome, events } = await ended
       expect([outcome, events.at(-1)!.data]).toEqual(['failed', expect.stringContaining('superseded')])
       expect(await follow(each)).toBe('complete')
-      expect(await told(each)).toBe(404)
+      expect(await statusOf(each)).toBe(404)
     },
     running: async each => {
       expect((await remove(each)).status).toBe(202)
-      expect(await told(each)).toBe('terminating')
+      expect(await statusOf(each)).toBe('terminating')
       expect(await follow(each)).toBe('complete')
-      expect(await told(each)).toBe(404)
+      expect(await statusOf(each)).toBe(404)
     },
     terminating: async each => {
       expect((await remove(each)).status).toBe(202)
@@ -162,22 +163,22 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
     failed: async each => {
       expect((await remove(each)).status).toBe(202)
       expect(await follow(each)).toBe('complete')
-      expect(await told(each)).toBe(404)
+      expect(await statusOf(each)).toBe(404)
     },
   },
   'pod ended well': {
-    // It never came up: a lab that ended before it was one.
+    // It never came up: the lab ended before it ran.
     pending: async each => {
       await podBecomes(each, endedWell)
       each.arm?.release()
       expect(await follow(each)).toBe('failed')
-      expect(await told(each)).toBe('failed')
+      expect(await statusOf(each)).toBe('failed')
     },
     running: async each => {
       await podBecomes(each, endedWell)
       await become(each, 'terminating')
       expect(await follow(each)).toBe('complete')
-      expect(await told(each)).toBe(404)
+      expect(await statusOf(each)).toBe(404)
     },
     terminating: async each => {
       await podBecomes(each, endedWell)
@@ -189,7 +190,7 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
       await podBecomes(each, endedBadly)
       each.arm?.release()
       expect(await follow(each)).toBe('failed')
-      expect(await told(each)).toBe('failed')
+      expect(await statusOf(each)).toBe('failed')
     },
     running: async each => {
       await podBecomes(each, endedBadly)
@@ -205,7 +206,7 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
       await podGoes(each)
       each.arm?.release()
       expect(await follow(each)).toBe('failed')
-      expect(await told(each)).toBe('failed')
+      expect(await statusOf(each)).toBe('failed')
     },
     running: async each => {
       await podGoes(each)
@@ -218,7 +219,7 @@ const cells: Record<string, Partial<Record<State, (each: Case) => Promise<void>>
     },
     failed: async each => {
       await podGoes(each)
-      expect(await told(each)).toBe('failed')
+      expect(await statusOf(each)).toBe('failed')
       expect((await remove(each)).status).toBe(202)
       expect(await follow(each)).toBe('complete')
     },
@@ -231,10 +232,12 @@ describe('the state table', () => {
     Object.entries(of).map(([state, meet]) => ({ column, state: state as State, meet: meet! })),
   )
 
-  test.concurrent.each(all)('$state, $column', async ({ state, meet }) => meet(await bring(fleet(), state)))
+  test.concurrent.each(all)('a lab that is $state, then: $column', async ({ state, meet }) =>
+    meet(await bring(fleet(), state)),
+  )
 })
 
-/** A client that has begun to read. */
+/** A client that has started to read. */
 async function reading(user: Client) {
   const begun = Promise.withResolvers<void>()
   const ended = user.follow({ onEvent: () => begun.resolve() })
@@ -242,7 +245,7 @@ async function reading(user: Client) {
   return { ended }
 }
 
-/** What was lost, and what it shows when the cluster has been asked. */
+/** Empties Redis; returns what a compare with the cluster must restore. */
 async function loseRedis(fleet: Fleet): Promise<void> {
   await fleet.world.redis.flushall()
   await eventually('all is compared', async () => (await fleet.admin.labs()).status === 200)
@@ -250,7 +253,7 @@ async function loseRedis(fleet: Fleet): Promise<void> {
 
 const lost = 'The record of this operation was lost'
 
-test('the state table: Redis emptied', async context => {
+test('the state table holds when Redis is emptied', async context => {
   const fleet = await startFleet(context, options)
   const made = async (arm: Promise<Arm | undefined>, user: Client): Promise<Case> => ({ fleet, user, arm: await arm })
   const users = Array.from({ length: 4 }, () => fleet.user())
@@ -266,7 +269,7 @@ test('the state table: Redis emptied', async context => {
   const uid = (await fleet.world.podOf(running.user.username)).metadata.uid
 
   await loseRedis(fleet)
-  const shown = await Promise.all([none, running, halfMade, untouched, halfGone, kept].map(told))
+  const shown = await Promise.all([none, running, halfMade, untouched, halfGone, kept].map(statusOf))
   expect(shown).toEqual([404, 'running', 'terminating', 'running', 'terminating', 'failed'])
   expect((await fleet.world.podOf(running.user.username)).metadata.uid).toBe(uid)
   const ends = await Promise.all(streams.map(({ ended }) => ended))

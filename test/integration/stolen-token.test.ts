@@ -1,6 +1,6 @@
 /**
- * What a thief can do with the token of the controller's ServiceAccount: each attempt, and what refuses it. Its own labs stay
- * in the thief's hand, and what rights show of the cluster: pods, events, nodes, namespaces.
+ * A thief with the token of the controller's ServiceAccount: each attempt, and its refusal. Its own labs stay in the
+ * thief's hand, and so do reads of pods, events, nodes and namespaces of the cluster.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ const within = (namespace: string) => `/api/v1/namespaces/${namespace}`
 const rbacWithin = (namespace: string) => `${rbacPath}/namespaces/${namespace}`
 const dry = '?dryRun=All'
 
-/** As the controller makes objects of a lab. */
+/** Metadata as the controller writes it for objects of a lab. */
 const metadata = (name: string, namespace = lab, more: object = {}) => ({
   ...{ name, namespace, labels: { ...marks } },
   ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: lab, uid: labUid }],
@@ -148,16 +148,16 @@ afterAll(async () => {
 type Refuser = 'rights' | 'skylab' | 'skylab-labs'
 
 function expectRefused({ status, body }: KubeAnswer, by: Refuser, words = ''): void {
-  const told: string = body.message ?? ''
-  expect(told).toContain(by === 'rights' ? ' cannot ' : `ValidatingAdmissionPolicy '${by}' `)
-  expect(told).toContain(words)
+  const refusal: string = body.message ?? ''
+  expect(refusal).toContain(by === 'rights' ? ' cannot ' : `ValidatingAdmissionPolicy '${by}' `)
+  expect(refusal).toContain(words)
   expect([status, body.reason]).toEqual([403, 'Forbidden'])
 }
 
 const post = (path: string, body: object) => thief.request('POST', `${path}${dry}`, body)
 const remove = (path: string) => thief.request('DELETE', path, { dryRun: ['All'] })
 
-test('what the controller itself makes passes: each attempt below differs from it in one thing', async () => {
+test('the controller’s own requests succeed: each attempt below differs from one of them in one thing', async () => {
   const passing: [string, object][] = [
     ['/api/v1/namespaces', namespaceOf(`${installation}-new`, { 'pod-security.kubernetes.io/enforce': 'restricted' })],
     [`${within(lab)}/pods`, podOf()],
@@ -343,7 +343,7 @@ describe('the thief is refused a pod', () => {
     expectRefused(await post(`${within(namespace)}/pods`, made()), by, words)
   })
 
-  test('by way of a container that it adds to one, or of a binding to a node', async () => {
+  test('by adding a container to one, or by a binding to a node', async () => {
     expectRefused(await thief.request('PATCH', `${within(victim)}/pods/theirs/ephemeralcontainers`, {}), 'rights')
     expectRefused(await thief.request('POST', `${within(victim)}/pods/theirs/binding`, {}), 'rights')
     expectRefused(await thief.request('POST', `${within(victim)}/pods/theirs/exec?command=id`), 'rights')
@@ -416,7 +416,7 @@ describe('the thief is refused a RoleBinding', () => {
         }),
       lab,
     ],
-    // Rights themselves refuse to hand out what one does not have.
+    // RBAC itself refuses to grant rights that the account does not have.
     ['to another role', 'rights', '', () => bindingOf(lab, 'cluster-admin'), lab],
     ['to the role of its own', 'rights', '', () => bindingOf(lab, 'skylab-marks'), lab],
   ])('%s', async (_, by, words, made, namespace) => {
@@ -426,7 +426,7 @@ describe('the thief is refused a RoleBinding', () => {
     else expectRefused(answer, by, words)
   })
 
-  test('of the whole cluster, a role, or the role of its installation changed', async () => {
+  test('for the whole cluster, a new role, or a changed role of its installation', async () => {
     const bindings = `${rbacPath}/clusterrolebindings`
     expectRefused(await post(bindings, bindingOf(lab, 'skylab-lab')), 'rights')
     expectRefused(await post(`${rbacWithin(lab)}/roles`, {}), 'rights')
@@ -467,7 +467,7 @@ describe('the thief is refused to delete', () => {
       expectRefused(await remove(path), 'rights')
   })
 
-  test('what is of an installation that it does not own', async () => {
+  test('what belongs to an installation that it does not own', async () => {
     const name = `${victim}-other`
     const other = { [labels.installation]: victim, [labels.op]: '7' }
     await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: other } })
@@ -489,7 +489,7 @@ describe('the thief is refused to read', () => {
     expectRefused(await thief.request('GET', path()), 'rights')
   })
 
-  test('by a token of another account', async () => {
+  test('with a token of another account', async () => {
     expectRefused(await thief.request('POST', `${within(victim)}/serviceaccounts/default/token`, {}), 'rights')
     expectRefused(
       await thief.request('GET', '/api/v1/namespaces', undefined, { 'Impersonate-User': 'admin' }),
@@ -531,7 +531,7 @@ describe('the thief is refused a DaemonSet', () => {
     expectRefused(await post(elsewhere, pullOf({ metadata: { namespace: lab } })), 'rights')
   })
 
-  test('by changing one that stands, its own or another', async () => {
+  test('by changing an existing one, its own or another', async () => {
     expect((await thief.request('POST', pulls, pullOf())).status).toBe(201)
     const patch = (name: string, template: object) =>
       thief.request('PATCH', `${pulls}/${name}${dry}`, { spec: { template } })

@@ -1,4 +1,4 @@
-/** Event streams: where one begins, goes on and ends, and what Last-Event-ID means. */
+/** Event streams: their begin, continuation and end, and the meaning of Last-Event-ID. */
 import { expect, test } from 'vitest'
 import type { LabEvent } from '../../src/base/domain.ts'
 import type { Client, EventStream } from '../kit/fleet/client.ts'
@@ -19,7 +19,7 @@ async function finished(): Promise<{ user: Client; events: readonly LabEvent[]; 
   return { user, ...(await user.follow()) }
 }
 
-test.concurrent('a stream says how it is to be treated', async () => {
+test.concurrent('a stream says in its headers how to treat it', async () => {
   const { user } = await finished()
   const stream = await user.events()
   await read(stream)
@@ -29,7 +29,7 @@ test.concurrent('a stream says how it is to be treated', async () => {
   expect(stream.retryMs()).toBeGreaterThan(0)
 })
 
-test.concurrent('a finished stream replays whole and is closed, from any replica', async () => {
+test.concurrent('a finished stream replays completely and closes, from any replica', async () => {
   const { user, events } = await finished()
   for (const url of fleet().urls) {
     const stream = await user.at(url).events()
@@ -38,7 +38,7 @@ test.concurrent('a finished stream replays whole and is closed, from any replica
   }
 })
 
-test.concurrent('with Last-Event-ID a stream goes on after it', async () => {
+test.concurrent('a stream with Last-Event-ID continues after it', async () => {
   const { user, events } = await finished()
   for (const [index, { id }] of events.entries()) {
     if (index === events.length - 1) continue
@@ -46,17 +46,17 @@ test.concurrent('with Last-Event-ID a stream goes on after it', async () => {
   }
 })
 
-test.concurrent('the last id of a finished stream is answered with 204', async () => {
+test.concurrent('a stream answers 204 to the last id of a finished operation', async () => {
   const { user, events } = await finished()
   expect((await user.events({ lastEventId: events.at(-1)!.id })).status).toBe(204)
 })
 
-test.concurrent('an id beyond the end begins at the start', async () => {
+test.concurrent('a stream starts from the beginning for an id beyond the end', async () => {
   const { user, events, op } = await finished()
   expect(await read(await user.events({ lastEventId: `${op}-9999` }))).toEqual(events)
 })
 
-test.concurrent('an id of a stream that is gone, never was or is another user’s is answered with 204', async () => {
+test.concurrent('a stream answers 204 to an id of a stream that is gone, never was or belongs to another user', async () => {
   const { user, op } = await finished()
   const other = await finished()
   for (const lastEventId of ['1-1', `${op + 1}-1`, other.events[0]!.id]) {
@@ -73,7 +73,7 @@ test.concurrent.each(['', 'x', '1', '1-', '-1', '1-1-1', '1-x', '1.5-1'])(
   },
 )
 
-test.concurrent('events come as they happen, to all who listen, through every replica', async () => {
+test.concurrent('a stream sends events as they happen, to all readers, through every replica', async () => {
   const user = fleet().user()
   const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
   await user.create()
@@ -89,7 +89,7 @@ test.concurrent('events come as they happen, to all who listen, through every re
   for (const rest of rests) expect(rest).toEqual(first)
 })
 
-test.concurrent('a DELETE supersedes a creation, whose stream says so', async () => {
+test.concurrent('a stream says that a DELETE supersedes its creation', async () => {
   const user = fleet().user()
   const arm = fleet().arm('lab.create.make.service.before-act', 'hold', { user: user.username })
   await user.create()
@@ -104,12 +104,12 @@ test.concurrent('a DELETE supersedes a creation, whose stream says so', async ()
   const deleted = await user.follow()
   expect(deleted.outcome).toBe('complete')
   expect(deleted.events[0]!.data).toContain('lab deletion initiated')
-  // Who still holds an id of the creation learns its outcome, not that of the deletion.
+  // A reader with an id of the creation gets its outcome, not that of the deletion.
   expect(await read(await user.events({ lastEventId: first.id }))).toEqual(rest)
   expect(await fleet().world.leftOf(user.username)).toEqual([])
 })
 
-test.concurrent('after the next creation has begun, the id of a former operation still tells its outcome', async () => {
+test.concurrent('a stream still has the outcome of a former operation after the next creation has begun', async () => {
   const { user, events } = await finished()
   await fleet().admin.delete(user.username)
   await user.follow()
@@ -118,7 +118,7 @@ test.concurrent('after the next creation has begun, the id of a former operation
   expect((await user.follow()).outcome).toBe('complete')
 })
 
-test.concurrent('HEAD of a stream has its headers and no body', async () => {
+test.concurrent('a stream answers HEAD with headers and no body', async () => {
   const { user } = await finished()
   const { status, headers, body } = await user.request(`labs/${user.username}/events`, { method: 'HEAD' })
   expect([status, headers.get('content-type'), body]).toEqual([200, 'text/event-stream', undefined])

@@ -1,4 +1,4 @@
-/** What operators see of an operation, whoever owns it: its lines of log, its trace, its metrics. */
+/** An operation in logs, traces and metrics, whoever owns it. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ afterAll(() => receiver.close())
 const person = 'easily-found-again'
 const fleet = useFleet({ replicas: 2, people: { [person]: {} }, config: { tracing: { endpoint: receiver.endpoint } } })
 
-/** What a client may say of its request. */
+/** The headers by which a client describes its request. */
 function origin(letter: string) {
   const [traceId, spanId] = [letter.repeat(32), letter.repeat(16)]
   return { traceId, spanId, headers: { 'x-request-id': `portal-${letter}`, traceparent: `00-${traceId}-${spanId}-01` } }
@@ -34,7 +34,7 @@ const isOperation = ({ name }: ReceivedSpan) => name === 'create lab' || name ==
 const within = (spans: readonly ReceivedSpan[], parent: ReceivedSpan | undefined) =>
   spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId)
 
-/** Every span hangs on another one, or on what the client said. Gives them all. */
+/** Checks that every span has a parent in the trace or in the client's headers. Returns all spans. */
 function treeOf({ traceId, spanId }: Origin): ReceivedSpan[] {
   const spans = receiver.spans.filter(span => span.traceId === traceId)
   const ids = new Set([...spans.map(span => span.spanId), spanId])
@@ -43,14 +43,14 @@ function treeOf({ traceId, spanId }: Origin): ReceivedSpan[] {
   return spans
 }
 
-test('the id and the trace of a request are those of its operation, also when its owner was killed', async () => {
+test('an operation has the id and the trace of its request, even when its owner was killed', async () => {
   const user = fleet().as(person)
   const from = origin('a')
   const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: person })
   const accepted = await user.at(fleet().url(0)).request(`labs/${person}/create`, creating(from))
   expect([accepted.status, accepted.headers.get('x-request-id')]).toEqual([303, 'portal-a'])
   const { replica: owner } = await arm.landed()
-  // What the owner has not sent when it dies is lost.
+  // Spans that the owner has not sent when it dies are lost.
   const sent = (name: string) =>
     receiver.spans.some(span => span.traceId === from.traceId && span.name.startsWith(name))
   await receiver.until(() => sent('POST ') && sent('make.namespace'))
@@ -63,16 +63,16 @@ test('the id and the trace of a request are those of its operation, also when it
   await expectLines(from, op, heir)
   expectTree(from, owner)
   await fleet().start(1 - heir)
-  const told = JSON.stringify(receiver.spans)
-  for (const hidden of ['secret-of-a-hub', user.token]) expect(told.includes(hidden), hidden).toBe(false)
+  const spans = JSON.stringify(receiver.spans)
+  for (const hidden of ['secret-of-a-hub', user.token]) expect(spans.includes(hidden), hidden).toBe(false)
 })
 
 async function expectLines({ traceId }: Origin, op: number, heir: number): Promise<void> {
   const requestId = 'portal-a'
   const ofOperation = (await lines(heir)).filter(line => line.op === op)
   const messages = new Set(ofOperation.map(({ msg }) => msg))
-  for (const told of ['operation resumed', 'step', 'kubernetes request', 'operation ended']) {
-    expect(messages).toContain(told)
+  for (const message of ['operation resumed', 'step', 'kubernetes request', 'operation ended']) {
+    expect(messages).toContain(message)
   }
   for (const line of ofOperation) expect(line).toMatchObject({ requestId, traceId })
   const ofRequest = (await lines(0)).filter(line => line.requestId === requestId).map(({ msg }) => msg)
@@ -102,7 +102,7 @@ function expectTree(from: Origin, owner: string): void {
   ])
 }
 
-test('a creation that is superseded has its end in its trace, and the deletion goes on in its own', async () => {
+test('a superseded creation ends in its own trace, and the deletion continues in another one', async () => {
   const user = fleet().user()
   const [from, other] = [origin('b'), origin('c')]
   const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
@@ -110,7 +110,7 @@ test('a creation that is superseded has its end in its trace, and the deletion g
   await arm.landed()
   await fleet().admin.request(`labs/${user.username}`, { method: 'DELETE', headers: other.headers })
   arm.release()
-  // A busy cluster takes its time over a namespace; only the spans are to come within the receiver's patience.
+  // A busy cluster removes a namespace slowly; only the spans must come within the receiver's limit.
   expect((await user.follow()).outcome).toBe('complete')
   const ended = ({ traceId }: Origin) => receiver.spans.find(span => span.traceId === traceId && isOperation(span))
   await receiver.until(({ spans }) => Boolean(ended(other)) && spans.some(({ name }) => name === 'make.pod'))
@@ -119,7 +119,7 @@ test('a creation that is superseded has its end in its trace, and the deletion g
   for (const each of [from, other]) treeOf(each)
 })
 
-test('promtool finds nothing to complain of in what a replica serves, whatever form was preferred', async () => {
+test('promtool accepts the metrics of a replica in every format', async () => {
   const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
   const response = await fetch(`${fleet().monitoringUrl(0)}/metrics`, { headers: { accept } })
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
@@ -135,13 +135,13 @@ test('promtool finds nothing to complain of in what a replica serves, whatever f
 
 const rule = fileURLToPath(new URL('../../k8s/monitoring/prometheus-rule.yaml', import.meta.url))
 
-/** By the command in the head of the file, for a Prometheus without the operator. */
+/** The rules, converted by the command in the head of the file, for a Prometheus without the operator. */
 async function plainRules(): Promise<string> {
   const [, program] = /^# +sed '(.+)' \S+ > rules\.yaml$/m.exec(await readFile(rule, 'utf8'))!
   return run('sed', [program!, rule])
 }
 
-test('promtool takes the alerts, and each of those that matter most is raised by what it is for', async context => {
+test('promtool accepts the alerts, and the cause of each important one raises it', async context => {
   const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
   context.onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(join(folder, 'rules.yaml'), await plainRules())
@@ -153,7 +153,7 @@ test('promtool takes the alerts, and each of those that matter most is raised by
   await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
 })
 
-test('a receiver that hangs or refuses keeps nobody from working, and no process from ending', async () => {
+test('a receiver that hangs or refuses stops no operation, and no process from ending', async () => {
   const user = fleet().user()
   receiver.mood = 'hangs'
   await user.create()
@@ -163,6 +163,6 @@ test('a receiver that hangs or refuses keeps nobody from working, and no process
   expect((await user.follow()).outcome).toBe('complete')
   const { ended } = fleet().replica(0)
   fleet().replica(0).kill('SIGTERM')
-  // Had it taken longer than times.drainSeconds, it would be 1.
+  // It would be 1 if it had taken longer than times.drainSeconds.
   expect(await ended).toBe(0)
 })

@@ -1,4 +1,4 @@
-/** The API and Redis by TLS: a rotation beneath open streams, and ingresses known by certificates. */
+/** The API and Redis with TLS: a rotation during open streams, and ingresses recognized by certificates. */
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type PeerCertificate } from 'node:tls'
@@ -11,7 +11,7 @@ import { startIngress, strayPath } from './hosts/nginx.ts'
 
 const prefix = '/nublado/spawner/v1'
 
-/** The certificate that a replica shows to a new connection. */
+/** The certificate that a replica sends to a new connection. */
 function shownBy(fleet: Fleet, index: number): Promise<PeerCertificate> {
   const { port, hostname: host } = new URL(fleet.url(index))
   return new Promise((resolve, reject) => {
@@ -23,7 +23,7 @@ function shownBy(fleet: Fleet, index: number): Promise<PeerCertificate> {
   })
 }
 
-test('a stream by TLS goes on while the certificate is exchanged, and ends cleanly when its replica drains', async context => {
+test('a TLS stream goes on while the certificate is replaced, and ends cleanly when its replica drains', async context => {
   const { authority, server } = testTls()
   const files = (folder: string) => ({ certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') })
   const folder = join(server.certFile, '..', 'rotated')
@@ -34,7 +34,7 @@ test('a stream by TLS goes on while the certificate is exchanged, and ends clean
   const fleet = await startFleet(context, {
     replicas: 2,
     tls: true,
-    // No node is so: a creation waits for one, and its stream stays open.
+    // No node has this label: a creation waits for one, and its stream stays open.
     config: { api: { tls: { certFile, keyFile } }, lab: { nodeSelector: { nowhere: 'at-all' } } },
   })
   expect(fleet.redis.url).toMatch(/^rediss:/)
@@ -115,7 +115,7 @@ async function startBehindNginx(context: TestContext) {
   return { fleet, ada, as }
 }
 
-test('nginx shows a certificate for each ingress, and no connection or session of one serves the other', async context => {
+test('nginx sends a certificate for each ingress, and shares no connection or session between them', async context => {
   const { fleet, ada, as } = await startBehindNginx(context)
   const { token } = fleet.admin
   const statuses = async (ask: () => Promise<number>) => {
@@ -128,11 +128,11 @@ test('nginx shows a certificate for each ingress, and no connection or session o
   }
   expect(await statuses(() => as(ada.token, `${prefix}/user-status`))).toEqual(new Set([404]))
   expect(await statuses(() => as(ada.token, strayPath))).toEqual(new Set([403]))
-  // Of the ingress of users, with what a client sends itself.
+  // With the users' ingress, and forged headers of a client.
   const forged = { 'x-skylab-ingress-secret': 'x', 'x-auth-request-user': 'admin' }
   expect(await statuses(() => as(ada.token, strayPath, forged))).toEqual(new Set([403]))
   expect(await as(token, `${prefix}/openapi.json`)).toBe(200)
-  // Straight to the replica, without a certificate.
+  // Directly to the replica, without a certificate.
   const headers = { 'x-auth-request-user': 'admin', 'x-auth-request-token': token }
   expect((await fetch(`${fleet.url(0)}${prefix}/labs`, { headers })).status).toBe(401)
 })

@@ -1,4 +1,4 @@
-/** What others can write in the cluster, and in Redis, is not believed, and befalls nobody else. */
+/** Foreign writes in the cluster and in Redis are not believed, and affect no other user. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
@@ -11,7 +11,7 @@ import { useFleet } from '../kit/fleet/fleet.ts'
 const fleet = useFleet({ replicas: 1, users: 20, config: { times: { compareIntervalSeconds: 1 } } })
 const poison = Number.MAX_SAFE_INTEGER
 const elsewhere = `trust-${randomBytes(4).toString('hex')}`
-/** Not before Redis' own: this clock tells milliseconds alone. */
+/** Not before Redis' time: this clock has milliseconds only. */
 const nowUs = () => (Date.now() + 1) * 1000
 
 const kube = () => fleet().world.kube
@@ -19,7 +19,7 @@ const lastOp = async () => Number(await fleet().world.redis.get(fleet().world.ke
 const ask = async (path: string) => fetch(`${fleet().monitoringUrl(0)}${path}`)
 const withoutEvents = ({ events: _, ...rest }: object & { events?: unknown }) => rest
 
-/** Until a compare that began from now on has ended. */
+/** Resolves when a compare that began from now on has ended. */
 async function compared(): Promise<void> {
   const since = Date.now() / 1000
   await eventually('two compares', async () => {
@@ -75,7 +75,7 @@ beforeAll(async () => {
 })
 afterAll(() => kube().delete('Namespace', elsewhere))
 
-test('a pod with our labels in a foreign namespace does not move the counter, and is named once', async () => {
+test('a replica names a pod with its labels in a foreign namespace once, and does not move the counter', async () => {
   await makePod(elsewhere, 'x', poison)
   await compared()
   expect(await lastOp()).toBeLessThanOrEqual(nowUs())
@@ -89,7 +89,7 @@ test('a pod with our labels in a foreign namespace does not move the counter, an
   await kube().delete('Pod', 'x', elsewhere, 0)
 })
 
-test('a forged namespace with a running pod is shown at a computed address, for its own user', async () => {
+test('a replica shows a forged namespace with a running pod at a computed address, to its own user only', async () => {
   const user = fleet().user()
   const op = nowUs() - 1_000_000
   const { metadata } = await kube().create(forged(user, op))
@@ -111,7 +111,7 @@ test('a forged namespace with a running pod is shown at a computed address, for 
   expect(JSON.stringify(status)).not.toContain('evil')
 })
 
-test('a namespace of the right name with an op to come fails that user’s creation in words, and nobody else’s', async () => {
+test('a replica fails the creation of one user only when a namespace of the right name has a future op', async () => {
   const user = fleet().user()
   const { metadata } = await kube().create(forged(user, poison))
   await compared()
@@ -126,11 +126,11 @@ test('a namespace of the right name with an op to come fails that user’s creat
   await kube().delete('Namespace', metadata.name)
 })
 
-describe('a record in a namespace, with Redis emptied', () => {
+describe('a record in a namespace, when Redis is emptied', () => {
   const change = (user: Client, notes: Readonly<Record<string, string | null>>) =>
     kube().patch('Namespace', fleet().namespace(user.username), undefined, { metadata: { annotations: notes } })
 
-  test('is rebuilt as it was without MAC, and with one by a key that nobody has', async () => {
+  test('is restored without a MAC, and with one by an unknown key', async () => {
     const users = [fleet().user(), fleet().user(), fleet().user()] as const
     await Promise.all(users.map(run))
     const before = await Promise.all(users.map(async user => withoutEvents((await user.userStatus()).body)))
@@ -143,7 +143,7 @@ describe('a record in a namespace, with Redis emptied', () => {
     }
   })
 
-  test('that somebody changed makes the lab foreign: untouched, and a creation fails in words', async () => {
+  test('makes a changed lab foreign: it is left alone, and a creation fails with a reason', async () => {
     const [user, other] = [fleet().user(), fleet().user()]
     await Promise.all([user, other].map(run))
     const { uid } = (await fleet().world.podOf(user.username)).metadata
@@ -159,7 +159,7 @@ describe('a record in a namespace, with Redis emptied', () => {
   })
 })
 
-test('a counter that is ahead of the clock makes the replica unready in words, until it is right again', async () => {
+test('a replica is unready with a reason while the counter is ahead of the clock', async () => {
   const user = fleet().user()
   await run(user)
   const { redis, keys } = fleet().world

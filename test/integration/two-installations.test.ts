@@ -1,4 +1,4 @@
-/** Two installations on one cluster, each with an account of its own: each works, and neither touches what is the other's. */
+/** Two installations on one cluster with separate accounts: both work, and neither touches the other's objects. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
@@ -14,7 +14,7 @@ import { testBed } from '../kit/testbed.ts'
 const drawn = randomBytes(4).toString('hex')
 const admin = new AdminKube(testBed().kubeconfig)
 
-/** With a namespace for its controller. */
+/** An installation with a namespace for its controller. */
 const installationOf = (letter: string, more: object = {}) => {
   const installation = `two-${letter}-${drawn}`
   const account = `system:serviceaccount:${installation}:skylab`
@@ -83,7 +83,7 @@ function expectRefused({ status, body }: KubeAnswer, words: string): void {
 test.each([
   ['first', one, two],
   ['second', two, one],
-])('the %s one makes a whole lab of its own, and nothing in or of the other’s', async (_, own, other) => {
+])('the %s installation makes a whole lab of its own, and changes nothing of the other’s', async (_, own, other) => {
   const config = { installation: own.installation, lab: { namespacePrefix: own.config.lab.namespacePrefix } }
   const plan = render({ config, identity: { username: 'ada' } })
   for (const planned of plan.objects) {
@@ -107,14 +107,14 @@ test.each([
 test.each([
   ['first', one, two],
   ['second', two, one],
-])('the %s one deletes its own lab, and not the other’s', async (_, own, other) => {
+])('the %s installation deletes its own lab, and not the other’s', async (_, own, other) => {
   const dry = { dryRun: ['All'] }
   expect((await send(own, 'DELETE', `/api/v1/namespaces/${labOf(own)}`, dry)).status).toBe(200)
   const refused = await send(own, 'DELETE', `/api/v1/namespaces/${labOf(other)}`, dry)
   expectRefused(refused, `does not own the installation ${other.installation}`)
 })
 
-test('labs have what their own installation has, and not what the other one has', async () => {
+test('labs have the contents of their own installation, and not of the other one', async () => {
   const podOf = async (own: Installation) => {
     const config = { installation: own.installation, lab: { namespacePrefix: own.config.lab.namespacePrefix } }
     const pod = withOwnership(render({ config, identity: { username: 'ada' } }).objects.at(-1)!, 7, own.uid)
@@ -126,7 +126,7 @@ test('labs have what their own installation has, and not what the other one has'
   expectRefused(await podOf(one), "ValidatingAdmissionPolicy 'skylab-labs'")
 })
 
-test('an account without a role for any installation makes nothing, and others go on', async () => {
+test('an account without a role for any installation makes nothing, and others work on', async () => {
   const alone = installationOf('c')
   await admin.create(namespaceOf(alone.installation, {}))
   for (const role of roles) await admin.request('POST', `${rbacPath}/clusterrolebindings`, bindingOf(role, alone))

@@ -1,4 +1,4 @@
-/** The example for Zero to JupyterHub: a real Hub by its values, a login at an OpenID provider, labs by real replicas. */
+/** The example for Zero to JupyterHub: a real Hub with its values, a login at an OpenID provider, and real replicas. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ const startLimitMs = 300_000
 let provider: OpenIdProvider
 let hub: Hub
 let browser: Browser
-/** Where the sidecar keeps the Hub's own token. */
+/** The file in which the sidecar keeps the Hub's own token. */
 let tokenFile: string
 
 const fleet = useFleet(async () => {
@@ -33,18 +33,18 @@ const fleet = useFleet(async () => {
   const authorization = `Bearer ${await provider.serviceToken()}`
   const { identity, network } = readExample('skylab.yaml')
   const oidc = { ...identity.oidc, issuer: provider.url }
-  // By the token in the lab it is seen which one the Hub sent.
+  // The token in the lab shows which one the Hub sent.
   const config = { identity: { ...identity, oidc }, network, lab: { token: 'bearer' as const } }
   return { replicas: 2, users: 0, config, credentials: () => ({ authorization }) }
 })
 
-/** Nothing runs in pods of KWOK: this stands for the servers of all labs. */
+/** A server in place of all labs: nothing runs in pods of KWOK. */
 const labServer = createServer(({ url }, response) => {
   response.writeHead(200, { 'Content-Type': 'text/html', 'X-JupyterHub-Version': '5.5.0' })
   response.end(`<h1>Here is ${url}</h1>`)
 })
 
-/** What the place adds to the example: run last, for its name. */
+/** Additions of this site to the example; its name makes them run last. */
 const placeCode = `
 import os
 from importlib.metadata import entry_points
@@ -53,7 +53,7 @@ from importlib.metadata import entry_points
 
 
 class SpawnerOnKwok(spawner.load()):
-    """Sends people to the one server that stands for labs, once theirs runs."""
+    """Sends users to the one server in place of all labs, once theirs runs."""
 
     async def start(self):
         await super().start()
@@ -79,7 +79,7 @@ const placeValues = (controllerUrl: string): Values => ({
   },
 })
 
-/** Runs the container that fetches the Hub's token, as it stands but for its addresses. */
+/** Runs the container that fetches the Hub's token, unchanged except for its addresses. */
 async function startSidecar(environment: string, values: Values): Promise<void> {
   const [container] = (values.hub as { initContainers: Container[] }).initContainers
   const { name, args, env } = container!
@@ -105,7 +105,7 @@ beforeAll(async () => {
   hub = await startHub({
     ...{ stateDir, environment, address: '127.0.0.1', names: null, config: helmConfig },
     ...{ package: await hubPackage(stateDir, environment), controllerUrl: '', token: '' },
-    // The name of a Service and a namespace make the Hub's address: the two together are 127.0.0.1 here.
+    // Service and namespace together form the Hub's address: here they are 127.0.0.1.
     env: { HELM_VALUES: valuesFile, POD_NAMESPACE: '1', OAUTH_CLIENT_SECRET: clientSecret, LAB_URL: urlOf(labServer) },
   })
   provider.serve(`${hub.url}/hub/oauth_callback`)
@@ -120,7 +120,7 @@ afterAll(async () => {
   await provider?.stop()
 })
 
-/** Logs in at the provider; gives the page with the lab form. */
+/** Logs in at the provider; returns the page with the lab form. */
 async function login(username: string): Promise<Page> {
   const page = await (await browser.newContext()).newPage()
   await page.goto(`${hub.url}/hub/spawn`)
@@ -133,7 +133,7 @@ async function login(username: string): Promise<Page> {
   return page
 }
 
-/** Chooses a size, and waits until the browser has come to the lab. */
+/** Chooses a size, and waits until the browser has reached the lab. */
 async function spawn(page: Page): Promise<void> {
   await page.getByRole('radio', { name: /^Medium/ }).check()
   await page.getByRole('button', { name: 'Start' }).click()
@@ -148,14 +148,14 @@ async function secretOf(username: string, name: string, key: string): Promise<st
   return Buffer.from((data as Record<string, string>)[key]!, 'base64').toString()
 }
 
-/** What the Hub answers the user's lab, by the lab's own token: a status. */
+/** The status of the Hub's answer to the user's lab, with the lab's own token. */
 async function answerToLab(username: string): Promise<number> {
   const token = await secretOf(username, `nb-${username}-env`, 'JUPYTERHUB_API_TOKEN')
   const headers = { Authorization: `token ${token}` }
   return (await fetch(`${hub.hubUrl}/hub/api/user`, { headers })).status
 }
 
-test('who logs in at the provider is given the form, the lab that they choose, and the way to it', async () => {
+test('a user who logs in at the provider gets the form, the chosen lab, and access to it', async () => {
   const page = await login('ada')
   await spawn(page)
   const { status, body } = await fleet().admin.status('ada')
@@ -172,7 +172,7 @@ test('who logs in at the provider is given the form, the lab that they choose, a
   for (const secret of [token, own, clientSecret]) expect(hub.log().includes(secret)).toBe(false)
 })
 
-test('a token in the second half of its life is renewed before a lab is started with it', async () => {
+test('a token in the second half of its life is renewed before a lab starts with it', async () => {
   provider.lifeSeconds = 2
   const page = await login('grace')
   const loggedIn = nowSeconds()
@@ -183,7 +183,7 @@ test('a token in the second half of its life is renewed before a lab is started 
   expect([exp! - iat!, provider.grants.at(-1)]).toEqual([600, 'refresh_token'])
 })
 
-describe('a renewal that fails', () => {
+describe('a failed renewal', () => {
   beforeEach(() => {
     provider.agedSeconds = 601
     provider.lifeSeconds = 600
@@ -193,7 +193,7 @@ describe('a renewal that fails', () => {
     provider.lifeSeconds = 600
   })
 
-  test('for a provider that is away leaves whoever is logged in alone', async () => {
+  test('keeps users logged in when the provider is away', async () => {
     const page = await login('edsger')
     await provider.whileAway(async () => {
       await page.goto(`${hub.url}/hub/home`)
@@ -205,7 +205,7 @@ describe('a renewal that fails', () => {
     expect(provider.grants.at(-1)).toBe('refresh_token')
   })
 
-  test('for good leaves a lab alone; then its user has to log in again', async () => {
+  test('keeps a lab when it is final; then its user has to log in again', async () => {
     const page = await login('barbara')
     await spawn(page)
     provider.lifeSeconds = 1
@@ -216,7 +216,7 @@ describe('a renewal that fails', () => {
     expect(await answerToLab('barbara')).toBe(200)
     expect(hub.log()).toContain('The token of barbara was not renewed')
 
-    // The page's own script comes after it: before that a click does nothing.
+    // The page's script loads later: before that a click does nothing.
     await page.goto(`${hub.url}/hub/home`, { waitUntil: 'networkidle' })
     await page.getByRole('button', { name: 'Stop My Server' }).click()
     await page.getByRole('button', { name: 'Start My Server' }).waitFor()

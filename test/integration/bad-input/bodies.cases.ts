@@ -1,4 +1,4 @@
-/** Bodies of a create that are none, and those that say what may not be said. */
+/** Bodies of a create that cannot be read, and those with forbidden content. */
 import { type BadInput, type Bytes, create, createHead, join, wanting, withEnv } from './wire.ts'
 
 const json = 'Content-Type: application/json'
@@ -164,9 +164,9 @@ export const sizes: BadInput[] = [
   { what: 'a body over the bound', send: withEnv({ A: 'x'.repeat(maxBody) }), status: 413, type: 'too_large' },
   {
     what: 'a body over the bound in chunks',
-    send: who =>
+    send: sender =>
       join(
-        createHead(who, json, 'Transfer-Encoding: chunked'),
+        createHead(sender, json, 'Transfer-Encoding: chunked'),
         ...Array.from({ length: 17 }, () => `10000\r\n${' '.repeat(65_536)}\r\n`),
       ),
     status: 413,
@@ -174,18 +174,18 @@ export const sizes: BadInput[] = [
   },
   {
     what: 'a length of terabytes, of which nothing comes',
-    send: who => createHead(who, json, 'Content-Length: 9999999999999'),
+    send: sender => createHead(sender, json, 'Content-Length: 9999999999999'),
     status: 413,
     type: 'too_large',
   },
   {
     what: 'a length beyond all numbers',
-    send: who => createHead(who, json, `Content-Length: ${'9'.repeat(40)}`),
+    send: sender => createHead(sender, json, `Content-Length: ${'9'.repeat(40)}`),
     status: 400,
   },
   {
     what: 'less than was announced',
-    send: who => join(createHead(who, json, 'Content-Length: 100'), '{"options": {}}'),
+    send: sender => join(createHead(sender, json, 'Content-Length: 100'), '{"options": {}}'),
     ends: true,
     status: 400,
   },

@@ -1,4 +1,4 @@
-/** Heads by which one server reads another request than the next one, and those that are too much. */
+/** Heads that two servers would read as different requests, and heads that are too large. */
 import { forgedHost } from '../../kit/api/forged-hosts.ts'
 import { type BadInput, type Bytes, create, createHead, head, join, prefix, type Sender } from './wire.ts'
 
@@ -9,7 +9,7 @@ const chunk = `${body.length.toString(16)}\r\n${body}\r\n`
 /** A create with these headers instead of its length. */
 const framed = (what: string, rest: Bytes, ...headers: Bytes[]): BadInput => ({
   what,
-  send: who => join(createHead(who, json, ...headers), rest),
+  send: sender => join(createHead(sender, json, ...headers), rest),
   status: 400,
 })
 
@@ -34,12 +34,12 @@ export const framing: BadInput[] = [
   framed('chunks parted by bare newlines', `f\n${body}\n0\n\n`, 'Transfer-Encoding: chunked'),
   {
     what: 'an extension of a chunk without end',
-    send: who => join(createHead(who, json, 'Transfer-Encoding: chunked'), `f;${'x'.repeat(100_000)}\r\n`),
+    send: sender => join(createHead(sender, json, 'Transfer-Encoding: chunked'), `f;${'x'.repeat(100_000)}\r\n`),
     status: 413,
   },
   {
     what: 'chunks that break off',
-    send: who => join(createHead(who, json, 'Transfer-Encoding: chunked'), '3\r\n{"o'),
+    send: sender => join(createHead(sender, json, 'Transfer-Encoding: chunked'), '3\r\n{"o'),
     ends: true,
     status: 400,
   },
@@ -54,7 +54,7 @@ const raw = (what: string, status: number, text: (sender: Sender) => Bytes): Bad
 const whole = (token: string, host: Bytes) =>
   join(`GET ${prefix}/user-status HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`, host, '\r\n')
 
-/** A path in a Host that is as long as the name which a URL makes of it. */
+/** A path in a Host, as long as the name that a URL makes of it. */
 const forged = (what: string, line: string, path: string, separator?: '/'): BadInput => ({
   what,
   send: ({ adminToken }) => {
@@ -110,7 +110,7 @@ export const headers: BadInput[] = [
     status: [404, 404, 404, 404, 404, 404, 404, 404, 429],
   },
   {
-    // Read before the first is answered: what came with it is not trusted either.
+    // The server reads it before it answers the first request, and trusts neither.
     what: 'something after a request',
     send: ({ token }) =>
       join(

@@ -1,4 +1,4 @@
-/** Paths that mean another one to another reader, and names that nobody has. */
+/** Paths that another parser would read differently, and names that no user has. */
 import { type BadInput, head, prefix } from './wire.ts'
 
 const asked = (what: string, status: number, target: string): BadInput => ({

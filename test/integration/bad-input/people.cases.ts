@@ -1,4 +1,4 @@
-/** Who asks, and may not; and methods that routes do not have. */
+/** Callers without the right to ask, and methods that routes do not have. */
 import { type BadInput, create, createHead, head, join, prefix, type Sender } from './wire.ts'
 
 const body = '{"options": {"image_type": "recommended"}}'
@@ -47,7 +47,7 @@ export const tokens: BadInput[] = [
     send: ({ token }) => head(`${own}?access_token=${token}&token=${token}`, undefined),
     status: 401,
   },
-  // A scheme is the same in any case: no more than that this user has no lab.
+  // Schemes are case-insensitive: the only error is that this user has no lab.
   auth('a scheme in small letters', 404, ({ token }) => `authorization: bearer ${token}`),
 ]
 

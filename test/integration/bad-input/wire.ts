@@ -1,43 +1,43 @@
-/** Requests as bytes, which no client of HTTP would send, and what came back over the connection. */
+/** Sends requests as bytes, which no HTTP client would send, and reads the responses. */
 import { connect } from 'node:net'
 
 export type Bytes = string | Buffer
 
-/** Who sends, and whose name stands in paths. */
+/** The caller, and the name in paths. */
 export interface Sender {
   readonly user: string
   readonly token: string
-  /** May see and delete the labs of all. */
+  /** Token of an administrator who may see and delete the labs of all. */
   readonly adminToken: string
-  /** Of an administrator who may have no lab. */
+  /** An administrator who may have no lab. */
   readonly adminOnly: { readonly user: string; readonly token: string }
   readonly noScope: { readonly user: string; readonly token: string }
-  /** Somebody else's. */
+  /** Another user. */
   readonly other: { readonly user: string; readonly token: string }
 }
 
-/** One line of the table. */
+/** One row of the table. */
 export interface BadInput {
   readonly what: string
   readonly send: (sender: Sender) => Bytes
-  /** Of each answer on the connection, in order. */
+  /** Status of each response on the connection, in order. */
   readonly status: number | readonly number[]
-  /** Of the first entry of the last answer. */
+  /** `type` of the first entry of the last response. */
   readonly type?: string
-  /** Closes its half of the connection when all is sent. */
+  /** Whether the client closes its half of the connection after sending. */
   readonly ends?: boolean
 }
 
 export const prefix = '/nublado/spawner/v1'
 
-/** A head with what every well-formed one has, after which the server hangs up. */
+/** A head with the usual headers, after which the server closes the connection. */
 export function head(line: string, token: string | undefined, ...headers: Bytes[]): Buffer {
   const auth = token === undefined ? [] : [`Authorization: Bearer ${token}`]
   const lines = [`${line} HTTP/1.1`, 'Host: skylab', 'Connection: close', ...auth, ...headers]
   return join(...lines.flatMap(each => [each, '\r\n']), '\r\n')
 }
 
-/** Strings are sent as Latin-1: a character is a byte. */
+/** Joins parts; strings are sent as Latin-1, so that a character is a byte. */
 export function join(...parts: readonly Bytes[]): Buffer {
   return Buffer.concat(parts.map(part => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
 }
@@ -54,12 +54,12 @@ export function createHead({ user, token }: Pick<Sender, 'user' | 'token'>, ...h
   return head(`POST ${prefix}/labs/${user}/create`, token, ...headers)
 }
 
-/** A create with options beside those of a good one, or instead of them. */
+/** A create with options beside those of a valid one, or instead of them. */
 export function wanting(options: unknown, more: object = {}) {
   return create(JSON.stringify({ options, ...more }))
 }
 
-/** A create that is good but for its env. */
+/** A create that is valid except for its env. */
 export const withEnv = (env: unknown) => wanting({ image_type: 'recommended' }, { env })
 
 export interface Reply {
@@ -70,7 +70,7 @@ export interface Reply {
 
 /**
  * Sends bytes and reads until the connection ends.
- * @throws when it does not, within the limit
+ * @throws when it stays open past the limit
  */
 export async function exchange(port: number, bytes: Bytes, options: { ends?: boolean } = {}): Promise<Reply[]> {
   const limitMs = 15_000
@@ -78,7 +78,7 @@ export async function exchange(port: number, bytes: Bytes, options: { ends?: boo
   const chunks: Buffer[] = []
   try {
     await new Promise<void>((resolve, reject) => {
-      // A connection that is reset has said what it had to say.
+      // A reset connection has sent its response before.
       socket.on('error', error =>
         (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? reject(error) : resolve(),
       )
@@ -94,7 +94,7 @@ export async function exchange(port: number, bytes: Bytes, options: { ends?: boo
   return repliesIn(Buffer.concat(chunks).toString('latin1'))
 }
 
-/** Answers one after another; bodies have a length here, or end with the connection. */
+/** The responses on a connection; bodies have a length here, or end with the connection. */
 function repliesIn(text: string): Reply[] {
   const replies: Reply[] = []
   let rest = text

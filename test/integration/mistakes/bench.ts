@@ -1,4 +1,4 @@
-/** Servers that are reached wrongly: by TLS with several certificates, in the clear, and one that takes no connection. */
+/** Servers for wrong connections: with TLS and several certificates, without TLS, and one that accepts no connection. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
@@ -15,20 +15,20 @@ import { TestAuthority } from '../../kit/tls/authority.ts'
 
 export type Flaw = 'none' | 'expired' | 'otherName'
 
-/** The certificate of a server with a flaw, and who vouches for all of them. */
+/** A server for each flaw of its certificate, and the authority of all certificates. */
 export interface Servers {
   readonly folder: string
   readonly authority: TestAuthority
-  /** Vouches for none of them. */
+  /** An authority that signed none of them. */
   readonly strangers: TestAuthority
-  /** In the clear, where all users need a password. */
+  /** Without TLS; all users need a password. */
   readonly redis: Redis
   readonly redisByTls: Readonly<Record<Flaw, Redis>>
-  /** They want a password as registries do, and know no other path. */
+  /** They ask for a password as registries do, and have no other path. */
   readonly http: LocalServer
   readonly https: Readonly<Record<Flaw, LocalServer>>
   readonly google: FakeGoogle
-  /** Takes no connection and refuses none, as behind a firewall. */
+  /** Accepts no connection and refuses none, as behind a firewall. */
   readonly hangingPort: number
   readonly unusedPort: number
   stop(): Promise<void>
@@ -90,7 +90,7 @@ async function demandPassword({ port }: Redis): Promise<void> {
   client.disconnect()
 }
 
-/** Its thread sleeps once it listens: what comes after the first connections, which the kernel takes, is not answered. */
+/** Its thread sleeps once it listens: after the first connections, which the kernel accepts, nothing is answered. */
 const sleeper = `
   const { parentPort } = require('node:worker_threads')
   const server = require('node:net').createServer()
@@ -118,7 +118,7 @@ interface KubeParts {
   readonly token?: string
 }
 
-/** Writes the controller's kubeconfig with one thing changed; returns its path. */
+/** Writes the controller's kubeconfig with one change; returns its path. */
 export function kubeconfigWith(folder: string, name: string, { token, ...cluster }: KubeParts): string {
   const config = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
   Object.assign(config.clusters[0].cluster, cluster)

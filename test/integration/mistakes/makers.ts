@@ -1,4 +1,4 @@
-/** How each mistake of the table is made: a change to a configuration that works. */
+/** Makes each mistake of the table: a change to a working configuration. */
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,19 +7,19 @@ import { type Flaw, kubeconfigWith, type Servers } from './bench.ts'
 import type { Row } from './rows.ts'
 
 export interface Wrong {
-  /** Blocks of the configuration, in place of those that work. */
+  /** Blocks of the configuration that replace the working ones. */
   readonly config: ConfigInput
-  /** Where the server is looked for. */
+  /** The configured address of the server. */
   readonly host?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
 type Make = (servers: Servers) => Wrong
 
-/** No name service needs to be asked. */
+/** A name that needs no DNS server to fail. */
 const noHost = 'nowhere..example'
 const password = 'a-secret-that-no-log-has'
-/** Whatever is shown to anybody has none of these. */
+/** Texts that no log line and no response may contain. */
 export const secrets = [password]
 
 const local = (port: number | string) => `127.0.0.1:${port}`
@@ -59,14 +59,14 @@ const kubernetes =
   }
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
-/** Not the authority of the API server. */
+/** An authority other than the API server's. */
 const trustingOurs = ({ authority }: Servers) => ({ 'certificate-authority-data': base64(authority.ca) })
 
 const images = (block: ConfigInput['images']): ConfigInput => ({
   images: { recommendedTag: 'recommended', prepull: { enabled: false }, timeoutSeconds: 20, ...block },
 })
 
-/** Not by the address of loopback: registries there are spoken to without TLS. */
+/** Not at the loopback address: registries there are used without TLS. */
 const registry =
   (hostOf: (servers: Servers) => string, more: (servers: Servers) => ConfigInput['images'] = () => ({})): Make =>
   servers => {

@@ -1,17 +1,17 @@
-/** Mistakes in how dependencies are reached, and how each is named: for docs/mistakes.md, and for the test that makes them. */
+/** Mistakes in the connections to dependencies, and the words for each: for docs/mistakes.md and for the test that makes them. */
 
-/** What all mistakes of one kind of dependency have in common. */
+/** Properties that all mistakes with one dependency share. */
 export interface Dependency {
-  /** By which log lines and `/readyz` call it. */
+  /** Its name in log lines and at `/readyz`. */
   readonly name: string
-  /** What the log says of it, before the reason. */
+  /** The log's message before the reason. */
   readonly trouble: string
   readonly over: string
-  /** Whether a replica that has just started waits for it; otherwise it is ready, and names it. */
+  /** Whether a replica that has just started waits for it; otherwise it becomes ready, and lists it. */
   readonly waits: boolean
-  /** What the API answers, up to the words of the reason. */
+  /** The API's answer, up to the reason. */
   readonly answer: string
-  /** Where the mistake is put right. */
+  /** The settings that correct the mistake. */
   readonly settings: string
 }
 
@@ -53,9 +53,9 @@ export const dependencies = {
 export interface Row {
   readonly dependency: keyof typeof dependencies
   readonly mistake: string
-  /** In the answers of the API, without names of hosts. */
+  /** The reason in the API's answers, without names of hosts. */
   readonly words: string
-  /** In the log and at `/readyz`: WORDS are those above, HOST is the address that is configured, `…` anything. */
+  /** The reason in the log and at `/readyz`: WORDS is `words`, HOST is the configured address, `…` is any text. */
   readonly reason: string
 }
 
@@ -68,7 +68,7 @@ const hangsUp = 'the server closes the connection: it may expect TLS'
 type Said = Pick<Row, 'words' | 'reason'>
 const said = (words: string, detail?: string): Said => ({ words, reason: detail ? `WORDS (${detail})` : 'WORDS' })
 
-/** Of the network and of TLS: the same for all. `trustBy` is where an authority is named. */
+/** Mistakes of network and TLS, equal for all dependencies. `trustBy` is the setting for an authority. */
 const usual = (trustBy: string) => ({
   name: said('the host name is unknown', 'ENOTFOUND …'),
   port: said('nothing listens on this port', 'ECONNREFUSED HOST'),
@@ -85,7 +85,7 @@ const rowsOf = (dependency: Row['dependency'], mistakes: Readonly<Record<string,
 const redis = usual('redis.caFile')
 const kubernetes = usual('certificate-authority-data of the kubeconfig, or ca.crt of the ServiceAccount')
 const identity = usual('NODE_EXTRA_CA_CERTS')
-/** The registry's lines begin with the host: it may be one of several. */
+/** The registry's lines begin with the host, since there can be several. */
 const atHost = ({ words, reason }: Said): Said => ({ words, reason: `HOST: ${reason}` })
 const registry = Object.fromEntries(Object.entries(usual('images.caFile')).map(([key, said]) => [key, atHost(said)]))
 

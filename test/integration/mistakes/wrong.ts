@@ -1,4 +1,4 @@
-/** A replica that reaches one dependency wrongly, beside a fleet that is well, and what is seen of it. */
+/** A replica with one wrong connection, beside a working fleet, and the places where the mistake shows. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -16,7 +16,7 @@ export interface Line {
   readonly reason?: string
 }
 
-/** A token in the form that issuers give: its key must be asked for. */
+/** A token in the issuers' form: to check it, its key must be fetched. */
 const anyToken = [{ alg: 'RS256', kid: 'some' }, { sub: 'u1' }]
   .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
   .concat('signature')
@@ -55,7 +55,7 @@ export class WrongReplica {
     return new WrongReplica(replica, fleet, dependency)
   }
 
-  /** What `/readyz` says, in one line. */
+  /** The answer of `/readyz` in one line. */
   async readyz(): Promise<string> {
     const response = await fetch(`${this.#replica.monitoringUrl}/readyz`).catch(() => null)
     if (!response) return ''
@@ -64,7 +64,7 @@ export class WrongReplica {
     return [response.status, ...said].join(' | ')
   }
 
-  /** What the API says, with its status. */
+  /** The API's answer, with its status. */
   async answer(): Promise<string> {
     const what = this.#dependency === 'registry' ? 'images' : 'user-status'
     const url = `${this.#replica.url}/nublado/spawner/v1/${what}`
@@ -78,12 +78,12 @@ export class WrongReplica {
     return text.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line) as Line] : []))
   }
 
-  /** All that it wrote. */
+  /** Its whole log. */
   text(): string {
     return readFileSync(join(this.#fleet.stateDir, 'log', `${this.#replica.name}.log`), 'utf8')
   }
 
-  /** What operators see by default: nothing that is logged for developers. */
+  /** The log as operators see it by default, without levels for developers. */
   shown(): string {
     const lines = this.text().split('\n')
     return lines.filter(line => !/"level":"(debug|trace)"/.test(line)).join('\n')
@@ -93,7 +93,7 @@ export class WrongReplica {
     return this.#replica.stop(0)
   }
 
-  /** As every identity provider wants them: each reads its own. */
+  /** Headers of every identity provider: each reads its own. */
   #headers(): Record<string, string> {
     const { token } = this.#fleet.admin
     const authorization = this.#dependency === 'identity provider' ? anyToken : token

@@ -1,11 +1,11 @@
-/** Acceptance: the one write that begins an operation, from any replica, at any time, as often as it is sent. */
+/** Acceptance: the one write that begins an operation, from any replica, at any time, however often it is sent. */
 import { expect, test } from 'vitest'
 import { ApiError, RetryLater } from '../../../src/base/errors.ts'
 import { creation, deletion, hourUs, nowUs, Store, tombstoneMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 
-/** Asks again, by the same nonce, when a busy Redis has not answered within the time of a command. */
+/** Repeats a command with the same nonce when a busy Redis has not answered in time. */
 async function insist<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     try {
@@ -17,7 +17,7 @@ async function insist<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-test('of 1,000 simultaneous creations from two replicas one is accepted', async () => {
+test('the store accepts one of 1,000 simultaneous creations from two replicas', async () => {
   const other = await Store.open(store().server, prefixOf(store()))
   const accept = (i: number) => {
     const request = creation('ada')
@@ -28,12 +28,12 @@ test('of 1,000 simultaneous creations from two replicas one is accepted', async 
   const accepted = answers.filter(({ answer }) => answer === 'accepted')
   expect(accepted).toHaveLength(1)
   expect(answers.filter(({ answer }) => answer === 'exists')).toHaveLength(999)
-  expect(await store().told('ada')).toEqual([[1, 'info', 'begun']])
+  expect(await store().eventsOf('ada')).toEqual([[1, 'info', 'begun']])
   expect(await store().redis.zcard(store().keys.waiting)).toBe(1)
   expect(await store().rings()).toBe(2)
 })
 
-test('of 1,000 simultaneous deletions one is accepted, and all others join it', async () => {
+test('the store accepts one of 1,000 simultaneous deletions, and lets all others join it', async () => {
   await store().run('ada')
   const accept = () => {
     const request = deletion('ada')
@@ -44,7 +44,7 @@ test('of 1,000 simultaneous deletions one is accepted, and all others join it', 
   expect(new Set(answers.map(answer => answer?.op)).size).toBe(1)
 })
 
-test('a creation leaves all that another replica needs to go on with it', async () => {
+test('a creation leaves everything that another replica needs to continue it', async () => {
   const op = await store().create('ada')
   expect(await store().record('ada')).toMatchObject({
     ...{ op, kind: 'create', status: 'pending', active: true, token: '', claims: 0, attempts: 0, step: '', seq: 1 },
@@ -53,13 +53,13 @@ test('a creation leaves all that another replica needs to go on with it', async 
   expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
 })
 
-test('the plan is read by its owner alone', async () => {
+test('the plan can be read by its owner only', async () => {
   await store().create('ada')
   expect((await store().labs.lab('ada'))!.record).toMatchObject({ status: 'pending', sealedPlan: undefined })
   expect((await store().own('ada')).claim.record.sealedPlan).toBe('sealed')
 })
 
-test('a creation sent again with its nonce is answered as before, whatever became of it', async () => {
+test('a creation sent again with its nonce gets the same answer, whatever happened to it', async () => {
   const again = creation('ada')
   const first = await store().labs.acceptCreate(again)
   expect(await store().labs.acceptCreate(again)).toEqual(first)
@@ -73,7 +73,7 @@ test('a creation sent again with its nonce is answered as before, whatever becam
   expect(await store().record('ada')).toBeNull()
 })
 
-test('a deletion sent again with its nonce is answered as before, after the lab is gone too', async () => {
+test('a deletion sent again with its nonce gets the same answer, even after the lab is gone', async () => {
   await store().run('ada')
   const again = deletion('ada')
   const first = await store().labs.acceptDelete(again)
@@ -85,7 +85,7 @@ test('a deletion sent again with its nonce is answered as before, after the lab 
   expect(await store().delete('ada')).toBeNull()
 })
 
-test('with an idempotency key another nonce gets the same answer, and another body none', async () => {
+test('with an idempotency key another nonce gets the same answer, and another body is refused', async () => {
   const idempotency = { key: 'k', bodyHash: 'a' }
   const op = await store().create('ada', { idempotency })
   expect(await store().labs.acceptCreate(creation('ada', { idempotency }))).toEqual({ answer: 'accepted', op })
@@ -99,7 +99,7 @@ test('with an idempotency key another nonce gets the same answer, and another bo
   expect(await Promise.all([...known, store().labs.remembers('grace', 'k')])).toEqual([true, false, false])
 })
 
-test('a creation is refused while a lab stands, and accepted after one that failed', async () => {
+test('a creation is refused while a lab exists, and accepted after one that failed', async () => {
   const first = await store().run('ada')
   expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists', status: 'running' })
   await store().compares.tellPod({
@@ -111,20 +111,20 @@ test('a creation is refused while a lab stands, and accepted after one that fail
   expect(await store().record('ada')).toMatchObject({ op: second, status: 'pending', seq: 1, namespaceUid: undefined })
 })
 
-test('a deletion of a lab in the making ends the old stream, and waits for the owner to let go', async () => {
+test('a deletion during a creation ends the old stream, and waits until the owner releases it', async () => {
   const op = await store().create('ada')
   const { by } = await store().own('ada')
   await store().owners.commit(by, 1, [['info', 'made']], { podPresent: true, namespaceUid: 'namespace-uid' })
   const accepted = await store().delete('ada')
   expect(accepted!.op).toBeGreaterThan(op)
   expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists', status: 'terminating' })
-  expect(await store().told('ada', op)).toEqual([
+  expect(await store().eventsOf('ada', op)).toEqual([
     [1, 'info', 'begun'],
     [2, 'info', 'made'],
     [3, 'failed', 'superseded'],
   ])
   expect(await store().labs.events('ada', op, 0)).toMatchObject({ ended: true })
-  expect(await store().told('ada')).toEqual([[1, 'info', 'deletion begun']])
+  expect(await store().eventsOf('ada')).toEqual([[1, 'info', 'deletion begun']])
   expect(await store().record('ada')).toMatchObject({
     ...{ kind: 'delete', status: 'terminating', active: true, token: '', attempts: 0, namespaceUid: 'namespace-uid' },
     sealedPlan: undefined,
@@ -135,7 +135,7 @@ test('a deletion of a lab in the making ends the old stream, and waits for the o
   expect((await store().own('ada')).claim.record.op).toBe(accepted!.op)
 })
 
-test('a deletion that nobody asked for takes that very op, with no operation running', async () => {
+test('a deletion with `onlyIfOp` is accepted only for the current op, and while no operation runs', async () => {
   const op = await store().run('ada')
   expect(await store().delete('ada', { onlyIfOp: op - 1 })).toBeNull()
   expect(await store().delete('ada', { onlyIfOp: op })).toMatchObject({ answer: 'accepted' })
@@ -144,7 +144,7 @@ test('a deletion that nobody asked for takes that very op, with no operation run
   expect(await store().delete('nobody')).toBeNull()
 })
 
-test('an op is above Redis’ time, the last one, the tombstone and the failed record, and never given out twice', async () => {
+test('an op is above Redis’ time, the last op, the tombstone and the failed record, and is never reused', async () => {
   const users = Array.from({ length: 500 }, (_, i) => `u${i}`)
   const before = nowUs()
   const ops = await Promise.all(users.map(user => store().create(user)))
@@ -158,31 +158,31 @@ test('an op is above Redis’ time, the last one, the tombstone and the failed r
   expect(await store().create('next')).toBe(ahead + 1002)
 })
 
-test('streams of operations long over go with the next creation; those of the last minutes stay', async () => {
+test('a creation removes streams of old operations, and keeps those of the last minutes', async () => {
   const old = nowUs() - hourUs
   const { redis, keys } = store()
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'info', 'data', 'long ago')
   const first = await store().run('ada')
-  expect(await store().told('ada', old)).toEqual([])
+  expect(await store().eventsOf('ada', old)).toEqual([])
   await store().delete('ada')
   const { by } = await store().own('ada')
   await store().owners.finish(by, 1, [['complete', 'gone']], 'gone', {})
   await store().create('ada')
-  expect((await store().told('ada', first)).map(([seq]) => seq)).toEqual([1, 2])
-  expect((await store().told('ada', by.op)).map(([seq]) => seq)).toEqual([1, 2])
+  expect((await store().eventsOf('ada', first)).map(([seq]) => seq)).toEqual([1, 2])
+  expect((await store().eventsOf('ada', by.op)).map(([seq]) => seq)).toEqual([1, 2])
   expect(await redis.pttl(keys.events('ada'))).toBe(-1)
 })
 
-test('a stream that the standing record names stays, however old its operation is', async () => {
+test('a creation keeps the stream that the current record names, however old its operation is', async () => {
   const { redis, keys } = store()
   const old = nowUs() - hourUs
   await redis.hset(keys.record('ada'), { op: old, status: 'failed', active: '0', seq: 1 })
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'failed', 'data', 'an hour ago')
   await store().create('ada')
-  expect(await store().told('ada', old)).toEqual([[1, 'failed', 'an hour ago']])
+  expect(await store().eventsOf('ada', old)).toEqual([[1, 'failed', 'an hour ago']])
 })
 
-test('what is left of a lab after its deletion ends by itself, but for the last number and the generation', async () => {
+test('the keys of a deleted lab expire, except for the last number and the generation', async () => {
   await store().create('ada', { idempotency: { key: 'k', bodyHash: 'a' } })
   const { by: creator } = await store().own('ada')
   await store().owners.finish(creator, 1, [['complete', 'up']], 'running', {})
@@ -216,5 +216,5 @@ test('all keys of an installation are in one hash slot', async () => {
 
 const prefixOf = ({ keys }: Store) => /\{(.*)\}/.exec(keys.last)![1]!
 
-/** What Redis Cluster hashes of a key: what stands in its first braces. */
+/** The part of a key that Redis Cluster hashes: the text in its first braces. */
 const slotOf = (name: string) => /\{([^}]+)\}/.exec(name)?.[1]

@@ -1,4 +1,4 @@
-/** Numbers more than a day beyond Redis' clock are neither believed nor given out. */
+/** Numbers more than a day beyond Redis' clock are neither believed nor assigned. */
 import { expect, test } from 'vitest'
 import { ApiError, RetryLater } from '../../../src/base/errors.ts'
 import { deletion, nowUs, useStore, view } from '../../kit/store/store.ts'
@@ -10,10 +10,10 @@ const poison = Number.MAX_SAFE_INTEGER
 const last = async () => Number(await store().redis.get(store().keys.last))
 const refused = (attempt: Promise<unknown>) => expect(attempt).rejects.toMatchObject({ status: 503 })
 
-/** This clock tells milliseconds alone, Redis' own microseconds. */
+/** This clock has milliseconds only, Redis' own has microseconds. */
 const noEarlierUs = () => nowUs() + 1000
 
-test('the end of a compare does not take over a number that a label invented', async () => {
+test('the end of a compare does not adopt a number that a label invented', async () => {
   await store().create('ada')
   await store().compare(poison)
   expect(await last()).toBeLessThanOrEqual(noEarlierUs())
@@ -24,16 +24,16 @@ test('the end of a compare does not take over a number that a label invented', a
   expect(await store().delete('dan')).toMatchObject({ answer: 'accepted' })
 })
 
-test('a creation and a deletion are refused in words when the counter is ahead, and change nothing', async () => {
+test('a creation and a deletion are refused with a reason, and change nothing, when the counter is ahead', async () => {
   await store().run('ada')
   await store().create('bob')
   for (const ahead of [nowUs() + dayUs + 60_000_000, poison, poison + 1]) {
     await store().redis.set(store().keys.last, ahead)
-    const before = await Promise.all([store().record('ada'), store().told('bob'), store().rings()])
+    const before = await Promise.all([store().record('ada'), store().eventsOf('bob'), store().rings()])
     await refused(store().create('cyd'))
     await refused(store().delete('ada'))
     await refused(store().labs.acceptDelete(deletion('bob')))
-    expect(await Promise.all([store().record('ada'), store().told('bob'), store().rings()])).toEqual(before)
+    expect(await Promise.all([store().record('ada'), store().eventsOf('bob'), store().rings()])).toEqual(before)
     expect(await store().record('cyd')).toBeNull()
     expect(await last()).toBe(ahead)
   }
@@ -44,13 +44,13 @@ test('a creation and a deletion are refused in words when the counter is ahead, 
   expect(error.message).toContain('more than a day beyond Redis’ clock')
 })
 
-test('a number that lies less than a day ahead is gone on from', async () => {
+test('a number less than a day ahead is continued from', async () => {
   const ahead = nowUs() + dayUs - 60_000_000
   await store().redis.set(store().keys.last, ahead)
   expect(await store().create('ada')).toBe(ahead + 1)
 })
 
-test('what a watch saw is told later when no number can be drawn for it', async () => {
+test('an observation of a watch is recorded later when no number can be drawn for it', async () => {
   await store().run('ada')
   await store().redis.set(store().keys.last, poison)
   const word = { user: 'ada', podUid: 'pod-uid', detail: '', events: [], timeoutMs: 60_000 }
@@ -59,7 +59,7 @@ test('what a watch saw is told later when no number can be drawn for it', async 
   expect(await store().compares.tellPod({ ...word, outcome: 'failed' })).toBe(true)
 })
 
-test('nothing is settled under a number that is ahead, or where none can be drawn', async () => {
+test('settle writes nothing under a number that is ahead, or when none can be drawn', async () => {
   const mark = await store().compares.begin('nonce', 1)
   const settle = async (outcome: 'running' | 'delete', op: number, highestOp: number) => {
     const standing = await store().compares.standing('ada')
@@ -74,7 +74,7 @@ test('nothing is settled under a number that is ahead, or where none can be draw
   expect(await settle('running', 5, 5)).toBe('settled')
 })
 
-test('a doubt is read by all until a compare ends, and names the counter by itself', async () => {
+test('all replicas read a doubt until a compare ends, and a doubt names the counter by itself', async () => {
   expect(await store().compares.readDoubt()).toBeNull()
   const mark = await store().compares.begin('nonce', 1)
   await store().compares.doubt(mark, 'the clock', 60_000)
@@ -87,7 +87,7 @@ test('a doubt is read by all until a compare ends, and names the counter by itse
   expect(await store().compares.readDoubt()).toBeNull()
 })
 
-test('a doubt is written by no compare that was overtaken, and forgotten by itself', async () => {
+test('a compare that was overtaken writes no doubt, and a doubt expires by itself', async () => {
   const first = await store().compares.begin('first', 1)
   const second = await store().compares.begin('second', 1)
   await store().compares.doubt(first, 'the clock', 60_000)

@@ -1,4 +1,4 @@
-/** The comparison of the bell's place with what commands see, at every difference that there can be. */
+/** The bell compares its place with the one that commands see, for every possible difference. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Bell } from '../../../src/store/bell.ts'
 import type { Connection, Entry } from '../../../src/store/connection.ts'
@@ -7,7 +7,7 @@ import { ManualClock } from '../../kit/clock.ts'
 
 const entry = (n: number, epoch = 'e'): Entry => [`${n}-1`, ['epoch', epoch, 'user', 'ada', 'op', '1', 'what', 'ended']]
 
-/** A connection whose listening half hears what the test rings, and whose commands see what the test says. */
+/** A connection on which the test decides what the bell hears and what commands see. */
 class FakeConnection {
   newestHere: Entry | undefined = entry(5)
   newestThere: Entry | undefined = entry(5)
@@ -30,7 +30,7 @@ class FakeConnection {
     this.#ring([['bell', [next]]])
   }
 
-  /** The reading that waits comes to its end with nothing. */
+  /** Ends the waiting read without a result. */
   end(): void {
     this.#ring(null)
   }
@@ -88,14 +88,14 @@ async function pass(ms: number): Promise<void> {
   await settle()
 }
 
-test('the bell asks nothing for two seconds, and once after them', async () => {
+test('the bell sends no command for two seconds, and one after them', async () => {
   await pass(1999)
   expect(connection.asked).toBe(0)
   await pass(1)
   expect(connection.asked).toBe(1)
 })
 
-test('the bell leaves its connection as it is when commands see the same', async () => {
+test('the bell keeps its connection when commands see the same', async () => {
   for (let i = 0; i < 5; i++) await pass(2000)
   expect(connection.asked).toBe(5)
   expect(connection.renewed).toBe(0)
@@ -114,7 +114,7 @@ test.each([
   expect(connection.renewed).toBe(1)
 })
 
-test('the bell leaves its connection as it is when it hears what commands saw first', async () => {
+test('the bell keeps its connection when it hears what commands saw first', async () => {
   connection.newestThere = entry(6)
   await pass(2000)
   connection.ring(entry(6))
@@ -123,7 +123,7 @@ test('the bell leaves its connection as it is when it hears what commands saw fi
   expect(connection.renewed).toBe(0)
 })
 
-test('the bell leaves its connection as it is when it notices by itself that Redis was emptied', async () => {
+test('the bell keeps its connection when it notices by itself that Redis was emptied', async () => {
   connection.newestThere = undefined
   await pass(2000)
   connection.newestHere = undefined
@@ -134,7 +134,7 @@ test('the bell leaves its connection as it is when it notices by itself that Red
   expect(connection.renewed).toBe(0)
 })
 
-test('the bell compares no numbers when the connections have just been reunited', async () => {
+test('the bell compares no numbers when the connections were just reunited', async () => {
   connection.apart = true
   connection.newestThere = entry(9)
   await pass(2000)

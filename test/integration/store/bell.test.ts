@@ -1,4 +1,4 @@
-/** The bell: what was rung is heard once and in order; whatever may have been missed is noticed. */
+/** The bell: every ring is heard once and in order, and a possible gap is noticed. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { labOf } from '../../../src/base/subject.ts'
@@ -33,7 +33,7 @@ afterEach(async () => {
   await listening
 })
 
-/** Resolves once what was heard is so. */
+/** Resolves once the rings heard so far satisfy the condition. */
 function hears(enough: (rings: readonly Ring[]) => boolean): Promise<void> {
   return new Promise(resolve => {
     onRing = () => {
@@ -45,7 +45,7 @@ function hears(enough: (rings: readonly Ring[]) => boolean): Promise<void> {
 
 const missed = (rings: readonly Ring[]) => rings.some(({ what }) => what === 'missed')
 
-test('tells what was rung, in order, once', async () => {
+test('the bell passes rings on in order, once', async () => {
   const op = await store().create('ada')
   const { by } = await store().own('ada')
   await store().owners.commit(by, 1, [['info', 'made']], {})
@@ -110,9 +110,9 @@ test('a ring that a later release makes is ignored, and none after it is missed'
   ])
 })
 
-test('many at once arrive all', async () => {
+test('the bell passes all rings on when many come at once', async () => {
   const users = Array.from({ length: 1200 }, (_, i) => `u${i}`)
-  // All in one turn, a command may wait longer than its time-out on a busy machine.
+  // Sent all at once, a command could exceed its time-out on a busy machine.
   for (let i = 0; i < users.length; i += 200) {
     await Promise.all(users.slice(i, i + 200).map(user => store().create(user)))
   }
@@ -121,20 +121,20 @@ test('many at once arrive all', async () => {
   expect(new Set(heard.map(ring => ring.what === 'accepted' && ring.subject.name)).size).toBe(users.length)
 })
 
-test('what was trimmed before it was heard is noticed', async () => {
+test('the bell notices rings that were trimmed before it heard them', async () => {
   const { redis, keys } = store()
   await redis.multi().xadd(keys.bell, '5000-1', 'epoch', 'e', 'user', 'ada', 'op', '1', 'what', 'ended').exec()
   await hears(missed)
 })
 
-test('Redis emptied is noticed though lower numbers wake nobody', async () => {
+test('the bell notices that Redis was emptied, though lower numbers cause no wake-up', async () => {
   for (const user of ['ada', 'grace']) await store().create(user)
   await hears(rings => rings.length === 2)
   await store().redis.flushall()
   await hears(missed)
 })
 
-test('a bell begun anew that rings as often as the old one did is noticed', async () => {
+test('the bell notices a new bell that rings as often as the old one did', async () => {
   for (const user of ['ada', 'grace']) await store().create(user)
   await hears(rings => rings.length === 2)
   const { redis, keys } = store()
@@ -147,7 +147,7 @@ test('a bell begun anew that rings as often as the old one did is noticed', asyn
   await hears(missed)
 })
 
-test('a bell begun anew that has rung more often than the old one is noticed', async () => {
+test('the bell notices a new bell that has rung more often than the old one', async () => {
   await store().create('ada')
   await hears(rings => rings.length === 1)
   const { redis, keys } = store()
@@ -160,7 +160,7 @@ test('a bell begun anew that has rung more often than the old one is noticed', a
   await hears(missed)
 })
 
-test('a connection that broke may have missed something', async () => {
+test('the bell reports a possible gap when a connection broke', async () => {
   store().connection.listening.disconnect(true)
   await hears(missed)
   heard.length = 0
@@ -168,7 +168,7 @@ test('a connection that broke may have missed something', async () => {
   await hears(rings => rings.some(({ what }) => what === 'accepted'))
 })
 
-test('a listener that throws keeps no other from hearing', async () => {
+test('the bell calls all listeners when one throws', async () => {
   const off = bell.on(() => {
     throw new Error('a listener broke')
   })

@@ -1,4 +1,4 @@
-/** What a compare and a watch may write, and under which conditions alone. */
+/** The writes of a compare and of a watch, and their conditions. */
 
 import { describe, expect, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
@@ -13,7 +13,7 @@ const found: Settlement['events'] = [
   ['complete', 'up'],
 ]
 
-/** As a compare settles a user: by what it has just read, and what the cluster shows. */
+/** Settles a user as a compare does: with what it has just read, and what the cluster shows. */
 async function settle(user: string, more: Partial<Settlement> = {}, mark = store().compares.begin('nonce', 1)) {
   const standing = await store().compares.standing(user)
   const fields = { view: view(user), namespaceUid: 'ns', podUid: 'pod-uid', podPresent: true }
@@ -27,7 +27,7 @@ const word = (more: Partial<PodWord> = {}): PodWord => ({
 })
 
 describe('a compare', () => {
-  test('writes the generation at its end alone, and rings', async () => {
+  test('writes the generation only at its end, and rings', async () => {
     await store().redis.flushall()
     const mark = await store().compares.begin('nonce', 60_000)
     expect(mark).toMatchObject({ needed: true, foundOp: 0 })
@@ -39,7 +39,7 @@ describe('a compare', () => {
     expect(await store().redis.exists(store().keys.mark)).toBe(0)
   })
 
-  test('that was not needed rings nobody, and holds nothing', async () => {
+  test('rings nothing and holds nothing when it was not needed', async () => {
     await store().create('ada')
     const rings = await store().rings()
     const mark = await store().compares.begin('nonce', 60_000)
@@ -55,7 +55,7 @@ describe('a compare', () => {
     expect(await store().redis.get(store().keys.last)).toBe(String(op))
   })
 
-  test('that was overtaken writes nothing more', async () => {
+  test('writes nothing more when it was overtaken', async () => {
     const first = await store().compares.begin('first', 1)
     const second = await store().compares.begin('second', 1)
     expect(await settle('ada', {}, Promise.resolve(first))).toBe('unmarked')
@@ -65,7 +65,7 @@ describe('a compare', () => {
     expect(await store().compares.end(second, 1)).toBe(false)
   })
 
-  test('that began before Redis was emptied writes nothing into what follows', async () => {
+  test('writes nothing into a Redis that was emptied after it began', async () => {
     const mark = await store().compares.begin('nonce', 1)
     await store().redis.flushall()
     expect(await settle('ada', {}, Promise.resolve(mark))).toBe('unmarked')
@@ -80,7 +80,7 @@ describe('a compare', () => {
   })
 })
 
-describe('to settle', () => {
+describe('settle', () => {
   test('restores a lab under its own op, with a stream of two events', async () => {
     expect(await settle('ada')).toBe('settled')
     expect(await store().labs.lab('ada')).toMatchObject({
@@ -100,7 +100,7 @@ describe('to settle', () => {
     expect(await store().create('ada')).toBeGreaterThan(5_000)
   })
 
-  test('makes an ordinary deletion of what is half made, above all that the cluster bears', async () => {
+  test('starts an ordinary deletion of a partial lab, with an op above all in the cluster', async () => {
     const highestOp = nowUs() + hourUs
     expect(await settle('ada', { outcome: 'delete', highestOp, op: highestOp })).toBe('settled')
     const record = await store().record('ada')
@@ -116,14 +116,14 @@ describe('to settle', () => {
     ['another pod', (key: string) => store().redis.hset(key, 'podUid', 'another')],
     ['no record', (key: string) => store().redis.del(key)],
     ['a tombstone', () => store().redis.set(store().keys.tombstone('ada'), 9)],
-  ] as const)('is refused when the record has moved on: %s', async (_, move) => {
+  ] as const)('is refused when the record has changed: %s', async (_, move) => {
     await store().run('ada')
     const standing = await store().compares.standing('ada')
     await move(store().keys.record('ada'))
     expect(await settle('ada', { standing })).toBe('moved')
   })
 
-  test('is refused when a record was made where there was none', async () => {
+  test('is refused when a record has appeared meanwhile', async () => {
     const standing = await store().compares.standing('ada')
     await store().create('ada')
     expect(await settle('ada', { standing })).toBe('moved')
@@ -143,12 +143,12 @@ describe('to settle', () => {
     }
   })
 
-  test('ends the stream of an operation that it overrules, and its owner writes no more', async () => {
+  test('ends the stream of an operation that it overrules, whose owner can write no more', async () => {
     const op = await store().create('ada')
     const { by } = await store().own('ada')
     const newer = op + 1000
     expect(await settle('ada', { op: newer, highestOp: newer })).toBe('settled')
-    expect(await store().told('ada', op)).toEqual([
+    expect(await store().eventsOf('ada', op)).toEqual([
       [1, 'info', 'begun'],
       [2, 'failed', 'lost'],
     ])
@@ -157,17 +157,17 @@ describe('to settle', () => {
     expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [], overdue: [] })
   })
 
-  test('takes the place of a stream whose ids are above: that past was lost', async () => {
+  test('replaces a stream with higher ids, whose past was lost', async () => {
     const { redis, keys } = store()
     await redis.xadd(keys.events('ada'), '6000-3', 'event', 'info', 'data', 'later')
     expect(await settle('ada', { op: 6_000 })).toBe('settled')
-    expect(await store().told('ada')).toHaveLength(2)
-    expect(await store().told('ada', 6_000)).toHaveLength(2)
+    expect(await store().eventsOf('ada')).toHaveLength(2)
+    expect(await store().eventsOf('ada', 6_000)).toHaveLength(2)
   })
 })
 
-describe('of a pod that was seen', () => {
-  test('failed: a lab that runs, with this very pod', async () => {
+describe('tellPod', () => {
+  test('marks a running lab failed when this very pod failed', async () => {
     const op = await store().run('ada')
     expect(await store().compares.tellPod(word({ podUid: 'another' }))).toBe(false)
     expect(await store().compares.tellPod(word({ user: 'nobody' }))).toBe(false)
@@ -175,16 +175,16 @@ describe('of a pod that was seen', () => {
     expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: true, seq: 3 })
     expect(await store().labs.running()).toEqual([])
     expect(await store().compares.tellPod(word())).toBe(false)
-    expect(await store().told('ada')).toHaveLength(3)
+    expect(await store().eventsOf('ada')).toHaveLength(3)
   })
 
-  test('gone: it is not there any more', async () => {
+  test('marks a lab failed when its pod is gone', async () => {
     await store().run('ada')
     expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(true)
     expect(await store().record('ada')).toMatchObject({ status: 'failed', podPresent: false })
   })
 
-  test('gone: a lab that failed before has no pod any more, and is told nothing else', async () => {
+  test('removes the pod from a failed lab when the pod is gone, and adds no event', async () => {
     const op = await store().run('ada')
     await store().compares.tellPod(word())
     expect(await store().compares.tellPod(word({ podUid: 'another', detail: 'gone' }))).toBe(false)
@@ -192,10 +192,10 @@ describe('of a pod that was seen', () => {
     expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(true)
     expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: false, seq: 3 })
     expect(await store().compares.tellPod(word({ detail: 'gone' }))).toBe(false)
-    expect(await store().told('ada')).toHaveLength(3)
+    expect(await store().eventsOf('ada')).toHaveLength(3)
   })
 
-  test('gone: an operation that is in progress says so itself', async () => {
+  test('writes nothing about a missing pod while an operation is in progress', async () => {
     await store().run('ada')
     await store().compares.tellPod(word())
     await store().delete('ada')
@@ -203,7 +203,7 @@ describe('of a pod that was seen', () => {
     expect(await store().record('ada')).toMatchObject({ status: 'terminating', podPresent: true })
   })
 
-  test('ended well: the lab is deleted under a new op', async () => {
+  test('deletes the lab under a new op when its pod ended well', async () => {
     const op = await store().run('ada')
     expect(await store().compares.tellPod(word({ outcome: 'ended' }))).toBe(true)
     const record = await store().record('ada')
@@ -211,23 +211,23 @@ describe('of a pod that was seen', () => {
     expect(record!.op).toBeGreaterThan(op)
   })
 
-  test('restarted: told once for each time', async () => {
+  test('writes each restart once', async () => {
     await store().run('ada')
     const again = (detail: number) => store().compares.tellPod(word({ outcome: 'restarted', detail }))
     expect([await again(1), await again(1), await again(2), await again(1)]).toEqual([true, false, true, false])
     expect(await store().record('ada')).toMatchObject({ status: 'running', seq: 4 })
   })
 
-  test('while an operation runs nothing is written', async () => {
+  test('writes nothing while an operation runs', async () => {
     await store().run('ada')
     await store().delete('ada')
     for (const outcome of ['failed', 'ended', 'restarted'] as const) {
       expect(await store().compares.tellPod(word({ outcome, detail: 9 }))).toBe(false)
     }
-    expect(await store().told('ada')).toHaveLength(1)
+    expect(await store().eventsOf('ada')).toHaveLength(1)
   })
 
-  test('while the data are not compared only the compare itself writes', async () => {
+  test('lets only the compare write while the data are not compared', async () => {
     await store().run('ada')
     await store().redis.hset(store().keys.generation, 'identity', 'another')
     await expect(store().compares.tellPod(word())).rejects.toThrow(RetryLater)
@@ -238,7 +238,7 @@ describe('of a pod that was seen', () => {
   })
 })
 
-test('while the data are not compared nobody is told that something is not there', async () => {
+test('reports nothing as missing while the data are not compared', async () => {
   await store().run('ada')
   await store().redis.flushall()
   const again = deletion('ada')

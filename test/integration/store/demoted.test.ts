@@ -1,4 +1,4 @@
-/** Redis fails over, and connections stay at the server that was demoted: streams hear of what comes after all the same. */
+/** Redis fails over, and connections stay at the demoted server: streams still learn of later events. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../../../dev/process/ports.ts'
 import { type Redis, urlsAt } from '../../../dev/redis/redis.ts'
@@ -31,7 +31,7 @@ async function start(): Promise<Place> {
   return { first, second, way, store }
 }
 
-/** What a client gets of a user's stream, from a replica's own reader of the bell. */
+/** A client's view of a user's stream, through a replica's own reader of the bell. */
 async function follow(store: Store, user: string): Promise<{ events: string[]; ended: Promise<void> }> {
   const bell = new Bell(store.connection, store.keys.bell, systemClock)
   const feeds = new Feeds(store.labs, new StreamReader(bell, systemClock))
@@ -61,7 +61,7 @@ async function follow(store: Store, user: string): Promise<{ events: string[]; e
   return { events, ended }
 }
 
-/** All that the first server has is in the second, which is a master of its own from then on. */
+/** Copies the first server's data to the second, which is a master of its own from then on. */
 async function promote({ first, second, store }: Place): Promise<Store> {
   const other = await Store.open(second, store.prefix)
   onTestFinished(() => other.close())
@@ -74,14 +74,14 @@ async function promote({ first, second, store }: Place): Promise<Store> {
   return other
 }
 
-/** The id by which the server knows the connection that listens. */
+/** The id of the listening connection at the server. */
 async function listenerOf({ store }: Place): Promise<number> {
-  // Only the connection itself can tell; the program never asks.
+  // Only the connection itself can ask for it; the program never does.
   await store.redis.call('ACL', 'SETUSER', 'program', '+client|id')
   return store.connection.listening.client('ID')
 }
 
-/** It follows nobody: the one that it should follow cannot be reached. The connection that listens is not told. */
+/** Makes it a replica of an unreachable master. The listening connection gets no notice. */
 async function demote(place: Place, listener: number): Promise<void> {
   const answers = await place.store.redis
     .multi()
@@ -91,7 +91,7 @@ async function demote(place: Place, listener: number): Promise<void> {
   for (const [error] of answers ?? []) if (error) throw error
 }
 
-/** A compare, and the end of the user's creation, at the new master; not by the connections under test. */
+/** Runs a compare and ends the user's creation at the new master, through other connections. */
 async function finish(other: Store, user: string): Promise<void> {
   await other.compare()
   await vi.waitUntil(async () => !(await other.redis.exists(other.keys.hold)), { timeout: 5000, interval: 5 })
@@ -102,7 +102,7 @@ async function finish(other: Store, user: string): Promise<void> {
 const within = (ms: number, ended: Promise<void>) =>
   Promise.race([ended.then(() => 'ended'), new Promise(resolve => setTimeout(resolve, ms)).then(() => 'waits')])
 
-test('a stream ends when the connection that listens stays at a server that was demoted', async () => {
+test('a stream ends when the listening connection stays at a demoted server', async () => {
   const place = await start()
   const { store, way } = place
   await store.create('ada')
@@ -112,13 +112,13 @@ test('a stream ends when the connection that listens stays at a server that was 
   await demote(place, listener)
   way.leadNewTo(place.second.url)
   await finish(other, 'ada')
-  // As an engine does each second: by its refusal the connection for commands learns of it.
+  // An engine writes each second: the refusal shows the demotion to the connection for commands.
   await store.create('grace').catch(() => {})
   expect(await within(15_000, ended)).toBe('ended')
   expect(events).toEqual(['info', 'complete'])
 })
 
-test('a stream ends when both connections stay at a server that was demoted, and nothing is written', async () => {
+test('a stream ends, and nothing is written, when both connections stay at a demoted server', async () => {
   const place = await start()
   const { store, way } = place
   await store.create('ada')
@@ -132,7 +132,7 @@ test('a stream ends when both connections stay at a server that was demoted, and
   expect(events).toEqual(['info', 'complete'])
 })
 
-test('a stream ends when the connection that listens is left at a former master, cut off from the new one', async () => {
+test('a stream ends when the listening connection stays at a former master that is cut off from the new one', async () => {
   const place = await start()
   const { store, way } = place
   await store.create('ada')
@@ -147,7 +147,7 @@ test('a stream ends when the connection that listens is left at a former master,
   expect(events).toEqual(['info', 'complete'])
 })
 
-test('a command is answered by the new master within its time when the former one refuses it', async () => {
+test('the new master answers a command in time when the former one refuses it', async () => {
   const place = await start()
   const { store, way } = place
   const other = await promote(place)
@@ -159,7 +159,7 @@ test('a command is answered by the new master within its time when the former on
   expect(await store.create('ada')).toBeGreaterThan(0)
 })
 
-test('the former identity counts no more when a server was a replica in between', async () => {
+test('the store ignores the former identity when a server was a replica in between', async () => {
   const { store } = await start()
   const before = await store.connection.identity()
   await store.redis

@@ -1,4 +1,4 @@
-/** Redis emptied, or restarted, between any two scripts of an operation: nothing stale stands, no number comes twice. */
+/** Redis is emptied or restarted between any two scripts of an operation: nothing stale remains, no number repeats. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { Accepted } from '../../../src/store/acceptance.ts'
@@ -10,7 +10,7 @@ import { creation, eventsMs, ownRedis, Store, sealing, tombstoneMs, useStore } f
 
 const store = useStore()
 
-/** The scripts of a life, in order; each takes what the ones before it left. */
+/** The scripts of a life, in order; each uses the results of those before it. */
 const life: readonly [string, (by: Ownership | undefined) => Promise<Ownership | undefined>][] = [
   [
     'accept',
@@ -31,7 +31,7 @@ async function also(by: Ownership | undefined, done: Promise<unknown>): Promise<
   return by
 }
 
-/** Every write that a former owner may still have on its way. */
+/** Every write that a former owner may still send. */
 async function writesOf(by: Ownership): Promise<void> {
   const { owners } = store()
   await expect(owners.commit(by, 1, [['info', 'stale']], { step: 'stale' })).rejects.toThrow('moved on')
@@ -42,33 +42,36 @@ async function writesOf(by: Ownership): Promise<void> {
   await owners.release(by)
 }
 
-test.each(life.map(([name], place) => [name, place] as const))('emptied after: %s', async (_, place) => {
-  const { redis, keys } = store()
-  const ops: number[] = []
-  let by: Ownership | undefined
-  for (const [, act] of life.slice(0, place + 1)) by = await act(by)
-  ops.push((await store().record('ada'))!.op)
-  const rings = await store().rings()
-  expect(rings).toBeGreaterThan(0)
-  await redis.flushall()
-  await expect(store().create('ada')).rejects.toMatchObject({ status: 503 })
-  if (by) await writesOf(by)
-  await redis.del(keys.bell)
-  expect(await redis.keys('*')).toEqual([])
-  await store().compare(ops[0])
-  if (by) await writesOf(by)
-  const next = await store().create('ada')
-  expect(next).toBeGreaterThan(ops[0]!)
-  if (by) await writesOf(by)
-  expect(await store().told('ada')).toEqual([[1, 'info', 'begun']])
-  expect(await store().record('ada')).toMatchObject({ op: next, step: '', seq: 1, token: '' })
-})
+test.each(life.map(([name], place) => [name, place] as const))(
+  'the store accepts no stale write when Redis is emptied after %s',
+  async (_, place) => {
+    const { redis, keys } = store()
+    const ops: number[] = []
+    let by: Ownership | undefined
+    for (const [, act] of life.slice(0, place + 1)) by = await act(by)
+    ops.push((await store().record('ada'))!.op)
+    const rings = await store().rings()
+    expect(rings).toBeGreaterThan(0)
+    await redis.flushall()
+    await expect(store().create('ada')).rejects.toMatchObject({ status: 503 })
+    if (by) await writesOf(by)
+    await redis.del(keys.bell)
+    expect(await redis.keys('*')).toEqual([])
+    await store().compare(ops[0])
+    if (by) await writesOf(by)
+    const next = await store().create('ada')
+    expect(next).toBeGreaterThan(ops[0]!)
+    if (by) await writesOf(by)
+    expect(await store().eventsOf('ada')).toEqual([[1, 'info', 'begun']])
+    expect(await store().record('ada')).toMatchObject({ op: next, step: '', seq: 1, token: '' })
+  },
+)
 
-test('no number comes twice over twenty times of losing everything, accepting as fast as Redis can', async () => {
+test('no number repeats over twenty losses of all data, with accepts as fast as Redis allows', async () => {
   const { compares, redis, keys } = store()
   const { identity } = await compares.begin('nonce', 1)
   defineCommands(redis)
-  // Sent at once, in this order: nothing lies between a number and the loss of it.
+  // Sent at once, in this order: nothing comes between a number and its loss.
   const run = async (name: string, names: string[], args: (identity: string) => (string | number)[]) =>
     callCommand(redis, name, names, args(identity))
   const retention = { tombstoneMs, idempotencyMs: 1000, eventsMs }
@@ -90,7 +93,7 @@ beforeAll(async () => {
 })
 afterAll(() => lasting?.stop())
 
-test('restarted with its data: compared anew, and what was found is held', async () => {
+test('a Redis restarted with its data is compared again, and its operations are held', async () => {
   const kept = await Store.open(lasting)
   try {
     await kept.compare()
@@ -108,7 +111,7 @@ test('restarted with its data: compared anew, and what was found is held', async
     expect(await kept.compares.end(mark, running)).toBe(true)
     expect(await kept.labs.lab('ada')).toMatchObject({ record: { op: running, status: 'running' } })
     expect(await kept.labs.acceptCreate(again)).toEqual(pending)
-    // Its owner goes on: it may extend and commit, only new owners wait.
+    // The owner goes on: it may extend and commit; only new owners wait.
     expect(await kept.owners.extend([by], 3000)).toEqual([true])
     await kept.owners.commit(by, 1, [['info', 'goes on']], {})
     await kept.owners.release(by)
@@ -119,7 +122,7 @@ test('restarted with its data: compared anew, and what was found is held', async
   }
 })
 
-test('restarted empty: another Redis, in which a compare of the one before writes nothing', async () => {
+test('a Redis restarted empty accepts no writes of an earlier compare', async () => {
   const server = await ownRedis()
   const kept = await Store.open(server)
   try {

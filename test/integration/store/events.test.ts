@@ -1,4 +1,4 @@
-/** Streams as clients read them: from a place on, to the end of their own operation, for as long as they are kept. */
+/** Streams as clients read them: from a place on, to the end of their operation, for as long as they are kept. */
 import { expect, test } from 'vitest'
 import { eventsMs, info, nowUs, useStore } from '../../kit/store/store.ts'
 
@@ -9,7 +9,7 @@ const ids = async (op: number | undefined, after: number) => {
   return read.found ? { ...read, events: read.events.map(({ id }) => id) } : read
 }
 
-test('from the start, from a place, from the end and from beyond it', async () => {
+test('events are read from the start, from a place, from the end and from beyond it', async () => {
   const op = await store().create('ada')
   const { by } = await store().own('ada')
   await store().owners.commit(by, 1, [info('a'), info('b')], {})
@@ -20,7 +20,7 @@ test('from the start, from a place, from the end and from beyond it', async () =
   expect(await ids(op, 4)).toEqual(all)
 })
 
-test('so many at most, and that there are more', async () => {
+test('events are read up to a limit, with a sign that there are more', async () => {
   const op = await store().create('ada')
   const { by } = await store().own('ada')
   await store().owners.finish(by, 1, [info('a'), ['complete', 'b']], 'running', {})
@@ -33,14 +33,14 @@ test('so many at most, and that there are more', async () => {
   expect(await read(0, 3)).toEqual([true, undefined, 3, 3])
 })
 
-test('of no user, of an op that never was, and of another user’s op there is none', async () => {
+test('there are no events for an unknown user, an unknown op, and another user’s op', async () => {
   const op = await store().create('ada')
   expect(await store().labs.events('nobody', undefined, 0)).toEqual({ found: false })
   expect(await ids(op - 1, 0)).toEqual({ found: false })
   expect(await store().labs.events('grace', op, 0)).toEqual({ found: false })
 })
 
-test('an operation tells its own outcome when others have begun since, and has ended', async () => {
+test('an ended operation still has its outcome when others have begun since', async () => {
   const first = await store().create('ada')
   const second = (await store().delete('ada'))!.op
   expect(await ids(first, 1)).toEqual({ found: true, op: first, ended: true, lastSeq: 2, events: [`${first}-2`] })
@@ -52,7 +52,7 @@ test('an operation tells its own outcome when others have begun since, and has e
   expect(await ids(first, 0)).toMatchObject({ ended: true, lastSeq: 2 })
 })
 
-test('what befalls a lab later is told behind the end of its creation', async () => {
+test('later events of a lab follow the end of its creation', async () => {
   const op = await store().run('ada')
   const events = [['error', 'it broke']] as const
   await store().compares.tellPod({
@@ -61,7 +61,7 @@ test('what befalls a lab later is told behind the end of its creation', async ()
   expect(await ids(op, 2)).toEqual({ found: true, op, ended: true, lastSeq: 3, events: [`${op}-3`] })
 })
 
-test('streams of the last half hour stay beside a newer one, each contiguous', async () => {
+test('streams of the last half hour stay beside a newer one, each without gaps', async () => {
   const ops: number[] = []
   for (let i = 0; i < 20; i++) {
     ops.push(await store().create('ada'))
@@ -69,7 +69,7 @@ test('streams of the last half hour stay beside a newer one, each contiguous', a
     await store().owners.commit(by, 1, [info('a'), info('b')], {})
     await store().owners.finish(by, 3, [['failed', 'no']], 'failed', {})
   }
-  for (const op of ops) expect((await store().told('ada', op)).map(([seq]) => seq)).toEqual([1, 2, 3, 4])
+  for (const op of ops) expect((await store().eventsOf('ada', op)).map(([seq]) => seq)).toEqual([1, 2, 3, 4])
   const { redis, keys } = store()
   const old = nowUs() - (eventsMs + 60_000) * 1000
   const recent = nowUs() - (eventsMs - 60_000) * 1000
@@ -77,6 +77,6 @@ test('streams of the last half hour stay beside a newer one, each contiguous', a
   await redis.xadd(keys.events('ada'), `${old}-1`, 'event', 'failed', 'data', 'old')
   await redis.xadd(keys.events('ada'), `${recent}-1`, 'event', 'failed', 'data', 'recent')
   await store().create('ada')
-  expect(await store().told('ada', old)).toEqual([])
-  expect(await store().told('ada', recent)).toEqual([[1, 'failed', 'recent']])
+  expect(await store().eventsOf('ada', old)).toEqual([])
+  expect(await store().eventsOf('ada', recent)).toEqual([[1, 'failed', 'recent']])
 })

@@ -1,10 +1,10 @@
 /**
- * A server that speaks Redis' protocol and says what a test wants: versions that cannot be installed beside each other,
- * and error replies that a real server gives only in states that are hard to bring about.
+ * A server that speaks Redis' protocol and answers as a test says: for versions that cannot be installed side by side, and
+ * for error replies that a real server gives only in rare states.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 
-/** The reply to a command, as it goes over the wire; undefined for the usual one. */
+/** The raw reply to a command; undefined for the usual reply. */
 type Answer = (args: readonly string[], socket: Socket) => string | undefined
 
 export const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`
@@ -20,7 +20,7 @@ export interface FakeInfo {
 export class FakeRedis {
   info: FakeInfo
   answer: Answer
-  /** Every command that came, by its name. */
+  /** Every received command, by name. */
   readonly heard: string[] = []
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -68,7 +68,7 @@ export class FakeRedis {
       case 'hello':
         return error("ERR unknown command 'HELLO'")
       case 'info':
-        // Several sections at once are known since 7.0.
+        // Versions since 7.0 accept several sections at once.
         return args.length > 1 && (this.info.version ?? '7').startsWith('6') ? error('ERR syntax error') : this.#info()
       case 'xrevrange':
         return '*0\r\n'
@@ -76,7 +76,7 @@ export class FakeRedis {
       case 'eval':
         return number(1)
       case 'xread':
-        // A reading that waits is answered by nobody: the client's own deadline ends it.
+        // A waiting read gets no answer: the client's own deadline ends it.
         return ''
       default:
         return '+OK\r\n'
@@ -94,7 +94,7 @@ export class FakeRedis {
   }
 }
 
-/** The commands that are whole, as clients send them: arrays of bulk strings. */
+/** The complete commands, as clients send them: arrays of bulk strings. */
 function parse(text: string): { commands: string[][]; left: string } {
   const commands: string[][] = []
   let at = 0

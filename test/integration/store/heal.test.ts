@@ -1,4 +1,4 @@
-/** What `skylab heal` reads of Redis, and removes there. */
+/** The reads and removals of `skylab heal` in Redis. */
 import { expect, test } from 'vitest'
 import { HealStore } from '../../../src/store/heal.ts'
 import { nowUs, useStore } from '../../kit/store/store.ts'
@@ -7,7 +7,7 @@ const store = useStore(({ healerUrl }) => healerUrl)
 const poison = Number.MAX_SAFE_INTEGER
 const healing = () => new HealStore(store().connection, store().keys)
 
-test('removes of a user what is ahead, each by itself, and nothing else', async () => {
+test('heal removes from a user only what is ahead, each part separately', async () => {
   const { redis, keys } = store()
   const op = await store().run('ada')
   await store().run('bob')
@@ -31,7 +31,7 @@ test('removes of a user what is ahead, each by itself, and nothing else', async 
   expect(await store().labs.running()).toEqual(['ada'])
 })
 
-test('sets the counter to the highest op that is believed, and has the records compared anew', async () => {
+test('heal sets the counter to the highest believed op, and makes the next compare run', async () => {
   const { redis, keys } = store()
   await redis.set(keys.last, poison)
   const trusted = nowUs() + 3_600_000_000

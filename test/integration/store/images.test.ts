@@ -1,4 +1,4 @@
-/** The catalogue of images in Redis: who reads it, who may write it, and what is remembered of tags. */
+/** The catalogue of images in Redis: its readers, its writer, and the digests stored beside it. */
 import { describe, expect, test } from 'vitest'
 import { ImageStore, maxDigests, type Refreshed } from '../../../src/store/images.ts'
 import { useStore } from '../../kit/store/store.ts'
@@ -13,14 +13,14 @@ const found = (version: string, digests: [string, string | null][] = []): Refres
   digests: new Map(digests),
 })
 
-/** Holds the lease of refreshing. */
+/** Takes the lease of refreshing. */
 async function hold(images: ImageStore, token = 'token'): Promise<string> {
   await store().redis.set(images.lease, token, 'PX', 60_000)
   return token
 }
 
-describe('a catalogue', () => {
-  test('is brought to who has another version, and its age to all', async () => {
+describe('the catalogue', () => {
+  test('is returned to readers with another version; its age is returned to all', async () => {
     const images = imagesOf()
     expect(await images.look(undefined)).toEqual({})
     expect(await images.end(await hold(images), found('1'))).toBe(true)
@@ -31,7 +31,7 @@ describe('a catalogue', () => {
     expect(Object.keys(await images.look('1')).sort()).toEqual(['ageMs', 'sinceAttemptMs', 'version'])
   })
 
-  test('is written only by who holds the lease', async () => {
+  test('is written only with the lease', async () => {
     const images = imagesOf()
     await hold(images, 'another')
     expect(await images.end('token', found('1', [['a', 'sha256:a']]))).toBe(false)
@@ -41,7 +41,7 @@ describe('a catalogue', () => {
     expect(await images.remembered()).toEqual([])
   })
 
-  test('stands when the registry was asked in vain', async () => {
+  test('stays after a failed reading of the registry', async () => {
     const images = imagesOf()
     const token = await hold(images)
     await images.end(token, found('1'))
@@ -54,13 +54,13 @@ describe('a catalogue', () => {
     expect(sinceAttemptMs).toBeLessThan(60_000)
   })
 
-  test('may be known to have been asked for in vain before it ever was there', async () => {
+  test('can have a failed reading before it ever existed', async () => {
     const images = imagesOf()
     await images.end(await hold(images), null)
     expect(Object.keys(await images.look(undefined))).toEqual(['sinceAttemptMs'])
   })
 
-  test('of another configuration is another one', async () => {
+  test('of another configuration is a separate one', async () => {
     const [images, others] = [imagesOf(), imagesOf('other')]
     await images.end(await hold(images), found('1', [['a', 'sha256:a']]))
     expect(await others.look(undefined)).toEqual({})
@@ -68,7 +68,7 @@ describe('a catalogue', () => {
     expect(await others.end('token', found('2'))).toBe(false)
   })
 
-  test('expires when nobody refreshes it any more', async () => {
+  test('expires when it is no longer refreshed', async () => {
     const images = imagesOf()
     await images.end(await hold(images), found('1', [['a', 'sha256:a']]))
     for (const key of [store().keys.catalogue('scope'), store().keys.digests('scope')]) {
@@ -80,7 +80,7 @@ describe('a catalogue', () => {
     expect(await store().redis.pttl(store().keys.catalogue('seldom'))).toBeGreaterThan(9 * dayMs)
   })
 
-  test('may have megabytes', async () => {
+  test('can have megabytes', async () => {
     const images = imagesOf()
     const body = 'x'.repeat(8_000_000)
     await images.end(await hold(images), { ...found('1'), body })
@@ -88,8 +88,8 @@ describe('a catalogue', () => {
   })
 })
 
-describe('digests', () => {
-  test('are remembered as they were told last, and forgotten with their tag', async () => {
+describe('stored digests', () => {
+  test('are those read last, and go with their tag', async () => {
     const images = imagesOf()
     await images.remember('a', 'sha256:a')
     await images.remember('b', 'sha256:b')
@@ -100,21 +100,21 @@ describe('digests', () => {
     expect(await store().redis.pttl(store().keys.digests('scope'))).toBeGreaterThan(dayMs - 60_000)
   })
 
-  test('are brought up to date by a refresh', async () => {
+  test('are updated by a refresh', async () => {
     const images = imagesOf()
     await images.remember('a', 'sha256:a')
     await images.remember('b', 'sha256:b')
     await images.remember('c', 'sha256:c')
-    const told: [string, string | null][] = [
+    const tags: [string, string | null][] = [
       ['a', null],
       ['b', 'sha256:d'],
     ]
-    await images.end(await hold(images), found('1', told))
+    await images.end(await hold(images), found('1', tags))
     expect((await images.remembered()).sort()).toEqual(['b', 'c'])
     expect(await images.digestOf('b')).toBe('sha256:d')
   })
 
-  test('are remembered of so many tags and no more', async () => {
+  test('are limited to a number of tags', async () => {
     const images = imagesOf()
     const key = store().keys.digests('scope')
     const all = Array.from({ length: maxDigests }, (_, i) => [`t${i}`, 'sha256:a']).flat()

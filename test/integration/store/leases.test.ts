@@ -8,7 +8,7 @@ import { ttlMs, useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 
-describe('on Redis', () => {
+describe('leases on Redis', () => {
   let leases: Leases
   const { clock } = { clock: systemClock }
   const make = () =>
@@ -25,7 +25,7 @@ describe('on Redis', () => {
   })
   afterEach(() => leases.close())
 
-  test('one of many wins, by a token that is the lease’s value', async () => {
+  test('one of many attempts wins, with a token that is the lease’s value', async () => {
     const others = Array.from({ length: 20 }, make)
     const won = (await Promise.all(others.map(other => other.acquire('ada')))).filter(lease => lease !== null)
     expect(won).toHaveLength(1)
@@ -35,7 +35,7 @@ describe('on Redis', () => {
     expect(await leases.acquire('ada')).not.toBeNull()
   })
 
-  test('a refusal does not wait, and counts from before it was asked for', async () => {
+  test('a refusal comes at once, and counts from before the request', async () => {
     await store().hold('ada', 'another')
     expect(await leases.acquire('ada')).toBeNull()
     const beforeMs = clock.monotonicMs()
@@ -46,7 +46,7 @@ describe('on Redis', () => {
 
   const compareLease = () => store().compares.lease
 
-  test('of comparing there is one, renewed for as long as it takes', async () => {
+  test('there is one lease of comparing, renewed for as long as the compare takes', async () => {
     const first = await leases.acquireTask(compareLease())
     expect(await make().acquireTask(compareLease())).toBeNull()
     await store().redis.pexpire(compareLease(), 1500)
@@ -56,7 +56,7 @@ describe('on Redis', () => {
     expect(await store().redis.exists(compareLease())).toBe(0)
   })
 
-  test('of comparing is free again when Redis’ clock stepped back, though nobody extends it', async () => {
+  test('the lease of comparing is free again when Redis’ clock stepped back, even without extensions', async () => {
     await leases.acquireTask(compareLease())
     const other = make()
     await other.acquireTask(compareLease())
@@ -68,7 +68,7 @@ describe('on Redis', () => {
     await won!.release()
   })
 
-  test('kept, it is extended; dropped, no longer', async () => {
+  test('a kept lease is extended, a dropped one is not', async () => {
     await store().create('ada')
     const { token, sinceMs } = (await leases.acquire('ada'))!
     const claim = await store().owners.claim('ada', token, ttlMs)
@@ -82,7 +82,7 @@ describe('on Redis', () => {
   })
 })
 
-describe('by the holder’s clock', () => {
+describe('leases by the holder’s clock', () => {
   let clock: ManualClock
   let leases: Leases
   let asked: { held: readonly Ownership[]; answer: (extended: boolean[]) => void; fail: () => void }[]
@@ -114,7 +114,7 @@ describe('by the holder’s clock', () => {
 
   const keep = (user = 'ada', sinceMs = clock.monotonicMs()): Lease => leases.keep({ user, op: 1, token: 't' }, sinceMs)
 
-  /** Moves on, and waits until the leases sleep again. */
+  /** Advances the clock, and waits until the leases sleep again. */
   async function pass(ms: number): Promise<void> {
     await clock.sleepBetween(0, long)
     clock.advance(ms)
@@ -132,7 +132,7 @@ describe('by the holder’s clock', () => {
     })
   }
 
-  test('it stops after 0.66 of the TTL, counted from before it was asked for', async () => {
+  test('a lease ends for its holder after 0.66 of the TTL, counted from before the request', async () => {
     await settle()
     const sinceMs = clock.monotonicMs()
     clock.advance(1000)
@@ -163,7 +163,7 @@ describe('by the holder’s clock', () => {
     expect(() => lease.check()).toThrow('could not be extended')
   })
 
-  test('one that hangs does not keep others from being stopped', async () => {
+  test('a hanging extension does not keep other leases from ending', async () => {
     const [first, second] = [keep('ada'), keep('grace')]
     await pass(2000)
     await isAsked(1)
@@ -175,14 +175,14 @@ describe('by the holder’s clock', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('with the event loop blocked it is over before any timer says so', () => {
+  test('a lease is over before any timer fires when the event loop was blocked', () => {
     const lease = keep()
     clock.advance(6600)
     expect(() => lease.check()).toThrow('could not be extended')
     expect(lease.signal.aborted).toBe(true)
   })
 
-  test('another’s, by the store’s answer: lost at once', async () => {
+  test('a lease is lost at once when the store says that another replica has it', async () => {
     const [kept, lost] = [keep('ada'), keep('grace')]
     await pass(2000)
     await isAsked(1)
@@ -193,7 +193,7 @@ describe('by the holder’s clock', () => {
     expect(leases.size).toBe(1)
   })
 
-  test('a failed extension is tried again, and in time it holds', async () => {
+  test('a failed extension is repeated, and holds when it succeeds in time', async () => {
     const lease = keep()
     await pass(2000)
     await isAsked(1)
@@ -207,7 +207,7 @@ describe('by the holder’s clock', () => {
     lease.check()
   })
 
-  test('many are extended by a hundred', async () => {
+  test('many leases are extended in batches of a hundred', async () => {
     for (let i = 0; i < 250; i++) keep(`u${i}`)
     await pass(2000)
     for (const [i, count] of [100, 100, 50].entries()) {
@@ -219,7 +219,7 @@ describe('by the holder’s clock', () => {
     expect(leases.size).toBe(250)
   })
 
-  test('superseded by a later operation it is lost, by its own or an earlier one not', () => {
+  test('a lease is lost to a later operation, and not to its own or an earlier one', () => {
     const lease = keep()
     leases.superseded('ada', 1)
     leases.superseded('grace', 9)
@@ -228,7 +228,7 @@ describe('by the holder’s clock', () => {
     expect(lease.signal.reason.message).toMatch('superseded')
   })
 
-  test('dropped it is not extended, and a later one of the same user is left alone', async () => {
+  test('a dropped lease is not extended, and a later one of the same user is unaffected', async () => {
     const first = keep()
     leases.drop(first)
     const second = keep()

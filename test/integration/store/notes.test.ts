@@ -1,4 +1,4 @@
-/** Notes of what the audit log must tell: left by the script that did it, once, and given to one replica at a time. */
+/** Notes for the audit log: each is written by the script that acts, once, and given to one replica at a time. */
 import { expect, test } from 'vitest'
 import { formatNote, NoteStore } from '../../../src/store/notes.ts'
 import { creation, deletion, useStore } from '../../kit/store/store.ts'
@@ -9,12 +9,12 @@ const other = JSON.stringify({ user: 'ada', actor: { kind: 'administrator', name
 
 const notes = () => new NoteStore(store().connection, store().keys)
 const left = () => store().redis.zrange(store().keys.audit, '0', '-1')
-/** As when the time of their replicas has passed. */
+/** Simulates that the time of their replicas has passed. */
 const overdue = async () => {
   for (const note of await left()) await store().redis.zadd(store().keys.audit, 'XX', 0, note)
 }
 
-test('an acceptance leaves a note in the same step, once, and who owns the operation learns who asked', async () => {
+test('an acceptance writes a note in the same step, once, and the owner of the operation learns the caller', async () => {
   const asked = creation('ada', { by })
   const first = await store().labs.acceptCreate(asked)
   expect(await store().labs.acceptCreate(asked)).toEqual(first)
@@ -24,7 +24,7 @@ test('an acceptance leaves a note in the same step, once, and who owns the opera
   expect(await store().redis.pttl(store().keys.audit)).toBeGreaterThan(0)
 })
 
-test('an end leaves a note once, however often it is sent, and the record forgets who asked', async () => {
+test('an end writes a note once, however often it is sent, and the record drops the caller', async () => {
   await store().create('ada', { by })
   const { by: owner } = await store().own('ada')
   const note = { kind: 'create', result: 'succeeded', by } as const
@@ -38,7 +38,7 @@ test('an end leaves a note once, however often it is sent, and the record forget
   expect(await store().redis.hexists(store().keys.record('ada'), 'by')).toBe(0)
 })
 
-test('an end that is fenced leaves none', async () => {
+test('a fenced end writes no note', async () => {
   await store().create('ada')
   const { by: owner } = await store().own('ada')
   const note = { kind: 'create', result: 'succeeded', by } as const
@@ -47,7 +47,7 @@ test('an end that is fenced leaves none', async () => {
   expect(await left()).toEqual([])
 })
 
-test('a deletion leaves one of its own, and one of the creation that it ends, with who asked for that', async () => {
+test('a deletion writes its own note, and one with the first caller for the creation that it ends', async () => {
   const op = await store().create('ada', { by })
   const accepted = await store().labs.acceptDelete(deletion('ada', { by: other }))
   expect(accepted!.superseded).toMatchObject({ op, by })
@@ -61,7 +61,7 @@ test('a deletion leaves one of its own, and one of the creation that it ends, wi
   expect((await store().own('ada')).claim.record.by).toBe(other)
 })
 
-test('nothing is left, and nothing kept, where no audit log is written', async () => {
+test('nothing is stored when no audit log is written', async () => {
   await store().create('ada')
   const { by: owner, claim } = await store().own('ada')
   expect(claim.record.by).toBeUndefined()
@@ -70,21 +70,21 @@ test('nothing is left, and nothing kept, where no audit log is written', async (
   expect(await left()).toEqual([])
 })
 
-test('what a release without the field leaves there is never taken for who asked', async () => {
+test('a value left by a release without the field is never taken for the caller', async () => {
   const op = await store().create('ada', { by })
-  // A deletion by such a release writes its own op, and lets this field stand.
+  // A deletion by such a release writes its own op, and does not remove this field.
   await store().redis.hset(store().keys.record('ada'), 'op', op + 1)
   expect((await store().own('ada')).claim.record.by).toBeUndefined()
 })
 
-test('notes are given when they are due, to one replica at a time, until they are dropped', async () => {
+test('due notes are given to one replica at a time, until they are dropped', async () => {
   const op = await store().create('ada', { by })
   expect(await notes().take(10)).toEqual([])
   await overdue()
   const note = { op, kind: 'create', result: 'accepted', by } as const
   expect(await notes().take(10)).toEqual([note])
   expect(await notes().take(10)).toEqual([])
-  // Whoever took it died: the next one gets it later.
+  // The replica that took it has died: the next one gets it later.
   await overdue()
   expect(await notes().take(10)).toEqual([note])
   await notes().drop([formatNote(note)])
@@ -92,7 +92,7 @@ test('notes are given when they are due, to one replica at a time, until they ar
   expect(await notes().take(10)).toEqual([])
 })
 
-test('a lab that ended by itself leaves a note that is due at once', async () => {
+test('a lab that ended by itself writes a note that is due at once', async () => {
   await store().run('ada')
   const word = { user: 'ada', podUid: 'pod-uid', outcome: 'ended', detail: '', timeoutMs: 1000, by } as const
   await store().compares.tellPod({ ...word, events: [['info', 'shut down']] })

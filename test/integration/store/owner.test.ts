@@ -1,4 +1,4 @@
-/** What an owner may write, from the claim to the end; and what anyone else may not. */
+/** The writes of an owner, from the claim to the end, and the refusal of all others. */
 import { describe, expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/store/records.ts'
 import { info, Store, ttlMs, useStore } from '../../kit/store/store.ts'
@@ -6,7 +6,7 @@ import { info, Store, ttlMs, useStore } from '../../kit/store/store.ts'
 const store = useStore()
 
 describe('claim', () => {
-  test('is of who holds the lease', async () => {
+  test('needs the lease', async () => {
     await store().create('ada')
     expect(await store().owners.claim('ada', 'nobody', ttlMs)).toBeNull()
     await store().hold('ada', 'mine')
@@ -15,7 +15,7 @@ describe('claim', () => {
     expect(await store().owners.claim('ada', 'mine', ttlMs)).toMatchObject({ record: { token: 'mine', claims: 1 } })
   })
 
-  test('sent again with its token it answers the same and counts nothing twice', async () => {
+  test('sent again with its token gets the same answer and counts nothing twice', async () => {
     await store().create('ada')
     const { claim } = await store().own('ada', 'mine')
     const again = await store().owners.claim('ada', 'mine', ttlMs)
@@ -23,7 +23,7 @@ describe('claim', () => {
     expect(again!.record).toMatchObject({ claims: 1, attempts: 1 })
   })
 
-  test('moves the operation from those that wait to those that are owned, and tells the deadline', async () => {
+  test('moves the operation from the waiting to the owned ones, and returns the deadline', async () => {
     await store().create('ada', { timeoutMs: 50_000 })
     const { claim } = await store().own('ada')
     expect(claim.remainingMs).toBeGreaterThan(45_000)
@@ -31,7 +31,7 @@ describe('claim', () => {
     expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ user: 'ada' }], overdue: [] })
   })
 
-  test('of an operation that has ended leads to nothing, and forgets it', async () => {
+  test('of an ended operation returns nothing, and removes its entry', async () => {
     await store().run('ada')
     await store().redis.zadd(store().keys.waiting, 1, 'ada')
     await store().hold('ada', 'mine')
@@ -39,7 +39,7 @@ describe('claim', () => {
     expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [] })
   })
 
-  test('counts an attempt for who comes to act, and none for who comes to wait', async () => {
+  test('counts an attempt for an owner that comes to act, and none for one that comes to wait', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.commit(by, 1, [], { acting: false, attempts: 0 })
@@ -52,7 +52,7 @@ describe('claim', () => {
     }
   })
 
-  test('of what a Redis just restarted was found to hold waits until former owners have stopped', async () => {
+  test('of an operation found in a restarted Redis waits until former owners have stopped', async () => {
     const found = await store().create('ada')
     await store().redis.hset(store().keys.generation, 'identity', 'another')
     await store().compare(0, 60_000)
@@ -67,14 +67,14 @@ describe('claim', () => {
 })
 
 describe('look', () => {
-  test('gives what waits by age, as many as are asked for', async () => {
+  test('returns waiting operations by age, up to a limit', async () => {
     const users = ['ada', 'grace', 'joan', 'mary']
     for (const user of users) await store().create(user)
     const look = await store().owners.look(3, false)
     expect(look!.waiting.map(({ user }) => user)).toEqual(users.slice(0, 3))
   })
 
-  test('gives of those that are owned only the ones whose lease has ended, or all', async () => {
+  test('returns of the owned operations only those with an ended lease, or all', async () => {
     for (const user of ['ada', 'grace']) await store().create(user)
     await store().own('ada')
     await store().own('grace')
@@ -83,7 +83,7 @@ describe('look', () => {
     expect((await store().owners.look(9, true))!.owned.map(({ user }) => user)).toEqual(['grace', 'ada'])
   })
 
-  test('gives operations past their deadline, whoever owns them, until they have ended', async () => {
+  test('returns operations past their deadline, whoever owns them, until they have ended', async () => {
     await store().create('ada', { timeoutMs: -1 })
     expect((await store().owners.look(9, false))!.overdue).toEqual(['ada'])
     const { by, claim } = await store().own('ada')
@@ -95,7 +95,7 @@ describe('look', () => {
 })
 
 describe('extend', () => {
-  test('extends in one call all that are held, and tells which are not', async () => {
+  test('extends all held leases in one call, and returns which are not held', async () => {
     const users = ['ada', 'grace', 'joan', 'mary']
     for (const user of users) await store().create(user)
     const held = await Promise.all(users.map(async user => (await store().own(user)).by))
@@ -108,7 +108,7 @@ describe('extend', () => {
     expect(await store().owners.extend([], ttlMs)).toEqual([])
   })
 
-  test('the beat rises with each extension, also in one millisecond and with a clock that stepped back', async () => {
+  test('raises the beat each time, even within a millisecond and with a clock that stepped back', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     const beats = await beatsOf(() => store().owners.extend([by], ttlMs), 50)
@@ -118,7 +118,7 @@ describe('extend', () => {
     expect(await beatsOf(() => store().owners.extend([by], ttlMs), 3)).toEqual([ahead + 1, ahead + 2, ahead + 3])
   })
 
-  test('a claim raises the beat above the last owner’s', async () => {
+  test('continues above the last owner’s beat after a claim', async () => {
     await store().create('ada')
     await store().own('ada')
     const ahead = Date.now() + 3_600_000
@@ -138,7 +138,7 @@ describe('extend', () => {
 })
 
 describe('free', () => {
-  test('frees a lease whose beat stood still, and not one whose beat has moved', async () => {
+  test('frees a lease whose beat is unchanged, and not one whose beat has moved', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     const seen = (await store().owners.look(9, true))!.owned[0]!.beat
@@ -153,7 +153,7 @@ describe('free', () => {
   })
 })
 
-describe('free, when another has won the lease and not claimed with it yet', () => {
+describe('free, when another replica has won the lease and not yet claimed with it', () => {
   async function wonByAnother(forMs: number): Promise<number> {
     await store().create('ada')
     await store().own('ada')
@@ -163,13 +163,13 @@ describe('free, when another has won the lease and not claimed with it yet', () 
     return beat
   }
 
-  test('leaves it alone, though the beat stands still', async () => {
+  test('leaves the lease alone, though the beat is unchanged', async () => {
     const beat = await wonByAnother(ttlMs)
     expect(await store().owners.free('ada', beat, ttlMs)).toBe(false)
     expect(await store().owners.claim('ada', 'heir', ttlMs)).toMatchObject({ record: { claims: 2 } })
   })
 
-  test('frees it where a clock that stepped back would let it last', async () => {
+  test('frees the lease when a stepped-back clock would prolong it', async () => {
     const beat = await wonByAnother(3_600_000)
     expect(await store().owners.free('ada', beat, ttlMs)).toBe(true)
     expect((await store().own('ada')).claim.record.claims).toBe(2)
@@ -185,7 +185,7 @@ describe('commit', () => {
     const rings = await store().rings()
     await store().owners.commit(by, 1, events, { step: 'next', acting: false, attempts: 0, progress: 20 })
     expect(await store().record('ada')).toMatchObject({ step: 'next', attempts: 0, progress: 20, seq: 3 })
-    expect(await store().told('ada')).toEqual([
+    expect(await store().eventsOf('ada')).toEqual([
       [1, 'info', 'begun'],
       [2, 'info', 'made'],
       [3, 'progress', '20'],
@@ -193,15 +193,15 @@ describe('commit', () => {
     expect(await store().rings()).toBe(rings + 1)
   })
 
-  test('sent again with its place it appends nothing twice', async () => {
+  test('sent again with its place appends nothing twice', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     for (let i = 0; i < 3; i++) await store().owners.commit(by, 1, events, { step: 'next' })
-    expect(await store().told('ada')).toHaveLength(3)
+    expect(await store().eventsOf('ada')).toHaveLength(3)
     expect(await store().record('ada')).toMatchObject({ seq: 3 })
   })
 
-  test('is refused from another token, another op, after the end, and without a record', async () => {
+  test('is refused with another token, for another op, after the end, and without a record', async () => {
     const op = await store().create('ada')
     const { by } = await store().own('ada')
     const write = (as = by) => store().owners.commit(as, 1, events, { step: 'stale' })
@@ -216,7 +216,7 @@ describe('commit', () => {
     expect(await store().redis.xlen(store().keys.events('ada'))).toBe(1)
   })
 
-  test('is refused where the record has gone back behind what was told', async () => {
+  test('is refused when the record is older than the events', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.commit(by, 1, events, {})
@@ -230,13 +230,13 @@ describe('commit', () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.commit(by, 1, [info('cut \ud83d')], { failing: 'cut \ud83d' })
-    expect((await store().told('ada'))[1]).toEqual([2, 'info', 'cut \ufffd'])
+    expect((await store().eventsOf('ada'))[1]).toEqual([2, 'info', 'cut \ufffd'])
     expect(await store().record('ada')).toMatchObject({ failing: 'cut \ufffd' })
   })
 })
 
 describe('finish', () => {
-  test('is one: status, last events, index, lease and plan', async () => {
+  test('writes status, last events, index, lease and plan in one step', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.finish(by, 1, [['complete', 'up']], 'running', { podUid: 'p', podPresent: true })
@@ -249,18 +249,18 @@ describe('finish', () => {
     expect(await store().labs.events('ada', undefined, 0)).toMatchObject({ ended: true, lastSeq: 2 })
   })
 
-  test.each(['running', 'failed', 'gone'] as const)('sent again it is answered as before: %s', async outcome => {
+  test.each(['running', 'failed', 'gone'] as const)('sent again gets the same answer: %s', async outcome => {
     await store().create('ada')
     const { by } = await store().own('ada')
     for (let i = 0; i < 3; i++) await store().owners.finish(by, 1, [['complete', 'done']], outcome, {})
-    expect(await store().told('ada', by.op)).toEqual([
+    expect(await store().eventsOf('ada', by.op)).toEqual([
       [1, 'info', 'begun'],
       [2, 'complete', 'done'],
     ])
     await expect(store().owners.finish({ ...by, op: by.op + 1 }, 1, [], outcome, {})).rejects.toThrow('moved on')
   })
 
-  test('by another than the owner changes nothing, whatever the operation came to', async () => {
+  test('by another replica than the owner changes nothing, whatever the outcome', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     const stale = { ...by, token: 'stale' }
@@ -270,7 +270,7 @@ describe('finish', () => {
     expect(await store().record('ada')).toMatchObject({ status: 'running', seq: 2 })
   })
 
-  test('leaves a lease alone that is another’s by now', async () => {
+  test('leaves a lease alone that another replica has by now', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().redis.set(store().keys.lease('ada'), 'another')
@@ -278,7 +278,7 @@ describe('finish', () => {
     expect(await store().redis.get(store().keys.lease('ada'))).toBe('another')
   })
 
-  test('of a deletion leaves a tombstone, and its events are told for as long as that stands', async () => {
+  test('of a deletion leaves a tombstone, and keeps its events as long as that', async () => {
     await store().run('ada')
     await store().delete('ada')
     const { by } = await store().own('ada')
@@ -287,7 +287,7 @@ describe('finish', () => {
     expect(await store().labs.lab('ada')).toBeNull()
     expect(await store().labs.running()).toEqual([])
     expect(await store().compares.users()).toEqual([])
-    expect(await store().told('ada')).toEqual([
+    expect(await store().eventsOf('ada')).toEqual([
       [1, 'info', 'deletion begun'],
       [2, 'complete', 'gone'],
     ])
@@ -295,7 +295,7 @@ describe('finish', () => {
 })
 
 describe('release', () => {
-  test('hands an operation over: it waits, nothing is counted, and the next one may claim at once', async () => {
+  test('hands an operation over: it waits, nothing is counted, and the next replica may claim at once', async () => {
     const op = await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.release(by)
@@ -305,7 +305,7 @@ describe('release', () => {
     await expect(store().owners.commit(by, 1, [info('stale')], {})).rejects.toThrow('moved on')
   })
 
-  test('sent again it changes nothing, though another owns by then', async () => {
+  test('sent again changes nothing, even when another replica owns the operation by then', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().owners.release(by)
@@ -316,7 +316,7 @@ describe('release', () => {
     expect(await store().record('ada')).toMatchObject({ token: next.by.token, attempts: 1 })
   })
 
-  test('a lease that nothing was claimed with is given back by its holder alone', async () => {
+  test('returns a lease without a claim only for its holder', async () => {
     await store().hold('ada', 'mine')
     await store().owners.giveBack('ada', 'theirs')
     expect(await store().redis.get(store().keys.lease('ada'))).toBe('mine')
@@ -324,7 +324,7 @@ describe('release', () => {
     expect(await store().redis.exists(store().keys.lease('ada'))).toBe(0)
   })
 
-  test('given back after a claim was refused, the operation is found where it was', async () => {
+  test('after a refused claim leaves the operation where it was', async () => {
     await store().create('ada')
     const { by } = await store().own('ada')
     await store().redis.hset(store().keys.generation, 'identity', 'another')
@@ -337,7 +337,7 @@ describe('release', () => {
     expect(await store().record('ada')).toMatchObject({ token: by.token, attempts: 1 })
   })
 
-  test('given back after a claim whose answer was lost, the operation waits for the next one', async () => {
+  test('after a claim with a lost answer makes the operation wait for the next owner', async () => {
     const op = await store().create('ada')
     await store().own('ada', 'mine')
     await store().owners.giveBack('ada', 'mine')
@@ -346,7 +346,7 @@ describe('release', () => {
   })
 })
 
-test('of two owners at once only one writes: the lease may be held twice, the record has one token', async () => {
+test('only one of two owners at once writes: two can hold the lease, but the record has one token', async () => {
   await store().create('ada')
   const first = await store().own('ada')
   await store().redis.del(store().keys.lease('ada'))
@@ -357,10 +357,10 @@ test('of two owners at once only one writes: the lease may be held twice, the re
     ),
   )
   expect(writes.map(({ status }) => status)).toEqual([...Array(20).fill('rejected'), ...Array(20).fill('fulfilled')])
-  expect(await store().told('ada')).toHaveLength(2)
+  expect(await store().eventsOf('ada')).toHaveLength(2)
 })
 
-test('ids have no gap, whatever is written by whom', async () => {
+test('ids have no gap, whoever writes', async () => {
   await store().create('ada')
   let { by } = await store().own('ada')
   let seq = 1
@@ -373,10 +373,10 @@ test('ids have no gap, whatever is written by whom', async () => {
     await store().owners.release(by)
     ;({ by } = await store().own('ada'))
   }
-  expect((await store().told('ada')).map(([n]) => n)).toEqual(Array.from({ length: seq }, (_, i) => i + 1))
+  expect((await store().eventsOf('ada')).map(([n]) => n)).toEqual(Array.from({ length: seq }, (_, i) => i + 1))
 })
 
-test('a second connection of the same installation sees all of it', async () => {
+test('a second connection of the same installation sees everything', async () => {
   const op = await store().create('ada')
   const other = await Store.open(store().server, /\{(.*)\}/.exec(store().keys.last)![1]!)
   expect((await other.own('ada')).claim.record.op).toBe(op)

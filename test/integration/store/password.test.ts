@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const page = readFileSync(`${root}/docs/deploy.md`, 'utf8')
 const section = page.slice(page.indexOf('### A new password of Redis'), page.indexOf('## Behind Gafaelfawr'))
 
-/** What each `users.acl` of the page comes to, line by line. */
+/** The content of each `users.acl` on the page, line by line. */
 const files = [...section.matchAll(/users\.acl="(\$\(.*\))"/g)].map(([, command]) => {
   const text = execFileSync('bash', ['-c', `printf %s "${command}"`], {
     cwd: root,
@@ -21,7 +21,7 @@ const files = [...section.matchAll(/users\.acl="(\$\(.*\))"/g)].map(([, command]
   return text.toString().trim().split('\n')
 })
 
-test('Redis takes the old and the new password first, and then the new one alone', async () => {
+test('Redis accepts the old and the new password first, and then only the new one', async () => {
   const server = await ownRedis()
   const admin = new Client(server.url)
   onTestFinished(async () => {

@@ -1,4 +1,4 @@
-/** What is recorded of prepulling, and who may write it. */
+/** The records of prepulling, and their writer. */
 import { beforeEach, expect, test } from 'vitest'
 import { type PrepullRecords, PrepullStore, type PullFailure } from '../../../src/store/prepulls.ts'
 import { useStore } from '../../kit/store/store.ts'
@@ -34,7 +34,7 @@ const records: PrepullRecords = {
   failures: new Map([['registry:5000/some/lab@sha256:01', failure]]),
 }
 
-test('what was written is read by everyone, with Redis’ time', async () => {
+test('every replica reads what was written, with Redis’ time', async () => {
   const before = Date.now()
   expect(await prepulls.write(token, none, records)).toBe(true)
   const reading = await prepulls.read()
@@ -45,23 +45,23 @@ test('what was written is read by everyone, with Redis’ time', async () => {
   expect(reading.records.failures).toEqual(new Map([['registry:5000/some/lab@sha256:01', { ...failure, error }]]))
 })
 
-test('who holds the lease is told so, others are not', async () => {
+test('a write says whether the replica holds the lease', async () => {
   expect((await prepulls.read(token)).held).toBe(true)
   expect((await prepulls.read('another')).held).toBe(false)
   await store().redis.del(prepulls.lease)
   expect((await prepulls.read(token)).held).toBe(false)
 })
 
-test('without the lease nothing is written', async () => {
+test('nothing is written without the lease', async () => {
   expect(await prepulls.write('another', none, records)).toBe(false)
   await store().redis.del(prepulls.lease)
   expect(await prepulls.write(token, none, records)).toBe(false)
   expect((await prepulls.read()).records).toEqual(none)
 })
 
-test('only what differs is written, and what is gone is forgotten', async () => {
+test('a write changes only what differs, and removes what is gone', async () => {
   await prepulls.write(token, none, records)
-  // Of another hand, and of no concern to who changes something else.
+  // A field that the next write does not change, and must keep.
   await store().redis.hset(store().keys.prepulled, 'kept', 'x')
   const [first] = [...records.prepulled]
   const after = { prepulled: new Map([first!, ['new', new Map([['n', false]])]]), failures: new Map() }
@@ -71,7 +71,7 @@ test('only what differs is written, and what is gone is forgotten', async () => 
   expect(await store().redis.exists(store().keys.prepullFailures)).toBe(0)
 })
 
-test('what is the same is not sent', async () => {
+test('an unchanged value is not sent', async () => {
   const same = {
     prepulled: new Map([
       [

@@ -1,4 +1,4 @@
-/** Where an operation comes from is kept with it, for whoever owns it; and what a census counts. */
+/** An operation keeps the request that it comes from, for its owner; and a census counts labs and operations. */
 import { expect, test } from 'vitest'
 import { creation, deletion, useStore } from '../../kit/store/store.ts'
 
@@ -6,14 +6,14 @@ const store = useStore()
 const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 const origin = { requestId: 'request-1', traceparent }
 
-test('who claims an operation learns the request that it comes from', async () => {
+test('a claim returns the request that the operation comes from', async () => {
   await store().create('ada', origin)
   expect((await store().own('ada')).claim.record).toMatchObject(origin)
   await store().create('grace')
   expect((await store().own('grace')).claim.record).toMatchObject({ requestId: undefined, traceparent: undefined })
 })
 
-test('a deletion has its own, and says what it superseded', async () => {
+test('a deletion has a request of its own, and names the operation that it superseded', async () => {
   const op = await store().create('ada', origin)
   const accepted = await store().labs.acceptDelete(deletion('ada', { requestId: 'request-2' }))
   expect(accepted?.superseded).toEqual({ op, acceptedAtMs: expect.any(Number), ...origin })
@@ -23,7 +23,7 @@ test('a deletion has its own, and says what it superseded', async () => {
   expect(await store().labs.acceptDelete(deletion('grace'))).not.toHaveProperty('superseded')
 })
 
-test('a deletion that nobody asked for comes from no request', async () => {
+test('a deletion without a caller comes from no request', async () => {
   const op = await store().create('ada', origin)
   const { by } = await store().own('ada')
   await store().owners.finish(by, 1, [['complete', 'up']], 'running', { podUid: 'pod-uid' })

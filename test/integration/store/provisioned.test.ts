@@ -1,4 +1,4 @@
-/** That a user was provisioned is remembered by the script that ends their creation, and by no other. */
+/** Only the script that ends a user's creation records that the user was provisioned. */
 import { expect, test } from 'vitest'
 import { useStore } from '../../kit/store/store.ts'
 
@@ -10,7 +10,7 @@ async function provision(user: string) {
   return (await store().own(user)).by
 }
 
-test('by a lab that is up, once and for ever, also after its deletion', async () => {
+test('a running lab records provisioning once and for ever, even after its deletion', async () => {
   const by = await provision('ada')
   expect(await store().labs.provisioned('ada')).toBe(false)
   for (let i = 0; i < 2; i++) await store().owners.finish(by, 1, [['complete', 'up']], 'running', {})
@@ -24,7 +24,7 @@ test('by a lab that is up, once and for ever, also after its deletion', async ()
   expect(await store().redis.pttl(store().keys.provisioned)).toBe(-1)
 })
 
-test('not by one that failed, whatever came of it later', async () => {
+test('a failed lab does not record provisioning, whatever happens later', async () => {
   const by = await provision('ada')
   await store().owners.finish(by, 1, [['failed', 'no']], 'failed', {})
   expect(await store().labs.provisioned('ada')).toBe(false)
@@ -32,24 +32,24 @@ test('not by one that failed, whatever came of it later', async () => {
   expect(await store().labs.provisioned('ada')).toBe(false)
 })
 
-test('not by one without the init container', async () => {
+test('a lab without the init container does not record provisioning', async () => {
   await store().run('ada')
   expect(await store().redis.exists(store().keys.provisioned)).toBe(0)
 })
 
-test('not by one that a deletion took the place of, nor by who owned it', async () => {
+test('a creation that a deletion replaced does not record provisioning, nor does its former owner', async () => {
   const by = await provision('ada')
   await store().delete('ada')
   await expect(store().owners.finish(by, 1, [['complete', 'late']], 'running', {})).rejects.toThrow('moved on')
   await store().owners.release(by)
   const { by: deleter } = await store().own('ada')
-  // A deletion that fails leaves a record too, and no word of provisioning in it.
+  // A failed deletion leaves a record too, without provisioning in it.
   await store().owners.finish(deleter, 1, [['failed', 'stuck']], 'failed', {})
   expect(await store().labs.provisioned('ada')).toBe(false)
   expect(await store().redis.hget(store().keys.record('ada'), 'provisions')).toBeNull()
 })
 
-test('a lost record is one of nobody: it is made again', async () => {
+test('a lost record counts as none, and is written again', async () => {
   const end = async () => {
     const by = await provision('ada')
     await store().owners.finish(by, 1, [['complete', 'up']], 'running', {})

@@ -1,4 +1,4 @@
-/** A connection is made only to a Redis that can be used; why there is none is said in words. */
+/** The store connects only to a usable Redis, and says why when there is none. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -6,12 +6,12 @@ import { Connection } from '../../../src/store/connection.ts'
 import { ownRedis } from '../../kit/store/store.ts'
 import { error, FakeRedis } from './fake-redis.ts'
 
-interface Told {
+interface Attempt {
   readonly connection: Connection
   readonly troubles: string[]
 }
 
-function connect(url: string, password?: string): Told {
+function connect(url: string, password?: string): Attempt {
   const troubles: string[] = []
   const config = configSchema.shape.redis.parse({ url })
   const log = { warn: (fields: object) => troubles.push((fields as { reason: string }).reason), info: () => {} }
@@ -28,19 +28,19 @@ async function fake(...options: Parameters<typeof FakeRedis.start>): Promise<Fak
 }
 
 /** Resolves when the connection for commands has ended once. */
-const closed = ({ connection }: Told) => new Promise(resolve => connection.commands.once('close', resolve))
+const closed = ({ connection }: Attempt) => new Promise(resolve => connection.commands.once('close', resolve))
 const isReady = ({ status }: Connection['commands']) => status === 'ready'
-/** Both connections are: the one that listens may be refused for a moment longer. */
-const ready = ({ connection: { commands, listening } }: Told) =>
+/** Both connections are ready: the listening one may be refused for a moment longer. */
+const ready = ({ connection: { commands, listening } }: Attempt) =>
   vi.waitUntil(() => isReady(commands) && isReady(listening), { timeout: 5000, interval: 5 })
 
 async function expectRefused(url: string, words: string, final: boolean): Promise<void> {
-  const told = connect(url)
-  await closed(told)
-  expect(told.connection.trouble()).toEqual({ words, detail: '', final })
-  expect(told.connection.connected()).toBe(false)
-  expect(told.troubles).toEqual([words])
-  await expect(told.connection.identity()).rejects.toThrow(`Redis does not answer: ${words}`)
+  const attempt = connect(url)
+  await closed(attempt)
+  expect(attempt.connection.trouble()).toEqual({ words, detail: '', final })
+  expect(attempt.connection.connected()).toBe(false)
+  expect(attempt.troubles).toEqual([words])
+  await expect(attempt.connection.identity()).rejects.toThrow(`Redis does not answer: ${words}`)
 }
 
 test.each(['6.2.14', '5.0.7', '6.9', '2.8.24'])('the connection refuses Redis %s', async version => {
@@ -48,10 +48,10 @@ test.each(['6.2.14', '5.0.7', '6.9', '2.8.24'])('the connection refuses Redis %s
 })
 
 test.each(['7.0.0', '7.2.4', '8.6.1', '255.255.255'])('the connection takes Redis %s', async version => {
-  const told = connect((await fake({ version })).url)
-  await ready(told)
-  expect(told.connection.trouble()).toBeUndefined()
-  expect(await told.connection.identity()).toBe('fake-history')
+  const attempt = connect((await fake({ version })).url)
+  await ready(attempt)
+  expect(attempt.connection.trouble()).toBeUndefined()
+  expect(await attempt.connection.identity()).toBe('fake-history')
 })
 
 test('the connection takes a fork when its redis_version is new enough', async () => {
@@ -71,12 +71,12 @@ test('the connection refuses a Sentinel', async () => {
   await expectRefused((await fake({ more: { redis_mode: 'sentinel' } })).url, words, true)
 })
 
-test('the connection refuses a server that may throw keys away', async () => {
+test('the connection refuses a server that may evict keys', async () => {
   const words = 'Redis has maxmemory-policy allkeys-lru: it must be noeviction, or labs would be forgotten'
   await expectRefused((await fake({ more: { maxmemory_policy: 'allkeys-lru' } })).url, words, true)
 })
 
-test('the connection refuses a server whose version is kept from it', async () => {
+test('the connection refuses a server that hides its version', async () => {
   const server = await fake({}, ([name]) =>
     name?.toLowerCase() === 'info' ? error("NOPERM this user has no permissions to run the 'info' command") : undefined,
   )
@@ -86,28 +86,28 @@ test('the connection refuses a server whose version is kept from it', async () =
 
 test('the connection waits beside a replica until it is a master', async () => {
   const server = await fake({ role: 'slave' })
-  const told = connect(server.url)
-  await closed(told)
-  expect(told.connection.trouble()).toMatchObject({
+  const attempt = connect(server.url)
+  await closed(attempt)
+  expect(attempt.connection.trouble()).toMatchObject({
     words: 'Redis is a replica of another one: it takes no writes',
     final: false,
   })
   server.info = { role: 'master' }
-  await ready(told)
-  expect(told.connection.trouble()).toBeUndefined()
+  await ready(attempt)
+  expect(attempt.connection.trouble()).toBeUndefined()
 })
 
 test('the connection waits while its password is refused, and says so', async () => {
   const wrong = 'WRONGPASS invalid username-password pair or user is disabled.'
   let right = false
   const server = await fake({}, ([name]) => (name?.toLowerCase() === 'auth' && !right ? error(wrong) : undefined))
-  const told = connect(server.url, 'secret')
-  await closed(told)
-  expect(told.connection.trouble()).toMatchObject({ words: 'wrong user name or password', final: false })
-  expect(told.troubles).toEqual([
+  const attempt = connect(server.url, 'secret')
+  await closed(attempt)
+  expect(attempt.connection.trouble()).toMatchObject({ words: 'wrong user name or password', final: false })
+  expect(attempt.troubles).toEqual([
     'wrong user name or password (WRONGPASS invalid username-password pair or user is disabled)',
   ])
   right = true
-  await ready(told)
-  expect(told.connection.trouble()).toBeUndefined()
+  await ready(attempt)
+  expect(attempt.connection.trouble()).toBeUndefined()
 })

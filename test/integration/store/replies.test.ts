@@ -1,4 +1,4 @@
-/** Error replies of Redis: which are tried again, which need somebody, and that none of them fails an operation. */
+/** Error replies of Redis: some are repeated, some need an operator, and none of them fails an operation. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { RetryLater } from '../../../src/base/errors.ts'
@@ -22,7 +22,7 @@ const passes = [
   'UNKILLABLE The busy script was sent by a master instance',
   'NOREPLICAS Not enough good replicas to write.',
 ]
-/** Each with what clients are shown of it. */
+/** Each with the message that clients see. */
 const someone = [
   ["OOM command not allowed when used memory > 'maxmemory'.", 'its memory is full'],
   [
@@ -51,7 +51,7 @@ interface Place {
   readonly troubles: string[]
 }
 
-/** A connection to a server that answers each script with what `next` says, and a usual one where it says nothing. */
+/** A connection to a server that answers each script with `next`, or as usual when that is undefined. */
 async function connect(next: () => string | undefined): Promise<Place> {
   const troubles: string[] = []
   const isScript = (name: string | undefined) => /^eval/i.test(name ?? '')
@@ -77,7 +77,7 @@ const once = (reply: string) => {
 }
 const run = ({ connection }: Place) => connection.run('renew-lease', ['lease'], ['token', 1])
 
-test.each(elsewhere)('the command is sent again over a new connection after: %s', async reply => {
+test.each(elsewhere)('the command is sent again over a new connection after %s', async reply => {
   const place = await connect(once(reply))
   expect(await run(place)).toBe(1)
   expect(scripts(place.fake)).toBe(2)
@@ -85,19 +85,19 @@ test.each(elsewhere)('the command is sent again over a new connection after: %s'
   expect(place.troubles).toEqual([])
 })
 
-test.each(elsewhere)('the command is put off when its server is left twice with: %s', async reply => {
+test.each(elsewhere)('the command is put off when its server twice answers %s', async reply => {
   const place = await connect(() => error(reply))
   await expect(run(place)).rejects.toThrow(RetryLater)
   expect(scripts(place.fake)).toBe(2)
 })
 
-test.each(passes)('the command is sent again over the same connection after: %s', async reply => {
+test.each(passes)('the command is sent again over the same connection after %s', async reply => {
   const place = await connect(once(reply))
   expect(await run(place)).toBe(1)
   expect(place.fake.heard.filter(name => name === 'info')).toHaveLength(2)
 })
 
-test.each(someone)('the command is put off, and the reply is logged once, after: %s', async (reply, words) => {
+test.each(someone)('the command is put off, and the reply is logged once, after %s', async (reply, words) => {
   const place = await connect(() => error(reply))
   for (let i = 0; i < 3; i++) {
     await expect(run(place)).rejects.toThrow(new RetryLater(`Redis does not answer: ${words}`))
@@ -107,7 +107,7 @@ test.each(someone)('the command is put off, and the reply is logged once, after:
   expect(place.connection.trouble()).toBeUndefined()
 })
 
-test.each(cluster)('the connection says that a cluster is not supported after: %s', async reply => {
+test.each(cluster)('the connection says that a cluster is not supported after %s', async reply => {
   const place = await connect(() => error(reply))
   for (let i = 0; i < 3; i++) await expect(run(place)).rejects.toThrow(`Redis does not answer: ${noCluster}`)
   expect(place.troubles).toEqual([noCluster])
@@ -135,14 +135,14 @@ const leasesOn = (place: Place) =>
   })
 
 test.each([elsewhere[0]!, elsewhere[2]!, someone[0][0], cluster[0]!])(
-  'a lease is put off, and not another’s, after: %s',
+  'a lease is put off, and not taken for another’s, after %s',
   async reply => {
     const place = await connect(() => error(reply))
     await expect(leasesOn(place).acquire('ada')).rejects.toThrow(RetryLater)
   },
 )
 
-test('a lease is another’s when its key stands', async () => {
+test('a lease belongs to another replica when its key exists', async () => {
   expect(await leasesOn(await connect(() => number(0))).acquire('ada')).toBeNull()
 })
 

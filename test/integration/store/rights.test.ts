@@ -1,4 +1,4 @@
-/** Rights in Redis: what is missing is known by name, and an installation reaches no keys but its own. */
+/** Rights in Redis: missing ones are known by name, and an installation reaches only its own keys. */
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
@@ -15,7 +15,7 @@ async function start(): Promise<Store> {
   return store
 }
 
-test('the server says which commands its user may not call, and none of them is called for that', async () => {
+test('the server lists the commands that its user may not call, without a call of any of them', async () => {
   const store = await start()
   const ask = () => missingRights(store.connection, store.keys)
   expect(await ask()).toEqual([])
@@ -33,7 +33,7 @@ test('the server says which commands its user may not call, and none of them is 
   expect(await store.redis.dbsize()).toBe(0)
 })
 
-test('the cause names the command where scripts themselves are not permitted', async () => {
+test('the cause names the command when scripts themselves are not permitted', async () => {
   const store = await start()
   await store.redis.call('ACL', 'SETUSER', 'program', '-evalsha', '-eval')
   await expect(missingRights(store.connection, store.keys)).rejects.toMatchObject({
@@ -42,7 +42,7 @@ test('the cause names the command where scripts themselves are not permitted', a
   })
 })
 
-test('a command is put off when a right is taken away amid the work of its script', async () => {
+test('a command is put off when a right is removed during its script', async () => {
   const store = await start()
   await store.compare()
   await store.redis.call('ACL', 'SETUSER', 'program', '-hset')

@@ -1,4 +1,4 @@
-/** What is accepted can be opened by whoever may own it, and by nobody else. */
+/** A sealed plan can be opened by every replica that may own it, and by no other. */
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { Sealer } from '../../../src/store/sealing.ts'
@@ -16,7 +16,7 @@ async function replica(ids: string): Promise<Store> {
 
 const accept = async ({ labs }: Store, user: string) => (await labs.acceptCreate(creation(user))).answer
 
-test('who lacks the key that the others seal with accepts nothing and owns nothing', async () => {
+test('a replica without the others’ sealing key accepts nothing and owns nothing', async () => {
   await store().create('ada')
   const stranger = await replica('third')
   expect(await accept(stranger, 'grace')).toBe('sealed')
@@ -32,7 +32,7 @@ test('who lacks the key that the others seal with accepts nothing and owns nothi
   expect(await stranger.delete('ada')).toMatchObject({ answer: 'accepted' })
 })
 
-/** As if no replica that has the named key first had looked for longer than `sealing.idleMs`. */
+/** Simulates that no replica with the named key first has looked for longer than `sealing.idleMs`. */
 const idle = () => store().redis.pexpire(store().keys.sealing, sealing.keepMs - sealing.idleMs - 1)
 const named = () => store().redis.get(store().keys.sealing)
 const look = ({ owners }: Store) => owners.look(10, true)
@@ -91,7 +91,7 @@ test('a creation is sealed with the named key, and only that one', async () => {
   expect(sealedWith).toEqual(['third', 'first', 'first', 'first', 'third'])
 })
 
-test('a creation does not keep the key named', async () => {
+test('a creation does not renew the named key', async () => {
   const { redis, keys } = store()
   await look(store())
   await redis.pexpire(keys.sealing, 30_000)
@@ -99,7 +99,7 @@ test('a creation does not keep the key named', async () => {
   expect(await redis.pttl(keys.sealing)).toBeLessThanOrEqual(30_000)
 })
 
-test('replicas that differ only in the order of their keys hinder nobody', async () => {
+test('replicas that differ only in the order of their keys do not hinder each other', async () => {
   const other = await replica('second first')
   for (const [i, each] of [store(), other, other, store(), other].entries()) {
     expect(await accept(each, `u${i}`)).toBe('accepted')
@@ -107,7 +107,7 @@ test('replicas that differ only in the order of their keys hinder nobody', async
   }
 })
 
-test('a key is remembered for as long as a replica has it first, and no longer', async () => {
+test('a key is stored for as long as a replica has it first, and no longer', async () => {
   const { redis, keys } = store()
   const left = () => redis.pttl(keys.sealing)
   await look(store())

@@ -1,4 +1,4 @@
-/** What tests do to a Redis is done, be it a process or in a container: everything under `faults/` relies on that. */
+/** Tests kill, restart and halt a Redis, in a process or a container: the attacks in `faults/` rely on that. */
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Redis } from '../../../dev/redis/redis.ts'
@@ -10,7 +10,7 @@ async function start(options: Parameters<typeof ownRedis>[0] = {}): Promise<Redi
   return server
 }
 
-/** Connected, without patience. */
+/** Connects without repeats. */
 async function connect({ url }: Redis): Promise<Client> {
   const client = new Client(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null })
   client.on('error', () => {})
@@ -21,7 +21,7 @@ async function connect({ url }: Redis): Promise<Client> {
 
 const identity = async (client: Client) => /run_id:(\w+)/.exec(await client.info('server'))![1]
 
-test('killed it is gone at once, and comes back empty at the same address', async () => {
+test('a killed Redis is gone at once, and comes back empty at the same address', async () => {
   const server = await start()
   const first = await connect(server)
   await first.set('key', 'value')
@@ -32,24 +32,24 @@ test('killed it is gone at once, and comes back empty at the same address', asyn
   await server.start()
   const second = await connect(server)
   expect(await second.get('key')).toBeNull()
-  // Once more is no error where it has ended already.
+  // Killing it again is no error.
   await server.kill()
   await server.kill()
 })
 
-test('restarted with its file it is another process, with its data', async () => {
+test('a Redis restarted with its file is another process with its data', async () => {
   const server = await start({ aof: true })
   const first = await connect(server)
   const before = await identity(first)
   await first.set('key', 'value')
-  // What was answered is in the file, if not on the disk yet: the end of the process alone loses nothing.
+  // Answered writes are in the file, if not yet on the disk: the end of the process alone loses nothing.
   await server.restart()
   const second = await connect(server)
   expect(await second.get('key')).toBe('value')
   expect(await identity(second)).not.toBe(before)
 })
 
-test('halted it keeps its connections and answers nobody; resumed it answers what was asked', async () => {
+test('a halted Redis keeps its connections and answers nothing, and answers pending requests when resumed', async () => {
   const server = await start()
   const client = await connect(server)
   await server.pause()
@@ -60,7 +60,7 @@ test('halted it keeps its connections and answers nobody; resumed it answers wha
   expect(await asked).toBe('PONG')
 })
 
-test('it can be killed while it is halted, and stopped when it has ended', async () => {
+test('a Redis can be killed while it is halted, and stopped when it has ended', async () => {
   const server = await start()
   await server.pause()
   await server.kill()

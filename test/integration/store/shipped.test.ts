@@ -1,4 +1,4 @@
-/** The Redis of k8s/components/redis, by its own files: what was acknowledged is there after a restart. */
+/** The Redis of k8s/components/redis with its own files: acknowledged writes survive a restart. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -19,7 +19,7 @@ import { testBed } from '../../kit/testbed.ts'
 const component = fileURLToPath(new URL('../../../k8s/components/redis', import.meta.url))
 const password = 'of-this-test'
 
-/** Started with redis.conf and users.acl as the component has them, but for places and the port. */
+/** Redis with the component's redis.conf and users.acl, except for paths and the port. */
 async function shippedRedis() {
   const stateDir = join(testBed().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
@@ -62,17 +62,17 @@ test('Redis of the component keeps what scripts wrote when it is restarted', asy
   const before = await open()
   await before.compare()
   const op = await before.run('ada')
-  const told = await before.told('ada', op)
-  expect(told.length).toBeGreaterThan(1)
+  const events = await before.eventsOf('ada', op)
+  expect(events.length).toBeGreaterThan(1)
   before.close()
   await control.restart()
   const after = await open()
   await after.compare()
   expect(await after.record('ada')).toMatchObject({ op, status: 'running' })
-  expect(await after.told('ada', op)).toEqual(told)
+  expect(await after.eventsOf('ada', op)).toEqual(events)
 })
 
-test('nobody can be the default user of the component', async () => {
+test('no client can be the default user of the component', async () => {
   const { port } = await shippedRedis()
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())

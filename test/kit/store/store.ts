@@ -1,4 +1,4 @@
-/** The store as a replica has it, on a Redis of the test file's own; every test has keys of its own. */
+/** The store as a replica has it, on a Redis of the test file; every test has keys of its own. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,14 +23,14 @@ import { startTestRedis } from './redis.ts'
 
 export const ttlMs = 3000
 export const tombstoneMs = 600_000
-/** What a compare found is held for so long by this replica's clock, whatever Redis' clock does. */
+/** Time for which a compare's findings are held, by this replica's clock and not by Redis'. */
 export const holdMs = 3_600_000
 /** Streams of ended operations stay beside a newer one for this long. */
 export const eventsMs = 1_800_000
 export const sealing: SealingKeys = { ids: 'first second', keepMs: 60_000, idleMs: 20_000 }
 export const hourUs = 3_600_000_000
 
-/** The clock that ops are drawn from, as far as this process knows it. */
+/** Microseconds by this process' clock; ops are drawn from Redis' own. */
 export const nowUs = () => Date.now() * 1000
 
 export function view(username: string): LabView {
@@ -66,7 +66,7 @@ export const deletion = (user: string, more: Partial<Deletion> = {}): Deletion =
   ...more,
 })
 
-/** What one replica has of the store, and what only a test has. */
+/** A replica's access to the store, and more for tests. */
 export class Store {
   readonly server: Redis
   readonly prefix: string
@@ -78,7 +78,7 @@ export class Store {
   /** Told when an answer says that the data must first be compared. */
   readonly comparing = new Listeners()
   readonly compares: CompareStore
-  /** A connection beside the store's own, for looking and for breaking. */
+  /** A connection beside the store's own, for inspecting and breaking. */
   readonly redis: Client
 
   private constructor(server: Redis, prefix: string, url: string, sealing: SealingKeys) {
@@ -96,7 +96,7 @@ export class Store {
     this.redis = new Client(server.url).on('error', () => {})
   }
 
-  /** Connected. `url`: where the store's own connections go, when not straight to the server. */
+  /** Opens it, connected. `url`: the address for the store's own connections, when not the server itself. */
   static async open(
     server: Redis,
     prefix = `t${randomBytes(6).toString('hex')}`,
@@ -119,14 +119,14 @@ export class Store {
     this.redis.disconnect()
   }
 
-  /** A whole compare that finds nothing to settle. */
+  /** Runs a whole compare that finds nothing to settle. */
   async compare(highestOp = 0, holdMs = 1): Promise<Mark> {
     const mark = await this.compares.begin(randomUUID(), holdMs)
     if (!(await this.compares.end(mark, highestOp))) throw new Error('the compare was overtaken')
     return mark
   }
 
-  /** A creation, accepted; gives its op. */
+  /** Accepts a creation; returns its op. */
   async create(user: string, more: Partial<Creation> = {}): Promise<number> {
     const accepted = await this.labs.acceptCreate(creation(user, more))
     if (accepted.answer !== 'accepted') throw new Error(`the creation was not accepted: ${accepted.answer}`)
@@ -137,7 +137,7 @@ export class Store {
     return this.labs.acceptDelete(deletion(user, more))
   }
 
-  /** Takes the user's lease and claims what there is, as an engine does. */
+  /** Takes the user's lease and claims the operation, as an engine does. */
   async own(user: string, token = `token-${randomUUID()}`): Promise<{ claim: Claim; by: Ownership }> {
     await this.hold(user, token)
     const claim = await this.owners.claim(user, token, ttlMs)
@@ -145,12 +145,12 @@ export class Store {
     return { claim, by: { user, op: claim.record.op, token } }
   }
 
-  /** The lease alone. */
+  /** Takes the lease without a claim. */
   async hold(user: string, token: string, forMs = ttlMs): Promise<void> {
     if (!(await this.redis.set(this.keys.lease(user), token, 'PX', forMs, 'NX'))) throw new Error('the lease is held')
   }
 
-  /** A lab that runs. */
+  /** A running lab; returns its op. */
   async run(user: string, podUid = 'pod-uid'): Promise<number> {
     const op = await this.create(user)
     const { by } = await this.own(user)
@@ -160,7 +160,7 @@ export class Store {
   }
 
   /** Events of an operation as [seq, type, data]. */
-  async told(user: string, op?: number): Promise<[number, string, string][]> {
+  async eventsOf(user: string, op?: number): Promise<[number, string, string][]> {
     const read = await this.labs.events(user, op, 0)
     return read.found ? read.events.map(({ id, event, data }) => [Number(id!.split('-')[1]), event, data]) : []
   }
@@ -169,14 +169,14 @@ export class Store {
     return (await this.compares.standing(user)).record
   }
 
-  /** How many times the bell was rung. */
+  /** Number of rings of the bell. */
   async rings(): Promise<number> {
     const [newest] = await this.redis.xrevrange(this.keys.bell, '+', '-', 'COUNT', 1)
     return newest ? Number(newest[0].split('-')[0]) : 0
   }
 }
 
-/** Of all stores that name none themselves. */
+/** Prefixes of all stores without a given one. */
 const ownPrefixes = '[tp]*'
 
 /** Starts a Redis of the run that `npm test` has opened. */
@@ -186,7 +186,7 @@ export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Pr
   return startTestRedis({ stateDir, keyPrefix: ownPrefixes, ...options })
 }
 
-/** One Redis for a file, a store with keys of its own, compared, for each of its tests. */
+/** One Redis for a file, and for each of its tests a compared store with keys of its own. */
 export function useStore(urlOf = ({ programUrl }: Redis) => programUrl): () => Store {
   let server: Redis | undefined
   let store: Store | undefined
@@ -206,7 +206,7 @@ export function useStore(urlOf = ({ programUrl }: Redis) => programUrl): () => S
   return () => store!
 }
 
-/** What a server has refused to its users, whether or not anybody heard of it. */
+/** The commands that a server has refused to its users, even if no client noticed. */
 export async function refusedBy({ url }: Redis): Promise<string[]> {
   const redis = new Client(url)
   try {

@@ -1,7 +1,7 @@
 """Readers that ask for a stream and take nothing, over connections with the least buffers a kernel gives.
 
-Reads one line of JSON, {"port", "streams": [{"name", "token", "count"}]}; says "stuck" when all have asked; ends with its
-input.
+Reads one line of JSON, {"port", "streams": [{"name", "token", "count"}]}; prints "stuck" when all have sent their
+requests; ends with its input.
 """
 
 import json
@@ -13,7 +13,7 @@ sockets = []
 for stream in question["streams"]:
     for _ in range(stream["count"]):
         reader = socket.socket()
-        # Before it connects, or the window was announced already.
+        # Before it connects: later the window would be announced already.
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         reader.connect(("127.0.0.1", question["port"]))
         path = f"/nublado/spawner/v1/labs/{stream['name']}/events"
