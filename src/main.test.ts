@@ -26,7 +26,7 @@ async function run(...args: string[]) {
 }
 
 describe('skylab check', () => {
-  it('says ok of a good file', async () => {
+  it('prints ok for a valid file', async () => {
     expect(await run('check', '--config', join(folder, 'good.yaml'))).toMatchObject({
       code: 0,
       out: 'ok\n',
@@ -34,7 +34,7 @@ describe('skylab check', () => {
     })
   })
 
-  it('names the key of a bad one and exits 2', async () => {
+  it('names the wrong key and exits 2', async () => {
     const { code, out, err } = await run('check', '--config', join(folder, 'bad.yaml'))
     expect([code, out]).toEqual([2, ''])
     expect(err).toMatch(/bad\.yaml:\n {2}api\.colour: unknown key\n$/)
@@ -56,7 +56,7 @@ describe('skylab check --without-secrets', () => {
   })
 
   it.each(['demo', 'gafaelfawr', 'oidc'])(
-    'takes the configuration of the overlay %s without its files',
+    'accepts the configuration of the overlay %s without its files',
     async overlay => {
       const text = await readFile(new URL(`../k8s/overlays/${overlay}/skylab.yaml`, import.meta.url), 'utf8')
       expect([await check(text), said.join('')]).toEqual([2, expect.stringContaining('sealing.keyFiles.0: the file')])
@@ -72,7 +72,7 @@ describe('skylab check --without-secrets', () => {
   })
 })
 
-describe('skylab check of a file that is missing', () => {
+describe('skylab check of a missing file', () => {
   const keys = (path: string) => writeFile(join(folder, 'bad.yaml'), `sealing: {keyFiles: [${path}]}`)
   const problems = async () => (await run('check', '--config', join(folder, 'bad.yaml'))).err
 
@@ -82,7 +82,7 @@ describe('skylab check of a file that is missing', () => {
     expect(await problems()).toContain(`sealing.keyFiles.0: the file ${path} cannot be read (ENOENT)`)
   })
 
-  it.each(['hunter2', '/hunter2', '/aGFyZA/hunter2='])('does not quote what may be a secret: %s', async text => {
+  it.each(['hunter2', '/hunter2', '/aGFyZA/hunter2='])('does not quote a text that may be a secret: %s', async text => {
     await keys(text)
     expect(await problems()).toContain('sealing.keyFiles.0: the file cannot be read (ENOENT)')
   })
@@ -105,14 +105,14 @@ describe('skylab check --manifests', () => {
     expect([code, ofImages]).toEqual([0, ['warning: Deployment d, container c: r.org/b:1 has no digest']])
   })
 
-  it('names the line of what is no YAML, and does not quote it', async () => {
+  it('names the line of invalid YAML, and does not quote it', async () => {
     const { code, err } = await check('kind: Secret\n---\nstringData: {key: "hunter2\n')
     expect(code).toBe(2)
     expect(err).toMatch(/manifests\.yaml:\n {2}line \d+, column \d+: is not YAML/)
     expect(err).not.toContain('hunter2')
   })
 
-  it('says so when the file cannot be read', async () => {
+  it('reports a file that cannot be read', async () => {
     const { code, err } = await run('check', '--config', join(folder, 'good.yaml'), '--manifests', join(folder, 'none'))
     expect([code, err]).toEqual([2, `${join(folder, 'none')}:\n  cannot be read (ENOENT)\n`])
   })
@@ -125,7 +125,7 @@ describe('skylab serve', () => {
     expect(served).toMatchObject([{ config: { api: { port: 8080 } } }])
   })
 
-  it('does not begin with a bad file', async () => {
+  it('does not start with an invalid file', async () => {
     expect(await run('serve', '--config', join(folder, 'bad.yaml'))).toMatchObject({ code: 2, served: [] })
   })
 })
@@ -145,13 +145,13 @@ it.each([
   [['heal', '--config', 'x', '--secrets']],
   [['render', '--config', 'x', '--user', 'x']],
   [['toString', '--config', 'x']],
-])('answers %j with the usage and exits 2', async args => {
+])('main prints the usage and exits 2 for %j', async args => {
   const { code, err } = await run(...args)
   expect(code).toBe(2)
   expect(err).toMatch(/^usage: skylab serve/)
 })
 
-it('tells its usage and version', async () => {
+it('main prints usage and version', async () => {
   expect(await run('--help')).toMatchObject({ code: 0, out: expect.stringMatching(/^usage/) })
   expect(await run('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^skylab \d+\.\d+\.\d+\n$/) })
 })

@@ -10,22 +10,22 @@ import { checkWithoutSecrets, loadSettings, type Settings } from './settings/loa
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
        skylab check --config FILE [--without-secrets] [--manifests FILE]
-                                              say what is wrong with a configuration, and which images in manifests
-                                              have no digest; --without-secrets looks at no file that it names
-       skylab images --config FILE [--json]   show what the registry has, as GET …/images would
+                                              check a configuration, and name images in manifests without a digest;
+                                              --without-secrets reads no file that the configuration names
+       skylab images --config FILE [--json]   show the images of the registry, as GET …/images would
        skylab render --config FILE --user FILE --lab FILE [--secrets]
-                                              show the objects of a lab: YAML, from JSON of who asks and of what
+                                              print a lab's objects as YAML; reads user and request as JSON
        skylab rights --config FILE --namespace NAME
-                                              show what an operator grants to this installation, for an overlay: YAML
+                                              print the rights that an operator grants to this installation, as YAML
        skylab heal --config FILE [--apply [--with-labs]] [--json]
-                                              show what a poisoned operation counter left behind; --apply removes it,
+                                              show the effects of a poisoned operation counter; --apply removes them,
                                               running labs only with --with-labs
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
-rights asks nobody. images and render ask the registry, and nobody else; render masks secret values unless --secrets is given.
-heal asks Redis and the Kubernetes API, and changes nothing without --apply.
-Exit codes: 0 all is well, 1 it cannot be had, 2 the command or a file is not right.
+rights contacts no server; images and render contact only the registry. render masks secret values unless --secrets is given.
+heal contacts Redis and the Kubernetes API, and changes nothing without --apply.
+Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 `
 
 interface Invocation extends Output {
@@ -57,7 +57,7 @@ export async function main(args: readonly string[], invocation: Invocation): Pro
   }
 }
 
-/** What only one command needs is loaded for that one alone. */
+/** Loads modules of the chosen command only. */
 async function run(command: FileCommand, { env, serve, out, err }: Invocation): Promise<number | undefined> {
   if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
@@ -123,7 +123,7 @@ const options = {
   version: { type: 'boolean' },
 } as const
 
-/** Which options a command takes. */
+/** Options by command. */
 const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
   check: ['config', 'manifests', 'without-secrets'],
@@ -136,7 +136,7 @@ const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
 const isKind = (text: string | undefined): text is FileCommand['kind'] =>
   text !== undefined && Object.hasOwn(takenBy, text)
 
-/** @returns undefined for what the usage does not name */
+/** @returns undefined when the usage does not allow it */
 function parseCommand(args: readonly string[]): Command | undefined {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
@@ -160,7 +160,7 @@ function parseCommand(args: readonly string[]): Command | undefined {
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const code = await main(process.argv.slice(2), {
     env: process.env,
-    // `skylab check` needs nothing of what serving loads.
+    // `skylab check` loads no module of the server.
     serve: async settings => (await import('./run/serve.ts')).serve(settings),
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),

@@ -16,7 +16,7 @@ import type { Origin } from '../telemetry/tracing.ts'
 import { createApi } from './app.ts'
 
 describe('GET labs', () => {
-  it('is the list of the specification', async () => {
+  it('returns the list of the specification', async () => {
     const response = await api({ running: async () => ['adam', 'rra'] })('GET', 'labs', 'hub')
     expect([response.status, await response.json()]).toEqual([200, ['adam', 'rra']])
   })
@@ -25,7 +25,7 @@ describe('GET labs', () => {
 describe('GET labs/<username> and user-status', () => {
   const call = api({ status: async user => (user === 'rra' ? exampleLab() : null) })
 
-  it('show the lab', async () => {
+  it('return the lab', async () => {
     const byAdmin = await call('GET', 'labs/rra', 'hub')
     const byUser = await call('GET', 'user-status', 'rra')
     expect([byAdmin.status, byUser.status]).toEqual([200, 200])
@@ -34,13 +34,13 @@ describe('GET labs/<username> and user-status', () => {
     expect(await byUser.json()).toEqual(json)
   })
 
-  it('show a lab that failed too', async () => {
+  it('return a failed lab too', async () => {
     const failed = api({ status: async () => exampleLab({ status: 'failed', podPresent: false }) })
     expect((await failed('GET', 'labs/rra', 'hub')).status).toBe(200)
     expect((await failed('GET', 'user-status', 'rra')).status).toBe(200)
   })
 
-  it('are 404 without a lab', async () => {
+  it('answer 404 without a lab', async () => {
     for (const response of [await call('GET', 'labs/adam', 'hub'), await call('GET', 'user-status', 'both')]) {
       expect(response.status).toBe(404)
       await detailOf(response)
@@ -49,7 +49,7 @@ describe('GET labs/<username> and user-status', () => {
 })
 
 describe('DELETE labs/<username>', () => {
-  it('is 202 when accepted and 404 without a lab', async () => {
+  it('answers 202 when accepted, and 404 without a lab', async () => {
     const call = api({ delete: async user => user === 'rra' })
     expect((await call('DELETE', 'labs/rra', 'hub')).status).toBe(202)
     const missing = await call('DELETE', 'labs/adam', 'hub')
@@ -58,7 +58,7 @@ describe('DELETE labs/<username>', () => {
   })
 })
 
-describe('who may ask', () => {
+describe('createApi’s authorization', () => {
   const bodyOf = (method: string) => (method === 'POST' ? jsonBody({ options: {} }) : {})
 
   const routes = [
@@ -73,7 +73,7 @@ describe('who may ask', () => {
     ['GET', 'prepulls', 'admin'],
   ] as const
 
-  it.each(routes)('%s %s wants a token', async (method, path) => {
+  it.each(routes)('%s %s requires a token', async (method, path) => {
     for (const init of [{}, { headers: { Authorization: 'Bearer wrong' } }]) {
       const response = await api()(method, path, undefined, init)
       expect(response.status).toBe(401)
@@ -82,10 +82,10 @@ describe('who may ask', () => {
     }
   })
 
-  it.each(routes)('%s %s wants the scope of its audience (%s)', async (method, path, audience) => {
-    for (const who of audience === 'admin' ? ['rra', 'guest'] : ['hub', 'guest']) {
-      const own = path.replace('rra', who)
-      const response = await api()(method, own, who, bodyOf(method))
+  it.each(routes)('%s %s requires the scope of its audience (%s)', async (method, path, audience) => {
+    for (const other of audience === 'admin' ? ['rra', 'guest'] : ['hub', 'guest']) {
+      const own = path.replace('rra', other)
+      const response = await api()(method, own, other, bodyOf(method))
       expect(response.status).toBe(403)
       expect((await detailOf(response)).type).toBe('scope_missing')
     }
@@ -95,20 +95,20 @@ describe('who may ask', () => {
     ['POST', 'labs/rra/create'],
     ['GET', 'labs/rra/events'],
     ['GET', 'lab-form/rra'],
-  ])('%s %s is for the user in the path alone, also for administrators', async (method, path) => {
+  ])('%s %s accepts only the user in the path, also from administrators', async (method, path) => {
     const response = await api()(method, path, 'both', bodyOf(method))
     expect(response.status).toBe(403)
     expect(await detailOf(response)).toMatchObject({ type: 'other_user', loc: ['path', 'username'] })
   })
 
-  it('is asked before the body is looked at', async () => {
+  it('is checked before the body is read', async () => {
     expect((await api()('POST', 'labs/rra/create', undefined, jsonBody('{'))).status).toBe(401)
     expect((await api()('POST', 'labs/rra/create', 'both', jsonBody('{'))).status).toBe(403)
   })
 })
 
-describe('names of users in paths', () => {
-  it.each(['a%3Ab', 'a%2Fb', 'a%0Ab', 'a%00b', 'x'.repeat(257)])('refuses %s', async name => {
+describe('user names in paths', () => {
+  it.each(['a%3Ab', 'a%2Fb', 'a%0Ab', 'a%00b', 'x'.repeat(257)])('are refused: %s', async name => {
     for (const method of ['GET', 'DELETE']) {
       const response = await api()(method, `labs/${name}`, 'hub')
       expect(response.status).toBe(422)
@@ -116,7 +116,7 @@ describe('names of users in paths', () => {
     }
   })
 
-  it('arrive as they are, however they must be written', async () => {
+  it('arrive decoded, whatever their encoding', async () => {
     const asked: string[] = []
     const call = api({
       status: async user => {
@@ -145,7 +145,7 @@ describe('names of users in paths', () => {
   })
 })
 
-describe('errors', () => {
+describe('errors of createApi', () => {
   it.each([
     ['GET', '/', 404],
     ['GET', '/nublado/spawner/v1', 404],
@@ -154,7 +154,7 @@ describe('errors', () => {
     ['GET', '/healthz', 404],
     ['GET', '/readyz', 404],
     ['GET', '/metrics', 404],
-  ])('%s %s is %i in the one form', async (method, path, status) => {
+  ])('%s %s is %i in the common form', async (method, path, status) => {
     const response = await api()(method, path, 'hub')
     expect(response.status).toBe(status)
     await detailOf(response)
@@ -168,13 +168,13 @@ describe('errors', () => {
     ['DELETE', 'labs/rra/events', 'GET, HEAD'],
     ['PUT', 'user-status', 'GET, HEAD'],
     ['POST', 'lab-form/rra', 'GET, HEAD'],
-  ])('%s %s is 405 with what is allowed', async (method, path, allow) => {
+  ])('%s %s is 405 with the allowed methods', async (method, path, allow) => {
     const response = await api()(method, path, 'hub')
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
     await detailOf(response)
   })
 
-  it('of the engine go out as they are', async () => {
+  it('of the engine are passed on unchanged', async () => {
     const conflict = new ApiError(409, { msg: 'a lab exists', type: 'lab_exists' })
     const call = api({
       create: () => Promise.reject(conflict),
@@ -190,7 +190,7 @@ describe('errors', () => {
     await detailOf(away)
   })
 
-  it('nobody foresaw are 500, logged, and tell nothing', async () => {
+  it('that are unexpected become 500, are logged, and reveal nothing', async () => {
     const lines: string[] = []
     const log = createLogger({ level: 'info', replica: 'r1', destination: { write: line => void lines.push(line) } })
     const call = api({ running: () => Promise.reject(new Error('hunter2')) }, { log })
@@ -210,8 +210,8 @@ describe('HEAD', () => {
   })
 })
 
-describe('bounds', () => {
-  it('hold back a user with too many requests in flight, and nobody else', async () => {
+describe('limits of createApi', () => {
+  it('refuse a user with too many requests in flight, and no other user', async () => {
     const held: { entered: () => void; answer: Promise<string[]> }[] = []
     const running = () => {
       const request = held.shift()!
@@ -240,7 +240,7 @@ describe('bounds', () => {
 })
 
 describe('metrics of requests', () => {
-  it('count by route, whatever anyone sends', async () => {
+  it('count by route, whatever clients send', async () => {
     const parts = apiParts()
     const app = createApi(parts)
     await requestTo(app, `${prefix}/labs/ada`, { headers: { Authorization: 'Bearer hub-token' } })
@@ -255,14 +255,14 @@ describe('metrics of requests', () => {
   })
 })
 
-describe('the log of requests', () => {
+describe('the request log', () => {
   function logged() {
     const lines: string[] = []
     const log = createLogger({ level: 'info', replica: 'r1', destination: { write: line => void lines.push(line) } })
     return { call: api({}, { log }), lines }
   }
 
-  it('has a line for each, with its route and its id, which is given back', async () => {
+  it('has one line per request, with its route and its id, which is returned', async () => {
     const { call, lines } = logged()
     const response = await call('GET', 'labs/ada?x=hunter2', 'hub', { headers: { 'X-Request-ID': 'abc-1' } })
     expect(response.headers.get('x-request-id')).toBe('abc-1')
@@ -272,7 +272,7 @@ describe('the log of requests', () => {
     expect(lines.join()).not.toMatch(/hub-token|hunter2/)
   })
 
-  it('names the trace of the client, and hands both on to what the request begins', async () => {
+  it('names the client’s trace, and passes both on to the operation', async () => {
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
     const headers = { 'X-Request-ID': 'abc-1', traceparent }
     const origins: unknown[] = []
@@ -299,7 +299,7 @@ describe('the log of requests', () => {
     expect(lines.map(line => JSON.parse(line).traceId)).toEqual(['a'.repeat(32), undefined])
   })
 
-  it('makes an id where none is given, or none that may stand in a log', async () => {
+  it('makes an id when none is sent, or an invalid one', async () => {
     const { call } = logged()
     for (const headers of [{}, { 'X-Request-ID': 'a b' }, { 'X-Request-ID': 'x'.repeat(129) }]) {
       const response = await call('GET', 'labs', 'hub', { headers: headers as Record<string, string> })
@@ -308,7 +308,7 @@ describe('the log of requests', () => {
   })
 })
 
-it('stands under the prefix that is configured', async () => {
+it('createApi serves its routes under the configured prefix', async () => {
   const call = api({ running: async () => [] }, {}, { prefix: '/labs-api' })
   expect((await call('GET', '/labs-api/labs', 'hub')).status).toBe(200)
   expect((await call('GET', 'labs', 'hub')).status).toBe(404)

@@ -1,4 +1,4 @@
-/** The API as a value: tests call it without a port, `server.ts` gives it one. */
+/** The API as a value: tests call it without a port, `server.ts` serves it on one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { admission } from './bounds/admit.ts'
 import { boundRequests } from './bounds/in-flight.ts'
@@ -15,7 +15,7 @@ import { refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
 
-/** Makes the API: the routes of SQR-066 under the configured prefix, and the document of them all. */
+/** Makes the API: the routes of SQR-066 under the configured prefix, and the document of all routes. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const { limits, prefix } = parts.config.api
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
@@ -26,17 +26,17 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.use(auditChanges(parts))
   app.use(refuseBadHead)
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
-  const who = admission(parts)
-  addLabRoutes(app, parts, who)
-  addImageRoutes(app, parts, who)
-  addFormRoute(app, parts, who)
+  const admit = admission(parts)
+  addLabRoutes(app, parts, admit)
+  addImageRoutes(app, parts, admit)
+  addFormRoute(app, parts, admit)
   const documents = limitDocuments({ ...parts, rates: parts.config.api.rates })
   addDocumentRoute(app, parts, documents)
   addDocsPage(app, parts, documents)
   return app
 }
 
-/** The very path that was checked; what stands for a name in it is decoded, and once. A request without a head has no route. */
+/** The path that was checked; parameters in it are decoded once. A request without a head has no route. */
 export function checkedPath(_: Request, options?: { env?: ApiEnv['Bindings'] }): string {
   return options?.env?.head?.path ?? ''
 }

@@ -23,7 +23,7 @@ function monitoring(
 }
 
 describe('the monitoring port', () => {
-  it('says that the process works, and that it is ready when nothing is waited for', async () => {
+  it('reports that the process is alive, and ready when it waits for nothing', async () => {
     const waiting = ['Redis', 'the first compare']
     const call = monitoring(waiting)
     expect(await (await call('/healthz')).json()).toEqual({ status: 'ok' })
@@ -40,7 +40,7 @@ describe('the monitoring port', () => {
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
   })
 
-  it('names dependencies that cannot be used although it is ready', async () => {
+  it('names failing dependencies although it is ready', async () => {
     const troubles = ['the registry: example.org: the host name is unknown (ENOTFOUND)']
     const ready = await monitoring([], {}, troubles)('/readyz')
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', troubles }])
@@ -54,7 +54,7 @@ describe('the monitoring port', () => {
     expect(await response.text()).toContain('_count{method="GET",route="/healthz",status="200"} 1')
   })
 
-  it.each(['/', '/metrics/x', '/nublado/spawner/v1/labs'])('has no %s: 404 in the one form', async path => {
+  it.each(['/', '/metrics/x', '/nublado/spawner/v1/labs'])('answers 404 in the common form for %s', async path => {
     const response = await monitoring()(path)
     expect(response.status).toBe(404)
     await detailOf(response)
@@ -67,7 +67,7 @@ describe('the monitoring port', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
 
-  it('writes no line of log for what machines ask every few seconds', async () => {
+  it('does not log the frequent requests of probes and scrapes', async () => {
     const lines: string[] = []
     const log = createLogger({ level: 'info', replica: 'r1', destination: { write: line => void lines.push(line) } })
     const call = monitoring([], { log })
@@ -75,7 +75,7 @@ describe('the monitoring port', () => {
     expect(lines).toEqual([])
   })
 
-  it('listens beside the API with the same bounds, and cannot have a port that is taken', async () => {
+  it('has the same limits as the API, and cannot start on a used port', async () => {
     const clock = new ManualClock()
     const readiness = { waitingFor: () => [], troubles: () => [] }
     const parts = apiParts({ clock }, { host: '127.0.0.1', monitoringPort: 0 })

@@ -1,4 +1,4 @@
-/** What a cluster and Prometheus ask of a replica, on a port of its own that no Service has: they ask without a token. */
+/** Health, readiness and metrics of a replica, on a port that no Service exposes: without a token. */
 import { Hono } from 'hono'
 import { ApiError } from '../base/errors.ts'
 import { noTracing } from '../telemetry/tracing.ts'
@@ -10,11 +10,11 @@ import { refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
 
-/** Whether this replica should be sent requests. */
+/** Whether this replica should get requests. */
 export interface Readiness {
-  /** What is waited for, in words an operator understands; empty when ready. */
+  /** Reasons for waiting, for operators; empty when ready. */
   waitingFor(): readonly string[]
-  /** What does not work although it is ready, in the same words: no other replica would fare better. */
+  /** Failing dependencies of a ready replica, for operators: no other replica would do better. */
   troubles(): readonly string[]
 }
 
@@ -24,13 +24,15 @@ export interface MonitoringParts extends Pick<ApiParts, 'metrics' | 'clock' | 'l
 }
 
 export interface MonitoringServer {
-  /** The one that was given out, where 0 was asked for. */
+  /** The actual port, if 0 was requested. */
   readonly port: number
-  /** @param graceMs after which the connections that remain are broken */
+  /** @param graceMs time after which remaining connections are cut */
   close(graceMs: number): Promise<void>
 }
 
-/** Listens on `config.api.host` and `.monitoringPort`, with the bounds of the API. Rejects when the port cannot be had. */
+/**
+ * Listens on `config.api.host` and `.monitoringPort`, with the limits of the API. Rejects if the port is not available.
+ */
 export async function startMonitoringServer(parts: MonitoringParts): Promise<MonitoringServer> {
   const { host, monitoringPort, limits } = parts.config.api
   const app = createMonitoring(parts)

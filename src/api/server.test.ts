@@ -52,22 +52,22 @@ function keepAlive(): Agent {
   return agent
 }
 
-/** What a finished reply over a raw connection says: its status and its body. */
+/** Status and body of a finished reply over a raw connection. */
 async function replyOn(socket: Socket) {
   const reply = await text(socket)
   return { status: Number(reply.split(' ')[1]), body: JSON.parse(reply.slice(reply.indexOf('\r\n\r\n'))) }
 }
 
-describe('what Node refuses', () => {
+describe('requests that Node refuses', () => {
   it.each([
     ['a request that is none', 400, 'HELLO\r\n\r\n'],
     ['headers beyond the bound', 431, `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ])('%s is %i in the one form', async (_, status, head) => {
+  ])('%s is %i in the common form', async (_, status, head) => {
     const reply = await replyOn(await raw(await start(), head))
     expect(reply).toEqual({ status, body: { detail: [{ msg: expect.any(String), type: 'malformed' }] } })
   })
 
-  it('a body beyond the bound is 413, with and without a length', async () => {
+  it('a body beyond the limit is 413, with and without a length', async () => {
     const server = await start({}, { limits: { maxBodyBytes: 10 } })
     const head = `POST ${prefix}/labs/rra/create HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nAuthorization: Bearer rra-token\r\n`
     const body = '{"options": {}, "env": {}}'
@@ -77,7 +77,7 @@ describe('what Node refuses', () => {
     }
   })
 
-  it('a host must be named, but for those who speak HTTP/1.0', async () => {
+  it('a missing Host is refused, except for HTTP/1.0', async () => {
     const server = await start()
     const reply = await replyOn(await raw(server, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))
     expect(reply).toMatchObject({ status: 400, body: { detail: [{ loc: ['header', 'host'] }] } })
@@ -88,20 +88,20 @@ describe('what Node refuses', () => {
   })
 })
 
-it('keeps connections longer than balancers do', async () => {
+it('startApiServer keeps connections longer than balancers do', async () => {
   const response = await request(await start(), '/', keepAlive())
   expect(response.headers['keep-alive']).toBe('timeout=75')
   response.resume()
   await once(response, 'end')
 })
 
-it('cannot start on a port that is taken', async () => {
+it('startApiServer rejects when the port is used', async () => {
   const { port } = await start()
   const parts = apiParts({}, { host: '127.0.0.1', port })
   await expect(startApiServer(parts)).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-/** Resolves when a number stayed what it was for many turns of the event loop. */
+/** Resolves when a number has not changed for many turns of the event loop. */
 async function standstill(count: () => number): Promise<void> {
   for (let before = -1, turns = 0; turns < 50; turns = count() === before ? turns + 1 : 0) {
     before = count()
@@ -110,7 +110,7 @@ async function standstill(count: () => number): Promise<void> {
 }
 
 describe('a reader that takes nothing', () => {
-  /** Events without end, each of a size; counts what was asked of it. */
+  /** An endless feed of events of one size; counts the batches taken. */
   class EndlessFeed implements EventFeed {
     taken = 0
     async *read(signal: AbortSignal) {
@@ -121,7 +121,7 @@ describe('a reader that takes nothing', () => {
     }
   }
 
-  it('is cut after the deadline, having cost no more than the buffers of its connection', async () => {
+  it('is cut after the deadline, having cost no more than its connection’s buffers', async () => {
     const feed = new EndlessFeed()
     const clock = new ManualClock()
     const parts = { clock, labs: scriptedLabs({ events: async () => feed }) }
@@ -130,7 +130,7 @@ describe('a reader that takes nothing', () => {
     socket.pause()
     await clock.whenSleeping(writeTimeoutMs)
     await standstill(() => feed.taken)
-    // What the kernel took, and the one event that waits.
+    // The kernel's buffers, and the one event that waits.
     expect(feed.taken * 65_536).toBeLessThan(32 * 2 ** 20)
 
     clock.advance(writeTimeoutMs)
@@ -140,7 +140,7 @@ describe('a reader that takes nothing', () => {
     await closed
   })
 
-  it('does not hold up others', async () => {
+  it('does not delay others', async () => {
     const clock = new ManualClock()
     const good = new ScriptedFeed()
     const feeds: EventFeed[] = [new EndlessFeed(), good]
@@ -154,7 +154,7 @@ describe('a reader that takes nothing', () => {
   })
 })
 
-it('frees the feed of a reader that hangs up', async () => {
+it('startApiServer closes the feed of a reader that disconnects', async () => {
   const feed = new ScriptedFeed().push(event)
   const server = await start({ labs: scriptedLabs({ events: async () => feed }) })
   const response = await request(server, path)
@@ -164,8 +164,8 @@ it('frees the feed of a reader that hangs up', async () => {
   await freed
 })
 
-describe('closing', () => {
-  it('ends event streams cleanly and lets go of their connections', async () => {
+describe('ApiServer.close', () => {
+  it('ends event streams cleanly and closes their connections', async () => {
     const server = await start({ labs: scriptedLabs({ events: async () => new ScriptedFeed().push(event) }) })
     const response = await request(server, path, keepAlive())
     await once(response, 'data')
@@ -176,7 +176,7 @@ describe('closing', () => {
     expect(response.complete).toBe(true)
   })
 
-  it('lets requests in flight return', async () => {
+  it('lets requests in flight finish', async () => {
     const [entered, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<null>()]
     const status = () => {
       entered.resolve()
@@ -192,7 +192,7 @@ describe('closing', () => {
     await closed
   })
 
-  /** More than the kernel takes at once. */
+  /** More than the kernel's buffers hold. */
   const names = Array.from({ length: 500_000 }, (_, i) => `user-${i}`)
 
   it('sends an answer to its last byte when its reader is slow', async () => {
@@ -206,7 +206,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('breaks what has not returned in time', async () => {
+  it('cuts requests that do not finish in time', async () => {
     const clock = new ManualClock()
     const entered = Promise.withResolvers<void>()
     const status = () => {
@@ -223,7 +223,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('answers on while streams are ended only, and asks clients to come back elsewhere', async () => {
+  it('still answers after endStreams, and asks clients to reconnect elsewhere', async () => {
     const feed = new ScriptedFeed().push(event)
     const server = await start({ labs: scriptedLabs({ events: async () => feed }) })
     const response = await request(server, path)

@@ -1,4 +1,4 @@
-/** Gives the API a port. */
+/** Serves the API on a port. */
 
 import { clientCertificateOf } from '../tls/server.ts'
 import { createApi } from './app.ts'
@@ -7,23 +7,23 @@ import type { ApiParts } from './request/env.ts'
 
 export interface ApiServer {
   readonly host: string
-  /** The one that was given out, where 0 was asked for. */
+  /** The actual port, if 0 was requested. */
   readonly port: number
-  /** Ends all event streams cleanly, and from now on each new one at once; other requests are answered as before. */
+  /** Ends all event streams cleanly, and new ones at once; other requests are served as before. */
   endStreams(): void
   /**
-   * Takes no connection any more, ends the event streams, and lets requests in flight return.
-   * @param graceMs after which the connections that remain are broken
+   * Accepts no more connections, ends the event streams, and lets requests in flight finish.
+   * @param graceMs time after which remaining connections are cut
    */
   close(graceMs: number): Promise<void>
 }
 
 export interface ServerParts extends Omit<ApiParts, 'draining'> {
-  /** Without it the port is in the clear. */
+  /** Default: plain HTTP. */
   readonly tls?: TlsParts | undefined
 }
 
-/** Listens on `config.api.host` and `.port`. Rejects when the port cannot be had. */
+/** Listens on `config.api.host` and `.port`. Rejects if the port is not available. */
 export async function startApiServer(parts: ServerParts): Promise<ApiServer> {
   const draining = new AbortController()
   const app = createApi({ ...parts, draining: draining.signal })
@@ -47,8 +47,8 @@ export async function startApiServer(parts: ServerParts): Promise<ApiServer> {
 }
 
 /**
- * Whether certificates say through which ingress a request came. A connection then has one request: nginx keeps those that
- * it has opened for all of its locations together, so the next one could come through another ingress.
+ * Whether certificates identify ingresses. Then a connection has one request: nginx shares its open connections among
+ * all of its locations, so the next request could come through another ingress.
  */
 function knowsCertificates({ identity: { provider, gafaelfawr } }: ApiParts['config']): boolean {
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return false

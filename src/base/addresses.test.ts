@@ -14,7 +14,7 @@ it.each<[string, string, boolean]>([
   ['::/0', 'fc00::/7', false],
   ['10.0.0.0/8', '::/0', false],
   ['fc00::/7', '0.0.0.0/0', false],
-])('%s is in %s: %j', (inner, outer, within) => {
+])('isRangeWithin says whether %s is in %s: %j', (inner, outer, within) => {
   expect(isRangeWithin(inner, outer)).toBe(within)
 })
 
@@ -24,7 +24,7 @@ describe('k8s/base/network.yaml', () => {
   const policies: any[] = parseAllDocuments(text).map(each => each.toJS())
   const egressOf = (name: string) => policies.find(({ metadata }) => metadata.name === name).spec
 
-  it('lets pods that prepull connect to nothing', () => {
+  it('lets prepull pods connect to nothing', () => {
     const { podSelector, policyTypes, egress } = egressOf('skylab-nobody')
     expect([podSelector, policyTypes, egress]).toEqual([{}, ['Ingress', 'Egress'], undefined])
     const others = policies.filter(({ metadata }) => metadata.name !== 'skylab-nobody')
@@ -33,7 +33,7 @@ describe('k8s/base/network.yaml', () => {
     }
   })
 
-  it('keeps the controller from what serves credentials of a cloud', () => {
+  it('keeps the controller from addresses that serve credentials of a cloud', () => {
     const blocks = egressOf('skylab').egress[0].to.flatMap(({ ipBlock }: { ipBlock?: object }) => ipBlock ?? [])
     expect(blocks.map(({ cidr }: { cidr: string }) => cidr)).toEqual(['0.0.0.0/0', '::/0'])
     expect(blocks.flatMap(({ except }: { except: string[] }) => except)).toEqual(credentialRanges)

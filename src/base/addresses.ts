@@ -1,10 +1,10 @@
-/** Ranges of addresses, as CIDRs, and those that labs are kept from. Pure. */
+/** Ranges of addresses, as CIDRs, and the ranges that labs must not reach. Pure. */
 import { BlockList } from 'node:net'
 
 /**
- * Where clouds serve the credentials of a node, or what leads to them. No configuration opens one of these to a lab.
- * Metadata answers at link-local addresses nearly everywhere. The others are Azure's WireServer, Alibaba, Oracle, AWS,
- * Google and Scaleway, and 169.254.0.0/16 behind NAT64.
+ * Addresses at which clouds serve the credentials of a node, or lead to them. No configuration opens one of these to a
+ * lab. Nearly all clouds serve metadata at link-local addresses. The others are Azure's WireServer, Alibaba, Oracle,
+ * AWS, Google and Scaleway, and 169.254.0.0/16 behind NAT64.
  */
 export const credentialRanges: readonly string[] = [
   '169.254.0.0/16',
@@ -19,7 +19,7 @@ export const credentialRanges: readonly string[] = [
   '64:ff9b::a9fe:0/112',
 ]
 
-/** Private ranges, which pods, services, nodes and their neighbours have: labs stay out of them by default. */
+/** Private ranges, which pods, services, nodes and their neighbours have. By default labs cannot reach them. */
 export const privateRanges: readonly string[] = [
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -30,7 +30,7 @@ export const privateRanges: readonly string[] = [
 
 export const isIpv6 = (range: string): boolean => range.includes(':')
 
-/** Whether all addresses of a range are in another one. Both are CIDRs. */
+/** Whether all addresses of `inner` are in `outer`. Both are CIDRs. */
 export function isRangeWithin(inner: string, outer: string): boolean {
   if (isIpv6(inner) !== isIpv6(outer)) return false
   const [[address, length], [net, prefix]] = [partsOf(inner), partsOf(outer)]

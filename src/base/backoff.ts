@@ -7,8 +7,8 @@ export interface Backoff {
 }
 
 /**
- * How long to wait after the n-th failure in a row, counted from 1: doubling up to the cap, the upper half of it
- * random, so that replicas which failed together do not come back together.
+ * The wait after the n-th failure in a row, counted from 1. It doubles up to the cap. The upper half of it is random,
+ * so that replicas which failed together do not retry together.
  */
 export function backoffMs(failures: number, { baseMs, capMs }: Backoff, random: () => number = Math.random): number {
   const full = Math.min(capMs, baseMs * 2 ** Math.max(0, failures - 1))

@@ -7,7 +7,7 @@ function bucketsOf(perSecond: number, burst: number) {
   return { clock, buckets: new Buckets({ perSecond, burst }, clock) }
 }
 
-it('a bucket gives its burst at once, then a token for each part of a second', () => {
+it('Buckets give the burst at once, then a token for each part of a second', () => {
   const { clock, buckets } = bucketsOf(4, 3)
   expect([1, 2, 3, 4].map(() => buckets.take('ada'))).toEqual([0, 0, 0, expect.closeTo(250, 1)])
   clock.advance(249)
@@ -16,7 +16,7 @@ it('a bucket gives its burst at once, then a token for each part of a second', (
   expect([buckets.take('ada'), buckets.take('ada') > 0]).toEqual([0, true])
 })
 
-it('a refused request takes nothing, so the wait that was said is true', () => {
+it('Buckets take nothing on a refusal, so that the returned wait is right', () => {
   const { clock, buckets } = bucketsOf(10 / 60, 20)
   for (let n = 0; n < 20; n++) buckets.take('ada')
   const waitMs = buckets.take('ada')
@@ -25,14 +25,14 @@ it('a refused request takes nothing, so the wait that was said is true', () => {
   expect(buckets.take('ada')).toBe(0)
 })
 
-it('a bucket holds no more than its burst however long nobody takes', () => {
+it('Buckets hold no more than the burst, however long nothing is taken', () => {
   const { clock, buckets } = bucketsOf(1, 2)
   buckets.take('ada')
   clock.advance(3_600_000)
   expect([1, 2, 3].map(() => buckets.take('ada') > 0)).toEqual([false, false, true])
 })
 
-it('a token that is given back can be taken again, and fills nothing beyond the burst', () => {
+it('Buckets accept a token that is given back, but never exceed the burst', () => {
   const { buckets } = bucketsOf(0.001, 2)
   expect([buckets.take('ada'), buckets.take('ada')]).toEqual([0, 0])
   buckets.giveBack('ada')
@@ -41,12 +41,12 @@ it('a token that is given back can be taken again, and fills nothing beyond the 
   expect([1, 2, 3].map(() => buckets.take('ada') > 0)).toEqual([false, false, true])
 })
 
-it('a bucket of one user takes nothing from another one', () => {
+it('Buckets of two users are independent', () => {
   const { buckets } = bucketsOf(1, 1)
   expect([buckets.take('ada'), buckets.take('ada') > 0, buckets.take('grace')]).toEqual([0, true, 0])
 })
 
-it('buckets that are full again are forgotten', () => {
+it('Buckets forget a bucket that is full again', () => {
   const { clock, buckets } = bucketsOf(1, 2)
   for (let n = 0; n < 1000; n++) buckets.take(`user-${n}`)
   expect(buckets.size).toBe(1000)

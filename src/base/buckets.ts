@@ -1,8 +1,8 @@
-/** Token buckets by name, on the monotonic clock: how often each may do something. */
+/** Token buckets by name, on the monotonic clock: they bound how often each name may do something. */
 import type { Clock } from './clock.ts'
 
 export interface Rate {
-  /** Tokens that come back in a second. */
+  /** Tokens that are added per second. */
   readonly perSecond: number
   /** Tokens of a full bucket. */
   readonly burst: number
@@ -16,7 +16,7 @@ interface Bucket {
 export class Buckets {
   readonly #rate: Rate
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** In the order of their last use. A bucket that is full again says nothing, and is forgotten. */
+  /** In the order of their last use. A full bucket is the same as none, and is forgotten. */
   readonly #buckets = new Map<string, Bucket>()
 
   constructor(rate: Rate, clock: Pick<Clock, 'monotonicMs'>) {
@@ -26,8 +26,8 @@ export class Buckets {
 
   /**
    * Takes tokens.
-   * @param amount more than a full bucket has count as a full bucket
-   * @returns 0, or the milliseconds after which there are as many again; then nothing was taken
+   * @param amount counts as a full bucket if it is more than that
+   * @returns 0, or the milliseconds until enough tokens are there; in this case nothing was taken
    */
   take(name: string, amount = 1): number {
     const nowMs = this.#clock.monotonicMs()
@@ -39,13 +39,13 @@ export class Buckets {
     return 0
   }
 
-  /** Puts a token back that was taken for nothing. */
+  /** Returns a token that was not used. */
   giveBack(name: string): void {
     const nowMs = this.#clock.monotonicMs()
     this.#keep(name, { tokens: Math.min(this.#rate.burst, this.#tokensOf(name, nowMs) + 1), atMs: nowMs })
   }
 
-  /** How many buckets are not known to be full. */
+  /** Number of buckets that are not known to be full. */
   get size(): number {
     return this.#buckets.size
   }
@@ -53,7 +53,7 @@ export class Buckets {
   #tokensOf(name: string, nowMs: number): number {
     const { perSecond, burst } = this.#rate
     const bucket = this.#buckets.get(name)
-    // Rounding must not make a wait longer than was said.
+    // Rounding must not make a wait longer than the one that was returned.
     return bucket ? Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond + 1e-6) : burst
   }
 
@@ -62,7 +62,7 @@ export class Buckets {
     this.#buckets.set(name, bucket)
   }
 
-  /** A bucket fills within one time at most, whatever was in it: those used longest ago are full first. */
+  /** All buckets fill within the same time, whatever is in them: those used longest ago are full first. */
   #forgetFull(nowMs: number): void {
     const { perSecond, burst } = this.#rate
     const untilFullMs = (burst / perSecond) * 1000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from './clock.ts'
 
-test('nobody is woken before the time has come', async () => {
+test('sleep never resolves early', async () => {
   const early = async () => {
     const begunMs = systemClock.monotonicMs()
     await systemClock.sleep(20)
@@ -11,7 +11,7 @@ test('nobody is woken before the time has come', async () => {
   expect(sleeps.filter(Boolean)).toEqual([])
 })
 
-test('who is aborted is woken at once, with the reason', async () => {
+test('sleep rejects at once with the reason when its signal is aborted', async () => {
   const controller = new AbortController()
   const sleeping = systemClock.sleep(60_000, controller.signal)
   controller.abort(new Error('enough'))
@@ -19,7 +19,7 @@ test('who is aborted is woken at once, with the reason', async () => {
   await expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow('enough')
 })
 
-test('a month is no moment', async () => {
+test('sleep waits for a month, which is longer than a timer can', async () => {
   const controller = new AbortController()
   const month = systemClock.sleep(31 * 86_400_000, controller.signal).then(
     () => 'woken',

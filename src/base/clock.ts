@@ -1,20 +1,23 @@
-/** Time, passed in: nothing else in this code asks the system what time it is, or waits. */
+/** Time, passed in: no other code asks the system for the time, or waits. */
 export interface Clock {
   /** Milliseconds since the epoch. May step; never used to judge a lease. */
   wallMs(): number
   /** Milliseconds from an arbitrary start. Never steps. */
   monotonicMs(): number
-  /** Resolves when `ms` have passed by `monotonicMs`, never before; rejects with the signal's reason when it is aborted first. */
+  /**
+   * Resolves when `ms` have passed by `monotonicMs`, never before; rejects with the signal's reason when it is aborted
+   * first.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /**
- * Why a wait is cut short whose end nobody needs any more. Made once: an abort without a reason makes an error of its own
- * with a stack, 15 µs each, and a lab takes a hundred of them.
+ * The reason of an abort that ends a wait whose result is not needed any more. Made once: an abort without a reason
+ * creates an error with a stack, which takes 15 µs, and a lab needs a hundred of them.
  */
 export const notNeeded = new Error('no longer waited for')
 
-/** What the system's timers take at most; a longer one would ring at once. */
+/** The longest delay of the system's timers; they run a longer one at once. */
 const longestTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -29,7 +32,7 @@ export const systemClock: Clock = {
       }
       const dueMs = performance.now() + ms
       const ring = () => {
-        // Timers count whole milliseconds: two of five rang up to one too early, and who looks then finds nothing due.
+        // Timers count whole milliseconds. Two of five ring up to one too early, when nothing is due yet.
         const leftMs = dueMs - performance.now()
         if (leftMs > 0) {
           timer = setTimeout(ring, Math.min(leftMs, longestTimerMs))

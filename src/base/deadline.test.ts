@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { Deadline, unlessAborted } from './deadline.ts'
 
-describe('a deadline', () => {
+describe('Deadline', () => {
   test('fires after its time', async () => {
     const clock = new ManualClock()
     const { signal } = new Deadline(clock, 50)
@@ -12,7 +12,7 @@ describe('a deadline', () => {
     expect(signal.reason).toEqual(new Error('no answer within 50 ms'))
   })
 
-  test('fires with another signal, also one that fired before', () => {
+  test('fires with another signal, also one that was aborted before', () => {
     const stop = new AbortController()
     const before = new Deadline(new ManualClock(), 50, stop.signal)
     stop.abort('stopped')
@@ -20,7 +20,7 @@ describe('a deadline', () => {
     expect(new Deadline(new ManualClock(), 50, stop.signal).signal.reason).toBe('stopped')
   })
 
-  test('without its timer follows the other signal still, released neither', () => {
+  test('follows the other signal after stopTimer, but not after release', () => {
     const stop = new AbortController()
     const following = new Deadline(new ManualClock(), 50, stop.signal)
     const released = new Deadline(new ManualClock(), 50, stop.signal)
@@ -33,7 +33,7 @@ describe('a deadline', () => {
 })
 
 describe('unlessAborted', () => {
-  test('brings what comes first', async () => {
+  test('settles as the promise or the abort, whichever is first', async () => {
     const stop = new AbortController()
     expect(await unlessAborted(Promise.resolve(1), stop.signal)).toBe(1)
     await expect(unlessAborted(Promise.reject(new Error('own')), stop.signal)).rejects.toThrow('own')

@@ -1,6 +1,8 @@
 import { type Clock, notNeeded } from './clock.ts'
 
-/** A signal that fires after a time, or with another signal. To be released, else it stays in the other's listeners. */
+/**
+ * A signal that fires after a time, or with another signal. It must be released, or it stays a listener of the other.
+ */
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #timer = new AbortController()
@@ -21,7 +23,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** The time no longer counts; the other signal still does. */
+  /** Stops the time. The other signal still counts. */
   stopTimer(): void {
     this.#timer.abort(notNeeded)
   }
@@ -37,7 +39,7 @@ export class Deadline {
   }
 }
 
-/** The promise's outcome, or the signal's reason if it is aborted first; what the promise brings later is dropped. */
+/** The promise's outcome, or the signal's reason if it is aborted first; a later outcome is dropped. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise
   return new Promise((resolve, reject) => {

@@ -1,16 +1,17 @@
 /**
- * The words of the field, as types that every room shares. No logic and no I/O.
+ * The terms of the domain, as types that every room shares. No logic and no I/O.
  *
- * - **lab**: what a user has, at most one; `pending`, `running`, `terminating` or `failed`.
+ * - **lab**: a user's JupyterLab, at most one per user; `pending`, `running`, `terminating` or `failed`.
  * - **operation**: one creation or one deletion of one lab, from acceptance to its last event; at most one per user.
- * - **op**: an operation's number, drawn at acceptance, never given out twice, rising for each user. It names the
- *   operation in Redis, in the ids of its events, in the labels of its objects and in logs.
- * - **plan**: everything that a creation needs, frozen at acceptance and sealed. Who resumes looks nothing up again.
- * - **record**: what Redis holds of a user's lab and of its latest operation.
+ * - **op**: an operation's number, drawn at acceptance, never used twice, rising for each user. It names the operation
+ *   in Redis, in the ids of its events, in the labels of its objects and in logs.
+ * - **plan**: everything that a creation needs, frozen at acceptance and sealed. A replica that resumes reads nothing
+ *   else.
+ * - **record**: the state of a user's lab and of its latest operation in Redis.
  * - **view**: the part of a record that a client may see, secrets masked; also kept as an annotation of the namespace,
  *   from which a lab can be rebuilt.
- * - **lease**: a user's lock; who holds it owns the operation. Its random value is the **token** of the owner's writes.
- * - **whole**: a lab whose pod, owned by its very namespace, has a container that ever started.
+ * - **lease**: a user's lock; its holder owns the operation. Its random value is the **token** of the owner's writes.
+ * - **whole**: a lab is whole if its pod, owned by exactly its namespace, has a container that ever started.
  */
 
 export type LabStatus = 'pending' | 'running' | 'terminating' | 'failed'
@@ -19,7 +20,7 @@ export type OperationKind = 'create' | 'delete'
 /** Event types of a lab's stream (SQR-066, "GET …/events"). */
 export type EventType = 'complete' | 'error' | 'failed' | 'info' | 'progress'
 
-/** One event. `id` is `<op>-<seq>`; it is absent only when the stream that it belonged to was lost. */
+/** One event. `id` is `<op>-<seq>`. It is absent only when the event's stream was lost. */
 export interface LabEvent {
   readonly id?: string
   readonly event: EventType
@@ -33,7 +34,7 @@ export interface Group {
   readonly id?: number
 }
 
-/** What an identity provider says a user may use in labs. No quota at all means no limit. */
+/** What a user may use in labs, by the identity provider. Without a quota nothing is limited. */
 export interface NotebookQuota {
   /** CPUs */
   readonly cpu?: number
@@ -44,12 +45,12 @@ export interface NotebookQuota {
 
 export type Scope = 'exec:notebook' | 'admin:jupyterlab'
 
-/** Who is asking. */
+/** The caller, as the identity provider knows them. */
 export interface Identity {
   readonly username: string
   /**
    * The credential presented; it goes into the lab as its notebook token. Never logged, never shown. Empty where an
-   * ingress keeps it to itself, as on routes of administrators.
+   * ingress does not pass it on, as on routes of administrators.
    */
   readonly token: string
   readonly scopes: readonly string[]
@@ -87,7 +88,7 @@ export interface Quotas {
   readonly requests: Resources
 }
 
-/** What a client may see of a lab, beyond its state; frozen at acceptance. `env` has secret values masked. */
+/** The part of a lab that a client may see, beyond its state; frozen at acceptance. `env` has secret values masked. */
 export interface LabView {
   readonly username: string
   readonly options: LabOptions
@@ -96,22 +97,22 @@ export interface LabView {
   readonly gid: number
   readonly groups: readonly { readonly name: string; readonly id: number }[]
   readonly quotas: Quotas
-  /** Where the lab will answer once it runs: shown as `internal_url` only then. */
+  /** The address of the lab; clients see it as `internal_url` once the lab runs. */
   readonly internalUrl: string
 }
 
 /** An image, resolved once at acceptance. */
 export interface ResolvedImage {
-  /** What the pod pulls: with the digest when it is known, else with the tag. */
+  /** The reference that the pod pulls: with the digest when it is known, else with the tag. */
   readonly reference: string
   readonly tag: string
-  /** `sha256:…`, or null when the registry did not tell. */
+  /** `sha256:…`, or null when the registry returned none. */
   readonly digest: string | null
   /** Human-readable, for IMAGE_DESCRIPTION. */
   readonly description: string
 }
 
-/** A Kubernetes object as JSON: what is sent is what stands here, no field is dropped. */
+/** A Kubernetes object as JSON. It is sent exactly as it is, with all fields. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
@@ -135,8 +136,8 @@ export interface KubeMetadata {
 }
 
 /**
- * All that a creation needs. The objects are rendered at acceptance; op and the namespace's UID are added when they
- * are sent, since neither is known before. Sealed while in Redis, dropped when the operation ends.
+ * Everything that a creation needs. The objects are rendered at acceptance; op and the namespace's UID are added when
+ * they are sent, since neither is known before. Sealed while in Redis, dropped when the operation ends.
  */
 export interface LabPlan {
   readonly username: string
@@ -147,7 +148,10 @@ export interface LabPlan {
   readonly image: ResolvedImage
 }
 
-/** What a client sees of a lab. `GET …/labs/<u>` is this with `internal_url`, `pod` and `events` as the contract says. */
+/**
+ * The state of a lab for clients. `GET …/labs/<u>` is this with `internal_url`, `pod` and `events` as the contract
+ * says.
+ */
 export interface LabState {
   readonly status: LabStatus
   readonly podPresent: boolean

@@ -1,6 +1,6 @@
 /**
- * Errors that steer. One leaves the process by HTTP (`ApiError`); three tell the engine what to do next:
- * `RetryLater` (try again after a while), `NeedsSomeone` (no retry helps: fail in words), `Fenced` (no longer ours).
+ * Errors that decide what happens next. `ApiError` becomes an HTTP response. The engine handles three others:
+ * `RetryLater` (try again later), `NeedsSomeone` (no retry helps: fail with a reason), `Fenced` (no longer ours).
  */
 
 /** One entry of the body of every error answer: `{"detail": [{"msg", "type", "loc"?}]}`. */
@@ -10,7 +10,7 @@ export interface ErrorDetail {
   readonly loc?: readonly (string | number)[]
 }
 
-/** An answer other than success. Thrown by any room that serves a request; mapped to HTTP in one place. */
+/** A response other than success. Any room that serves a request may throw it; one place maps it to HTTP. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -26,7 +26,7 @@ export class ApiError extends Error {
   }
 }
 
-/** 503 with `Retry-After`: Redis, the identity source or a compare in progress is in the way for now. */
+/** 503 with `Retry-After`: Redis, the identity source or a compare in progress prevents an answer for now. */
 export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
   return new ApiError(503, { msg, type: 'unavailable' }, { 'Retry-After': String(retryAfterSeconds) })
 }
@@ -36,7 +36,7 @@ export function invalid(msg: string, ...loc: (string | number)[]): ApiError {
   return new ApiError(422, { msg, type: 'invalid', loc })
 }
 
-/** 500: an administrator has to put it right, and no other request fares better until then. One entry for each problem. */
+/** 500: an administrator must correct the configuration, and every request fails until then. One entry per problem. */
 export function misconfigured(problems: readonly string[]): ApiError {
   return new ApiError(
     500,
@@ -44,7 +44,7 @@ export function misconfigured(problems: readonly string[]): ApiError {
   )
 }
 
-/** Thrown where trying again later may succeed; `afterMs` is how long the other side asked us to wait, if it did. */
+/** Thrown where a later attempt may succeed. `afterMs` is the wait that the other side asked for, if it did. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
   readonly afterMs: number | undefined
@@ -60,7 +60,7 @@ export class NeedsSomeone extends Error {
   override readonly name = 'NeedsSomeone'
 }
 
-/** Thrown when a write was refused because the operation, or its ownership, has moved on. Never shown to anyone. */
+/** Thrown when a write was refused because the operation or its owner has changed. Never shown to anyone. */
 export class Fenced extends Error {
   override readonly name = 'Fenced'
 }

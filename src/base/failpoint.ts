@@ -1,13 +1,13 @@
 /**
- * Places where a test may strike: `await failpoint('lab.create.pod.after-act')`. Here they do nothing; a module that
- * only tests load fills them through `setFailpoint`, so no switch that breaks things lives in the product.
+ * Places at which a test can interfere: `await failpoint('lab.create.pod.after-act')`. By default they do nothing. A
+ * module that only tests load fills them through `setFailpoint`, so the product has no switch that breaks things.
  */
-/** `user`: whose operation passes; absent where it concerns no one user. */
+/** `user`: the user of the operation; absent if there is none. */
 export type Failpoint = (name: string, user?: string) => void | Promise<void>
 
 let effect: Failpoint | undefined
 
-/** Called by the tests' module alone. */
+/** Only the tests' module calls this. */
 export function setFailpoint(next: Failpoint | undefined): void {
   effect = next
 }

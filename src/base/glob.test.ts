@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { globs } from './glob.ts'
 
-/** What a pattern means, as an expression: right, but not in bounded time. */
+/** The regular expression of a pattern: correct, but without a bound on time. */
 function meant(pattern: string, flags: string): RegExp {
   const parts = pattern.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, flags)
@@ -12,8 +12,8 @@ const letters = fc.constantFrom('a', 'B', '_', '.', '\n')
 const texts = fc.array(letters, { maxLength: 12 }).map(parts => parts.join(''))
 const patterns = fc.array(fc.oneof(letters, fc.constant('*')), { maxLength: 8 }).map(parts => parts.join(''))
 
-describe('a pattern', () => {
-  it('matches what the expression of the same meaning matches', () => {
+describe('globs', () => {
+  it('matches as the regular expression of the pattern does', () => {
     fc.assert(
       fc.property(patterns, texts, (pattern, text) => {
         expect(globs()([pattern])(text)).toBe(meant(pattern, 's').test(text))
@@ -33,11 +33,11 @@ describe('a pattern', () => {
     ['**', '', true],
     ['', '', true],
     ['', 'a', false],
-  ])('%s and %s: %s', (pattern, text, isLike) => {
+  ])('compares %s with %s: %s', (pattern, text, isLike) => {
     expect(globs()([pattern])(text)).toBe(isLike)
   })
 
-  it('looks for each of its parts once, however many stars there are', () => {
+  it('searches each part of a pattern once, however many stars there are', () => {
     const pattern = `${'*A'.repeat(40)}*C*B`
     const text = `${'A'.repeat(255)}B`
     const indexOf = String.prototype.indexOf
@@ -54,7 +54,7 @@ describe('a pattern', () => {
     expect(looked).toBe(41)
   })
 
-  it('of several matches where one of them does', () => {
+  it('matches when one of several patterns does, and nothing when the list is empty', () => {
     expect(globs()(['a*', '*b'])('cb')).toBe(true)
     expect(globs()(['a*', '*b'])('c')).toBe(false)
     expect(globs()([])('c')).toBe(false)

@@ -1,16 +1,16 @@
-/** Patterns of operators, in which * stands for anything. Pure. */
+/** Patterns of operators, in which * matches any text. Pure. */
 
 export interface GlobOptions {
   /** Whether small and capital letters are the same. Default false. */
   readonly ignoreCase?: boolean
 }
 
-/** What tells whether a whole text is like a pattern. */
+/** Whether a whole text matches. */
 type Glob = (text: string) => boolean
 
 /**
- * Each part between stars is taken where it stands first behind the one before: if the parts fit at all, they fit there.
- * So nothing is tried twice, whatever the text is.
+ * Each part between stars is matched at its first position behind the part before: if the parts match at all, they
+ * match there. No part is tried twice, whatever the text is.
  */
 function glob(pattern: string): Glob {
   const parts = pattern.split('*')
@@ -30,7 +30,7 @@ function glob(pattern: string): Glob {
   }
 }
 
-/** What tells whether a text is like any pattern of a list. A list is a configuration's, so each is prepared once. */
+/** Makes a matcher for lists of patterns. Lists come from the configuration, so each is prepared once. */
 export function globs({ ignoreCase = false }: GlobOptions = {}): (patterns: readonly string[]) => Glob {
   const fold = (text: string) => (ignoreCase ? text.toLowerCase() : text)
   const known = new WeakMap<readonly string[], readonly Glob[]>()

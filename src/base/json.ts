@@ -1,4 +1,4 @@
-/** Reading JSON that others wrote, without trust: what is missing or of another type reads as nothing. Pure. */
+/** Reads JSON of others, without trust: a missing value or one of another type becomes an empty one. Pure. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -22,7 +22,7 @@ export function asNumber(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0
 }
 
-/** @returns milliseconds since the epoch; 0 for what is no time */
+/** @returns milliseconds since the epoch; 0 if the value is not a time */
 export function asTimeMs(value: unknown): number {
   return Date.parse(asText(value)) || 0
 }

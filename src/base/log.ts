@@ -1,4 +1,4 @@
-/** What this room asks of a logger: a constant message and fields. pino's fits. */
+/** The logger that this room needs: a constant message and fields. pino's logger fits. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -42,11 +42,11 @@ describe('parseQuantity', () => {
     ['0', 0],
     ['-0', 0],
     ['007', 7],
-  ])('%s is %d', (text, value) => {
+  ])('reads %s as %d', (text, value) => {
     expect(parseQuantity(text)).toBe(value)
   })
 
-  test('a number passes', () => {
+  test('returns a number unchanged', () => {
     expect(parseQuantity(0.25)).toBe(0.25)
     expect(parseQuantity(4_294_967_296)).toBe(4_294_967_296)
     expect(parseQuantity(1e21)).toBe(1e21)
@@ -72,20 +72,20 @@ describe('parseQuantity', () => {
     '１',
     'NaN',
     'Infinity',
-  ])('"%s" is refused in words', text => {
+  ])('refuses "%s" with a reason', text => {
     expect(() => parseQuantity(text)).toThrow(`"${text}" is not a Kubernetes quantity`)
   })
 
-  test('a number that is none is refused', () => {
+  test('refuses NaN and infinity', () => {
     expect(() => parseQuantity(Number.NaN)).toThrow('"NaN" is not a Kubernetes quantity')
   })
 
-  test('what no number holds is refused', () => {
+  test('refuses a quantity that no number can hold', () => {
     expect(() => parseQuantity('1e999')).toThrow('too large')
     expect(() => parseQuantity(`${'9'.repeat(400)}`)).toThrow('too large')
   })
 
-  test('is the nearest double to the exact value', () => {
+  test('returns the nearest double to the exact value', () => {
     const digits = fc.bigInt({ min: 0n, max: 10n ** 17n })
     fc.assert(
       fc.property(digits, fc.nat(12), fc.constantFrom(...Object.keys(powers)), (mantissa, places, suffix) => {
@@ -115,11 +115,11 @@ describe('formatCpu', () => {
     [1.5, '1500m'],
     [2, '2'],
     [1000, '1k'],
-  ])('%d is %s', (cpus, text) => {
+  ])('writes %d as %s', (cpus, text) => {
     expect(formatCpu(cpus)).toBe(text)
   })
 
-  test('thousandths survive the way there and back', () => {
+  test('writes thousandths that parseQuantity reads back', () => {
     fc.assert(
       fc.property(fc.nat(10_000_000), milli => {
         expect(parseQuantity(formatCpu(milli / 1000))).toBe(milli / 1000)
@@ -140,11 +140,11 @@ describe('formatBytes', () => {
     [2_000_001, '2000001'],
     [0.5, '1'],
     [2 ** 60, '1Ei'],
-  ])('%d is %s', (bytes, text) => {
+  ])('writes %d as %s', (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text)
   })
 
-  test('every whole number survives the way there and back, in the shortest form', () => {
+  test('writes every whole number in the shortest form that parseQuantity reads back', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), bytes => {
         const text = formatBytes(bytes)
@@ -154,7 +154,7 @@ describe('formatBytes', () => {
     )
   })
 
-  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('%d is refused', value => {
+  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %d', value => {
     expect(() => formatBytes(value)).toThrow('not an amount')
     expect(() => formatCpu(value)).toThrow('not an amount')
   })

@@ -1,4 +1,4 @@
-/** Kubernetes quantities to numbers and back. Pure. Resources (CPUs, memory) of SQR-066 are written in them. */
+/** Converts Kubernetes quantities to numbers and back. Resources (CPUs, memory) of SQR-066 use them. Pure. */
 
 const pattern = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d{1,4})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?)$/
 
@@ -17,9 +17,9 @@ const binarySuffixes = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 const decimalSuffixes = ['k', 'M', 'G', 'T', 'P', 'E']
 
 /**
- * The value of a quantity as a plain number: CPUs of `4500m` are 4.5, bytes of `1.5Gi` 1610612736. A number passes as it
- * is. The result is the nearest double, which is exact for every whole number below 2^53.
- * @throws {RangeError} in words, when the text is no quantity or its value too large to hold
+ * The value of a quantity as a plain number: CPUs of `4500m` are 4.5, bytes of `1.5Gi` 1610612736. A number is returned
+ * unchanged. The result is the nearest double, which is exact for every whole number below 2^53.
+ * @throws {RangeError} with a reason, when the text is not a quantity or its value is too large
  */
 export function parseQuantity(quantity: string | number): number {
   const text = String(quantity)
@@ -35,7 +35,7 @@ export function parseQuantity(quantity: string | number): number {
   return sign === '-' && value !== 0 ? -value : value
 }
 
-/** The digits are counted as an integer first: rounding twice could miss the nearest double. */
+/** Computes with integers first: rounding twice could miss the nearest double. */
 function scaleBinary(whole: string, fraction: string, power: number): number {
   const scaled = BigInt(whole + fraction || '0') << BigInt(10 * power)
   return Number(`${scaled}e-${fraction.length}`)
@@ -46,13 +46,13 @@ function scaleBinary(whole: string, fraction: string, power: number): number {
  * @throws {RangeError} when negative or not finite
  */
 export function formatCpu(cpus: number): string {
-  // A product like 1.1 * 1000 lies a hair above the whole number that is meant.
+  // A product like 1.1 * 1000 is slightly above the intended whole number.
   const milli = Math.ceil(Number((checked(cpus) * 1000).toPrecision(15)))
   return milli % 1000 === 0 ? decimal(milli / 1000) : `${milli}m`
 }
 
 /**
- * Bytes as the API server writes them: `4Gi`, `1536Mi`; what is no multiple of 1024 in powers of ten (`1500`, `2M`).
+ * Bytes as the API server writes them: `4Gi`, `1536Mi`; other than multiples of 1024 in powers of ten (`1500`, `2M`).
  * Rounded up to whole bytes.
  * @throws {RangeError} when negative or not finite
  */

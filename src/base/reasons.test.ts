@@ -29,7 +29,7 @@ describe('reasonOf', () => {
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'the server demands a client certificate'],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake fails'],
     ['HPE_INVALID_CONSTANT', 'the answer is not HTTP: the server may expect TLS'],
-  ])('knows %s', (code, words) => {
+  ])('knows the code %s', (code, words) => {
     expect(reasonOf(failure(code)).words).toMatch(words)
     expect(reasonOf(failure(code)).words).not.toContain('library words')
   })
@@ -41,7 +41,7 @@ describe('reasonOf', () => {
     ['LOADING Redis is loading the dataset in memory', 'it is loading its data'],
     ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", /has lost its master/],
     ['ERR max number of clients reached', 'it has too many clients'],
-  ])('knows the reply %s, and operators are shown it', (message, words) => {
+  ])('knows the reply %s, and shows it to operators', (message, words) => {
     const reason = reasonOf(reply(message))
     expect(reason.words).toMatch(words)
     expect(reason.detail).toBe(message.replace(/\.$/, ''))
@@ -60,33 +60,33 @@ describe('reasonOf', () => {
     ['Client network socket disconnected before secure TLS connection was established', /it may not speak TLS/],
     ['Client sent an HTTP request to an HTTPS server.', 'the server expects TLS'],
     ['The plain HTTP request was sent to HTTPS port', 'the server expects TLS'],
-  ])('knows what a library says: %s', (message, words) => {
+  ])('knows the message of a library: %s', (message, words) => {
     expect(reasonOf(new Error(message)).words).toMatch(words)
   })
 
-  it('looks through causes, and through attempts at several addresses', () => {
+  it('searches causes, and attempts at several addresses', () => {
     const attempts = ['::1', '127.0.0.1'].map(address => failure('ECONNREFUSED', { address, port: 6379 }))
     const error = new TypeError('fetch failed', { cause: new AggregateError(attempts) })
     expect(inFull(reasonOf(error))).toBe('nothing listens on this port (ECONNREFUSED ::1:6379)')
   })
 
-  it('ends with an error that is its own cause', () => {
+  it('ends when an error is its own cause', () => {
     const error = new Error('round')
     error.cause = error
     expect(isKnown(reasonOf(error))).toBe(false)
   })
 
-  it('says which server may expect TLS, where none was spoken', () => {
+  it('adds that a server may expect TLS when TLS was not used', () => {
     expect(reasonOf(failure('ECONNRESET'), { clear: true }).words).toBe(
       'the server closes the connection: it may expect TLS',
     )
   })
 
-  it('says that a server that is silent may not speak TLS, where a handshake is waited for', () => {
+  it('adds that a silent server may not speak TLS when a handshake is awaited', () => {
     expect(reasonOf(failure('ETIMEDOUT'), { handshake: true }).words).toMatch(/, or it does not speak TLS$/)
   })
 
-  it('says for which names a certificate is, and where an authority is named', () => {
+  it('adds the names of a certificate, and the setting that names an authority', () => {
     const names = failure('ERR_TLS_CERT_ALTNAME_INVALID', {
       host: 'redis.example.org',
       cert: { subjectaltname: 'DNS:other.example.org' },
@@ -96,13 +96,13 @@ describe('reasonOf', () => {
     expect(detail).toBe('SELF_SIGNED_CERT_IN_CHAIN; name the authority in images.caFile')
   })
 
-  it('gives words to whatever is thrown', () => {
+  it('returns words for any thrown value', () => {
     for (const thrown of [undefined, null, 'text', 7, {}, Object.create(null), new Error()]) {
       expect(reasonOf(thrown).words).toBe('it cannot be used')
     }
   })
 
-  it('shows no password and no second line, whatever a server says', () => {
+  it('hides passwords and joins lines, whatever a server says', () => {
     const password = fc
       .string({ minLength: 4, maxLength: 30 })
       .filter(text => text.trim() !== '' && !'*'.repeat(40).includes(text))
@@ -129,7 +129,7 @@ describe('reasonOf', () => {
   })
 })
 
-it('a real handshake with a server that speaks no TLS is known', async () => {
+it('reasonOf knows the error of a real handshake with a server without TLS', async () => {
   const server: Server = createServer(socket => socket.end('-ERR unknown command\r\n'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

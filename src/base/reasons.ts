@@ -1,23 +1,23 @@
 /**
- * Why a server cannot be used, in words of ours, from the errors of the network, of TLS and of Redis. Libraries word the same
- * failure in many ways, and some of them quote what they were sent. Pure.
+ * Why a server cannot be used, in our words, from errors of the network, of TLS and of Redis. Libraries describe the
+ * same failure in many ways, and some of them quote the request. Pure.
  */
 
 export interface Reason {
   /** For clients too: without host names, addresses, or text of a server. */
   readonly words: string
-  /** For operators: code, place, and what helps. Without secrets. */
+  /** For operators: code, address and remedy. Without secrets. */
   readonly detail: string
 }
 
 export interface ReasonHints {
-  /** Where an authority that vouches for the server is named, such as `images.caFile`. */
+  /** The setting that names a trusted authority, such as `images.caFile`. */
   readonly trustBy?: string | undefined
-  /** Whether the connection is made without TLS: a server with TLS hangs up on it without a word. */
+  /** Whether the connection is made without TLS. A server with TLS closes such a connection without a message. */
   readonly clear?: boolean | undefined
-  /** Whether a TLS handshake may be what is waited for: a server without TLS may wait for more, in silence. */
+  /** Whether the failure may be during a TLS handshake: a server without TLS may stay silent and wait for more. */
   readonly handshake?: boolean | undefined
-  /** Never to be shown, whatever a server says. */
+  /** Texts that must never be shown, whatever a server says. */
   readonly secrets?: readonly (string | undefined)[]
 }
 
@@ -31,14 +31,14 @@ const closed = 'the server closes the connection'
 const clear = 'the server does not speak TLS'
 const clientCertificate = 'the server demands a client certificate'
 const noHandshake = 'the TLS handshake fails'
-/** Servers with TLS that answer in the clear say so. */
+/** Servers with TLS that answer a plain request say so. */
 export const expectsTls = 'the server expects TLS'
 const expired = 'its certificate has expired'
 const otherName = 'its certificate is for another host name'
 const busy = 'a script keeps it busy'
 const replica = 'it is a replica: it takes no writes'
 
-/** A connection that ended before the server said anything. No library has a code for it. */
+/** A connection that ended before the server sent anything. No library has a code for it. */
 export const closedEarly = 'CLOSED_EARLY'
 
 /** By the codes of Node, OpenSSL and undici. */
@@ -87,7 +87,7 @@ const byCode: ReadonlyMap<string, string> = new Map([
 
 const deadline = /^no answer within \d+ ms$/
 
-/** By what is said, where the code says too little. */
+/** By message, for errors whose code is too general. */
 const bySaying: readonly (readonly [RegExp, string])[] = [
   [/wrong version number|packet length too long|HTTP request\b.*SSL/i, clear],
   [/before secure TLS connection was established/, 'the server ends the TLS handshake: it may not speak TLS'],
@@ -106,7 +106,7 @@ const bySaying: readonly (readonly [RegExp, string])[] = [
 const unknown = 'it cannot be used'
 const longestDetail = 200
 
-/** Looks through causes and through the attempts at several addresses, to the first that is known. */
+/** Searches causes and the attempts at several addresses, up to the first known one. */
 export function reasonOf(error: unknown, hints: ReasonHints = {}): Reason {
   const chain = chainOf(error)
   for (const each of chain) {
@@ -121,7 +121,7 @@ function withHints(words: string | undefined, { clear, handshake }: ReasonHints)
   return words === late && handshake ? `${late}, or it does not speak TLS` : words
 }
 
-/** Whether there was a failure of the network, of TLS or of Redis, and no answer that means something else. */
+/** Whether this is a failure of the network, of TLS or of Redis, not an answer with another meaning. */
 export const isKnown = ({ words }: Reason): boolean => words !== unknown
 
 /** For logs and readiness. */
@@ -135,11 +135,11 @@ interface Failure {
   readonly host?: unknown
   readonly address?: unknown
   readonly port?: unknown
-  /** Of the server, where a name is missing in it. */
+  /** The certificate of the server, if the host name is missing in it. */
   readonly cert?: { readonly subjectaltname?: unknown }
 }
 
-/** An error and what led to it, with no end in a circle. */
+/** An error and its causes, also when they form a circle. */
 function chainOf(error: unknown): Failure[] {
   const found: Failure[] = []
   for (let queue = [error]; queue.length > 0 && found.length < 10; ) {
@@ -174,7 +174,7 @@ function detailOf(failure: Failure, words: string, { trustBy, secrets }: ReasonH
   return cleaned([`${shownOf(failure)} ${place}`.trim(), names, help].filter(part => part !== '').join('; '), secrets)
 }
 
-/** The code; of a reply, and of a deadline of ours, all that it says. */
+/** The code; for replies and for our own deadlines the whole message. */
 function shownOf(failure: Failure): string {
   if (failure.name === 'ReplyError' || deadline.test(failure.message ?? ''))
     return (failure.message ?? '').replace(/\.$/, '')
@@ -182,11 +182,11 @@ function shownOf(failure: Failure): string {
   return code === closedEarly ? '' : code
 }
 
-/** One line of bounded length, without passwords: those that are known, and those in addresses. */
+/** One line of bounded length, without passwords: neither known ones nor those in addresses. */
 export function cleaned(text: string, secrets: ReasonHints['secrets'] = []): string {
   const forms = secrets.flatMap(secret => (secret ? [secret, encodeURIComponent(secret)] : []))
   const scrub = (dirty: string) => forms.reduce((rest, form) => rest.replaceAll(form, '***'), dirty)
-  // Once more for a password that the joined lines make.
+  // Again, since joined lines may form a password.
   const line = scrub(
     scrub(text)
       .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -3,7 +3,7 @@ import { cleanLastLines, cleanWords } from './text.ts'
 
 const opaque = '0123456789abcdef0123456789abcdef'
 
-describe('secrets', () => {
+describe('cleanWords', () => {
   it.each([
     ['http://127.0.0.1:8888/lab?token=abc', 'http://127.0.0.1:8888/lab?***'],
     ['Get "https://cdn.example.org/x?sig=abc&se=1": EOF', 'Get "https://cdn.example.org/x?***": EOF'],
@@ -18,7 +18,7 @@ describe('secrets', () => {
     ['found gt-abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuv in use', 'found *** in use'],
     ['jwt eyJhbGciOi.eyJzdWIi.c2ln ends', 'jwt *** ends'],
     [`Hub says ${opaque}!`, 'Hub says ***!'],
-  ])('are taken out of %s', (text, cleaned) => {
+  ])('removes the secret of %s', (text, cleaned) => {
     expect(cleanWords(text)).toBe(cleaned)
     expect(cleanLastLines(text)).toBe(cleaned)
   })
@@ -29,23 +29,23 @@ describe('secrets', () => {
     'MountVolume.SetUp failed for volume "secrets" : secret "nb-ada" not found',
     'Successfully assigned nublado-averylongusername-of-someone/nb-averylongusername-of-someone to node-1',
     '0/3 nodes are available: 3 Insufficient memory.',
-  ])('are not seen in %s', text => {
+  ])('sees no secret in %s', text => {
     expect(cleanWords(text)).toBe(text)
   })
 })
 
-describe('form', () => {
-  it('is one line for words', () => {
+describe('the cleaned text', () => {
+  it('of cleanWords is one line', () => {
     expect(cleanWords('  a\n\tb  ')).toBe('a b')
     expect(cleanWords('')).toBe('')
   })
 
-  it('is the last five lines of output, without control characters', () => {
+  it('of cleanLastLines is the last five lines, without control characters', () => {
     expect(cleanLastLines('1\n2\n\n3\r\n4\n5\n\u001b[31m6\u001b[0m\n')).toBe('2\n3\n4\n5\n [31m6 [0m')
     expect(cleanLastLines('\n')).toBe('')
   })
 
-  it('is bounded, at the end for words and at the start for output', () => {
+  it('is bounded: cleanWords cuts the end, cleanLastLines the start', () => {
     const cleaned = [cleanWords(`a${' b'.repeat(9000)}`), cleanLastLines(`${'b '.repeat(9000)}a`)]
     expect(cleaned[0]).toMatch(/^a b.*…$/)
     expect(cleaned[1]).toMatch(/^….*a$/)
@@ -60,7 +60,7 @@ describe('form', () => {
       for (const text of texts) cleanWords(text)
       return performance.now() - begunMs
     })
-    // A run may meet a busy processor. It took 285 ms where repetitions had no bound.
+    // A run may share a busy processor. It took 285 ms when repetitions had no bound.
     expect(Math.min(...runsMs)).toBeLessThan(150)
   })
 

@@ -1,12 +1,12 @@
-/** What the cluster says, made fit for users: no secrets, no noise, of bounded length. Pure. */
+/** Prepares messages of the cluster for users: without secrets and noise, of bounded length. Pure. */
 
 const maxLength = 1000
 const maxSearched = 8192
 const lastLines = 5
 
 /**
- * Each takes a secret out of text that others wrote: pull errors quote signed addresses, servers print their tokens.
- * Repetitions are bounded, since users can write what is searched here.
+ * Each pattern removes a secret from text of others: pull errors quote signed addresses, servers print their tokens.
+ * Repetitions are bounded, since users can write the text that is searched here.
  */
 const secretForms: readonly [RegExp, string][] = [
   [/(:\/\/)[^\s/?#"'@]*@/g, '$1***@'],
@@ -14,14 +14,14 @@ const secretForms: readonly [RegExp, string][] = [
   [/\b(bearer|basic)\s{1,3}[\w.~+/=-]{16,}/gi, '$1 ***'],
   [/((?:password|passwd|passphrase)[\w-]{0,40}["']?\s{0,3}[=:]\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
   [/((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}=\s{0,3}["']?)[^\s"',;&]+/gi, '$1***'],
-  // After a colon stands a cause as often as a value: "token: unexpected status".
+  // A colon is followed by a cause as often as by a value: "token: unexpected status".
   [
     /((?:token|secret|_key|apikey|signature|credential)[\w-]{0,40}["']?\s{0,3}:\s{0,3}["']?)(?=\S{0,200}\d)[^\s"',;&]{8,}/gi,
     '$1***',
   ],
   [/\bgt-[\w-]{10,200}\.[\w-]{10,}/g, '***'],
   [/\beyJ[\w-]{1,1000}\.[\w-]+\.[\w-]*/g, '***'],
-  // Anything long and opaque may be a token; digests of images are not.
+  // A long opaque text may be a token; digests of images are not.
   [/(?<!\w|sha256:)(?=\w*\d)(?=\w*[A-Za-z])\w{32,}/g, '***'],
 ]
 

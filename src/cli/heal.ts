@@ -1,4 +1,4 @@
-/** `skylab heal`: shows, and removes, what a counter that ran ahead of the clock left behind. */
+/** `skylab heal`: shows and removes the effects of a counter that ran ahead of the clock. */
 import { Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/clock.ts'
@@ -43,7 +43,7 @@ interface Parts {
   readonly wallMs: () => number
 }
 
-/** How long Redis may take to answer for the first time. */
+/** Limit for the first answer of Redis. */
 const connectMs = 5_000
 
 /** @returns the exit code */
@@ -68,7 +68,7 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   }
 }
 
-/** Standard output belongs to the table, so the audit log's lines go to its file, or else to standard error. */
+/** Standard output is for the table, so audit lines go to the configured file, or else to standard error. */
 function auditTo({ config, replica }: Settings, { err }: Output): NonNullable<Healers['onHealed']> {
   const { enabled, file } = config.audit
   if (!enabled) return () => {}
@@ -122,7 +122,7 @@ async function healBy(
   }
   if (left.length === 0) return codes.ok
   const names = left.map(finding => `${finding.kind} ${nameOf(finding)}`.trimEnd())
-  err(`this is left, so run it again: ${names.join(', ')}\n`)
+  err(`not done, so run it again for: ${names.join(', ')}\n`)
   return codes.failed
 }
 
@@ -158,7 +158,7 @@ const untouched: Readonly<Record<Stranger['why'], string>> = {
 }
 
 function tableOf({ findings, strangers, refusal }: Diagnosis, applied: boolean): string {
-  if (findings.length + strangers.length === 0) return 'nothing bears a number beyond the clock of Redis\n'
+  if (findings.length + strangers.length === 0) return 'no number is beyond the clock of Redis\n'
   const rows = [
     ['WHAT', 'NAME', 'NUMBER', applied ? 'WAS' : 'WOULD BE'],
     ...findings.map(finding => [finding.kind, nameOf(finding), String(finding.op), wouldBe(finding)]),

@@ -9,7 +9,7 @@ beforeEach(async () => {
 afterEach(() => test.stop())
 
 describe('skylab images', () => {
-  it('prints with --json what GET …/images would answer', async () => {
+  it('prints the answer of GET …/images with --json', async () => {
     const { registry } = test
     const digest = registry.push('w_2026_02', 5)
     registry.manifests.set('recommended', registry.manifests.get('w_2026_02')!)
@@ -29,7 +29,7 @@ describe('skylab images', () => {
     expect(Object.keys(body)).not.toContain('latest-release')
   })
 
-  it('prints tables for people', async () => {
+  it('prints tables without --json', async () => {
     const digest = test.registry.push('w_2026_02')
     test.registry.push('odd')
     const { code, out } = await test.run('images', '--config', await test.config({ numDailies: 0 }))
@@ -44,7 +44,7 @@ describe('skylab images', () => {
     expect(out).not.toMatch(/ $/m)
   })
 
-  it('says on stderr which tags of the configuration there are not, and is well all the same', async () => {
+  it('warns on stderr of missing tags of the configuration, and exits 0', async () => {
     test.registry.push('w_2026_02')
     const config = await test.config({ pins: ['w_2026_02', 'w_2025_99', 'w_2025_98', 'w_2025_99'] })
     const { code, out, err } = await test.run('images', '--config', config, '--json')
@@ -53,13 +53,13 @@ describe('skylab images', () => {
     expect(JSON.parse(out)).toMatchObject({ recommended: { tag: 'w_2026_02' } })
   })
 
-  it('asks for nothing but the block images', async () => {
+  it('needs only the block images', async () => {
     test.registry.push('w_2026_02')
     const config = await test.config({}, { identity: { provider: 'none' }, colour: 'blue', redis: 7 })
     expect((await test.run('images', '--config', config, '--json')).code).toBe(0)
   })
 
-  it('shows the credentials that the configuration names to the registry, and to nobody else', async () => {
+  it('sends the configured credentials to the registry, and to no other server', async () => {
     const { registry } = test
     registry.push('w_2026_02')
     registry.asks = 'basic'
@@ -72,7 +72,7 @@ describe('skylab images', () => {
     expect(out).not.toContain('hunter2')
   })
 
-  it('says so when the registry does not tell, and exits 1', async () => {
+  it('reports an unreadable registry, and exits 1', async () => {
     test.registry.asks = 'basic'
     const { code, out, err } = await test.run('images', '--config', await test.config())
     expect([code, out]).toEqual([1, ''])
@@ -88,7 +88,7 @@ describe('skylab images', () => {
     ],
     [{ credentialsFile: 'nowhere.json' }, /images\.credentialsFile: the file cannot be read \(ENOENT\)/],
     [{ caFile: 'nowhere.pem' }, /images\.caFile: the file cannot be read \(ENOENT\)/],
-  ])('names what is wrong with the block and exits 2: %j', async (images, words) => {
+  ])('names the problem in the block and exits 2: %j', async (images, words) => {
     const { code, out, err } = await test.run('images', '--config', await test.config(images))
     expect([code, out]).toEqual([2, ''])
     expect(err).toMatch(words)

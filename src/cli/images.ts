@@ -1,4 +1,4 @@
-/** `skylab images`: what `GET …/images` would answer, from the registry that the configuration names. */
+/** `skylab images`: the answer of `GET …/images`, from the registry that the configuration names. */
 import { imagesJson } from '../api/images/json.ts'
 import { systemClock } from '../base/clock.ts'
 import { qualifiedRepositoryOf } from '../config/images.ts'
@@ -14,7 +14,7 @@ export interface ImagesCommand {
 }
 
 /**
- * Reads the registry once and prints what it has, as JSON or as tables.
+ * Reads the registry once and prints its images, as JSON or as tables.
  * @returns the exit code
  * @throws {ConfigError}
  */
@@ -29,7 +29,7 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
       output.err(`warning: the registry lacks tags that the configuration names: ${missing.join(', ')}\n`)
     }
     const name = qualifiedRepositoryOf(images)
-    // Nobody is asked which nodes there are.
+    // No cluster is asked for nodes.
     output.out(json ? `${JSON.stringify(imagesJson(catalogue, []), null, 2)}\n` : tablesOf(name, catalogue))
     return codes.ok
   } catch (error) {
@@ -41,17 +41,17 @@ export async function showImages({ config, json }: ImagesCommand, output: Output
 }
 
 function tablesOf(name: string, { types, prepull, all }: Catalogue): string {
-  const ofTypes = imageTypes.flatMap(type => (types[type] ? [[type, ...row(types[type])]] : []))
+  const typeRows = imageTypes.flatMap(type => (types[type] ? [[type, ...row(types[type])]] : []))
   const head = ['TAG', 'NAME', 'DIGEST', 'ALIASES']
   return [
     `${name}: ${all.length} ${all.length === 1 ? 'image' : 'images'}\n`,
-    table(['TYPE', ...head], ofTypes),
+    table(['TYPE', ...head], typeRows),
     table(['PREPULLED', ...head.slice(1)], prepull.map(row)),
     table(['ALL', ...head.slice(1)], all.map(row)),
   ].join('\n')
 }
 
-/** Of a digest as much as people compare. */
+/** The part of a digest that people compare. */
 function row({ tag, name, digest, aliases }: CatalogueImage): string[] {
   return [tag, name, digest?.slice(0, 'sha256:'.length + 12) ?? '-', aliases.join(' ')]
 }

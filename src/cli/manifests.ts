@@ -1,4 +1,4 @@
-/** `skylab check --manifests`: images of manifests that are named by a tag alone. */
+/** `skylab check --manifests`: finds images in manifests that have only a tag. */
 import { readFile } from 'node:fs/promises'
 import { hasDigest } from '../config/image-name.ts'
 import { ConfigError } from '../config/problems.ts'
@@ -8,7 +8,7 @@ const lists = ['initContainers', 'containers', 'ephemeralContainers']
 
 /**
  * One line for each container whose image has no digest.
- * @throws {ConfigError} where the file cannot be read, or is no YAML
+ * @throws {ConfigError} when the file cannot be read, or is not YAML
  */
 export async function manifestWarnings(file: string): Promise<string[]> {
   const text = await readFile(file, 'utf8').catch(error => {
@@ -28,7 +28,7 @@ interface Container {
   readonly image: string
 }
 
-/** Wherever a pod stands in it: in a Deployment, a CronJob, a list. */
+/** Finds pods at any depth: in a Deployment, a CronJob, a list. */
 function containersIn(value: unknown): Container[] {
   if (Array.isArray(value)) return value.flatMap(containersIn)
   if (typeof value !== 'object' || value === null) return []

@@ -1,14 +1,14 @@
-/** What commands write to, and the codes by which they end. */
+/** Output streams of commands, and their exit codes. */
 
 export interface Output {
   out(text: string): void
   err(text: string): void
 }
 
-/** Exit codes: all is well; what was asked for cannot be had; the command or the configuration is not right. */
+/** Exit codes: success; the result cannot be produced; the command or the configuration is wrong. */
 export const codes = { ok: 0, failed: 1, refused: 2 } as const
 
-/** Warnings of parts that have a log elsewhere. */
+/** Prints warnings of parts that otherwise have a log. */
 export function warningsTo({ err }: Output) {
   return {
     warn(fields: object, message: string): void {

@@ -54,7 +54,7 @@ describe('skylab render', () => {
     })
   })
 
-  it('masks what is secret, unless it is asked for', async () => {
+  it('masks secret values, unless --secrets is given', async () => {
     const blocks = { lab: { token: 'bearer' } }
     const { out } = await render({ blocks })
     expect(out).not.toMatch(/gt-hunter2|secret-of-env/)
@@ -65,7 +65,7 @@ describe('skylab render', () => {
     expect(open.out).toMatch(/A_TOKEN: secret-of-env/)
   })
 
-  it('says in words what would be copied from the cluster', async () => {
+  it('describes copies of cluster objects in place of their contents', async () => {
     const blocks = {
       lab: {
         secrets: [
@@ -89,7 +89,7 @@ describe('skylab render', () => {
     expect(masked).toContain('<the files of the ConfigMap lab-tools>')
   })
 
-  it('tells what a create would be refused for: an id of the system, and a token of an administrator’s', async () => {
+  it('prints the refusal that a create would get: for a system id, and for an administrator’s token', async () => {
     const refusal = async (user: object) => {
       const { code, err } = await render({ user: { ...ada, ...user }, blocks: { lab: { token: 'bearer' } } })
       return [code, err]
@@ -108,17 +108,17 @@ describe('skylab render', () => {
     expect(out).toContain('<the token of the user>')
   })
 
-  it('is read as it is meant by readers of YAML 1.1', async () => {
+  it('writes YAML that readers of YAML 1.1 read correctly', async () => {
     const { out } = await render({ lab: { ...lab, env: { ANSWER: 'yes', MODE: '0644' } } })
     expect(out).toMatch(/ANSWER: "yes"/)
     expect(out).toMatch(/MODE: "0644"/)
   })
 
-  it('goes on without a digest where the registry is away, and says so', async () => {
+  it('continues without a digest when the registry fails, and warns', async () => {
     const images = { registry: '127.0.0.1:9' }
     const { code, out, err } = await render({ images, lab: { options: { image_tag: 'w_2026_02' } } })
     expect(code).toBe(0)
-    expect(err).toMatch(/^warning: the registry did not tell the digest of an image: .*127\.0\.0\.1/)
+    expect(err).toMatch(/^warning: the registry did not return the digest of an image: .*127\.0\.0\.1/)
     expect(objectsIn(out).at(-1)).toMatchObject({ spec: { containers: [{ image: '127.0.0.1:9/some/lab:w_2026_02' }] } })
   })
 
@@ -149,7 +149,7 @@ describe('skylab render', () => {
       503,
       /the registry was not read yet/,
     ],
-  ] as const)('says of %s what a create would be answered, and exits 1', async (_, files, status, words) => {
+  ] as const)('prints the refusal of a create for %s, and exits 1', async (_, files, status, words) => {
     const { code, out, err } = await render(files)
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(`the create would be answered ${status}:\n`)
@@ -163,17 +163,17 @@ describe('skylab render', () => {
     ['lab.json', { lab: '{' }, 'the body is not well-formed JSON in UTF-8'],
     ['lab.json', { lab: { options: { colour: 'blue' } } }, 'options.colour: unknown key'],
     ['lab.json', { lab: { env: {} } }, 'options: is required'],
-    ['lab.json', { lab: '{"options": {}, "options": {}}' }, 'options: the key stands twice'],
-    ['skylab.yaml', { blocks: { lab: { defaultSize: 'huge' } } }, 'lab.defaultSize: is none of lab.sizes'],
+    ['lab.json', { lab: '{"options": {}, "options": {}}' }, 'options: the key is repeated'],
+    ['skylab.yaml', { blocks: { lab: { defaultSize: 'huge' } } }, 'lab.defaultSize: is not in lab.sizes'],
     ['skylab.yaml', { blocks: { colour: 'blue' } }, 'colour: unknown key'],
-  ])('names the file and what is wrong in it, and exits 2: %s, %j', async (name, files, words) => {
+  ])('names the file and its problem, and exits 2: %s, %j', async (name, files, words) => {
     const { code, out, err } = await render(files)
     expect([code, out]).toEqual([2, ''])
     expect(err).toMatch(new RegExp(`${name.replace('.', '\\.')}:\\n`))
     expect(err).toContain(`  ${words}`)
   })
 
-  it('says which file is not there', async () => {
+  it('names a missing file', async () => {
     const config = await test.config()
     const { code, err } = await test.run('render', '--config', config, '--user', '/nowhere.json', '--lab', config)
     expect([code, err]).toEqual([2, '/nowhere.json:\n  cannot be read (ENOENT)\n'])

@@ -1,4 +1,4 @@
-/** `skylab render`: the objects that a create would make, without a cluster. */
+/** `skylab render`: prints the objects that a create would make, without a cluster. */
 import { stringify } from 'yaml'
 import { systemClock } from '../base/clock.ts'
 import type { CreateRequest, Identity, KubeObject, LabPlan } from '../base/domain.ts'
@@ -27,13 +27,13 @@ export interface RenderCommand {
 }
 
 /**
- * Prints the objects as YAML documents, in the order in which they would be made.
+ * Prints the objects as YAML documents, in the order of their creation.
  * @returns the exit code
  * @throws {ConfigError} for each of the files
  */
 export async function renderFiles(command: RenderCommand, output: Output): Promise<number> {
   const config = await readConfig(command.config)
-  // Who may ask is another matter: the identity is given here.
+  // The identity comes from a file, so the provider's configuration does not matter.
   const problems = crossProblems(config).filter(problem => !problem.startsWith('identity.'))
   if (problems.length > 0) throw new ConfigError(command.config, problems)
   const identity = await readUser(command.user)
@@ -53,7 +53,7 @@ export async function renderFiles(command: RenderCommand, output: Output): Promi
   }
 }
 
-/** As the service makes it. */
+/** As the service computes it. */
 async function planOf(
   file: string,
   config: Config,
@@ -76,7 +76,7 @@ async function planOf(
 
 const mask = '***'
 
-/** As readers of YAML 1.1 read it: there `no` and `0644` are no texts. */
+/** For readers of YAML 1.1, where `no` and `0644` are not texts. */
 function documentsOf(objects: readonly KubeObject[], secrets: boolean): string {
   const form = { version: '1.1', aliasDuplicateObjects: false, lineWidth: 0 } as const
   return objects.map(object => `---\n${stringify(secrets ? object : masked(object), form)}`).join('')

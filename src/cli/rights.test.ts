@@ -19,25 +19,25 @@ describe('skylab rights', () => {
     lab: { secrets: [{ name: 'db', key: 'password' }], tolerations: [{ operator: 'Exists' }] },
   }
 
-  it('prints what is granted as YAML documents', async () => {
+  it('prints the rights as YAML documents', async () => {
     const { code, out, err } = await rights(config, '--namespace', 'skylab')
     expect([code, err]).toEqual([0, ''])
     const objects = parseAllDocuments(out, { version: '1.1' }).map(each => each.toJS())
     expect(objects).toEqual(renderRights(configSchema.parse(config), 'skylab'))
   })
 
-  it('grants it to the account of the namespace that is named, or configured', async () => {
+  it('grants them to the account of the given or configured namespace', async () => {
     expect((await rights(config, '--namespace', 'labs')).out).toContain('namespace: labs')
     expect((await rights({ kubernetes: { namespace: 'ours' } })).out).toContain('namespace: ours')
   })
 
-  it('refuses to guess the namespace when neither names one', async () => {
+  it('exits 2 when the namespace is neither given nor configured', async () => {
     const { code, out, err } = await rights(config)
     expect([code, out]).toEqual([2, ''])
     expect(err).toContain('kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME')
   })
 
-  it('refuses a configuration that no replica takes, by its key', async () => {
+  it('refuses an invalid configuration, by its key', async () => {
     const { code, out, err } = await rights({ lab: { mounts: [{ volume: 'x', path: '/x' }] } })
     expect([code, out]).toEqual([2, ''])
     expect(err).toContain('lab.mounts.0.volume')

@@ -1,4 +1,4 @@
-/** `skylab rights`: what an operator grants to the installation of a configuration, without a cluster. */
+/** `skylab rights`: prints the rights that an operator grants to an installation, without a cluster. */
 import { stringify } from 'yaml'
 import { ConfigError } from '../config/problems.ts'
 import { renderRights } from '../labs/rights.ts'
@@ -17,20 +17,20 @@ const noNamespace = 'kubernetes.namespace: not set: name the namespace of the co
 /**
  * Prints the objects as YAML documents, for `resources` or `patches` of an overlay.
  * @returns the exit code
- * @throws {ConfigError} wrong, or nothing names the namespace
+ * @throws {ConfigError} when the file is wrong, or the namespace is neither given nor configured
  */
 export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
   const config = await readConfig(file)
   const problems = labProblems(config)
   if (problems.length > 0) throw new ConfigError(file, problems)
   const controllers = namespace ?? config.kubernetes.namespace
-  // By a guess, two installations of one name in two namespaces would pass for one, and overwrite each other's rules.
+  // With a guessed name, two installations of one name in two namespaces would overwrite each other's rules.
   if (controllers === undefined) throw new ConfigError(file, [noNamespace])
   const objects = renderRights(config, controllers)
   out(`# Made by \`skylab rights\` of skylab.yaml: make it again after each change there.\n${rightsText(objects)}`)
   return codes.ok
 }
 
-/** As readers of YAML 1.1 read it. */
+/** For readers of YAML 1.1. */
 export const rightsText = (objects: readonly object[]): string =>
   objects.map(each => stringify(each, { version: '1.1', aliasDuplicateObjects: false, lineWidth: 0 })).join('---\n')

@@ -1,4 +1,4 @@
-/** The files of `skylab render`: who asks, and for what, checked as the service checks them. */
+/** The files of `skylab render`: identity and request, checked as the service checks them. */
 import { readFile } from 'node:fs/promises'
 import { checkCreate } from '../api/bounds/create.ts'
 import { checkedJson } from '../api/bounds/json.ts'
@@ -10,12 +10,12 @@ import type { Config } from '../config/schema.ts'
 import { identityOf, personForm } from '../identity/tokens.ts'
 import { readYaml } from '../settings/load.ts'
 
-/** Stands for the token of a user whose file has none. */
+/** Placeholder for the token of a user whose file has none. */
 export const noToken = '<the token of the user>'
 
 /**
  * The identity in a file of JSON or YAML, as an entry of `identity.static.file`, with or without a token.
- * @throws {ConfigError} that names the file and what is wrong in it
+ * @throws {ConfigError} that names the file and its problems
  */
 export async function readUser(file: string): Promise<Identity> {
   const parsed = personForm.safeParse(await readYaml(file))
@@ -26,7 +26,7 @@ export async function readUser(file: string): Promise<Identity> {
 
 /**
  * The body of a create in a file of JSON.
- * @throws {ConfigError} that names the file and what is wrong in it
+ * @throws {ConfigError} that names the file and its problems
  */
 export async function readLab(file: string, { api, lab }: Pick<Config, 'api' | 'lab'>): Promise<CreateRequest> {
   const { limits } = api
@@ -45,7 +45,7 @@ export async function readLab(file: string, { api, lab }: Pick<Config, 'api' | '
   }
 }
 
-/** One line for each thing that is wrong: where, and what. */
+/** One line per problem: place and reason. */
 export function problemsOf({ detail }: ApiError): string[] {
   return detail.map(({ msg, loc = [] }) => {
     const place = loc.filter((part, i) => i > 0 || part !== 'body').join('.')

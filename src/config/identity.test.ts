@@ -145,7 +145,7 @@ describe('certificates of ingresses', () => {
     const same = { ...names, adminCertificateNames: ['other.skylab', 'user.skylab'] }
     const problems = await problemsOf(gafaelfawr(same))
     expect(problems.at(-1)).toMatch(
-      /^identity\.gafaelfawr\.adminCertificateNames\.1: is a name of the ingress of users too/,
+      /^identity\.gafaelfawr\.adminCertificateNames\.1: is also a name of the users’ ingress/,
     )
   })
 })

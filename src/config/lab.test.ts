@@ -26,7 +26,7 @@ it('has nothing against the defaults', () => {
 
 it.each<[string, object]>([
   // sizes
-  ['lab.defaultSize: is none of lab.sizes', { defaultSize: 'constructor' }],
+  ['lab.defaultSize: is not in lab.sizes', { defaultSize: 'constructor' }],
   ['lab.sizes.small.groups: ', { sizes: { small: { ...size, groups: [] } } }],
   [
     'lab.sizes.small.limits.memory: not a Kubernetes quantity',
@@ -43,7 +43,7 @@ it.each<[string, object]>([
   // volumes
   ['lab.volumes.0: must have one of nfs,', withVolume({})],
   ['lab.volumes.0: must have one of nfs,', withVolume({ emptyDir: {}, files: {} })],
-  ['lab.volumes.1.name: stands twice', { volumes: [data, data] }],
+  ['lab.volumes.1.name: is listed twice', { volumes: [data, data] }],
   ['lab.volumes.0.name: must not begin with skylab-', { volumes: [{ ...data, name: 'skylab-home' }] }],
   ['lab.volumes.0.name: env is reserved', { volumes: [{ ...data, name: 'env' }] }],
   ['lab.volumes.0.name: provision is reserved', { volumes: [{ ...data, name: 'provision' }] }],
@@ -66,7 +66,7 @@ it.each<[string, object]>([
   ['lab.volumes.0.files.a/b: not a permitted name', withVolume({ files: { 'a/b': '' } })],
   ['lab.volumes.0.files: is more than 1048576 bytes', withVolume({ files: { a: 'ä'.repeat(2 ** 19) } })],
   // mounts
-  ['lab.mounts.0.volume: is none of lab.volumes', withMount({ path: '/a', volume: 'constructor' })],
+  ['lab.mounts.0.volume: is not in lab.volumes', withMount({ path: '/a', volume: 'constructor' })],
   ['lab.mounts.0.path: not an absolute path', withMount({ path: 'a' })],
   ['lab.mounts.0.path: not an absolute path', withMount({ path: '/a:b' })],
   ...[
@@ -84,8 +84,8 @@ it.each<[string, object]>([
       '/sys',
     ],
     ...['/etc/skylab/secrets', '/etc/skylab/secrets/token'],
-  ].map((path): [string, object] => ['lab.mounts.0.path: something else stands there', withMount({ path })]),
-  ['lab.mounts.1.path: something else stands there', withMount({ path: '/a' }, { path: '/a/' })],
+  ].map((path): [string, object] => ['lab.mounts.0.path: this path is taken', withMount({ path })]),
+  ['lab.mounts.1.path: this path is taken', withMount({ path: '/a' }, { path: '/a/' })],
   ['lab.mounts.0.path: may have {username} below lab.homePrefix only', withMount({ path: '/etc/{username}' })],
   ['lab.mounts.0.path: may have {username} below lab.homePrefix only', withMount({ path: '/homes/{username}' })],
   ...['/a', '..', 'a/../b', './a', 'a//b', 'a/.', 'a\n/../b', ''].map((subPath): [string, object] => [
@@ -94,17 +94,17 @@ it.each<[string, object]>([
   ]),
   // where our own things stand
   ...['/etc', '/tmp', '/etc/passwd', '/dev', '/proc/x'].flatMap((path): [string, object][] => [
-    ['lab.secretsPath: something else stands there', { secretsPath: path }],
-    ['lab.homePrefix: something else stands there', { homePrefix: path }],
+    ['lab.secretsPath: this path is taken', { secretsPath: path }],
+    ['lab.homePrefix: this path is taken', { homePrefix: path }],
   ]),
-  ['lab.homePrefix: something else stands there', { homePrefix: '/' }],
-  ['lab.homePrefix: something else stands there', { homePrefix: '/opt/secrets/homes', secretsPath: '/opt/secrets' }],
+  ['lab.homePrefix: this path is taken', { homePrefix: '/' }],
+  ['lab.homePrefix: this path is taken', { homePrefix: '/opt/secrets/homes', secretsPath: '/opt/secrets' }],
   ['lab.tmp.sizeLimit: must be more than nothing', { tmp: { sizeLimit: 0.1 } }],
   // secrets
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'token' }] }],
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'b', as: 'token' }] }],
   [
-    'lab.secrets.1.as: b stands twice',
+    'lab.secrets.1.as: b is listed twice',
     {
       secrets: [
         { name: 'a', key: 'b' },
@@ -116,49 +116,49 @@ it.each<[string, object]>([
     'lab.secrets.1.pull: there is a pull secret already',
     { secrets: ['a', 'b'].map(key => ({ name: 'a', key, pull: true })) },
   ],
-  ['lab.secrets.0.as: a pull secret becomes no file', { secrets: [{ name: 'a', key: 'b', as: 'c', pull: true }] }],
+  ['lab.secrets.0.as: a pull secret cannot be a file', { secrets: [{ name: 'a', key: 'b', as: 'c', pull: true }] }],
   ['lab.secrets.0.key: not a key', { secrets: [{ name: 'a', key: '../b' }] }],
   ['lab.secrets.0.key: not a key', { secrets: [{ name: 'a', key: '..data' }] }],
   ['lab.secrets.0.key: not a key', { secrets: [{ name: 'a', key: '.' }] }],
   // user and group mappings
-  ['lab.nss.passwd: line 2 is none of /etc/passwd', { nss: { passwd: 'root:x:0:0::/root:/bin/sh\nada\n' } }],
-  ['lab.nss.passwd: line 1 is none of /etc/passwd', { nss: { passwd: 'root:x:a:0::/root:/bin/sh\n' } }],
-  ['lab.nss.passwd: line 1 is none of /etc/passwd', { nss: { passwd: 'root:x:0:0::/root:/bin/sh\r\n' } }],
-  ['lab.nss.group: line 2 is none of /etc/group', { nss: { group: 'root:x:0:\n\nstaff:x:50:\n' } }],
+  ['lab.nss.passwd: line 2 is not valid in /etc/passwd', { nss: { passwd: 'root:x:0:0::/root:/bin/sh\nada\n' } }],
+  ['lab.nss.passwd: line 1 is not valid in /etc/passwd', { nss: { passwd: 'root:x:a:0::/root:/bin/sh\n' } }],
+  ['lab.nss.passwd: line 1 is not valid in /etc/passwd', { nss: { passwd: 'root:x:0:0::/root:/bin/sh\r\n' } }],
+  ['lab.nss.group: line 2 is not valid in /etc/group', { nss: { group: 'root:x:0:\n\nstaff:x:50:\n' } }],
   // provisioning
   ['lab.provisioning.image: ', { provisioning: {} }],
+  ['lab.provisioning.privileged: needs lab.provisioning.runAsRoot', withProvisioning({ privileged: true })],
   [
-    'lab.provisioning.privileged: is nothing without lab.provisioning.runAsRoot',
-    withProvisioning({ privileged: true }),
+    'lab.provisioning.env.SKYLAB_UID: is set by Skylab and cannot be changed',
+    withProvisioning({ env: { SKYLAB_UID: '0' } }),
   ],
-  ['lab.provisioning.env.SKYLAB_UID: is given to it anyway', withProvisioning({ env: { SKYLAB_UID: '0' } })],
-  ['lab.provisioning.env.NUBLADO_HOME: is given to it anyway', withProvisioning({ env: { NUBLADO_HOME: '/' } })],
+  [
+    'lab.provisioning.env.NUBLADO_HOME: is set by Skylab and cannot be changed',
+    withProvisioning({ env: { NUBLADO_HOME: '/' } }),
+  ],
   ['lab.provisioning.env.A-B: not a permitted name', withProvisioning({ env: { 'A-B': '' } })],
   [
     'lab.provisioning.resources.requests.memory: is more than limits.memory',
     withProvisioning({ resources: { ...size, requests: { cpu: 1, memory: '2Gi' } } }),
   ],
   [
-    'lab.provisioning.mounts.0.volume: is none of lab.volumes',
+    'lab.provisioning.mounts.0.volume: is not in lab.volumes',
     withProvisioning({ mounts: [{ volume: 'a', path: '/a' }] }),
   ],
-  [
-    'lab.provisioning.mounts.0.path: something else stands there',
-    withProvisioning({ mounts: [{ volume: 'data', path: '/' }] }),
-  ],
+  ['lab.provisioning.mounts.0.path: this path is taken', withProvisioning({ mounts: [{ volume: 'data', path: '/' }] })],
   // where labs run
   ['lab.nodeSelector.a b: not a permitted name', { nodeSelector: { 'a b': 'c' } }],
   ['lab.nodeSelector.a: not a value of a label', { nodeSelector: { a: 'b c' } }],
   ['lab.affinity.nodeAfinity: ', { affinity: { nodeAfinity: {} } }],
   ['lab.annotations.a/b/c: not a permitted name', { annotations: { 'a/b/c': '' } }],
   ['lab.application: not a value of a label', { application: 'a b' }],
-  ['lab.tolerations.0.operator: must be Exists without a key', { tolerations: [{ effect: 'NoSchedule' }] }],
+  ['lab.tolerations.0.operator: must be Exists when key is absent', { tolerations: [{ effect: 'NoSchedule' }] }],
   [
-    'lab.tolerations.0.value: is not for the operator Exists',
+    'lab.tolerations.0.value: is not allowed with the operator Exists',
     { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] },
   ],
   [
-    'lab.tolerations.0.tolerationSeconds: is for the effect NoExecute alone',
+    'lab.tolerations.0.tolerationSeconds: is allowed with the effect NoExecute only',
     { tolerations: [{ key: 'a', value: 'b', effect: 'NoSchedule', tolerationSeconds: 1 }] },
   ],
   ['lab.tolerations.0.key: not a name of a label', { tolerations: [{ key: 'a b' }] }],

@@ -16,17 +16,17 @@ describe('contrast', () => {
   })
 })
 
-describe('text', () => {
+describe('textOn', () => {
   it.each([
     ['#1f5f8b', '#ffffff'],
     ['#ffcc00', '#000000'],
     ['#000000', '#ffffff'],
     ['#ffffff', '#000000'],
-  ])('on %s is %s', (background, text) => {
+  ])('%s returns %s', (background, text) => {
     expect(textOn(background)).toBe(text)
   })
 
-  it('can be read on any colour', () => {
+  it('returns a readable colour on any background', () => {
     fc.assert(
       fc.property(color, background => {
         expect(contrast(textOn(background), background)).toBeGreaterThanOrEqual(readableRatio)
@@ -35,18 +35,18 @@ describe('text', () => {
   })
 })
 
-describe('a shade of a colour', () => {
-  it('is the colour itself where that can be read', () => {
+describe('readableOn', () => {
+  it('returns the colour itself when that is readable', () => {
     expect(readableOn('#ffffff', '#1f5f8b')).toBe('#1f5f8b')
     expect(readableOn('#1c1f24', '#ffcc00')).toBe('#ffcc00')
   })
 
-  it('is darker on light and lighter on dark', () => {
+  it('returns a darker shade on light, and a lighter one on dark', () => {
     expect(contrast(readableOn('#ffffff', '#ffcc00'), '#000000')).toBeLessThan(contrast('#ffcc00', '#000000'))
     expect(contrast(readableOn('#1c1f24', '#1f5f8b'), '#ffffff')).toBeLessThan(contrast('#1f5f8b', '#ffffff'))
   })
 
-  it('can be read on any background', () => {
+  it('returns a readable colour on any background', () => {
     fc.assert(
       fc.property(color, color, (background, accent) => {
         const shade = readableOn(background, accent)

@@ -1,4 +1,4 @@
-/** Colours that can be read, by the arithmetic of WCAG 2.2 ("relative luminance", "contrast ratio"). Pure. */
+/** Readable colours, by the formulas of WCAG 2.2 ("relative luminance", "contrast ratio"). Pure. */
 
 /** `#rrggbb` */
 export type Color = string
@@ -8,10 +8,10 @@ type Rgb = readonly [red: number, green: number, blue: number]
 const black: Color = '#000000'
 const white: Color = '#ffffff'
 
-/** Least contrast of text to what is behind it, at level AA. */
+/** Minimum contrast of text to its background, at level AA. */
 export const readableRatio = 4.5
 
-/** How many shades are tried between a colour and black or white. */
+/** Number of shades tried between a colour and black or white. */
 const shades = 20
 
 /** From 1, the same, to 21, black on white. */
@@ -20,12 +20,12 @@ export function contrast(one: Color, other: Color): number {
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** Black or white, whichever is read better on this: one of them always has a ratio of 4.5 and more. */
+/** Black or white, whichever is more readable on the colour: one of them always has a ratio of at least 4.5. */
 export function textOn(background: Color): Color {
   return contrast(black, background) >= contrast(white, background) ? black : white
 }
 
-/** The colour itself, or its first shade that can be read on the background. */
+/** The colour itself, or its first shade that is readable on the background. */
 export function readableOn(background: Color, color: Color): Color {
   const goal = textOn(background)
   for (let step = 0; step < shades; step++) {

@@ -18,7 +18,7 @@ function offer(caller: Partial<Identity> = {}, config: object = {}, images: obje
 const taken = (...args: Parameters<typeof offer>) => offer(...args) as LabOffer
 const tags = (images: readonly { tag: string }[]) => images.map(({ tag }) => tag)
 
-describe('images', () => {
+describe('offerTo: images', () => {
   it('are the recommended one, those on all nodes in their order, and the menu', () => {
     const { recommended, recommendedIsFast, fast, menu, incomplete } = taken()
     expect([recommended?.tag, recommendedIsFast, incomplete]).toEqual(['recommended', true, false])
@@ -26,12 +26,12 @@ describe('images', () => {
     expect(menu).toEqual(exampleCatalogue.menu)
   })
 
-  it('are not said to be on nodes before they are', () => {
+  it('count as fast only when they are on all nodes', () => {
     const { recommended, recommendedIsFast, fast } = taken({}, {}, { prepulled: new Set() })
     expect([recommended?.tag, recommendedIsFast, fast]).toEqual(['recommended', false, []])
   })
 
-  it('are left out where they are kept from this user', () => {
+  it('are left out when they are restricted for this user', () => {
     const images = { restrictions: [{ tags: ['*recommended*', 'exp_*', 'r29_1_1'], groups: ['developers'] }] }
     const { recommended, fast, menu } = taken({}, { images })
     expect(recommended).toBeUndefined()
@@ -41,7 +41,7 @@ describe('images', () => {
     expect([all.recommended?.tag, all.fast.length, all.menu.length]).toEqual(['recommended', 4, 10])
   })
 
-  it('are none but the recommended one while no list is known', () => {
+  it('are only the recommended one while no list is known', () => {
     const images = { registry: 'registry.example.org:5000', docker: { repository: 'a/b' }, recommendedTag: 'best' }
     const { recommended, recommendedIsFast, fast, menu, incomplete } = taken({}, { images }, { catalogue: undefined })
     expect(recommended).toEqual(exampleImage('best', { name: 'Best', reference: 'registry.example.org:5000/a/b:best' }))
@@ -55,8 +55,8 @@ describe('images', () => {
   })
 })
 
-describe('sizes', () => {
-  it('are those within the quota, with what they are', () => {
+describe('offerTo: sizes', () => {
+  it('are those within the quota, with their resources', () => {
     const quota = { cpu: 2, spawn: true }
     const { sizes, defaultSize } = taken({ quota })
     expect(sizes.map(({ name }) => name)).toEqual(['small', 'medium'])
@@ -65,18 +65,18 @@ describe('sizes', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('offerTo refuses', () => {
   it.each<[string, Partial<Identity>, RegExp]>([
     ['a quota without labs', { quota: { spawn: false } }, /quota does not allow labs/],
     ['a quota that no size fits', { quota: { spawn: true, cpu: 0.1 } }, /none of the sizes/],
     ['root', { uid: 0 }, /UID is 0/],
     ['somebody with a group of the system', { groups: [{ name: 'disk', id: 6 }] }, /GID 6 is below 1000/],
     ['a GID that is none', { gid: -1 }, /GID/],
-  ])('is told for %s', (_, caller, reason) => {
+  ])('a user because of %s', (_, caller, reason) => {
     expect(offer(caller)).toEqual({ refused: expect.stringMatching(reason) })
   })
 
-  it.each(['uid', 'gid'] as const)('is told without %s', id => {
+  it.each(['uid', 'gid'] as const)('a user without %s', id => {
     const { [id]: _, ...caller } = exampleCaller
     const refusal = offerTo(caller, exampleConfig(), known)
     expect(refusal).toEqual({ refused: expect.stringMatching(new RegExp(id, 'i')) })

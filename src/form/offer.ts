@@ -1,4 +1,4 @@
-/** What the form offers to one user: no more than `create` takes from them, and nothing that it refuses. Pure. */
+/** Computes the offer of the form to one user: exactly what `create` accepts from them. Pure. */
 
 import type { Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
@@ -14,15 +14,15 @@ import type { LabOffer, Refusal } from './render.ts'
 type Settings = Pick<Config, 'identity' | 'lab' | 'images'>
 type Images = Pick<Catalogue, 'types' | 'prepull' | 'menu'>
 
-/** What is known of images at this moment. */
+/** The current knowledge about images. */
 export interface KnownImages {
-  /** Undefined while no replica has ever read the registry, or Redis does not tell. */
+  /** Undefined if the registry was never read, or Redis does not answer. */
   readonly catalogue: Images | undefined
   /** References of the images that all nodes have. */
   readonly prepulled: ReadonlySet<string>
 }
 
-/** An offer, or why this user may have no lab at all. */
+/** An offer, or the reason why this user cannot have a lab at all. */
 export function offerTo(
   caller: Identity,
   settings: Settings,
@@ -47,7 +47,7 @@ export function offerTo(
   }
 }
 
-/** In the words of `create`, which would refuse any size too. */
+/** The message of `create`, which would refuse any size too. */
 function refusalOf(settings: Settings, caller: Identity, sizes: readonly OfferedSize[]): string | undefined {
   const { lab } = settings
   try {
@@ -61,7 +61,7 @@ function refusalOf(settings: Settings, caller: Identity, sizes: readonly Offered
   }
 }
 
-/** A lab can be made of the recommended image before anybody knows what else there is. */
+/** A lab can be made of the recommended image before the catalogue is known. */
 function recommendedAlone(images: Settings['images']): Images {
   const { recommendedTag: tag } = images
   const reference = `${qualifiedRepositoryOf(images)}:${tag}`

@@ -18,14 +18,14 @@ function form(offer: Partial<LabOffer> = {}, look: Partial<Config['form']> = {})
   return renderForm({ ...exampleConfig().form, ...look }, { ...example, ...offer })
 }
 
-/** As `name=value`, `*` before what is chosen, in their order. */
+/** As `name=value`, with `*` before selected ones, in their order. */
 function controls(text: string): string[] {
   const found = text.matchAll(/<input type="(?:radio|checkbox)" name="([^"]*)" value="([^"]*)"( checked)?>/g)
   return [...found].map(([, name, value, checked]) => `${checked ? '*' : ''}${name}=${value!.replace(/^.*:/, '')}`)
 }
 const optionsOf = (text: string) => [...text.matchAll(/<option value="([^"]*)">([^<]*)</g)].map(([, value]) => value)
 
-/** Text alone, without style and script. */
+/** Text only, without style and script. */
 const textOf = (text: string) =>
   text
     .replace(/<(style|script)>.*?<\/\1>/gs, ' ')
@@ -35,8 +35,8 @@ const textOf = (text: string) =>
 const hostile = `"><script>alert('1')</script>&amp;`
 const escaped = '&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;amp;'
 
-describe('the form', () => {
-  it('has the recommended image first and chosen, then the others, the menu, sizes and options', () => {
+describe('renderForm', () => {
+  it('has the recommended image first and selected, then the others, the menu, sizes and options', () => {
     expect(controls(form())).toEqual([
       '*image_list=recommended',
       'image_list=r29_1_1',
@@ -52,11 +52,11 @@ describe('the form', () => {
     expect(optionsOf(form())).toEqual(exampleCatalogue.menu.map(({ reference }) => reference))
   })
 
-  it('gives images by their whole reference', () => {
+  it('names images by their whole reference', () => {
     expect(form()).toContain('value="registry.hub.docker.com/lsstsqre/sciplat-lab:w_2026_27"')
   })
 
-  it('is a fragment, without what a page has once, and asks nothing of any other host', () => {
+  it('is a fragment, without elements that a page has once, and loads nothing from other hosts', () => {
     const text = form({}, { help: 'Some help', helpUrl: 'https://example.org/help' })
     expect(text).not.toMatch(/<(!doctype|html|head|body|form|main|link|img|iframe)\b/i)
     expect(text).not.toMatch(/\s(id|style|src|on\w+)=/)
@@ -65,77 +65,77 @@ describe('the form', () => {
     expect(text.match(/<div class="skylab-form">/g)).toHaveLength(1)
   })
 
-  it('says in words what sizes are', () => {
+  it('describes sizes in words', () => {
     expect(textOf(form())).toContain('Medium Up to 2 CPUs and 8 GiB of memory, at least 0.5 CPUs and 2 GiB.')
   })
 })
 
-describe('images', () => {
-  it('are marked where they are recommended, with their tags', () => {
+describe('renderForm: images', () => {
+  it('are marked as recommended, with their tags', () => {
     expect(textOf(form())).toContain('Recommended (Weekly 2026_28) recommended recommended, w_2026_28, latest_weekly')
     expect(form().match(/<strong>/g)).toHaveLength(1)
   })
 
-  it('that are recommended but not on all nodes stand there all the same, and say so', () => {
+  it('are listed with a note when they are recommended but not on all nodes', () => {
     expect(textOf(form())).not.toContain('Not on all nodes yet')
     const slow = form({ recommendedIsFast: false, fast: [] })
     expect(controls(slow).slice(0, 2)).toEqual(['*image_list=recommended', 'image_list=use_image_from_dropdown'])
     expect(textOf(slow)).toContain('Not on all nodes yet')
   })
 
-  it('are chosen from the menu where no other can be', () => {
+  it('are chosen from the menu when there are no others', () => {
     const { recommended: _, ...rest } = example
     const text = renderForm(exampleConfig().form, { ...rest, fast: [] })
     expect(controls(text)[0]).toBe('*image_list=use_image_from_dropdown')
     expect(text).not.toContain('<strong>')
   })
 
-  it('have the first that starts fast chosen, without a recommended one', () => {
+  it('have the first fast one selected when none is recommended', () => {
     const { recommended: _, ...rest } = example
     const list = controls(renderForm(exampleConfig().form, { ...rest, fast: [exampleImage('w_2026_27')] }))
     expect(list.slice(0, 2)).toEqual(['*image_list=w_2026_27', 'image_list=use_image_from_dropdown'])
   })
 
-  it('have no menu where it would be empty', () => {
+  it('have no menu when it would be empty', () => {
     const text = form({ menu: [] })
     expect(controls(text)).not.toContain('image_list=use_image_from_dropdown')
     expect(text).not.toContain('<select')
   })
 
-  it('that are none at all are told', () => {
+  it('are replaced by a message when there are none', () => {
     const { recommended: _, ...rest } = example
     const text = renderForm(exampleConfig().form, { ...rest, fast: [], menu: [] })
     expect(textOf(text)).toContain('There is no image that you can have.')
     expect(textOf(form())).not.toContain('There is no image')
   })
 
-  it('that are not all known say so', () => {
-    expect(textOf(form({ incomplete: true }))).toContain('cannot be had at the moment')
-    expect(textOf(form())).not.toContain('cannot be had at the moment')
+  it('have a note when the list is incomplete', () => {
+    expect(textOf(form({ incomplete: true }))).toContain('is not available at the moment')
+    expect(textOf(form())).not.toContain('is not available at the moment')
   })
 })
 
-describe('sizes', () => {
-  it('have the first chosen where the default is not among them', () => {
+describe('renderForm: sizes', () => {
+  it('have the first selected when the default is not among them', () => {
     const text = form({ defaultSize: 'tiny' })
     expect(controls(text).filter(each => each.includes('size='))).toEqual(['*size=small', 'size=medium', 'size=large'])
   })
 })
 
-describe('configuration', () => {
-  it('gives heading, help and a link', () => {
+describe('renderForm: configuration', () => {
+  it('adds heading, help and a link', () => {
     const text = form({}, { heading: 'Choose', help: 'Small will do.', helpUrl: 'https://example.org/?a=1&b="2"' })
     expect(text).toContain('<h2><bdi>Choose</bdi></h2><p><bdi>Small will do.</bdi></p>')
     expect(text).toContain('<a href="https://example.org/?a=1&amp;b=&quot;2&quot;">')
   })
 
-  it('may have neither help nor link', () => {
+  it('may lack help and link', () => {
     expect(form()).not.toMatch(/<a |<p>/)
   })
 })
 
-describe('what comes from elsewhere', () => {
-  it('is text wherever it stands', () => {
+describe('renderForm: text from elsewhere', () => {
+  it('is escaped everywhere', () => {
     const image = exampleImage(hostile, { name: hostile, aliases: [`${hostile}x`], reference: `x:${hostile}` })
     const size = { ...example.sizes[0]!, name: hostile }
     const images = { recommended: image, fast: [image, { ...image, reference: 'y' }], menu: [image] }
@@ -146,15 +146,15 @@ describe('what comes from elsewhere', () => {
     expect(text.split(escaped).length - 1).toBeGreaterThan(9)
   })
 
-  it('is text in a refusal too', () => {
+  it('is escaped in a refusal too', () => {
     const text = renderForm(exampleConfig().form, { refused: hostile })
     expect(text).toContain(escaped)
     expect(text).not.toContain('<script>')
   })
 })
 
-describe('a refusal', () => {
-  it('says why, and offers nothing', () => {
+describe('renderForm of a refusal', () => {
+  it('shows the reason, and offers nothing', () => {
     const text = renderForm(exampleConfig().form, { refused: 'Your quota does not allow labs' })
     expect(textOf(text)).toContain('You cannot have a lab. Your quota does not allow labs.')
     expect(text).not.toMatch(/<(input|select|fieldset|script)/)
@@ -162,17 +162,17 @@ describe('a refusal', () => {
   })
 })
 
-describe('a long menu', () => {
+describe('renderForm with a long menu', () => {
   const menu = (count: number) => weeklies(count).map(tag => exampleImage(tag))
 
-  it('of 2,000 images makes no more than 256 KiB', () => {
+  it('of 2,000 images is no larger than 256 KiB', () => {
     const text = form({ menu: menu(2000) })
     expect(optionsOf(text)).toHaveLength(2000)
     expect(Buffer.byteLength(text)).toBeLessThan(256 * 1024)
     expect(textOf(text)).not.toContain('listed')
   })
 
-  it('ends somewhere, and says so', () => {
+  it('shows a limited number of images, with a note', () => {
     const text = form({ menu: menu(maxMenu + 1) })
     expect(optionsOf(text)).toHaveLength(maxMenu)
     expect(textOf(text)).toContain(`Only the first ${maxMenu} of ${maxMenu + 1} are listed.`)

@@ -9,45 +9,45 @@ import { script } from './script.ts'
 import { rootClass, styleSheet } from './style.ts'
 import { capitalized, resourcesInWords } from './words.ts'
 
-/** What one user is offered: what is kept from them has been left out. */
+/** The offer to one user, without restricted images. */
 export interface LabOffer {
-  /** First, and chosen unless the user chooses; undefined where there is none, or it is kept from this user. */
+  /** Listed first, and the default; undefined if there is none, or it is restricted for this user. */
   readonly recommended?: CatalogueImage
   /** Images that start fast, in the order of the form. */
   readonly fast: readonly CatalogueImage[]
   /** Whether the recommended image starts fast too. */
   readonly recommendedIsFast: boolean
   readonly menu: readonly CatalogueImage[]
-  /** Whether the list of images cannot be had for now. */
+  /** Whether the list of images is unavailable for now. */
   readonly incomplete: boolean
   /** At least one. */
   readonly sizes: readonly OfferedSize[]
-  /** Name of the size that is chosen unless the user chooses. */
+  /** Name of the default size. */
   readonly defaultSize: string
 }
 
-/** What a user gets who may not have a lab: the reason, in words. */
+/** For a user who cannot have a lab: the reason. */
 export interface Refusal {
   readonly refused: string
 }
 
 /**
- * How many images the menu has at most. Each takes about 100 bytes: 2,000 make a form of 200 kB. A list that is longer is
- * of no use to anyone; `images.menu` makes it shorter by better rules than this.
+ * Maximum number of images in the menu. Each takes about 100 bytes: 2,000 make a form of 200 kB. Longer lists help
+ * nobody; `images.menu` shortens them by better rules.
  */
 export const maxMenu = 5000
 
 type Markup = ReturnType<typeof raw>
 
-/** The framework's template, which escapes all that is put into it, in text and in attributes. Nothing here is awaited. */
+/** The framework's template escapes all inserted values, in text and in attributes. Nothing here is awaited. */
 const markup = html as (strings: TemplateStringsArray, ...values: unknown[]) => Markup
 
-/** Words of any direction, in a page of any direction. */
+/** Text of any direction, in a page of any direction. */
 const words = (text: string) => markup`<bdi>${text}</bdi>`
 
 /**
- * A fragment for the form that the Hub's page has around it: no html, head, body or form element, nothing from any other
- * host. Its parameters are options of "POST …/create". It can be used without its script, and without its style.
+ * A fragment for the form of the Hub's page: no html, head, body or form element, nothing from other hosts. Its
+ * parameters are options of "POST …/create". It works without its script, and without its style.
  */
 export function renderForm(look: Config['form'], offer: LabOffer | Refusal): string {
   const content = 'refused' in offer ? refusal(offer) : fields(offer)
@@ -62,7 +62,7 @@ function introduction({ heading, help, helpUrl }: Config['form']): Markup {
 
 function refusal({ refused }: Refusal): Markup {
   return markup`<p>${words(`You cannot have a lab. ${refused}.`)}</p>
-<p>${words('Whoever runs this service can change that.')}</p>`
+<p>${words('The operators of this service can change that.')}</p>`
 }
 
 function fields(offer: LabOffer): Markup {
@@ -81,7 +81,7 @@ ${none && markup`<p>${words('There is no image that you can have.')}</p>`}${radi
 ${menu.length > 0 && menuChoice(menu, listed.length === 0)}</fieldset>`
 }
 
-const incompleteWords = 'The list of images cannot be had at the moment. Load this page again to see all of them.'
+const incompleteWords = 'The list of images is not available at the moment. Load this page again to see all of them.'
 
 function imageWords({ name, tag, aliases }: CatalogueImage, isRecommended: boolean, isFast: boolean): Markup {
   const tags = [tag, ...aliases].filter(each => each !== name).join(', ')
@@ -110,7 +110,7 @@ function sizeField({ sizes, defaultSize }: LabOffer): Markup {
 }
 
 const optionField = markup`<fieldset><legend>${words('Options')}</legend>
-${flag('enable_debug', 'Log more', 'The lab’s log tells more, for whoever looks for a fault (DEBUG).')}
+${flag('enable_debug', 'Log more', 'The lab logs more, which helps to find a fault (DEBUG).')}
 ${flag(
   'reset_user_env',
   'Begin with fresh settings',

@@ -1,10 +1,10 @@
-/** What the form gains where the page lets scripts run; without it, nothing is missing but comfort. Pure. */
+/** Adds comfort to the form where scripts run; without it, everything still works. Pure. */
 import { fromMenu } from '../images/catalogue/reference.ts'
 import { rootClass } from './style.ts'
 
 /**
- * Whoever chooses in the menu means the menu. The menu shows nothing before, since choosing what it shows already would
- * change nothing that a page could notice. Leaves no global; run again for a form that it has seen, it does no harm.
+ * A choice in the menu selects the menu. The menu is empty at first, since choosing an entry that it already shows
+ * would not be an event. The script leaves no global, and may run again for the same form.
  */
 export const script = `{
 for(const form of document.querySelectorAll('.${rootClass}')){

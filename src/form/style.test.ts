@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { contrast } from './color.ts'
 import { palettes, rootClass, styleSheet } from './style.ts'
 
-/** Of all rules but those that only hold others. */
+/** Selectors of all rules except those that only contain others. */
 const selectors = (sheet: string) => [...sheet.matchAll(/([^{}]+)\{[^{}]*\}/g)].flatMap(([, text]) => text!.split(','))
 
-describe('the style sheet', () => {
-  it('reaches nothing outside the form', () => {
+describe('styleSheet', () => {
+  it('has no selector outside the form', () => {
     const all = selectors(styleSheet({ accentColor: '#1f5f8b', dark: 'auto' }))
     expect(all.length).toBeGreaterThan(15)
     expect(all.filter(selector => !selector.trim().startsWith(`.${rootClass}`))).toEqual([])
   })
 
-  it('bears the configured colour, and what can be read on it', () => {
+  it('contains the configured colour, and readable colours on it', () => {
     const blue = styleSheet({ accentColor: '#1f5f8b', dark: 'never' })
     expect(blue).toContain('--skylab-accent:#1f5f8b;--skylab-on-accent:#ffffff;--skylab-mark:#1f5f8b')
     const yellow = styleSheet({ accentColor: '#ffcc00', dark: 'never' })
@@ -20,7 +20,7 @@ describe('the style sheet', () => {
     expect(yellow).not.toContain('--skylab-mark:#ffcc00')
   })
 
-  it('is dark only where it may be', () => {
+  it('is dark only when configured', () => {
     expect(styleSheet({ accentColor: '#1f5f8b', dark: 'auto' })).toContain('@media (prefers-color-scheme:dark)')
     expect(styleSheet({ accentColor: '#1f5f8b', dark: 'never' })).not.toMatch(/@media|color-scheme:dark/)
   })
@@ -33,7 +33,7 @@ describe('the style sheet', () => {
 })
 
 describe.each(palettes)('the $scheme palette', ({ background, text, muted, line }) => {
-  it('can be read', () => {
+  it('has readable colours', () => {
     expect(contrast(text, background)).toBeGreaterThanOrEqual(7)
     expect(contrast(muted, background)).toBeGreaterThanOrEqual(4.5)
     expect(contrast(line, background)).toBeGreaterThanOrEqual(3)

@@ -1,8 +1,11 @@
-/** How the form looks: rules that reach nothing outside it, with the configured colours as custom properties. Pure. */
+/**
+ * The style of the form: rules that do not affect the page around it, with the configured colours as custom properties.
+ * Pure.
+ */
 import type { Config } from '../config/schema.ts'
 import { type Color, readableOn, textOn } from './color.ts'
 
-/** Class of the element around the whole form, with which every selector begins. */
+/** Class of the form's outer element, with which every selector begins. */
 export const rootClass = 'skylab-form'
 
 interface Palette {
@@ -10,7 +13,7 @@ interface Palette {
   readonly background: Color
   readonly text: Color
   readonly muted: Color
-  /** Of borders: 3:1 to the background at least. */
+  /** For borders: at least 3:1 to the background. */
   readonly line: Color
 }
 
@@ -26,7 +29,7 @@ const dark: Palette = { scheme: 'dark', background: '#1c1f24', text: '#f0f0f0', 
 /** Palettes, for a test of their contrast. */
 export const palettes = [light, dark] as const
 
-/** The form's style sheet. It has colours and a background of its own: the page around it may be of any colour. */
+/** The form's style sheet. It has its own colours and background, since the page around it may have any colour. */
 export function styleSheet({ accentColor, dark: when }: Pick<Config['form'], 'accentColor' | 'dark'>): string {
   const inDark = `@media (prefers-color-scheme:dark){${properties(dark, accentColor)}}`
   return `${properties(light, accentColor)}${when === 'auto' ? inDark : ''}${rules}`
@@ -41,14 +44,14 @@ function properties({ scheme, background, text, muted, line }: Palette, accent: 
     '--skylab-line': line,
     '--skylab-accent': accent,
     '--skylab-on-accent': textOn(accent),
-    // Links, chosen choices and the focus must be seen on the background, whatever the accent is.
+    // Links, selected choices and the focus must be visible on the background, whatever the accent is.
     '--skylab-mark': readableOn(background, accent),
   }
   const declarations = Object.entries(values).map(([name, value]) => `${name}:${value}`)
   return `.${rootClass}{${declarations.join(';')}}`
 }
 
-/** Without left and right, so that it stands in pages of either direction. */
+/** Without left and right, so that it works in pages of either direction. */
 const rules = `
 .skylab-form,.skylab-form *{box-sizing:border-box}
 .skylab-form{max-inline-size:48rem;margin-inline:auto;padding:1rem;line-height:1.5;text-align:start;overflow-wrap:anywhere;color:var(--skylab-text);background:var(--skylab-background)}

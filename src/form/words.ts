@@ -1,4 +1,4 @@
-/** Resources as people say them. Pure. */
+/** Resources as texts for people. Pure. */
 import type { Resources } from '../base/domain.ts'
 
 const mebibyte = 2 ** 20
@@ -9,7 +9,7 @@ export function resourcesInWords({ cpu, memory }: Resources): string {
   return `${cpu} ${cpu === 1 ? 'CPU' : 'CPUs'} and ${bytesInWords(memory)}`
 }
 
-/** To two decimals, and no smaller unit than MiB: whoever chooses a size compares, and does not reckon. */
+/** With two decimals, and no unit smaller than MiB, so that users can compare sizes. */
 export function bytesInWords(bytes: number): string {
   const [unit, name] = bytes >= gibibyte ? [gibibyte, 'GiB'] : [mebibyte, 'MiB']
   return `${Number((bytes / unit).toFixed(2))} ${name}`

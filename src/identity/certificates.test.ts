@@ -1,4 +1,4 @@
-/** Ingresses that are known by their certificates: one scope each, whatever else a request bears. */
+/** Ingresses that are known by their certificates: each vouches for one scope, whatever else a request contains. */
 import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ function statusOf(scope: Scope, name: string | undefined, secrets = none, secret
   }
 }
 
-describe('a certificate', () => {
+describe('Ingress with certificates', () => {
   test.each([
     ['user', 200, 403],
     ['admin', 403, 200],
@@ -51,16 +51,16 @@ describe('a certificate', () => {
     ['wildcard', 401, 401],
     ['both', 403, 403],
     [undefined, 401, 401],
-  ])('%s vouches for the routes of users by %i, for those of administrators by %i', (name, ofUsers, ofAdmins) => {
+  ])('%s is answered %i on routes of users, and %i on those of administrators', (name, ofUsers, ofAdmins) => {
     expect([statusOf(user, name), statusOf(admin, name)]).toEqual([ofUsers, ofAdmins])
   })
 
-  test('counts alone when the request bears the secret of the other ingress too', () => {
+  test('uses only the certificate when the request has the secret of the other ingress too', () => {
     expect(statusOf(admin, 'user', both, 'the-secret-of-administrators')).toBe(403)
     expect(statusOf(user, 'admin', both, 'the-secret-of-users')).toBe(403)
   })
 
-  test('is not needed where the secret is shared, as while one is exchanged for the other', () => {
+  test('accepts a shared secret without a certificate, as during a change from one to the other', () => {
     expect(statusOf(admin, undefined, both, 'the-secret-of-administrators')).toBe(200)
     expect(statusOf(admin, 'other', both, 'the-secret-of-administrators')).toBe(200)
     expect(statusOf(admin, undefined, both, 'the-secret-of-users')).toBe(403)

@@ -9,8 +9,8 @@ function identityOf(claims: Record<string, unknown>, change: object = {}) {
   return identityFromClaims({ sub: 'ada', ...claims }, config)
 }
 
-describe('claims', () => {
-  it('are found by the names that are configured, also within others', () => {
+describe('identityFromClaims', () => {
+  it('finds claims by the configured names, also nested ones', () => {
     const claims = {
       preferred_username: 'ada',
       posix: { uid: 1, gid: '2' },
@@ -40,11 +40,11 @@ describe('claims', () => {
     ['a list', ['exec:notebook'], ['exec:notebook']],
     ['nothing', undefined, []],
     ['null', null, []],
-  ])('give scopes by %s', (_, scope, scopes) => {
+  ])('takes scopes from %s', (_, scope, scopes) => {
     expect(identityOf({ scope }).scopes).toEqual(scopes)
   })
 
-  it('give scopes by groups, to their members alone, each once', () => {
+  it('gives the scopes of groups to their members only, each once', () => {
     const groupScopes = { staff: ['exec:notebook'], hubs: ['exec:notebook', 'admin:jupyterlab'] }
     const of = (...groups: unknown[]) => identityOf({ groups, scope: 'exec:notebook' }, { groupScopes }).scopes
     expect(of({ name: 'hubs', id: 7 }, 'staff')).toEqual(['exec:notebook', 'admin:jupyterlab'])
@@ -52,7 +52,7 @@ describe('claims', () => {
     expect(identityOf({ groups: 'hubs'.split(',') }).scopes).toEqual([])
   })
 
-  it('that are null, or not there, say nothing', () => {
+  it('treats a null claim like a missing one', () => {
     expect(identityOf({ uid: null, gid: null, groups: null, quota: null })).toEqual({
       username: 'ada',
       scopes: [],
@@ -84,7 +84,7 @@ describe('claims', () => {
     ['quota', { quota: { spawn: 'no' } }],
     ['scope', { scope: 7 }],
     ['scope', { scope: [7] }],
-  ])('that cannot be read are refused by name: %s of %j', (name, claims) => {
+  ])('refuses a claim that cannot be used, by name: %s of %j', (name, claims) => {
     const refused = () => identityOf(claims)
     expect(refused).toThrow(`the claim ${name} of the token`)
     try {
@@ -94,7 +94,7 @@ describe('claims', () => {
     }
   })
 
-  it('are looked for among their own: a prototype has none', () => {
+  it('ignores properties of the prototype', () => {
     expect(identityOf({}, { claims: { uid: 'constructor' } })).not.toHaveProperty('uid')
     expect(identityOf({}, { claims: { uid: ['sub', 'length'] } })).not.toHaveProperty('uid')
     expect(() => identityOf({}, { claims: { username: 'constructor' } })).toThrow('the claim constructor')

@@ -1,4 +1,4 @@
-/** From the claims of a token that was checked to an identity, as the configuration maps them. Pure. */
+/** Maps the claims of a checked token to an identity, as configured. Pure. */
 import { z } from 'zod'
 import type { Group, Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
@@ -10,7 +10,7 @@ type Claims = Readonly<Record<string, unknown>>
 type Mapping = Pick<OidcConfig, 'claims' | 'groupScopes'>
 
 const username = z.string().refine(isUsername)
-/** Directories often give numbers as text. */
+/** Directories often send numbers as text. */
 const id = z.union([
   posixId,
   z
@@ -31,8 +31,8 @@ const groups = z.array(
 const scopes = z.union([z.string().transform(text => text.split(' ').filter(Boolean)), z.array(z.string())])
 
 /**
- * @throws {ApiError} 403 that names the claim, where one is missing that must be there, or one cannot be read. A claim
- *   that is not there or null is one of which nothing is known: no UID, no groups, no quota, no scopes.
+ * @throws {ApiError} 403 that names the claim, when a required one is missing, or one cannot be used. Null is the same
+ *   as missing: then the UID, groups, quota or scopes are unknown.
  */
 export function identityFromClaims(claims: Claims, { claims: paths, groupScopes }: Mapping): Omit<Identity, 'token'> {
   const read = <T extends z.ZodType>(path: ClaimPath, schema: T) => readClaim(claims, path, schema)

@@ -44,7 +44,7 @@ function provider(change: object = {}) {
   return { identify, ...parts }
 }
 
-/** Ada's, as the ingress of a scope sends them, with some replaced or taken away. */
+/** Ada's headers as an ingress sends them, with some replaced or removed. */
 function headersWith(more: Record<string, string | null>, scope: Scope): Headers {
   const usual = {
     'X-Skylab-Ingress-Secret': secrets[scope === 'exec:notebook' ? 'user' : 'admin'][0]!,
@@ -54,8 +54,8 @@ function headersWith(more: Record<string, string | null>, scope: Scope): Headers
   return new Headers(Object.entries({ ...usual, ...more }).filter((entry): entry is [string, string] => !!entry[1]))
 }
 
-describe('a user', () => {
-  it('is who the ingress says, with what Gafaelfawr knows of the token', async () => {
+describe('createGafaelfawrIdentity for a user', () => {
+  it('returns the user of the ingress, with Gafaelfawr’s data', async () => {
     const { identify, results } = provider()
     expect(await identify()).toEqual({ ...known, token: 'token-of-ada', scopes: ['exec:notebook'] })
     expect(server.asked).toEqual(['token-of-ada'])
@@ -81,7 +81,7 @@ describe('a user', () => {
       { quota: { notebook: { cpu: 1.5, memory: 2 } } },
       { quota: { cpu: 1.5, memoryBytes: 2 ** 31, spawn: true } },
     ],
-  ])('may have %s', async (_, change, expected) => {
+  ])('accepts %s', async (_, change, expected) => {
     server.users.set('token-of-ada', { ...ada, ...change })
     const identity = await provider().identify()
     expect(identity).toMatchObject({ username: 'ada' })
@@ -102,7 +102,7 @@ describe('a user', () => {
     ['a quota that is a number', { quota: 5 }],
     ['a quota of text', { quota: { notebook: { cpu: 'many' } } }],
     ['a permission of text', { quota: { notebook: { cpu: 1, memory: 1, spawn: 'false' } } }],
-  ])('with %s is nobody: 503', async (_, change) => {
+  ])('answers 503 for a user with %s', async (_, change) => {
     server.users.set('token-of-ada', { ...ada, ...change })
     expect(await refusalOf(provider().identify())).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
   })
@@ -122,7 +122,7 @@ describe('a user', () => {
     ['a part of the secret', { 'X-Skylab-Ingress-Secret': 'the-ingress' }],
     ['the secret twice', { 'X-Skylab-Ingress-Secret': `${secrets.user[0]}, ${secrets.user[0]}` }],
     ['both secrets', { 'X-Skylab-Ingress-Secret': secrets.user.join() }],
-  ])('is refused with %s, without a question', async (_, more) => {
+  ])('refuses %s without a question to Gafaelfawr', async (_, more) => {
     const { identify } = provider()
     expect(await refusalOf(identify(more))).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
     expect(server.asked).toEqual([])
@@ -134,20 +134,20 @@ describe('a user', () => {
     ['the name in capitals', { 'X-Auth-Request-User': 'ADA' }],
     ['a token that nobody knows', { 'X-Auth-Request-Token': 'token-of-adb' }],
     ['a bearer instead', { 'X-Auth-Request-Token': 'x', Authorization: 'Bearer token-of-ada' }],
-  ])('is refused with %s', async (_, more) => {
+  ])('refuses %s after a question to Gafaelfawr', async (_, more) => {
     expect(await refusalOf(provider().identify(more))).toMatchObject({ status: 401 })
   })
 
-  it('is known by the next secret too, so that it can be changed', async () => {
+  it('accepts the next secret too, so that it can be changed', async () => {
     const { identify } = provider()
     expect(await identify({ 'X-Skylab-Ingress-Secret': secrets.user[1]! })).toMatchObject({ username: 'ada' })
   })
 })
 
-describe('an administrator', () => {
+describe('createGafaelfawrIdentity for an administrator', () => {
   const scope = 'admin:jupyterlab'
 
-  it('needs no token, and nothing is asked', async () => {
+  it('needs no token, and asks nothing', async () => {
     const { identify } = provider()
     for (const token of [null, 'token-of-eve', 'a, b']) {
       const identity = await identify({ 'X-Auth-Request-User': 'hub', 'X-Auth-Request-Token': token }, scope)
@@ -161,11 +161,11 @@ describe('an administrator', () => {
     ['another secret', { 'X-Skylab-Ingress-Secret': 'x'.repeat(28) }],
     ['no user', { 'X-Auth-Request-User': null }],
     ['two users', { 'X-Auth-Request-User': 'ada, hub' }],
-  ])('is refused with %s', async (_, more) => {
+  ])('refuses %s', async (_, more) => {
     expect(await refusalOf(provider().identify(more, scope))).toMatchObject({ status: 401 })
   })
 
-  it('is anyone where that was asked for', async () => {
+  it('accepts anyone with trustWithoutSecret', async () => {
     const { identify } = provider({ trustWithoutSecret: true })
     const nobody = { 'X-Skylab-Ingress-Secret': null, 'X-Auth-Request-Token': null }
     expect(await identify(nobody, scope)).toMatchObject({ username: 'ada' })
@@ -173,13 +173,13 @@ describe('an administrator', () => {
   })
 })
 
-describe('a secret', () => {
+describe('createGafaelfawrIdentity with a secret', () => {
   const both = ['exec:notebook', 'admin:jupyterlab'] as const
 
   it.each([
     ...secrets.user.map(secret => [secret, 'exec:notebook'] as const),
     ...secrets.admin.map(secret => [secret, 'admin:jupyterlab'] as const),
-  ])('%s vouches for %s, and for no other scope', async (secret, own) => {
+  ])('%s is accepted for %s only', async (secret, own) => {
     for (const scope of both) {
       const { identify } = provider()
       const identified = identify({ 'X-Skylab-Ingress-Secret': secret }, scope)
@@ -195,11 +195,11 @@ describe('a secret', () => {
   })
 })
 
-describe('Gafaelfawr out of order', () => {
+describe('createGafaelfawrIdentity while Gafaelfawr fails', () => {
   const endless = ['never', 'half an answer']
   const seconds: Partial<Record<string, string>> = { busy: '7', 'put off for a year': '60' }
 
-  it.each(Object.keys(faults) as (keyof typeof faults)[])('is 503: %s', async name => {
+  it.each(Object.keys(faults) as (keyof typeof faults)[])('answers 503: %s', async name => {
     const { identify, lines, results } = provider({ timeoutSeconds: endless.includes(name) ? 1 : 20 })
     server.fault = faults[name]
     const error = await refusalOf(identify())
@@ -213,7 +213,7 @@ describe('Gafaelfawr out of order', () => {
     expect(await identify()).toMatchObject({ uid: 4123 })
   })
 
-  it('is 503 where nothing listens', async () => {
+  it('answers 503 when nothing listens', async () => {
     const { identify } = provider()
     await server.stop()
     expect(await refusalOf(identify())).toMatchObject({ status: 503 })
@@ -223,15 +223,15 @@ describe('Gafaelfawr out of order', () => {
   it.each([
     [401, 401],
     [403, 403],
-  ])('is not what %i says: that is about the token', async (told, status) => {
+  ])('passes on %i, which is about the token, as %i', async (answer, status) => {
     const { identify, results, lines } = provider()
-    server.fault = response => void response.writeHead(told).end('token-of-ada')
+    server.fault = response => void response.writeHead(answer).end('token-of-ada')
     expect(await refusalOf(identify())).toMatchObject({ status })
     expect(results).toEqual(['refused'])
     expect(lines).toEqual([])
   })
 
-  it('does not get a token sent elsewhere, to whoever would know it', async () => {
+  it('does not follow redirects with a token', async () => {
     const elsewhere = await FakeGafaelfawr.start()
     elsewhere.users.set('token-of-ada', ada)
     const Location = `${elsewhere.url}/auth/api/v1/user-info`
@@ -243,7 +243,7 @@ describe('Gafaelfawr out of order', () => {
     await elsewhere.stop()
   })
 
-  it('leaves nobody known any longer than the cache', async () => {
+  it('uses a cached answer only for the time of the cache', async () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()
     server.fault = faults.error
@@ -253,7 +253,7 @@ describe('Gafaelfawr out of order', () => {
     expect(await refusalOf(identify())).toMatchObject({ status: 503 })
   })
 
-  it('is asked once more over a new connection, when it closed the one that was kept', async () => {
+  it('asks once more over a new connection when the kept one was closed', async () => {
     const { identify } = provider({ cacheSeconds: 0 })
     await identify()
     let first = true
@@ -267,8 +267,8 @@ describe('Gafaelfawr out of order', () => {
   })
 })
 
-describe('questions', () => {
-  it('are asked again when the answer is old, and the answer is the new one', async () => {
+describe('questions to Gafaelfawr', () => {
+  it('are repeated when the answer is too old, and the new answer counts', async () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()
     server.users.set('token-of-ada', { ...ada, uid: 9999 })
@@ -281,7 +281,7 @@ describe('questions', () => {
     expect(server.asked).toHaveLength(3)
   })
 
-  it('of the wall clock are not asked: it may step', async () => {
+  it('do not depend on the wall clock, which may step', async () => {
     const { identify, clock } = provider({ cacheSeconds: 5 })
     await identify()
     clock.stepWall(-3_600_000)
@@ -290,7 +290,7 @@ describe('questions', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  it('about one token at one time are one', async () => {
+  it('about the same token at the same time are one', async () => {
     const { identify } = provider({ cacheSeconds: 0 })
     const release: (() => void)[] = []
     server.fault = response => void release.push(() => response.end(JSON.stringify(ada)))
@@ -301,7 +301,7 @@ describe('questions', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  it('of a failure are not remembered, also not for those who shared it', async () => {
+  it('that fail are not cached, also not for those who shared them', async () => {
     const { identify } = provider()
     server.fault = faults.error
     const refused = await Promise.all(Array.from({ length: 5 }, () => refusalOf(identify())))
@@ -310,18 +310,18 @@ describe('questions', () => {
     expect(await identify()).toMatchObject({ uid: 4123 })
   })
 
-  it('are no more at once than configured; who waits too long is put off', async () => {
+  it('are bounded in number; one that waits too long is answered 503', async () => {
     const { identify } = provider({ maxInFlight: 3, timeoutSeconds: 1 })
     server.fault = faults.never
     const tokens = Array.from({ length: 10 }, (_, index) => ({ 'X-Auth-Request-Token': `token-${index}` }))
     const all = tokens.map(more => refusalOf(identify(more)))
-    // From the first time-out on the next are sent, and the server notices late that the former were given up.
+    // From the first time-out on the next are sent; the server notices late that the former were aborted.
     await Promise.race(all)
     expect(server.mostAtOnce).toBe(3)
     expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set([503]))
   })
 
-  it('that wait are bounded too, and told in one line', async () => {
+  it('that wait are bounded too, with one line in the log', async () => {
     const { identify, lines, results } = provider({ maxInFlight: 2, maxWaiting: 3, timeoutSeconds: 20 })
     const release: (() => void)[] = []
     server.fault = response => void release.push(() => response.end(JSON.stringify(ada)))
@@ -338,7 +338,7 @@ describe('questions', () => {
     expect(results).toEqual(['failed', 'failed', 'failed', 'ok', 'ok', 'ok', 'ok', 'ok'])
   })
 
-  it('of one user that wait are 32 at most, whatever tokens they bear, and other users are asked about', async () => {
+  it('of one user that wait are 32 at most, whatever their tokens, and other users are served', async () => {
     const { identify } = provider({ timeoutSeconds: 20, cacheSeconds: 60 })
     const known = await identify()
     const release: (() => void)[] = []

@@ -1,4 +1,7 @@
-/** Identities from Gafaelfawr: its ingress says who asks, its API what is known of them (SQR-066, "Lab controller REST API"). */
+/**
+ * Identities from Gafaelfawr: its ingress names the user, its API knows their data (SQR-066, "Lab controller REST
+ * API").
+ */
 
 import type { Identity } from '../base/domain.ts'
 import type { GafaelfawrConfig } from '../config/identity.ts'
@@ -8,12 +11,13 @@ import { type IdentityProvider, notKnown } from './provider.ts'
 import { UserInfoClient, type UserInfoParts } from './user-info.ts'
 
 /**
- * The provider `gafaelfawr`. The ingress has checked the token and the scope of the route, and sends the user's name; on
- * routes of users a token delegated to the lab too, by which the name is checked once more. Routes of administrators have
- * none, so there the certificate of the ingress, or the secret that controller and ingress share, is all that vouches for the
- * name. Each of the two ingresses has its own: what came through that of users is never an administrator's, whichever route it reached.
+ * The provider `gafaelfawr`. The ingress has checked the token and the scope of the route, and sends the user's name.
+ * On routes of users it also sends a token delegated to the lab, which confirms the name. Routes of administrators have
+ * no token. There only the certificate of the ingress, or the secret that controller and ingress share, vouches for the
+ * name. Each of the two ingresses has its own, so a request through the users' ingress is never an administrator's,
+ * whichever route it reaches.
  *
- * A notebook token has all scopes of the session that it was delegated by.
+ * A notebook token has all scopes of the session that delegated it.
  */
 export function createGafaelfawrIdentity(
   config: GafaelfawrConfig,

@@ -1,4 +1,4 @@
-/** What an ingress that has checked a request says of it, and how it is known that the ingress said it. */
+/** Reads the statements of an ingress that has checked a request, and verifies that they are the ingress's. */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Scope } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
@@ -8,38 +8,38 @@ export const secretHeader = 'x-skylab-ingress-secret'
 const userHeader = 'x-auth-request-user'
 const tokenHeader = 'x-auth-request-token'
 
-/** Printable, without spaces. Two headers of a name arrive as one with a comma between: neither of them counts then. */
+/** Printable, without spaces. Two headers of one name arrive joined by a comma: then neither is accepted. */
 const single = /^[\x21-\x2b\x2d-\x7e]{1,4096}$/
 const secretForm = /^[\x21-\x2b\x2d-\x7e]{16,512}$/
 
-/** Whether it may be a secret shared with the ingress: long enough, and fit for a header. */
+/** Whether a text can be a secret shared with the ingress: long enough, and valid in a header. */
 export function isIngressSecret(text: string): boolean {
   return secretForm.test(text)
 }
 
-/** One list for each ingress. Nothing is in both. */
+/** One list for each ingress; the lists have nothing in common. */
 export interface ByIngress {
   readonly user: readonly string[]
   readonly admin: readonly string[]
 }
 
-/** What each ingress may send to be known. */
+/** The secrets by which each ingress is known. */
 export type IngressSecrets = ByIngress
 
-/** How ingresses are known: by what they send, or by the certificates that they show. */
+/** The proofs by which ingresses are known: secrets, or names in certificates. */
 export interface IngressProofs {
   readonly secrets: IngressSecrets
   /** Names in certificates. */
   readonly names: ByIngress
 }
 
-/** A secret's hash, and the one scope that the ingress which has it vouches for. */
+/** A secret's hash, and the only scope that its ingress vouches for. */
 interface Known {
   readonly scope: Scope
   readonly hash: Buffer
 }
 
-/** A name in a certificate, and the one scope that the ingress which shows it vouches for. */
+/** A name in a certificate, and the only scope that its ingress vouches for. */
 interface KnownName {
   readonly scope: Scope
   readonly name: string
@@ -51,7 +51,9 @@ export class Ingress {
   readonly #names: readonly KnownName[]
   readonly #trustsAnyone: boolean
 
-  /** @param proofs of which a request must bear one; 'anyone' takes the headers of whatever reaches the port */
+  /**
+   * @param proofs a request must have one of them; 'anyone' accepts the headers of every client that reaches the port
+   */
   constructor(proofs: IngressProofs | 'anyone') {
     const { secrets, names } = proofs === 'anyone' ? { secrets: nothing, names: nothing } : proofs
     this.#trustsAnyone = proofs === 'anyone'
@@ -60,13 +62,13 @@ export class Ingress {
   }
 
   /**
-   * @param scope which the route demands
-   * @throws {ApiError} 401 unless an ingress sent this request; 403 if that one does not vouch for the scope
+   * @param scope the scope that the route demands
+   * @throws {ApiError} 401 unless an ingress sent this request; 403 if that ingress does not vouch for the scope
    */
   requireIngress(headers: Headers, scope: Scope, certificateOf?: CertificateOf): void {
     if (this.#trustsAnyone) return
     const byCertificate = this.#scopesByCertificate(certificateOf)
-    // An ingress that is known by its certificate may hand on what a client sent: that vouches for nothing more.
+    // An ingress with a certificate may forward headers of a client, so a secret in them adds nothing.
     const vouched = byCertificate.length > 0 ? byCertificate : this.#scopesBySecret(headers)
     if (vouched.length === 0) throw notKnown('the request did not come through the ingress', secretHeader)
     if (vouched.every(each => each === scope)) return
@@ -75,18 +77,18 @@ export class Ingress {
     throw new ApiError(403, { msg, type: 'scope_missing', ...loc })
   }
 
-  /** Of a certificate that bears names of both ingresses both, which no route takes. */
+  /** A certificate with names of both ingresses has both scopes, and no route accepts it. */
   #scopesByCertificate(certificateOf: CertificateOf | undefined): readonly Scope[] {
     const certificate = this.#names.length > 0 ? certificateOf?.() : undefined
     if (certificate === undefined) return []
-    // The subject counts only where the certificate has no alternative names.
+    // The subject counts only if the certificate has no alternative names.
     const options = { subject: 'default', wildcards: false } as const
     return this.#names.filter(({ name }) => certificate.checkHost(name, options) !== undefined).map(each => each.scope)
   }
 
   #scopesBySecret(headers: Headers): readonly Scope[] {
     const presented = this.#hash(headers.get(secretHeader) ?? '')
-    // All are compared, whichever fits: hashes under a key of this process, in a time that tells nothing.
+    // All are compared, by hashes under a key of this process, so that the time reveals nothing.
     return this.#known.filter(({ hash }) => timingSafeEqual(hash, presented)).map(each => each.scope)
   }
 
@@ -109,7 +111,7 @@ export function userOf(headers: Headers): string {
   return one(headers, userHeader, 'the ingress names no user')
 }
 
-/** @throws {ApiError} 401 unless the request bears one token of its user */
+/** @throws {ApiError} 401 unless the request has one token of its user */
 export function tokenOf(headers: Headers): string {
   return one(headers, tokenHeader, 'the ingress delegates no token')
 }

@@ -34,8 +34,8 @@ const keysAre = (keys: unknown) => ({
   answer: (response: ServerResponse) => void response.end(JSON.stringify(keys)),
 })
 
-describe('keys', () => {
-  it('are rotated without a restart, and one that is gone is believed no longer than the cache', async () => {
+describe('IssuerKeys', () => {
+  it('rotates keys without a restart, and trusts a removed key no longer than the cache', async () => {
     const { identify, clock } = oidcIdentity(issuer, { keysCacheSeconds: 60, keysCooldownSeconds: 5 })
     const old = await issuer.token('ada')
     await identify(old)
@@ -50,7 +50,7 @@ describe('keys', () => {
     expect(await identify(young)).toMatchObject({ username: 'ada' })
   })
 
-  it('that nobody knows do not make a question of each token', async () => {
+  it('does not ask the issuer for each token with an unknown key', async () => {
     const { identify, clock } = oidcIdentity(issuer, { keysCooldownSeconds: 5 })
     await identify(await issuer.token('ada'))
     const madeUp = Array.from({ length: 20 }, (_, i) => forge(issuer, { header: { kid: `made-up-${i}` }, key: stolen }))
@@ -67,7 +67,7 @@ describe('keys', () => {
     expect(issuer.keysAsked).toBe(2)
   })
 
-  it('are asked for again by the time that passes, not by the clock on the wall', async () => {
+  it('measures age by the monotonic clock', async () => {
     const { identify, clock } = oidcIdentity(issuer, { keysCooldownSeconds: 5 })
     await identify(await issuer.token('ada'))
     issuer.rotate([second])
@@ -76,7 +76,7 @@ describe('keys', () => {
     expect(await identify(await issuer.token('ada'))).toMatchObject({ username: 'ada' })
   })
 
-  it('are replaced beside the requests before they are too old', async () => {
+  it('replaces keys in the background before they are too old', async () => {
     const { identify, clock, results } = oidcIdentity(issuer, { keysCacheSeconds: 400, clockSkewSeconds: 300 })
     const token = await forge(issuer, { claims: { exp: 9_999_999_999 } })
     await identify(token)
@@ -95,7 +95,7 @@ describe('keys', () => {
     expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
   })
 
-  it('of other kinds beside the right one do no harm', async () => {
+  it('ignores keys of other kinds', async () => {
     const { identify } = oidcIdentity(issuer)
     const odd = [{ kty: 'oct', k: 'AAAA', kid: 'first' }, { kty: 'none' }, { kty: 'RSA', kid: 'half' }]
     issuer.fault = keysAre({ keys: [...odd, publicOf(first)] })
@@ -105,7 +105,7 @@ describe('keys', () => {
     expect(await refusalOf(identify(token))).toMatchObject({ status: 401 })
   })
 
-  it('that cannot be used are the fault of the issuer: 503', async () => {
+  it('answers 503 when the published keys cannot be used', async () => {
     const { identify, lines } = oidcIdentity(issuer)
     issuer.fault = keysAre({ keys: [{ kty: 'RSA', kid: 'half', n: 'AAAA' }] })
     const half = assemble({ alg: 'RS256', kid: 'half' }, soundClaims(issuer), 'x')
@@ -114,8 +114,8 @@ describe('keys', () => {
   })
 })
 
-describe('an issuer that stalls', () => {
-  /** The issuer keeps all who ask waiting from now on, until the test ends. */
+describe('IssuerKeys while the issuer stalls', () => {
+  /** The issuer keeps all requests waiting from now on, until the test ends. */
   function stalled() {
     const held: ServerResponse[] = []
     issuer.fault = { at: '', answer: response => void held.push(response) }
@@ -127,7 +127,7 @@ describe('an issuer that stalls', () => {
   const madeUp = (count: number) =>
     Array.from({ length: count }, (_, i) => assemble({ alg: 'RS256', kid: `made-up-${i}` }, soundClaims(issuer), 'x'))
 
-  it('keeps 32 requests with unknown keys waiting at most: others are put off, and known keys count, at once', async () => {
+  it('lets at most 32 requests with unknown keys wait; others get 503, and known keys are accepted, at once', async () => {
     const { identify, clock } = oidcIdentity(issuer)
     const known = await issuer.token('ada')
     await identify(known)
@@ -143,7 +143,7 @@ describe('an issuer that stalls', () => {
   })
 })
 
-describe('an issuer out of order', () => {
+describe('IssuerKeys while the issuer fails', () => {
   const answers: Record<string, (response: ServerResponse) => void> = {
     error: response => void response.writeHead(500).end(),
     unauthorized: response => void response.writeHead(401).end(),
@@ -155,7 +155,7 @@ describe('an issuer out of order', () => {
   }
   const all = ['openid-configuration', 'jwks'].flatMap(at => Object.keys(answers).map(name => [at, name] as const))
 
-  it.each(all)('is 503: at %s, %s', async (at, name) => {
+  it.each(all)('answers 503: at %s, %s', async (at, name) => {
     const { identify, clock, lines } = oidcIdentity(issuer)
     const token = await issuer.token('ada')
     issuer.fault = { at, answer: answers[name]! }
@@ -174,12 +174,12 @@ describe('an issuer out of order', () => {
     ['with keys in the clear elsewhere', () => ({ jwks_uri: 'http://login.example.org/jwks' })],
     ['with keys in a file', () => ({ jwks_uri: 'file:///etc/passwd' })],
     ['with keys nowhere', () => ({ jwks_uri: 'nowhere' })],
-  ])('is 503: a discovery %s', async (_, change) => {
+  ])('answers 503: a discovery %s', async (_, change) => {
     const document = JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...change() })
     issuer.fault = { at: 'openid-configuration', answer: response => void response.end(document) }
     const { identify, results } = oidcIdentity(issuer)
     expect(await refusalOf(identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
-    // Nobody is asked for the keys, there or here.
+    // No server is asked for the keys.
     expect(results).toEqual(['failed'])
     expect(issuer.keysAsked).toBe(0)
   })
@@ -189,12 +189,12 @@ describe('an issuer out of order', () => {
     ['no keys', {}],
     ['keys that are none', { keys: [7] }],
     ['too many keys', { keys: Array.from({ length: 101 }, () => ({ kty: 'RSA' })) }],
-  ])('is 503: %s for its keys', async (_, keys) => {
+  ])('answers 503: %s for its keys', async (_, keys) => {
     issuer.fault = keysAre(keys)
     expect(await refusalOf(oidcIdentity(issuer).identify(await issuer.token('ada')))).toMatchObject({ status: 503 })
   })
 
-  it('says itself when to come again', async () => {
+  it('passes on the Retry-After of the issuer', async () => {
     const { identify, lines } = oidcIdentity(issuer)
     const answer = (response: ServerResponse) => void response.writeHead(429, { 'Retry-After': '7' }).end()
     const token = await issuer.token('ada')
@@ -203,14 +203,14 @@ describe('an issuer out of order', () => {
     expect(lines.join()).not.toMatch(/key of the issuer/)
   })
 
-  it('that never answers is 503 within the time-out', async () => {
+  it('answers 503 within the time-out when the issuer never answers', async () => {
     const { identify } = oidcIdentity(issuer, { timeoutSeconds: 0.3 })
     const token = await issuer.token('ada')
     issuer.fault = { at: '', answer: () => {} }
     expect(await refusalOf(identify(token))).toMatchObject({ status: 503 })
   })
 
-  it('is asked once in a while, not by each request', async () => {
+  it('asks the issuer from time to time, not for each request', async () => {
     const { identify, clock } = oidcIdentity(issuer)
     const token = await issuer.token('ada')
     issuer.asked.length = 0
@@ -222,7 +222,7 @@ describe('an issuer out of order', () => {
     expect(issuer.asked).toHaveLength(2)
   })
 
-  it('does not make an unknown key a bad one: nobody can tell', async () => {
+  it('answers 503 for an unknown key, which might be a new one', async () => {
     const { identify, clock } = oidcIdentity(issuer)
     await identify(await issuer.token('ada'))
     issuer.rotate([second])

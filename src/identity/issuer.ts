@@ -1,4 +1,4 @@
-/** The published keys of an OpenID issuer: found by discovery, kept for a while, asked for again when a key is unknown. */
+/** The published keys of an OpenID issuer: found by discovery, cached, read again when a key is unknown. */
 import { type CryptoKey, createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
@@ -10,16 +10,16 @@ import type { OidcConfig } from '../config/identity.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { IdentitySource, type SourceOptions } from './source.ts'
 
-/** After a failure nobody asks for so long: an issuer that is down is not asked once for each request. */
+/** Pause after a failure, so that an issuer that is down is not asked for each request. */
 const failurePauseMs = 1000
-/** An issuer has a handful. */
+/** Issuers have a handful of keys. */
 const maxKeys = 100
 
 type KeySet = ReturnType<typeof createLocalJWKSet>
 
 interface Loaded {
   readonly keys: KeySet
-  /** When they were asked for, by the monotonic clock. */
+  /** Time of the request for them, by the monotonic clock. */
   readonly atMs: number
 }
 
@@ -30,8 +30,9 @@ export interface IssuerParts {
 }
 
 /**
- * Why not the library's own remote key set: it counts by the wall clock, whose step back would make keys last and new
- * ones wait for as long as the step; it has no pause after a failure; and it takes the address of the keys for known.
+ * Replaces the library's remote key set for three reasons. The library uses the wall clock, so a step back would delay
+ * both expiry and renewal by the same time. It has no pause after a failure. It needs the address of the keys in
+ * advance.
  */
 export class IssuerKeys {
   readonly #config: OidcConfig
@@ -50,7 +51,7 @@ export class IssuerKeys {
     this.#source = new IdentitySource({
       name: config.issuer,
       timeoutMs: config.timeoutSeconds * 1000,
-      // Discovery, then keys, for all who wait.
+      // One at a time: discovery and then keys, for all that wait.
       maxInFlight: 1,
       maxWaiting: 1,
       clock,
@@ -63,14 +64,14 @@ export class IssuerKeys {
     return this.#source.trouble()
   }
 
-  /** Asks for the keys before anyone needs them. @throws {ApiError} 503 */
+  /** Reads the keys before a request needs them. @throws {ApiError} 503 */
   async probe(): Promise<void> {
     await this.#current()
   }
 
   /**
-   * The key that a token's header names. Only the issuer's published keys count, whatever else a header offers.
-   * @throws {JOSEError} for a key that the issuer does not have; {ApiError} 503 when the issuer does not say
+   * The key that a token's header names. Only the issuer's published keys are used, whatever the header contains.
+   * @throws {JOSEError} for a key that the issuer does not have; {ApiError} 503 when the issuer does not answer
    */
   readonly keyOf: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const loaded = await this.#current()
@@ -84,12 +85,12 @@ export class IssuerKeys {
     }
   }
 
-  /** Undefined while nobody may ask again: a stream of tokens with made-up keys must not become one of requests. */
+  /** Undefined during a pause: a stream of tokens with made-up keys must not become a stream of requests. */
   async #newerThan(loaded: Loaded): Promise<Loaded | undefined> {
     const cooldownMs = this.#config.keysCooldownSeconds * 1000
     if (this.#loading === undefined && this.#ageOf(loaded) < cooldownMs) return undefined
-    // Anybody can make tokens of unknown keys: while the issuer stalls, they must not hold the places of all requests.
-    if (!this.#waiting.tryEnter()) throw unavailable('too many wait for newer keys of the issuer')
+    // Anyone can make tokens with unknown keys. While the issuer stalls, they must not occupy all requests.
+    if (!this.#waiting.tryEnter()) throw unavailable('too many requests wait for newer keys of the issuer')
     try {
       return await this.#load()
     } finally {
@@ -97,7 +98,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Keys no older than they are believed for. Those half as old are replaced beside the request that met them. */
+  /** Keys that are not too old. Keys of half that age are replaced in the background. */
   async #current(): Promise<Loaded> {
     const cacheMs = this.#config.keysCacheSeconds * 1000
     const loaded = this.#loaded
@@ -142,7 +143,7 @@ function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
 
-/** Who answers for another issuer is not believed, and keys come by TLS unless issuer and keys are on this machine. */
+/** A document of another issuer is refused, and keys must come by TLS unless issuer and keys are on this machine. */
 function discovery(issuer: string) {
   const near = isLoopback(new URL(issuer).host)
   return z.object({
@@ -158,7 +159,7 @@ const keySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(
   return createLocalJWKSet(jwks)
 })
 
-/** 503: keys are known, but what the issuer publishes cannot be used. */
+/** 503: there are keys, but those that the issuer publishes cannot be used. */
 export function unusableKeys(): ApiError {
   return unavailable('the keys of the issuer cannot be used for now')
 }

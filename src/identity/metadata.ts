@@ -1,10 +1,10 @@
-/** What sources say of a user beyond the name, as schemas. What is null is not there; unknown keys are passed over. */
+/** Schemas of a user's data in identity sources. Null is the same as missing; unknown keys are ignored. */
 import { z } from 'zod'
 import type { NotebookQuota } from '../base/domain.ts'
 
 const gibibyte = 2 ** 30
 
-/** Absent, also where the source says null. */
+/** Optional; null is the same as missing. */
 export function absentable<T extends z.ZodType>(schema: T) {
   return z
     .union([schema, z.null()])
@@ -19,7 +19,7 @@ export const group = z
   .object({ name: z.string().min(1), id: absentable(posixId) })
   .transform(({ name, id }) => (id === undefined ? { name } : { name, id }))
 
-/** The quota of labs as Gafaelfawr has it: CPUs, GiB, and whether labs are allowed at all. */
+/** The quota for labs in Gafaelfawr's form: CPUs, GiB, and whether labs are allowed at all. */
 export const notebookQuota = z
   .object({
     cpu: absentable(z.number().nonnegative()),

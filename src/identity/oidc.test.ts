@@ -25,7 +25,7 @@ const eve = { username: 'eve', scopes: [] }
 
 let first: PrivateKey
 let second: PrivateKey
-/** Somebody's own, under a name that the issuer uses. */
+/** A foreign key with a key id that the issuer uses. */
 let stolen: PrivateKey
 let issuer: TestIssuer
 beforeAll(async () => {
@@ -38,8 +38,8 @@ beforeEach(() => {
   issuer.asked.length = 0
 })
 
-describe('a token of the issuer', () => {
-  it('says who, and what is theirs', async () => {
+describe('createOidcIdentity', () => {
+  it('returns the user of a token, with their data', async () => {
     const { identify } = oidcIdentity(issuer)
     const token = await issuer.token('ada')
     expect(await identify(token)).toEqual({
@@ -56,7 +56,7 @@ describe('a token of the issuer', () => {
     expect(await identify(nothing)).toEqual({ username: 'eve', scopes: [], groups: [], token: nothing })
   })
 
-  it('is checked without a question, once the keys are known', async () => {
+  it('asks nothing once the keys are known', async () => {
     const { identify, results } = oidcIdentity(issuer)
     const token = await issuer.token('ada')
     await Promise.all(Array.from({ length: 10 }, () => identify(token)))
@@ -65,14 +65,14 @@ describe('a token of the issuer', () => {
     expect(results).toEqual(['ok', 'ok'])
   })
 
-  it('may be signed by a curve, where that is configured', async () => {
+  it('accepts signatures by elliptic curves when configured', async () => {
     issuer.rotate([await makeKey('curve', 'ES256'), first])
     const token = await issuer.token('ada')
     expect(await refusalOf(oidcIdentity(issuer).identify(token))).toMatchObject({ status: 401 })
     expect(await oidcIdentity(issuer, { algorithms: ['ES256'] }).identify(token)).toMatchObject({ username: 'ada' })
   })
 
-  it('is of the type that is configured', async () => {
+  it('accepts only the configured type of token', async () => {
     const { identify } = oidcIdentity(issuer, { tokenType: 'at+jwt' })
     expect(await identify(await issuer.token('ada'))).toMatchObject({ uid: 4123 })
     const other = await forge(issuer, { header: { typ: 'JWT' } })
@@ -80,7 +80,7 @@ describe('a token of the issuer', () => {
     expect(await oidcIdentity(issuer).identify(other)).toMatchObject({ username: 'ada' })
   })
 
-  it('counts within the skew of both clocks, and no further', async () => {
+  it('allows exactly the configured clock skew', async () => {
     const { identify, clock } = oidcIdentity(issuer, { clockSkewSeconds: 30 })
     const token = await forge(issuer, { claims: { exp: nowSeconds() + 60, nbf: nowSeconds() } })
     clock.stepWall(-25_000)
@@ -92,7 +92,7 @@ describe('a token of the issuer', () => {
   })
 })
 
-describe('a token of a named client', () => {
+describe('createOidcIdentity with authorizedParties', () => {
   const parties = { authorizedParties: ['portal', 'hub'] }
 
   it.each([
@@ -103,14 +103,14 @@ describe('a token of a named client', () => {
     ['another client_id', { azp: 'hub', client_id: 'stranger' }, false],
     ['a list', { azp: ['portal'] }, false],
     ['no client', { azp: undefined, client_id: undefined }, false],
-  ])('is taken by its client where it names %s', async (_, claims, isTaken) => {
+  ])('judges a token whose client is in %s', async (_, claims, isTaken) => {
     const identified = oidcIdentity(issuer, parties).identify(await forge(issuer, { claims }))
     if (isTaken) expect(await identified).toMatchObject({ username: 'ada' })
     else expect(await refusalOf(identified)).toMatchObject({ status: 401 })
   })
 })
 
-describe('a token that is none', () => {
+describe('createOidcIdentity with a bad token', () => {
   const withClaims = (claims: object) => () => forge(issuer, { claims })
   const withHeader = (header: object) => () => forge(issuer, { header })
   const stolenWith = (header: () => object) => () => forge(issuer, { header: header(), key: stolen })
@@ -162,11 +162,11 @@ describe('a token that is none', () => {
     'of no part': () => 'none-of-your-tokens',
     'of empty parts': () => '..',
     'with a header that is null': () => assemble(null, {}, 'x'),
-    'that stands there twice': async () => `${await forge(issuer)}, Bearer ${await forge(issuer)}`,
+    'that is sent twice': async () => `${await forge(issuer)}, Bearer ${await forge(issuer)}`,
     enormous: withClaims({ padding: 'x'.repeat(20_000) }),
   }
 
-  it.each(Object.keys(cases))('is refused: %s', async name => {
+  it.each(Object.keys(cases))('refuses a token: %s', async name => {
     const { identify, lines } = oidcIdentity(issuer)
     const token = await cases[name]!()
     expect(await refusalOf(identify(token))).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
@@ -174,19 +174,19 @@ describe('a token that is none', () => {
     expect(lines.join()).not.toContain(token)
   })
 
-  it('is told from others by nothing: good ones pass', async () => {
+  it('accepts good tokens, which look like the refused ones', async () => {
     expect(await oidcIdentity(issuer).identify(await forge(issuer))).toMatchObject({ username: 'ada' })
   })
 
-  it('is refused when there is none', async () => {
+  it('refuses a request without a token', async () => {
     expect(await refusalOf(oidcIdentity(issuer).identify())).toMatchObject({ status: 401 })
     expect(issuer.asked).toEqual([])
   })
 
-  it('is refused wherever a letter of a good one is changed', async () => {
+  it('refuses a token in which any letter was changed', async () => {
     const { identify } = oidcIdentity(issuer)
     const token = await forge(issuer)
-    // The last letter of a part may have bits that stand for nothing.
+    // The last letter of a part may have unused bits.
     const ends = [...token.matchAll(/.(?=\.|$)/g)].map(({ index }) => index)
     const places = Array.from({ length: 60 }, (_, i) => Math.floor((i * token.length) / 60))
     for (const place of places.filter(place => !ends.includes(place))) {
@@ -197,7 +197,7 @@ describe('a token that is none', () => {
   })
 })
 
-it('a token of the issuer that cannot be mapped is 403, by the claim', async () => {
+it('createOidcIdentity answers 403 with the claim when a token cannot be mapped', async () => {
   const token = await forge(issuer, { claims: { uid: 'root' } })
   const error = await refusalOf(oidcIdentity(issuer).identify(token))
   expect(error).toMatchObject({ status: 403, detail: [{ type: 'claim_unusable' }] })

@@ -7,7 +7,7 @@ import { identityFromClaims } from './claims.ts'
 import { IssuerKeys, type IssuerParts, unusableKeys } from './issuer.ts'
 import { bearerToken, type IdentityProvider, unauthorized } from './provider.ts'
 
-/** The provider `oidc`: signature, issuer, audience and times are checked for each request, by keys kept for a while. */
+/** The provider `oidc`: checks signature, issuer, audience and times of each request's token, with cached keys. */
 export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): IdentityProvider {
   const keys = new IssuerKeys(config, parts)
   const { clock, log } = parts
@@ -28,7 +28,7 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
     } catch (error) {
       if (error instanceof ApiError) throw error
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
-        // Nothing else of it: messages quote headers, and the cause has the claims.
+        // Nothing else of the error: its message quotes headers, and its cause contains the claims.
         log.debug({ code: error.code, claim: (error as { claim?: unknown }).claim }, 'a token was refused')
         throw unauthorized()
       }
@@ -50,7 +50,7 @@ export function createOidcIdentity(config: OidcConfig, parts: IssuerParts): Iden
   }
 }
 
-/** OpenID names the client in azp, RFC 9068 in client_id. A token that names none is nobody's. */
+/** OpenID names the client in azp, RFC 9068 in client_id. A token that names none is refused. */
 function isOfParty({ azp, client_id }: JWTPayload, parties: readonly string[]): boolean {
   if (parties.length === 0) return true
   const named = [azp, client_id].filter(name => name !== undefined)

@@ -1,11 +1,11 @@
-/** Changes that a page in a browser asks for, where cookies say who is asking. */
+/** Refuses changes that a web page requests, where cookies identify the user. */
 import { ApiError } from '../base/errors.ts'
 
 /**
- * A browser adds its user's cookies to what any page of the same host asks for: the page of a lab, too. It says itself by
- * `Sec-Fetch-Site` and `Origin` that a page asks, and from which origin: no script can change or leave out these two.
- * The path of the page is in `Referer` at most, which scripts can change: so pages of one origin are all alike.
- * @param origins whose pages may
+ * A browser adds its user's cookies to requests of every page of the same host, including the page of a lab. It states
+ * in `Sec-Fetch-Site` and `Origin` that a page sends the request, and from which origin; no script can change or omit
+ * these two. The path of the page is at most in `Referer`, which scripts can change, so pages of one origin are equal.
+ * @param origins origins whose pages may request changes
  * @throws {ApiError} 403
  */
 export function requireNoPage(headers: Headers, origins: readonly string[]): void {

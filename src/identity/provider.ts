@@ -1,53 +1,56 @@
-/** Who is asking: the seam behind which identities come from. */
+/** Identifies callers: the interface of all identity providers. */
 import type { X509Certificate } from 'node:crypto'
 import type { Identity, Scope } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import type { Reason } from '../base/reasons.ts'
 
-/** The certificate of the other end of a connection; undefined where no client authority vouches for one. */
+/** The certificate of the other end of a connection; undefined if no client authority vouches for one. */
 export type CertificateOf = () => X509Certificate | undefined
 
 export interface IdentityProvider {
   /**
-   * Who sent a request with these headers.
-   * @param scope which the route demands. What a provider finds out at a price it finds out only where the route needs
-   *   it; an ingress that has checked scopes vouches for this one alone.
-   * @param certificateOf what vouches for the other end of the connection, where it showed a certificate
-   * @throws {ApiError} 401 without a token that is known; 403 for a token that says who it is, but nothing that can be
+   * Identifies the sender of a request by its headers.
+   * @param scope the scope that the route demands. A provider does expensive checks only if the route needs them; an
+   *   ingress that has checked scopes vouches for this one only.
+   * @param certificateOf the certificate of the other end of the connection, if it has one
+   * @throws {ApiError} 401 without a known token; 403 for a token that identifies its user, but whose data cannot be
    *   used; 503 while the source of identities does not answer
    */
   identify(headers: Headers, scope: Scope, certificateOf?: CertificateOf): Promise<Identity>
 
   /**
-   * Asked before each change.
-   * @throws {ApiError} 403 where cookies alone may have made it the request of this user
+   * Called before each change.
+   * @throws {ApiError} 403 if cookies alone may have made it a request of this user
    */
   requireIntent?(headers: Headers): void
 
   /**
-   * All scopes of a caller's token, where those of the identity are fewer. Asked before a lab gets the token.
+   * All scopes of a caller's token, if the identity has fewer. Called before a lab gets the token.
    * @throws {ApiError} 401, 403, 429, 503 as `identify`
    */
   scopesOf?(caller: Identity): Promise<readonly string[]>
 
-  /** Asks the source, where there is one, as a request would: a mistake is named before a user meets it. @throws {ApiError} 503 */
+  /**
+   * Asks the source, if there is one, as a request would: reveals mistakes before a user meets them. @throws {ApiError}
+   * 503
+   */
   probe?(): Promise<void>
 
-  /** Why the source cannot be used; undefined where it can, or was not asked yet. */
+  /** Why the source cannot be used; undefined if it can be, or was not asked yet. */
   trouble?(): Reason | undefined
 }
 
-/** More than any header that the server lets in. */
+/** Longer than any header that the server accepts. */
 const maxTokenLength = 16_384
 const bearer = /^Bearer +([\x21-\x7e]+)$/i
 
-/** The one bearer token of a request, or undefined: for none, for two, and for what is no token. */
+/** The bearer token of a request; undefined for none, for two, and for an invalid one. */
 export function bearerToken(headers: Headers): string | undefined {
   const token = bearer.exec(headers.get('authorization') ?? '')?.[1]
   return token === undefined || token.length > maxTokenLength ? undefined : token
 }
 
-/** 401: the request has no token, or none that is known. Which of them is not told. */
+/** 401: the request has no token, or an unknown one. The response does not say which. */
 export function unauthorized(): ApiError {
   return notKnown('a valid token is required', 'authorization')
 }

@@ -1,6 +1,6 @@
 /**
- * One way to ask a source of identities: JSON by GET, everything bounded. What is no clear answer is 503, never a guess;
- * of what was sent and answered nothing is logged but the status.
+ * One way to ask a source of identities: JSON by GET, with bounds on everything. An unclear answer is 503, never a
+ * guess. Of requests and responses only the status is logged.
  */
 import type { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
@@ -12,21 +12,21 @@ import type { Logger } from '../telemetry/log.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { unauthorized } from './provider.ts'
 
-/** Thousands of groups fit in. */
+/** Thousands of groups fit. */
 const maxBodyBytes = 1_048_576
-/** The longest that a source may have clients put off at once. */
+/** The longest Retry-After that is passed to clients. */
 const maxRetryAfterSeconds = 60
 
 /** How an exchange ended, for the metrics. */
 export type SourceResult = 'ok' | 'refused' | 'failed'
 
 export interface SourceOptions {
-  /** In the words of the log. */
+  /** Name of the source in the log. */
   readonly name: string
   readonly timeoutMs: number
-  /** Requests at once; others wait for a place, within their time-out. */
+  /** Concurrent requests; others wait for a slot, within their time-out. */
   readonly maxInFlight: number
-  /** How many may wait so; who comes then is put off at once. */
+  /** Number of requests that may wait; further ones are refused at once. */
   readonly maxWaiting: number
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'info'>
@@ -50,14 +50,14 @@ export class IdentitySource {
     this.#outage = new Rarely({ clock, log, fields: { source }, ...messages })
   }
 
-  /** Why the source gives no usable answer; undefined where it does, or was not asked yet. */
+  /** Why the source gives no usable answer; undefined if it does, or was not asked yet. */
   trouble(): Reason | undefined {
     return this.#trouble
   }
 
   /**
-   * What stands at an address, as a schema reads it.
-   * @param token of whom it is asked; then 401 and 403 are answers about the token
+   * Reads the JSON at an address by a schema.
+   * @param token the token that the question is about; then 401 and 403 are answers about the token
    * @throws {ApiError} 401, 403, or 503 with `Retry-After`
    */
   async get<T extends z.ZodType>(url: string, schema: T, token?: string): Promise<z.output<T>> {
@@ -65,7 +65,7 @@ export class IdentitySource {
   }
 
   /**
-   * Asks without a token: that it is refused is what is expected.
+   * Asks without a token, and expects a refusal.
    * @throws {ApiError} 503
    */
   async reach(url: string): Promise<void> {
@@ -80,21 +80,21 @@ export class IdentitySource {
     const { clock, timeoutMs, onRequest } = this.#options
     const startMs = clock.monotonicMs()
     const deadline = new Deadline(clock, timeoutMs)
-    const told = (result: SourceResult) => onRequest(result, (clock.monotonicMs() - startMs) / 1000)
+    const report = (result: SourceResult) => onRequest(result, (clock.monotonicMs() - startMs) / 1000)
     try {
       return await this.#slots.run(async () => {
         const value = await question(deadline.signal)
-        told('ok')
+        report('ok')
         this.#worked()
         return value
       }, deadline.signal)
     } catch (error) {
       if (error instanceof ApiError) {
-        told('refused')
+        report('refused')
         this.#worked()
         throw error
       }
-      told('failed')
+      report('failed')
       throw this.#failed(error, url)
     } finally {
       deadline.release()
@@ -118,7 +118,7 @@ export class IdentitySource {
 
 const hintsFor = (url: string) => ({ trustBy: 'NODE_EXTRA_CA_CERTS', clear: url.startsWith('http:') })
 
-/** Thrown where a source answered with something else than what it was asked for. */
+/** Thrown when a source does not answer as expected. */
 class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   readonly retryAfterSeconds: number
@@ -154,12 +154,12 @@ async function exchange<T extends z.ZodType>(
 async function send(url: string, token: string | undefined, signal: AbortSignal): Promise<Response> {
   const headers: Record<string, string> = { Accept: 'application/json' }
   if (token !== undefined) headers.Authorization = `Bearer ${token}`
-  // A token goes nowhere but to the address that was configured.
+  // A token is sent only to the configured address.
   const ask = () => fetch(url, { headers, redirect: 'manual', signal })
   try {
     return await ask()
   } catch (error) {
-    // A kept connection that the other side closed meanwhile says nothing about the source: once more, on a new one.
+    // A kept connection that was closed meanwhile says nothing about the source: retry once, on a new one.
     if (signal.aborted || !isClosedConnection(error)) throw error
     return ask()
   }
@@ -181,7 +181,7 @@ function refusal({ status, headers }: Response, url: string, aboutToken: boolean
   return new NoAnswer(`the answer is ${status}${tls}`, Math.min(Math.max(seconds, 1), maxRetryAfterSeconds))
 }
 
-/** The parser's own words quote what it could not parse. */
+/** The parser's own message quotes the text. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

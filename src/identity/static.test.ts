@@ -29,8 +29,8 @@ function provider() {
 const scope = 'exec:notebook'
 const bearer = (value: string) => new Headers({ authorization: value })
 
-describe('the static provider', () => {
-  it('knows who presents a token, and what is theirs', async () => {
+describe('createStaticIdentity', () => {
+  it('returns the user of a token, with their data', async () => {
     const { identity } = provider()
     expect(await identity.identify(bearer('Bearer ada-secret'), scope)).toEqual({
       token: 'ada-secret',
@@ -62,14 +62,14 @@ describe('the static provider', () => {
     })
   })
 
-  it('says in the log what it is not for, and no token', () => {
+  it('logs that it is not for real users, and no token', () => {
     const { lines } = provider()
     expect(lines.join()).toMatch(/"warn".*never for real users/)
     expect(lines.join()).not.toMatch(/ada-secret|12345/)
   })
 })
 
-describe('the file of tokens', () => {
+describe('parseTokens', () => {
   it.each([
     ['tokens.0.colour: unknown key', 'tokens: [{token: t, username: u, scopes: [], colour: blue}]'],
     ['tokens.0.token: expected string, received number', 'tokens: [{token: 12345, username: u, scopes: []}]'],
@@ -80,10 +80,10 @@ describe('the file of tokens', () => {
     ],
     ['tokens.0.username: The user name contains ":" or "/"', 'tokens: [{token: t, username: "a:b", scopes: []}]'],
     [
-      'tokens.1.token: is that of tokens.0 too',
+      'tokens.1.token: is the same as tokens.0',
       'tokens: [{token: t, username: u, scopes: []}, {token: t, username: v, scopes: []}]',
     ],
-  ])('is refused: %s', (problem, text) => {
+  ])('reports the problem: %s', (problem, text) => {
     expect(parseTokens(text)).toEqual({ problems: [problem] })
   })
 })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { formatTokens, parseTokens } from './tokens.ts'
 
-it('writes files that it reads, also for hundreds of users who share a group', () => {
+it('formatTokens writes files that parseTokens reads, also for hundreds of users in one group', () => {
   const group = { name: 'astronomers', id: 4_900_000 }
   const tokens = Array.from({ length: 300 }, (_, i) => ({
     token: `token-${i}`,

@@ -1,4 +1,4 @@
-/** The file of the `static` identity provider: tokens, and whom each one stands for. For demos and tests. */
+/** The file of the `static` identity provider: tokens and the users that they identify. For demos and tests. */
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import type { Identity } from '../base/domain.ts'
@@ -10,7 +10,7 @@ import { parseYaml } from '../config/yaml.ts'
 const gibibyte = 2 ** 30
 const posixId = z.number().int().min(0).max(4_294_967_294)
 
-/** SQR-066 takes quotas from Gafaelfawr, whose memory is in GiB; a Kubernetes quantity says its unit itself. */
+/** SQR-066 takes quotas from Gafaelfawr, whose memory is in GiB; a Kubernetes quantity contains its unit. */
 const quotaMemory = z
   .union([z.number().positive(), z.string()], { error: 'neither a number of GiB nor a Kubernetes quantity' })
   .transform((value, context) => {
@@ -46,25 +46,25 @@ const tokenRecord = z.strictObject({
   quota: quota.exactOptional(),
 })
 
-/** Whom a token stands for, where the token itself and what it may be used for do not matter. */
+/** A user without the need for a token and its scopes. */
 export const personForm = tokenRecord.partial({ token: true, scopes: true })
 
 const tokensSchema = z.strictObject({ tokens: z.array(tokenRecord) })
 
-/** What is written to the file. `quota.memory` is a number of GiB or a Kubernetes quantity. */
+/** The contents of the file. `quota.memory` is a number of GiB or a Kubernetes quantity. */
 export type StaticTokens = z.input<typeof tokensSchema>
 
 /** One token of the file, checked. `quota.memory` is in bytes. */
 export type TokenRecord = z.output<typeof tokenRecord>
 
-/** As all providers give it. */
+/** The identity in the form of all providers. */
 export function identityOf({ quota, ...record }: TokenRecord): Identity {
   if (quota === undefined) return record
   const { memory, ...rest } = quota
   return { ...record, quota: { ...rest, ...(memory !== undefined && { memoryBytes: memory }) } }
 }
 
-/** @returns the tokens, or the problems; a problem names a token by its place in the file, never by its value */
+/** @returns the tokens, or the problems; a problem names a token by its index in the file, never by its value */
 export function parseTokens(text: string): { tokens: readonly TokenRecord[] } | { problems: string[] } {
   const yaml = parseYaml(text)
   if ('problems' in yaml) return yaml
@@ -76,7 +76,7 @@ export function parseTokens(text: string): { tokens: readonly TokenRecord[] } | 
 
 /** The text of a file that `parseTokens` reads. */
 export function formatTokens(tokens: StaticTokens): string {
-  // An alias for each group that users share would soon be more aliases than the parser takes.
+  // Aliases for groups that users share would soon be more than the parser accepts.
   return stringify(tokens, { version: '1.1', aliasDuplicateObjects: false })
 }
 
@@ -84,7 +84,7 @@ function repeatProblems(tokens: readonly TokenRecord[]): string[] {
   const places = new Map<string, number>()
   return tokens.flatMap(({ token }, index) => {
     const first = places.get(token)
-    if (first !== undefined) return [`tokens.${index}.token: is that of tokens.${first} too`]
+    if (first !== undefined) return [`tokens.${index}.token: is the same as tokens.${first}`]
     places.set(token, index)
     return []
   })

@@ -1,4 +1,4 @@
-/** What Gafaelfawr knows of a token and its user: `GET {base}/auth/api/v1/user-info`, and `token-info` beside it. */
+/** Reads Gafaelfawr's data of a token and its user: `GET {base}/auth/api/v1/user-info`, and `token-info`. */
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
@@ -51,11 +51,11 @@ export class UserInfoClient {
   readonly #maxCached: number
   readonly #clock: Clock
   readonly #source: IdentitySource
-  /** Tokens themselves are kept nowhere. */
+  /** Hashes tokens, which are not stored themselves. */
   readonly #key = createSecretKey(randomBytes(32))
   readonly #cached = new Map<string, Cached>()
   readonly #asking = new Map<string, Promise<UserInfo>>()
-  /** For requests that wait, by the name that the ingress vouches for. */
+  /** Waiting requests, by the user name that the ingress vouches for. */
   readonly #waiting: SlotsByKey
 
   constructor(config: GafaelfawrConfig, { clock, log, onRequest }: UserInfoParts) {
@@ -81,16 +81,16 @@ export class UserInfoClient {
     return this.#source.trouble()
   }
 
-  /** Asks for nobody, before anyone needs an answer. @throws {ApiError} 503 */
+  /** Asks without a token, before a request needs an answer. @throws {ApiError} 503 */
   probe(): Promise<void> {
     return this.#source.reach(this.#url)
   }
 
   /**
-   * Asks at most once for all who ask about a token at the same time, and not again for `cacheSeconds`. A failure is
-   * kept for nobody.
-   * @param username whom the ingress names; only so many requests of one user may wait
-   * @throws {ApiError} 401 and 403 where Gafaelfawr says so; 429 where too many wait; 503 where it says nothing clear
+   * Asks at most once for all concurrent requests with one token, and not again for `cacheSeconds`. Failures are not
+   * cached.
+   * @param username the user name from the ingress; only a limited number of requests of one user may wait
+   * @throws {ApiError} 401 and 403 as Gafaelfawr answers; 429 when too many wait; 503 for an unclear answer
    */
   async infoOf(token: string, username: string): Promise<UserInfo> {
     const hash = createHmac('sha256', this.#key).update(token).digest('base64')
@@ -105,7 +105,7 @@ export class UserInfoClient {
   }
 
   /**
-   * The scopes that a token has now. Only labs that are made ask for it, so nothing is kept.
+   * The current scopes of a token. Only creations ask for them, so nothing is cached.
    * @throws {ApiError} as `infoOf`
    */
   async scopesOf(token: string, username: string): Promise<readonly string[]> {
@@ -125,7 +125,7 @@ export class UserInfoClient {
 
   #ask(hash: string, token: string): Promise<UserInfo> {
     this.#cached.delete(hash)
-    // What is believed was true when it was asked, not when the answer came.
+    // Cached from the time of the question, not of the answer.
     const untilMs = this.#clock.monotonicMs() + this.#cacheMs
     const asking = this.#source
       .get(this.#url, userInfo, token)

@@ -14,9 +14,9 @@ const catalogue = catalogueOf({ types: { recommended, 'latest-weekly': weekly },
 interface World {
   /** The block `images`, beside the repository. */
   readonly images?: object
-  /** null: no registry was ever read. */
+  /** null: the registry was never read. */
   readonly catalogue?: Catalogue | null
-  /** What the registry has at this moment; a tag without digest is one of which it does not tell. */
+  /** The current contents of the registry; it does not answer for a tag without digest. */
   readonly tags?: Readonly<Record<string, string | null>>
   readonly redisAway?: boolean
 }
@@ -48,8 +48,8 @@ async function refusal(world: World, options: LabOptions, ...groups: string[]) {
 }
 const at = (option: string) => ['body', 'options', option]
 
-describe('an image by its type', () => {
-  it('is the catalogue’s, with the digest of this moment', async () => {
+describe('resolve by type', () => {
+  it('returns the catalogue’s image, with its current digest', async () => {
     expect(await resolve({ tags: { w_2026_02: digestB } }, { image_type: 'latest-weekly' })).toEqual({
       reference: `example.org/some/lab:w_2026_02@${digestB}`,
       tag: 'w_2026_02',
@@ -58,13 +58,13 @@ describe('an image by its type', () => {
     })
   })
 
-  it('is, recommended, what the catalogue says where its tag is missing', async () => {
+  it('returns the catalogue’s recommendation when the recommended tag is missing', async () => {
     const release = imageOf('r27_0_0')
     const world = { catalogue: catalogueOf({ types: { recommended: release } }), tags: { r27_0_0: null } }
     expect(await resolve(world, { image_type: 'recommended' })).toMatchObject({ tag: 'r27_0_0', digest: null })
   })
 
-  it('can be had, recommended, before any registry was read', async () => {
+  it('returns the recommended image before the registry was ever read', async () => {
     const world = {
       images: { recommendedTag: 'recommended_c0026' },
       catalogue: null,
@@ -78,19 +78,22 @@ describe('an image by its type', () => {
     })
   })
 
-  it.each(['latest-weekly', 'latest-daily', 'latest-release'])('cannot, %s, before', async image_type => {
-    const error: ApiError = await resolve({ catalogue: null }, { image_type }).catch(error => error)
-    expect([error.status, error.headers['Retry-After']]).toEqual([503, '5'])
-  })
+  it.each(['latest-weekly', 'latest-daily', 'latest-release'])(
+    'answers 503 for %s before the registry was ever read',
+    async image_type => {
+      const error: ApiError = await resolve({ catalogue: null }, { image_type }).catch(error => error)
+      expect([error.status, error.headers['Retry-After']]).toEqual([503, '5'])
+    },
+  )
 
-  it('is refused where no image has it', async () => {
+  it('refuses a type without an image', async () => {
     expect(await refusal({}, { image_type: 'latest-daily' })).toEqual({
       ...{ status: 422, type: 'invalid', loc: at('image_type') },
       msg: 'some/lab has no image of the type latest-daily',
     })
   })
 
-  it('is refused where its tag has gone since', async () => {
+  it('refuses a type whose image has vanished since', async () => {
     expect(await refusal({ tags: {} }, { image_type: 'latest-weekly' })).toMatchObject({
       ...{ status: 422, loc: at('image_type') },
       msg: 'There is no image w_2026_02 in some/lab',
@@ -98,20 +101,20 @@ describe('an image by its type', () => {
   })
 })
 
-describe('an image by its tag', () => {
-  it('goes before its type, and asks for no catalogue', async () => {
+describe('resolve by tag', () => {
+  it('takes precedence over the type, and needs no catalogue', async () => {
     const world = { redisAway: true, tags: { d_2026_01_12: digestB } }
     const options = { image_tag: 'd_2026_01_12', image_type: 'latest-weekly' }
     expect(await resolve(world, options)).toMatchObject({ tag: 'd_2026_01_12', description: 'Daily 2026_01_12' })
   })
 
-  it('has the name that the catalogue has for it', async () => {
+  it('returns the catalogue’s name of the image', async () => {
     expect(await resolve({}, { image_tag: 'recommended' })).toMatchObject({
       description: 'Recommended (Weekly 2026_02)',
     })
   })
 
-  it('may be newer than the catalogue', async () => {
+  it('accepts a tag that is newer than the catalogue', async () => {
     expect(await resolve({ tags: { w_2026_03: digestB } }, { image_tag: 'w_2026_03' })).toMatchObject({
       digest: digestB,
     })
@@ -120,12 +123,12 @@ describe('an image by its tag', () => {
   it.each([
     [{ image_tag: 'w_1999_01' }, 'image_tag', 'There is no image w_1999_01 in some/lab'],
     [{ image_list: `some/lab@${digestB}` }, 'image_list', `There is no image ${digestB} in some/lab`],
-  ])('is refused where the registry does not have it: %j', async (options, option, msg) => {
+  ])('refuses an image that the registry lacks: %j', async (options, option, msg) => {
     expect(await refusal({}, options)).toEqual({ status: 422, msg, type: 'invalid', loc: at(option) })
   })
 })
 
-it('keeps to a digest that was asked for', async () => {
+it('keeps a requested digest', async () => {
   const world = { tags: { w_2026_02: digestB, old: digestA } }
   expect(await resolve(world, { image_list: `example.org/some/lab:w_2026_02@${digestA}` })).toMatchObject({
     reference: `example.org/some/lab:w_2026_02@${digestA}`,
@@ -137,7 +140,7 @@ it('keeps to a digest that was asked for', async () => {
   })
 })
 
-describe('images that are kept from some', () => {
+describe('resolve of restricted images', () => {
   const images = { restrictions: [{ tags: ['w_*'], groups: ['devs'] }] }
   const tags = { recommended: digestA, w_2026_02: digestA, w_2026_01: digestB, moved: digestB }
   const world = { images, tags }
@@ -147,39 +150,39 @@ describe('images that are kept from some', () => {
     [{ image_type: 'latest-weekly' }, 'image_type'],
     [{ image_list: 'some/lab:w_2026_02' }, 'image_list'],
     [{ image_dropdown: `some/lab:w_2026_02@${digestA}` }, 'image_dropdown'],
-  ])('are refused by 403 that says which option it was: %j', async (options, option) => {
+  ])('answers 403 with the option: %j', async (options, option) => {
     expect(await refusal(world, options, 'other')).toEqual({
       ...{ status: 403, type: 'forbidden', loc: at(option) },
       msg: 'The image w_2026_02 is kept from you: it is for other groups',
     })
   })
 
-  it('may be had by the others, and under a tag that is kept from nobody', async () => {
+  it('permits them to other users, and under a tag that is not restricted', async () => {
     expect((await resolve(world, { image_tag: 'w_2026_02' }, 'devs')).tag).toBe('w_2026_02')
     expect((await resolve(world, { image_type: 'recommended' })).tag).toBe('recommended')
   })
 
-  it('are not to be had by a digest that no permitted tag has', async () => {
+  it('refuses a digest that no permitted tag has', async () => {
     for (const image_list of [`some/lab@${digestB}`, `some/lab:recommended@${digestB}`]) {
       expect(await refusal(world, { image_list })).toMatchObject({ status: 422, loc: at('image_list') })
       expect((await resolve(world, { image_list }, 'devs')).digest).toBe(digestB)
     }
   })
 
-  it('leave what a permitted tag names to be had by digest', async () => {
+  it('permits a digest that a permitted tag has', async () => {
     expect((await resolve(world, { image_list: `some/lab:recommended@${digestA}` })).digest).toBe(digestA)
-    // The catalogue knows that `recommended` names it.
+    // The catalogue knows that `recommended` refers to it.
     expect((await resolve(world, { image_list: `some/lab@${digestA}` })).digest).toBe(digestA)
     expect((await resolve(world, { image_list: `some/lab:moved@${digestA}` })).digest).toBe(digestA)
   })
 
-  it('leave nothing to be had by digest alone while no registry was read', async () => {
+  it('refuses every digest without a tag while the registry was not read', async () => {
     const unread = { ...world, catalogue: null }
     expect(await refusal(unread, { image_list: `some/lab@${digestA}` })).toMatchObject({ status: 422 })
   })
 })
 
-describe('with a cycle', () => {
+describe('resolve with a cycle', () => {
   const images = { cycle: 26, recommendedTag: 'recommended_c0026' }
   const ours = imageOf('w_2026_02_c0026.003', { digest: digestA, aliases: ['latest_weekly'] })
   const cycled = catalogueOf({ types: { recommended: ours }, all: [ours] })
@@ -196,7 +199,7 @@ describe('with a cycle', () => {
     { image_tag: 'recommended_c0026' },
     { image_type: 'recommended' },
     { image_list: `some/lab@${digestA}` },
-  ])('its images can be had: %j', async options => {
+  ])('permits an image of the cycle: %j', async options => {
     expect((await resolve(world, options)).reference).toContain('example.org/some/lab')
   })
 
@@ -207,25 +210,25 @@ describe('with a cycle', () => {
     [{ image_list: 'some/lab:w_2026_02_c0027.001' }, 'image_list'],
     [{ image_list: `some/lab@${digestB}` }, 'image_list'],
     [{ image_list: `some/lab:latest_weekly@${digestB}` }, 'image_list'],
-  ])('others cannot: %j', async (options, option) => {
+  ])('refuses an image of another cycle: %j', async (options, option) => {
     expect(await refusal(world, options)).toMatchObject({ status: 422, type: 'invalid', loc: at(option) })
   })
 })
 
 describe('catalogue and prepulls', () => {
-  it('are 503 with a time to come back while no registry was read', async () => {
+  it('answer 503 with Retry-After before the registry was read', async () => {
     const images = imagesOf({ catalogue: null })
     for (const asking of [images.catalogue(), images.prepulls()]) {
       await expect(asking).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '5' } })
     }
   })
 
-  it('are 503 while Redis is away', async () => {
+  it('answer 503 while Redis is away', async () => {
     await expect(imagesOf({ redisAway: true }).catalogue()).rejects.toMatchObject({ status: 503 })
     await expect(resolve({ redisAway: true }, { image_type: 'recommended' })).rejects.toMatchObject({ status: 503 })
   })
 
-  it('tell what there is, and that nothing is prepulled where nobody prepulls', async () => {
+  it('return the catalogue, and nothing as prepulled without a prepuller', async () => {
     const images = imagesOf({ catalogue: catalogueOf({ prepull: [recommended] }) })
     expect((await images.catalogue()).prepull).toEqual([recommended])
     expect(await images.prepulls()).toEqual({

@@ -1,4 +1,4 @@
-/** Answers for images, at any replica: what there is, what of it is on nodes, and which one a request asks for. */
+/** The image service of every replica: the catalogue, the images on nodes, and the image for a request. */
 
 import type { Group, Identity, LabOptions, ResolvedImage } from '../base/domain.ts'
 import { ApiError, RetryLater, unavailable } from '../base/errors.ts'
@@ -18,9 +18,9 @@ export interface ImagesParts {
   readonly images: Config['images']
   readonly catalogues: Catalogues
   readonly digests: Pick<Digests, 'look'>
-  /** What is on nodes, of a catalogue's images. */
+  /** The state of a catalogue's images on nodes. */
   readonly prepulls: (catalogue: Catalogue) => Promise<PrepullStatus>
-  /** Why the registry could not be read, in words for clients; undefined where that is not known. */
+  /** Why the registry could not be read, for clients; undefined if unknown. */
   readonly trouble?: () => string | undefined
 }
 
@@ -55,7 +55,7 @@ export class Images implements ImageService {
     return this.#resolved(name, name.digest ?? found)
   }
 
-  /** An image that is asked for by its type has the tag that the catalogue gives it. */
+  /** An image requested by type has the catalogue's tag for it. */
   async #nameOf(request: ImageRequest): Promise<ImageName> {
     if (!('type' in request)) return request
     return { tag: await this.#tagOf(request.type), option: request.option }
@@ -71,8 +71,8 @@ export class Images implements ImageService {
   }
 
   /**
-   * What the form would not offer is not to be had by naming it either: neither images of another cycle, nor those kept
-   * from this user, nor either by a digest.
+   * An image that the form would not offer cannot be requested by name either: neither images of another cycle, nor
+   * restricted ones, also not by digest.
    */
   async #check(name: ImageName, groups: readonly Group[]): Promise<void> {
     const { images } = this.#parts
@@ -85,7 +85,7 @@ export class Images implements ImageService {
     if (name.digest !== undefined) await this.#checkDigest(name, name.digest, permitted)
   }
 
-  /** A digest is as good as the tag that names it now, or one that the catalogue knows it by. */
+  /** A digest is judged by the tag that it belongs to now, or by the catalogue's tags for it. */
   async #checkDigest(name: ImageName, digest: string, permitted?: (tag: string) => boolean): Promise<void> {
     if (name.tag !== undefined && (await this.#parts.digests.look(name.tag)) === digest) return
     const catalogue = await this.#read()
@@ -111,7 +111,7 @@ export class Images implements ImageService {
     return { reference, tag, digest, description: tag ? this.#describe(tag) : `Image ${digest}` }
   }
 
-  /** The catalogue knows which image an alias stands for. */
+  /** The catalogue knows the image of an alias. */
   #describe(tag: string): string {
     const { images, catalogues } = this.#parts
     const image = catalogues.known && imageByTag(catalogues.known, tag)
@@ -133,7 +133,7 @@ function kept({ tag, option }: ImageName): ApiError {
   return new ApiError(403, { msg: `The image ${tag} is kept from you: it is for other groups`, type: 'forbidden', loc })
 }
 
-/** Where nothing is prepulled: every image that should be is still to come, and nobody knows of nodes. */
+/** The status without prepulling: every image is missing, and no nodes are known. */
 export async function nothingPrepulled(catalogue: Catalogue): Promise<PrepullStatus> {
   return { prepulled: [], pending: catalogue.prepull.map(image => ({ image, nodes: [], missing: [] })), nodes: [] }
 }

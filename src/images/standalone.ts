@@ -1,4 +1,4 @@
-/** Answers for images from the registry alone, without what replicas share: for commands that run once. */
+/** The image service from the registry alone, without shared state: for commands that run once. */
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { Digests } from './catalogue/digests.ts'
@@ -11,11 +11,11 @@ export interface StandaloneParts {
   readonly images: Config['images']
   readonly source: ImageSource
   readonly clock: Clock
-  /** Told what the registry does not tell. */
+  /** Logs failures of the registry. */
   readonly log: { warn(fields: object, message: string): void }
 }
 
-/** The service of a replica that has just started; the registry is read where a request cannot be answered without. */
+/** The service of a replica that has just started; reads the registry only if a request needs it. */
 export function standaloneImages({ images, source, clock, log }: StandaloneParts): Images {
   let reading: Promise<Catalogue | null> | undefined
   const read = async () => {

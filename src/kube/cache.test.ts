@@ -4,7 +4,7 @@ import { keyOf, ProjectionCache } from './cache.ts'
 
 const entry = (value: string) => ({ uid: 'u', resourceVersion: '1', value })
 
-test('holds what was put last, by namespace and name, whatever the order', () => {
+test('ProjectionCache holds the latest value by namespace and name, in any order of calls', () => {
   const step = fc.record({
     namespace: fc.constantFrom(undefined, 'a', 'b'),
     name: fc.constantFrom('x', 'y', 'z'),
@@ -31,7 +31,7 @@ test('holds what was put last, by namespace and name, whatever the order', () =>
   )
 })
 
-test('drops of a full namespace what has not changed for longest, and of no other', () => {
+test('ProjectionCache drops the entry of a full namespace that has been unchanged for longest', () => {
   const cache = new ProjectionCache<string>(2)
   for (const key of ['a/x', 'b/x', 'a/y', 'a/x', 'a/z']) cache.put(key, entry(key))
   expect([...cache.keys()]).toEqual(['a/x', 'a/z', 'b/x'])

@@ -1,6 +1,6 @@
-/** What a watch has told, projected, by namespace and name. Cluster-scoped objects stand under no namespace. */
+/** Projections of a watch's objects, by namespace and name. Cluster-scoped objects have no namespace. */
 
-/** One object's place: `namespace/name`, or `name` alone where there is no namespace. */
+/** The key of an object: `namespace/name`, or `name` alone without a namespace. */
 export function keyOf(namespace: string | undefined, name: string): string {
   return namespace ? `${namespace}/${name}` : name
 }
@@ -16,7 +16,7 @@ export class ProjectionCache<T> {
   readonly #keepPerNamespace: number
   #size = 0
 
-  /** At most so many are kept of each namespace; those longest without change go first. */
+  /** Keeps at most this many entries per namespace; those unchanged for longest are dropped first. */
   constructor(keepPerNamespace: number = Number.POSITIVE_INFINITY) {
     this.#keepPerNamespace = keepPerNamespace
   }
@@ -34,7 +34,7 @@ export class ProjectionCache<T> {
     const { namespace, name } = split(key)
     const entries = this.#namespaces.get(namespace) ?? new Map<string, Entry<T>>()
     this.#namespaces.set(namespace, entries)
-    // Set anew, so that the order of a namespace's entries is that of their changes.
+    // Deleted and set again, so that a namespace's entries are in the order of their changes.
     if (!entries.delete(name)) this.#size += 1
     entries.set(name, entry)
     if (entries.size > this.#keepPerNamespace) this.delete(keyOf(namespace, entries.keys().next().value!))
@@ -58,7 +58,7 @@ export class ProjectionCache<T> {
     for (const namespace of this.#namespaces.keys()) yield* this.valuesOf(namespace)
   }
 
-  /** Of one namespace, the one longest without change first. */
+  /** The entries of one namespace, the one unchanged for longest first. */
   *valuesOf(namespace: string): Generator<T, void, undefined> {
     for (const entry of this.#namespaces.get(namespace)?.values() ?? []) yield entry.value
   }

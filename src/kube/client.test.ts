@@ -34,20 +34,20 @@ const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: 'p' }
 const pod: KubeObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a', uid: 'u1' } }
 const notFound = status(404, 'NotFound', 'pods "p" not found')
 
-/** Fails or succeeds by now; the test looks at it later. */
+/** Settles later; the test awaits it after other steps. */
 function watched<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
 }
 
-test('clockMs is the Date of an answer', async () => {
+test('KubeClient.clockMs is the Date of an answer', async () => {
   server.script.push(json({ items: [] }, 200, { Date: 'Tue, 14 Nov 2023 22:13:20 GMT' }))
   expect(await client.clockMs('heal')).toBe(1_700_000_000_000)
   expect(server.received[0]).toMatchObject({ method: 'GET', path: '/api/v1/namespaces' })
 })
 
-describe('create', () => {
-  test('sends what it is given, fields no model knows included, and says who it is', async () => {
+describe('KubeClient.create', () => {
+  test('sends the object with all its fields, and the user agent', async () => {
     const object = { ...pod, spec: { fieldOfTomorrow: [1, { deep: null }] } }
     server.script.push(json({ ...object, status: { also: 'kept' } }, 201))
     const made = await client.create(object, { agent: 'op=7 claim=2' })
@@ -62,13 +62,13 @@ describe('create', () => {
     expect(requests).toEqual([['create', '201']])
   })
 
-  test('a dry run says so', async () => {
+  test('sends dryRun in the query', async () => {
     server.script.push(json(pod, 201))
     await client.create(pod, { dryRun: true })
     expect(server.received[0]!.query.get('dryRun')).toBe('All')
   })
 
-  test('a refusal is told as the server put it, and not tried again', async () => {
+  test('throws the server’s message on a refusal, without a retry', async () => {
     server.script.push(status(409, 'AlreadyExists', 'pods "p" already exists'))
     const error = await client.create(pod).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(KubeError)
@@ -77,13 +77,13 @@ describe('create', () => {
     expect(server.received).toHaveLength(1)
   })
 
-  test.each([403, 404, 409, 410, 413, 422])('%d is final', async code => {
+  test.each([403, 404, 409, 410, 413, 422])('does not retry %d', async code => {
     server.script.push(status(code, 'Whatever'))
     await expect(client.create(pod)).rejects.toMatchObject({ name: 'KubeError', status: code })
     expect(server.received).toHaveLength(1)
   })
 
-  test('after a lost reply it is sent again', async () => {
+  test('is sent again when the reply is lost', async () => {
     server.script.push(reset, status(409, 'AlreadyExists'))
     const made = watched(client.create(pod))
     clock.advance(await clock.sleepBetween(100, 200))
@@ -92,7 +92,7 @@ describe('create', () => {
     expect(requests.map(([, code]) => code)).toEqual(['error', '409'])
   })
 
-  test('an answer that is cut off is no answer', async () => {
+  test('is sent again when the answer is cut off', async () => {
     const half: Answer = (_request, response) => {
       response.writeHead(201, { 'Content-Length': 100 }).write('{"kind":"Pod"', () => response.destroy())
     }
@@ -103,8 +103,8 @@ describe('create', () => {
   })
 })
 
-describe('get', () => {
-  test('absence is believed of the API server only', async () => {
+describe('KubeClient.get', () => {
+  test('returns null only when the API server itself says NotFound', async () => {
     server.script.push(notFound)
     expect(await client.get(ref)).toBeNull()
     server.script.push((_request, response) => void response.writeHead(404).end('404 page not found'))
@@ -112,11 +112,11 @@ describe('get', () => {
   })
 })
 
-describe('patch', () => {
+describe('KubeClient.patch', () => {
   const identity = { ...ref, uid: 'u1' }
   const patch = { spec: { terms: ['x'] } }
 
-  test('is merged into the very object, by its UID', async () => {
+  test('merges a patch into the object with this UID', async () => {
     server.script.push(json({ ...pod, patched: true }))
     expect(await client.patch(identity, patch, { agent: 'a' })).toEqual({ ...pod, patched: true })
     const [request] = server.received
@@ -126,13 +126,13 @@ describe('patch', () => {
     expect(requests).toEqual([['patch', '200']])
   })
 
-  test('of what is gone is none; another one of its name is refused', async () => {
+  test('returns null when the object is gone, and throws when another has its name', async () => {
     server.script.push(notFound, status(422, 'Invalid', 'metadata.uid: field is immutable'))
     expect(await client.patch(identity, patch)).toBeNull()
     await expect(client.patch(identity, patch)).rejects.toMatchObject({ status: 422, reason: 'Invalid' })
   })
 
-  test('after a lost reply it is sent again', async () => {
+  test('is sent again when the reply is lost', async () => {
     server.script.push(reset, json(pod))
     const patched = watched(client.patch(identity, patch))
     clock.advance(await clock.sleepBetween(100, 200))
@@ -140,7 +140,7 @@ describe('patch', () => {
   })
 })
 
-describe('delete', () => {
+describe('KubeClient.delete', () => {
   const identity = { ...ref, uid: 'u1' }
 
   test('is bound to the UID', async () => {
@@ -156,13 +156,13 @@ describe('delete', () => {
     })
   })
 
-  test('a dry run says so in the body, the only place where a delete is read', async () => {
+  test('sends dryRun in the body, where the server reads it', async () => {
     server.script.push(json(pod))
     await client.delete(identity, { dryRun: true })
     expect(JSON.parse(server.received[0]!.body).dryRun).toEqual(['All'])
   })
 
-  test('nothing of the name is gone; a bare 404 is not', async () => {
+  test('returns gone on NotFound, but not on a bare 404', async () => {
     server.script.push(notFound, status(404, '', 'no such route'))
     expect(await client.delete(identity)).toBe('gone')
     await expect(client.delete(identity)).rejects.toThrow('no such route')
@@ -175,18 +175,18 @@ describe('delete', () => {
     ['another UID', objectWith({ uid: 'u2' }), 'other'],
     ['gone meanwhile', notFound, 'gone'],
     ['ours, on its way out', objectWith({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'accepted'],
-  ])('a conflict is judged by the object: %s', async (_name, answer, outcome) => {
+  ])('judges a conflict by the object: %s', async (_name, answer, outcome) => {
     server.script.push(conflict, answer)
     expect(await client.delete(identity)).toBe(outcome)
   })
 
-  test('a conflict over ours that stands is for later', async () => {
+  test('throws RetryLater on a conflict while the object still exists', async () => {
     server.script.push(conflict, json(pod))
     await expect(client.delete(identity)).rejects.toThrow(RetryLater)
   })
 })
 
-describe('list', () => {
+describe('KubeClient.list', () => {
   const page = (names: string[], token?: string) =>
     json({
       kind: 'PodList',
@@ -194,7 +194,7 @@ describe('list', () => {
       items: names.map(name => ({ metadata: { name, namespace: 'a' } })),
     })
 
-  test('in pages, from the server’s own state', async () => {
+  test('reads pages of the server’s current state', async () => {
     server.script.push(page(['a', 'b'], 'next'), page(['c']))
     const listed = await client.list('v1', 'Pod', { labelSelector: 'x=y', fieldSelector: 'f=g' })
     expect(listed.map(object => [object.kind, object.apiVersion, object.metadata.name])).toEqual([
@@ -213,14 +213,14 @@ describe('list', () => {
     ])
   })
 
-  test('one that expires on the way is read anew, whole', async () => {
+  test('starts anew, in one piece, when a page expires', async () => {
     server.script.push(page(['old', 'b'], 'next'), status(410, 'Expired'), page(['b', 'c']))
     const listed = await client.list('v1', 'Pod', { namespace: 'a' })
     expect(listed.map(object => object.metadata.name)).toEqual(['b', 'c'])
     expect(server.received[2]!.query.has('limit')).toBe(false)
   })
 
-  test('no items at all is an empty list', async () => {
+  test('accepts a list without items', async () => {
     server.script.push(json({ metadata: { resourceVersion: '1' }, items: null }))
     expect(await client.list('v1', 'Pod')).toEqual([])
   })
@@ -235,7 +235,7 @@ describe('isOverQuota', () => {
     ['status unknown for quota: nb-ada, resources: limits.cpu', false],
     ['error looking up service account nublado-ada/default: serviceaccount "default" not found', false],
     ["ValidatingAdmissionPolicy 'skylab' denied request: its op is 7, and its namespace has 6", false],
-  ])('%s: %s', (why, over) => {
+  ])("of '%s' is %s", (why, over) => {
     expect(isOverQuota(refused(why))).toBe(over)
     expect(isOverQuota(refused(why, 422))).toBe(false)
   })

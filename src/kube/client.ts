@@ -1,6 +1,6 @@
 /**
- * The Kubernetes API as this program uses it: raw JSON, nothing dropped that a model would not know, every delete bound
- * to a UID, absence believed only when the API server itself says so.
+ * The Kubernetes API as this program uses it: raw JSON with all fields, every delete bound to a UID, and absence
+ * believed only when the API server itself reports it.
  */
 import type { KubeObject } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
@@ -16,7 +16,7 @@ export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyO
 export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions
 
-/** An object of which only this very one may be deleted. */
+/** An object with its UID: only this one may be deleted. */
 export interface ObjectIdentity extends ObjectRef {
   readonly uid: string
 }
@@ -29,9 +29,9 @@ export interface DeleteOptions extends CallOptions {
 }
 
 /**
- * - `accepted`: it is being deleted, or was at once;
- * - `gone`: the server says that there is none of that name;
- * - `other`: the one of that name has another UID, and was not touched.
+ * - `accepted`: it is being deleted, or was deleted at once;
+ * - `gone`: the server has no object of that name;
+ * - `other`: the object of that name has another UID, and was not touched.
  */
 export type DeleteOutcome = 'accepted' | 'gone' | 'other'
 
@@ -51,7 +51,7 @@ export interface ListPage {
   readonly items: readonly KubeObject[]
   /** The state of the cluster that the whole list shows; a watch can start from it. */
   readonly resourceVersion: string
-  /** A list begins here. Not only once: one that expired on the way begins anew, and earlier pages are void. */
+  /** A list begins here, possibly again: a list that expired is started anew, and its earlier pages are void. */
   readonly first: boolean
 }
 
@@ -74,7 +74,7 @@ export class KubeClient {
 
   /**
    * Creates an object and returns it as the server keeps it. After a lost reply it is sent again, so `AlreadyExists`
-   * (see `isAlreadyExists`) may mean our own: read, and decide.
+   * (see `isAlreadyExists`) may mean our own object: the caller must read it and decide.
    * @throws {KubeError} when refused
    * @throws {RetryLater} when the server does not answer for now
    */
@@ -84,7 +84,7 @@ export class KubeClient {
   }
 
   /**
-   * Reads an object from the API server; null when the server says that there is none.
+   * Reads an object from the API server; null when the server reports NotFound.
    * @throws {KubeError} when refused
    * @throws {RetryLater} when the server does not answer for now
    */
@@ -98,10 +98,10 @@ export class KubeClient {
   }
 
   /**
-   * Merges a patch into this very object, by its UID: lists are replaced as a whole. What others change of it meanwhile
-   * is no hindrance. Returns it as the server keeps it.
-   * @returns null when the server says that there is none
-   * @throws {KubeError} when refused; 409 or 422 when the one of that name has another UID
+   * Merges a patch into the object with this UID; lists are replaced as a whole. Concurrent changes of other fields do
+   * not matter. Returns the object as the server keeps it.
+   * @returns null when the server reports NotFound
+   * @throws {KubeError} when refused; 409 or 422 when the object of that name has another UID
    * @throws {RetryLater} when the server does not answer for now
    */
   async patch(ref: ObjectIdentity, patch: object, options: CallOptions = {}): Promise<KubeObject | null> {
@@ -115,9 +115,9 @@ export class KubeClient {
   }
 
   /**
-   * Deletes this very object, by its UID.
+   * Deletes the object with this UID.
    * @throws {KubeError} when refused
-   * @throws {RetryLater} when the server does not answer for now, or something else stands in the way for now
+   * @throws {RetryLater} when the server does not answer, or a conflict prevents the deletion for now
    */
   async delete(ref: ObjectIdentity, options: DeleteOptions = {}): Promise<DeleteOutcome> {
     const body = {
@@ -126,7 +126,7 @@ export class KubeClient {
       preconditions: { uid: ref.uid },
       gracePeriodSeconds: options.graceSeconds,
       propagationPolicy: options.propagation,
-      // With a body the server does not look at the query, where creates have it.
+      // For requests with a body the server ignores the query; creates have dryRun in the query.
       dryRun: options.dryRun ? ['All'] : undefined,
     }
     try {
@@ -139,7 +139,9 @@ export class KubeClient {
     }
   }
 
-  /** A conflict is mostly another UID, but a server may also say so of what is being deleted: the object tells. */
+  /**
+   * A conflict usually means another UID, but also occurs during a deletion. The object itself shows which one it is.
+   */
   async #afterConflict(ref: ObjectIdentity, conflict: KubeError, options: CallOptions): Promise<DeleteOutcome> {
     const object = await this.get(ref, { signal: options.signal, agent: options.agent })
     if (!object) return 'gone'
@@ -149,7 +151,7 @@ export class KubeClient {
   }
 
   /**
-   * Everything in the scope, as the API server knows it now, never from an older cache.
+   * All objects in the scope, in the API server's current state, never from an older cache.
    * @throws {KubeError} when refused; 410 when even the whole list expired
    * @throws {RetryLater} when the server does not answer for now
    */
@@ -163,8 +165,8 @@ export class KubeClient {
   }
 
   /**
-   * The same page by page, so that not all need be held at once. A list that expires on the way is read anew in one
-   * piece, which cannot expire.
+   * The same page by page, so that the caller need not hold all at once. A list that expires is read anew in one piece,
+   * which cannot expire.
    * @throws as `list`
    */
   async *pages(apiVersion: string, kind: string, options: ListOptions = {}): AsyncGenerator<ListPage, void, undefined> {
@@ -204,7 +206,7 @@ export class KubeClient {
 
   /**
    * Opens a watch with bookmarks: lines of JSON, as bytes. One attempt; the signal ends it.
-   * @throws {KubeError} when refused, and whatever the connection failed with
+   * @throws {KubeError} when refused, and any error of the connection
    */
   watch(apiVersion: string, kind: string, options: WatchOptions): Promise<AsyncIterable<Uint8Array>> {
     const { namespace, labelSelector, fieldSelector, resourceVersion, timeoutSeconds, signal } = options
@@ -213,7 +215,7 @@ export class KubeClient {
     return this.#requester.stream(collectionPath(apiVersion, kind, namespace), { query, signal, verb: 'watch' })
   }
 
-  /** As whom the API server knows this client: the name of a user, or of a ServiceAccount. Asked once. Throws as `create`. */
+  /** The name of this client's user or ServiceAccount, as the API server knows it. Asked once. Throws as `create`. */
   async account(options: CallOptions = {}): Promise<string> {
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
     const path = collectionPath(review.apiVersion, review.kind)
@@ -221,7 +223,7 @@ export class KubeClient {
     return this.#account
   }
 
-  /** The API server's clock, in milliseconds, exact to a second; NaN where its answers tell none. Throws as `list`. */
+  /** The API server's clock in milliseconds, exact to a second; NaN if its answers have no Date. Throws as `list`. */
   async clockMs(agent?: string): Promise<number> {
     let answeredMs = Number.NaN
     const onDate = (ms: number) => {
@@ -233,7 +235,7 @@ export class KubeClient {
   }
 
   /**
-   * Any request: the answer's JSON. Tried again on 401, 429, 5xx and lost connections, within bounds.
+   * Any request: returns the answer's JSON. Tried again on 401, 429, 5xx and lost connections, within bounds.
    * @throws {KubeError} when refused
    * @throws {RetryLater} when the server does not answer for now
    */
@@ -242,25 +244,25 @@ export class KubeClient {
   }
 
   /**
-   * Resolves when no write sent under this `agent` is under way any more: to be awaited after the signal of an operation
-   * was aborted and before its lease is given up. Each write has its deadline (`requestTimeoutSeconds`), none is begun
-   * after its signal's abort, so it takes no longer than that. Never rejects.
+   * Resolves when no write with this `agent` is in flight. To be awaited between the abort of an operation's signal and
+   * the release of its lease. Each write has a deadline (`requestTimeoutSeconds`), and none begins after the abort, so
+   * this takes no longer than the deadline. Never rejects.
    */
   settled(agent: string): Promise<void> {
     return this.#requester.settled(agent)
   }
 
-  /** Why the API server cannot be used; undefined where it can, or was not asked yet. */
+  /** Why the API server cannot be used; undefined if it can be, or was not asked yet. */
   trouble(): Reason | undefined {
     return this.#requester.trouble()
   }
 
-  /** Requests that are under way, and those that wait for their turn; watches are none. */
+  /** Requests in flight, and requests that wait for a slot; watches are not counted. */
   load(): { readonly inFlight: number; readonly waiting: number } {
     return this.#requester.load()
   }
 
-  /** Cuts every connection; for the end of the process. */
+  /** Closes every connection, at the end of the process. */
   close(): Promise<void> {
     return this.#requester.close()
   }

@@ -48,8 +48,8 @@ function connect(kubeconfig: string, context?: string): KubeClient {
 
 const tokens = () => server.received.map(request => request.headers.authorization)
 
-describe('a token', () => {
-  test('in a file is read again when it is refused', async () => {
+describe('CredentialSource with a token', () => {
+  test('reads the token’s file again when the token is refused', async () => {
     const tokenFile = join(server.folder, 'token')
     writeFileSync(tokenFile, 'old\n')
     const client = connect(server.kubeconfig({ tokenFile: 'token' }))
@@ -66,7 +66,7 @@ describe('a token', () => {
     expect(tokens()).toEqual(['Bearer old', 'Bearer old', 'Bearer new'])
   })
 
-  test('in a kubeconfig that was rewritten is taken up within ten seconds', async () => {
+  test('reads a changed kubeconfig within ten seconds', async () => {
     const client = connect(server.kubeconfig({ token: 'one' }))
     await client.get(ref)
     server.kubeconfig({ token: 'two' })
@@ -76,7 +76,7 @@ describe('a token', () => {
     expect(tokens()).toEqual(['Bearer one', 'Bearer one', 'Bearer two'])
   })
 
-  test('that is refused for good ends as RetryLater: it may be rotated yet', async () => {
+  test('leads to RetryLater when a token is always refused, since it may be rotated later', async () => {
     server.fallback = status(401, 'Unauthorized', 'Unauthorized')
     const read = connect(server.kubeconfig()).get(ref)
     read.catch(() => {})
@@ -84,7 +84,7 @@ describe('a token', () => {
     await expect(read).rejects.toMatchObject({ name: 'RetryLater' })
   })
 
-  /** A kubeconfig whose plugin gives `t1`, `t2`, … each time it is run. */
+  /** A kubeconfig whose plugin returns `t1`, `t2`, … on successive runs. */
   function countingPlugin(): string {
     const script = join(server.folder, 'plugin')
     const count = join(server.folder, 'count')
@@ -102,7 +102,7 @@ describe('a token', () => {
     await read
   }
 
-  test('of an exec plugin is asked for once, and again only when it is refused', async () => {
+  test('runs an exec plugin once, and again only when its token is refused', async () => {
     const client = connect(countingPlugin())
     await client.get(ref)
     clock.advance(60_000)
@@ -112,7 +112,7 @@ describe('a token', () => {
     expect(tokens()).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2'])
   })
 
-  test('that is refused again at once is not asked for again at once', async () => {
+  test('does not run the plugin again at once when its new token is refused', async () => {
     const client = connect(countingPlugin())
     await client.get(ref)
     clock.advance(2_000)
@@ -122,8 +122,8 @@ describe('a token', () => {
   })
 })
 
-describe('a certificate', () => {
-  test('is verified', async () => {
+describe('CredentialSource with a certificate', () => {
+  test('verifies the server', async () => {
     const ca = Buffer.from(second.ca).toString('base64')
     const read = connect(server.kubeconfig({ token: 't' }, { 'certificate-authority-data': ca })).get(ref)
     read.catch(() => {})
@@ -132,7 +132,7 @@ describe('a certificate', () => {
     expect(server.received).toEqual([])
   })
 
-  test('of a new CA is trusted as soon as the CA’s file is exchanged', async () => {
+  test('trusts a new CA as soon as the CA’s file is replaced', async () => {
     const caFile = join(server.folder, 'ca.crt')
     writeFileSync(caFile, first.ca)
     const cluster = { 'certificate-authority-data': undefined, 'certificate-authority': 'ca.crt' }
@@ -153,7 +153,7 @@ describe('a certificate', () => {
     await renewed.close()
   })
 
-  test('of our own is presented', async () => {
+  test('presents its own certificate', async () => {
     const clientCertificate = Buffer.from(first.cert).toString('base64')
     const clientKey = Buffer.from(first.key).toString('base64')
     const user = { 'client-certificate-data': clientCertificate, 'client-key-data': clientKey }
@@ -165,11 +165,11 @@ describe('a certificate', () => {
   })
 })
 
-describe('what to read', () => {
+describe('CredentialSource', () => {
   const source = (kubeconfig?: string, context?: string) =>
     new CredentialSource({ kubeconfig, context, clock, log: silentLog })
 
-  test('a kubeconfig in the home directory or the environment is not taken unasked', async () => {
+  test('ignores kubeconfigs in the home directory and the environment', async () => {
     vi.stubEnv('KUBECONFIG', server.kubeconfig())
     vi.stubEnv('KUBERNETES_SERVICE_HOST', '')
     await expect(source().current()).rejects.toThrow(NeedsSomeone)
@@ -180,11 +180,11 @@ describe('what to read', () => {
     ['a file that is not there', () => '/nonexistent/kubeconfig', undefined, 'no such file'],
     ['a context that is not in it', () => server.kubeconfig(), 'other', 'has no context "other"'],
     ['a proxy', () => server.kubeconfig({}, { 'proxy-url': 'http://p' }), undefined, 'proxy, which is not supported'],
-  ])('%s is told in words', async (_name, kubeconfig, context, words) => {
+  ])('refuses %s, with a reason', async (_name, kubeconfig, context, words) => {
     await expect(source(kubeconfig(), context).current()).rejects.toThrow(words)
   })
 
-  test('what cannot be read again leaves the last in force, and is told', async () => {
+  test('keeps the last credentials when they cannot be read again, and logs it', async () => {
     const log = keepingLog()
     const kubeconfig = server.kubeconfig({ token: 'kept' })
     const kept = new CredentialSource({ kubeconfig, clock, log })
@@ -195,7 +195,7 @@ describe('what to read', () => {
     expect(log.messages).toEqual(['warn: credentials for Kubernetes could not be read again'])
   })
 
-  test('a server below a path keeps its path', async () => {
+  test('keeps the path of a server that has one', async () => {
     const client = connect(server.kubeconfig({ token: 't' }, { server: `${server.url}/k8s/clusters/c-1/` }))
     await client.get(ref)
     expect(server.received[0]!.path).toBe('/k8s/clusters/c-1/api/v1/namespaces/a')

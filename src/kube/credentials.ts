@@ -1,6 +1,6 @@
 /**
- * Who we are to the API server, and whom we trust to be it. `KubeConfig` reads kubeconfigs, ServiceAccount mounts and
- * exec plugins; here is when it does, so that a token or a CA that is rotated under us is taken up.
+ * Credentials for the API server, and the authorities that may vouch for it. `KubeConfig` reads kubeconfigs,
+ * ServiceAccount mounts and exec plugins. This file decides when it reads, so that a rotated token or CA is used.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { Clock } from '../base/clock.ts'
 import { NeedsSomeone } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 
-/** TLS settings in the form that `tls.connect` takes. */
+/** TLS settings in the form that `tls.connect` accepts. */
 export interface TlsSettings {
   readonly ca?: string | Buffer
   readonly cert?: string | Buffer
@@ -32,7 +32,7 @@ export interface Credentials {
 }
 
 export interface CredentialsOptions {
-  /** Path of a kubeconfig; without it the pod's own ServiceAccount counts, and never a file in a home directory. */
+  /** Path of a kubeconfig. Without it the pod's own ServiceAccount is used, never a file in a home directory. */
   readonly kubeconfig?: string | undefined
   /** Default: the kubeconfig's current one. */
   readonly context?: string | undefined
@@ -40,9 +40,9 @@ export interface CredentialsOptions {
   readonly log: Log
 }
 
-/** Files are looked at again this often; kubelets put a new token in place minutes before the old one ends. */
+/** Files are read again at this interval. Kubelets replace a token minutes before it expires. */
 const refreshMs = 10_000
-/** Refused credentials are read anew at most this often: an exec plugin may take a second of its own. */
+/** Refused credentials are read again at most this often: an exec plugin may take a second. */
 const refusalGapMs = 1_000
 
 export class CredentialSource {
@@ -58,7 +58,7 @@ export class CredentialSource {
   }
 
   /**
-   * The credentials to use now. What cannot be read again leaves the last ones in force.
+   * The credentials to use now. If they cannot be read again, the last ones remain in use.
    * @throws {NeedsSomeone} when none could ever be read
    */
   current(): Promise<Credentials> {
@@ -70,7 +70,7 @@ export class CredentialSource {
     return this.#reading
   }
 
-  /** To be told when the server refused these: all is read anew, unless that has happened since. */
+  /** Reports that the server refused these credentials: all are read anew, unless they were since. */
   refuse(refused: Credentials): void {
     const ageMs = this.#options.clock.monotonicMs() - this.#readAtMs
     if (this.#reading || refused !== this.#current || ageMs < refusalGapMs) return
@@ -81,7 +81,7 @@ export class CredentialSource {
   async #read(): Promise<Credentials> {
     try {
       const next = await describe(this.#load())
-      // The same object while nothing has changed lets `refuse` tell which ones were refused.
+      // If nothing has changed the object stays the same, so that `refuse` can recognize it.
       if (!this.#current || !same(this.#current, next)) this.#current = next
     } catch (error) {
       if (!this.#current) throw new NeedsSomeone(`no credentials for Kubernetes: ${message(error)}`, { cause: error })
@@ -91,7 +91,7 @@ export class CredentialSource {
     return this.#current
   }
 
-  /** The KubeConfig is kept while its file stands as it was, since it caches what exec plugins gave it. */
+  /** Keeps the KubeConfig while its file is unchanged, since it caches results of exec plugins. */
   #load(): KubeConfig {
     const { kubeconfig, context } = this.#options
     if (kubeconfig === undefined) {
@@ -127,7 +127,7 @@ function loadKubeconfig(text: string, path: string, context: string | undefined)
   return config
 }
 
-/** KubeConfig overlooks `tokenFile`, kubectl's word for a token that rotates; its own form of it is read again. */
+/** KubeConfig ignores `tokenFile`, kubectl's key for a rotating token; this sets its own key, which it reads again. */
 function adoptTokenFile(config: KubeConfig, text: string, path: string): void {
   const user = config.getCurrentUser()
   const document = parse(text) as { users?: { name?: string; user?: { tokenFile?: string } }[] }

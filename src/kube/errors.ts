@@ -1,11 +1,11 @@
-/** What the API server answers when it refuses. */
+/** Errors of the API server's refusals. */
 
-/** A refusal by the API server that trying again as it is would not change: 403, 404, 409, 422 and the like. */
+/** A refusal by the API server that a retry would not change: 403, 404, 409, 422 and the like. */
 export class KubeError extends Error {
   override readonly name = 'KubeError'
   /** HTTP status */
   readonly status: number
-  /** Machine-readable cause, such as `AlreadyExists`; empty when the answer was no Status object. */
+  /** Machine-readable cause, such as `AlreadyExists`; empty when the answer was not a Status object. */
   readonly reason: string
   /** How long the server asked to wait, if it did. */
   readonly retryAfterMs: number | undefined
@@ -24,16 +24,16 @@ export function isAlreadyExists(error: unknown): boolean {
 }
 
 /**
- * Whether a create was refused by a ResourceQuota that has been counted: it will not be another time. One whose use is not
- * counted yet is told in other words, and passes.
+ * Whether a create was refused by a ResourceQuota, and would be again. While a new quota is not counted yet, the server
+ * refuses with another message, and this is false.
  */
 export function isOverQuota(error: unknown): error is KubeError {
   return error instanceof KubeError && error.status === 403 && /: (exceeded|failed) quota: /.test(error.message)
 }
 
 /**
- * Whether the API server itself says that the object is not there. A bare 404, as a proxy in between or a server that
- * is still starting gives, says nothing about the object.
+ * Whether the API server itself reports that the object does not exist. A bare 404, as from a proxy or from a server
+ * that is still starting, says nothing about the object.
  */
 export function isNotFound(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404 && error.reason === 'NotFound'
@@ -68,7 +68,7 @@ export function watchError(object: unknown): KubeError {
   return kubeError(typeof code === 'number' ? code : 500, object)
 }
 
-/** The header counts before the body. Dates, which the API server never sends, are taken for nothing said. */
+/** The header precedes the body. Dates, which the API server never sends, are ignored. */
 function retryAfterMs(header: string | undefined, fromBody: unknown): number | undefined {
   if (header !== undefined && /^\d{1,9}$/.test(header.trim())) return Number(header) * 1000
   return typeof fromBody === 'number' && fromBody > 0 ? fromBody * 1000 : undefined

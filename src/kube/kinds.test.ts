@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { collectionPath, creationPath, objectPath, resourceOf } from './kinds.ts'
 
-describe('paths', () => {
-  test('a core kind in a namespace', () => {
+describe('paths of kinds', () => {
+  test('contain the namespace for a core kind', () => {
     expect(objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: 'nublado-ada', name: 'nb-ada' })).toBe(
       '/api/v1/namespaces/nublado-ada/pods/nb-ada',
     )
@@ -11,11 +11,11 @@ describe('paths', () => {
   test.each([
     ['PersistentVolumeClaim', 'persistentvolumeclaims'],
     ['ResourceQuota', 'resourcequotas'],
-  ])('%s', (kind, plural) => {
+  ])('contain the plural of %s: %s', (kind, plural) => {
     expect(collectionPath('v1', kind, 'a')).toBe(`/api/v1/namespaces/a/${plural}`)
   })
 
-  test('a kind of a group, and one of the whole cluster', () => {
+  test('contain the group, and no namespace for a kind of the whole cluster', () => {
     expect(collectionPath('networking.k8s.io/v1', 'NetworkPolicy', 'a')).toBe(
       '/apis/networking.k8s.io/v1/namespaces/a/networkpolicies',
     )
@@ -34,22 +34,22 @@ describe('paths', () => {
     ['/apis/networking.k8s.io/v1/namespaces/nublado-ada/networkpolicies', 'networkpolicies'],
     ['/api/v1/pods?watch=true', 'pods'],
     ['/version', 'other'],
-  ])('%s is about %s', (path, resource) => {
+  ])('%s has the resource %s', (path, resource) => {
     expect(resourceOf(path)).toBe(resource)
   })
 
-  test('a name cannot lead elsewhere', () => {
+  test('escape names, so that no name leads elsewhere', () => {
     expect(objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: '../x', name: 'a/b?c' })).toBe(
       '/api/v1/namespaces/..%2Fx/pods/a%2Fb%3Fc',
     )
   })
 
-  test('what would address something else is refused', () => {
+  test('are refused when they would address something else', () => {
     expect(() => objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: '' })).toThrow('without a name')
     expect(() => objectPath({ apiVersion: 'v1', kind: 'Pod', namespace: '..', name: 'a' })).toThrow('".." is no name')
     expect(() => creationPath('v1', 'Pod')).toThrow('a Pod needs a namespace')
     expect(() => creationPath('v1', 'Pod', '')).toThrow('a Pod needs a namespace')
-    expect(() => collectionPath('v1', 'Namespace', 'a')).toThrow('stands in no namespace')
+    expect(() => collectionPath('v1', 'Namespace', 'a')).toThrow('has no namespace')
     expect(() => collectionPath('v1', 'Gadget')).toThrow('no path is known for v1 Gadget')
   })
 })

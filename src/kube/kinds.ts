@@ -1,6 +1,6 @@
-/** Where the API server keeps each kind that is used here. A table, so that no request goes into discovery. */
+/** API paths of each kind in use. A table, so that no request is needed for discovery. */
 
-/** Names one object. `namespace` is absent for kinds that stand in none. */
+/** Identifies one object. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectRef {
   readonly apiVersion: string
   readonly kind: string
@@ -34,11 +34,11 @@ const kinds: Readonly<Record<string, KindPlace>> = {
 
 /**
  * The path of a kind's collection: of one namespace, or of the whole cluster when none is given.
- * @throws {Error} when the kind is not in the table, or stands in no namespace though one is given
+ * @throws {Error} when the kind is not in the table, or a namespace is given for a cluster-scoped kind
  */
 export function collectionPath(apiVersion: string, kind: string, namespace?: string): string {
   const place = placeOf(apiVersion, kind)
-  if (namespace !== undefined && !place.namespaced) throw new Error(`a ${kind} stands in no namespace`)
+  if (namespace !== undefined && !place.namespaced) throw new Error(`a ${kind} has no namespace`)
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
   return namespace === undefined
     ? `${root}/${place.plural}`
@@ -56,7 +56,7 @@ export function creationPath(apiVersion: string, kind: string, namespace?: strin
 
 /**
  * The path of one object.
- * @throws {Error} as `creationPath`, and when the name is empty: that path would be the whole collection's
+ * @throws {Error} as `creationPath`, and for an empty name, since that path would be the whole collection's
  */
 export function objectPath(ref: ObjectRef): string {
   if (!ref.name) throw new Error(`a ${ref.kind} without a name`)
@@ -74,7 +74,7 @@ function placeOf(apiVersion: string, kind: string): KindPlace {
   return place
 }
 
-/** The plural of what a path is about, such as `pods`; of no object's name. */
+/** The plural in a path, such as `pods`; object names are not mistaken for it. */
 export function resourceOf(path: string): string {
   const [, group] = /^\/(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/([^?]+)/.exec(path) ?? []
   const parts = group?.split('/') ?? []

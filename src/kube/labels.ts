@@ -1,7 +1,7 @@
-/** The labels and annotations by which objects of ours are known again. Pure. */
+/** The labels and annotations by which our objects are recognized. Pure. */
 
 export const labels = {
-  /** Which installation made an object; what bears another value is foreign. */
+  /** The installation that made the object; an object with another value is foreign. */
   installation: 'skylab/installation',
   /** The op that made it. */
   op: 'skylab/op',
@@ -11,19 +11,19 @@ export const labels = {
 } as const
 
 export const annotations = {
-  /** The user's true name, which the slug may only resemble. */
+  /** The user name itself, which the slug may only resemble. */
   user: 'skylab/user',
-  /** On the namespace: the view as JSON, from which the lab can be rebuilt. */
+  /** On the namespace: the view as JSON, from which the lab's record can be rebuilt. */
   record: 'skylab/record',
-  /** On the namespace: by which the record is known to be ours. */
+  /** On the namespace: proves that the record is ours. */
   recordMac: 'skylab/record-mac',
   argoCompareOptions: 'argocd.argoproj.io/compare-options',
   argoSyncOptions: 'argocd.argoproj.io/sync-options',
 } as const
 
 /**
- * The labels and annotations of a namespace or a pod that this program believes. The policy `skylab-reserved` lets only
- * the controller and administrators write these; the list stands in `k8s/base/policy.yaml` too.
+ * The labels and annotations of a namespace or a pod that this program trusts. The policy `skylab-reserved` lets only
+ * the controller and administrators write them; `k8s/base/policy.yaml` repeats the list.
  */
 export const reserved: readonly string[] = [
   labels.installation,

@@ -17,7 +17,7 @@ async function read(chunks: AsyncIterable<Uint8Array>): Promise<string[]> {
   return all
 }
 
-test('lines are the same however the bytes are cut', async () => {
+test('lines returns the same lines however the bytes are split', async () => {
   const text = fc.string({ unit: 'grapheme' }).map(line => line.replaceAll('\n', ''))
   await fc.assert(
     fc.asyncProperty(fc.array(text), fc.array(fc.nat(9)), async (expected, sizes) => {
@@ -27,6 +27,6 @@ test('lines are the same however the bytes are cut', async () => {
   )
 })
 
-test('what is cut off at the end is no line', async () => {
+test('lines drops an incomplete last line', async () => {
   expect(await read(cut(Buffer.from('whole\nhal'), [2]))).toEqual(['whole'])
 })

@@ -1,8 +1,8 @@
 const newline = 0x0a
 
 /**
- * The lines of a byte stream, as text. Cut as bytes and decoded whole, since a chunk may end in the middle of a
- * character. What follows the last newline is a line that was cut off, and is dropped.
+ * The lines of a byte stream, as text. Bytes are split into lines before they are decoded, since a chunk may end inside
+ * a character. Text after the last newline is an incomplete line, and is dropped.
  */
 export async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   let pieces: Uint8Array[] = []

@@ -1,11 +1,11 @@
-/** What a reflector shows: the projections, and who is told when one changes. Knows nothing of lists and watches. */
+/** The cached projections of a reflector, and its listeners. Independent of lists and watches. */
 import type { KubeObject } from '../base/domain.ts'
 import type { Log } from '../base/log.ts'
 import { type Entry, keyOf, ProjectionCache } from './cache.ts'
 
 /**
- * What a listener is told. `confirmed` is true for a DELETED event seen on the watch: this very object no longer
- * exists. It is false when a list did not have the object, or had another under its name: reason to ask, no proof.
+ * A change for listeners. `confirmed` is true for a DELETED event of the watch: this object no longer exists. It is
+ * false when a list lacked the object, or had another of its name: a reason to ask, not a proof.
  */
 export type Change<T> =
   | { readonly type: 'put'; readonly value: T; readonly previous?: T }
@@ -15,9 +15,9 @@ export type ChangeListener<T> = (change: Change<T>) => void
 
 export interface PictureOptions<T> {
   readonly kind: string
-  /** From an object to what is kept of it; undefined to keep nothing, for a reason that never changes. */
+  /** Projects an object to the kept value; undefined keeps nothing. The result must depend on the object alone. */
   readonly project: (object: KubeObject) => T | undefined
-  /** At most so many are kept of each namespace, the latest to change. Default: all. */
+  /** Keeps at most this many per namespace, those changed last. Default: all. */
   readonly keepPerNamespace?: number
   readonly log: Log
 }
@@ -26,7 +26,7 @@ export class Picture<T> {
   readonly #options: PictureOptions<T>
   readonly #cache: ProjectionCache<T>
   readonly #listeners = new Set<ChangeListener<T>>()
-  /** Listeners that threw, and objects that could not be projected. */
+  /** Number of listeners that threw, and of objects that could not be projected. */
   errors = 0
 
   constructor(options: PictureOptions<T>) {
@@ -43,7 +43,7 @@ export class Picture<T> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Takes an object as it is now. What is known already, by its resource version, is told nobody again. */
+  /** Stores the current state of an object. A known resource version is not reported again. */
   put(object: KubeObject): void {
     const key = keyOf(object.metadata.namespace, object.metadata.name)
     const { uid, resourceVersion } = versionOf(object)
@@ -54,20 +54,20 @@ export class Picture<T> {
     if (value === undefined) return
     this.#cache.put(key, { uid, resourceVersion, value })
     const previous = known?.uid === uid ? known.value : undefined
-    this.#tell(previous === undefined ? { type: 'put', value } : { type: 'put', value, previous })
+    this.#notify(previous === undefined ? { type: 'put', value } : { type: 'put', value, previous })
   }
 
-  /** Takes the last state of an object that is deleted. A younger one of its name stays. */
+  /** Handles the last state of a deleted object. A newer object of its name stays. */
   remove(object: KubeObject): void {
     const key = keyOf(object.metadata.namespace, object.metadata.name)
     const known = this.#cache.get(key)
     const same = known?.uid === versionOf(object).uid
     const value = this.#project(object) ?? (same ? known.value : undefined)
     if (same) this.#cache.delete(key)
-    if (value !== undefined) this.#tell({ type: 'gone', value, confirmed: true })
+    if (value !== undefined) this.#notify({ type: 'gone', value, confirmed: true })
   }
 
-  /** Drops what a complete list did not have. */
+  /** Drops entries that a complete list does not contain. */
   keepOnly(listed: ReadonlySet<string>): void {
     for (const key of [...this.#cache.keys()]) {
       if (!listed.has(key)) this.#lose(key, this.#cache.get(key)!)
@@ -76,10 +76,10 @@ export class Picture<T> {
 
   #lose(key: string, entry: Entry<T>): void {
     this.#cache.delete(key)
-    this.#tell({ type: 'gone', value: entry.value, confirmed: false })
+    this.#notify({ type: 'gone', value: entry.value, confirmed: false })
   }
 
-  /** An object that cannot be projected must not end the watch: it would come again with the next one. */
+  /** An object that cannot be projected must not end the watch: it would return with the next one. */
   #project(object: KubeObject): T | undefined {
     try {
       return this.#options.project(object)
@@ -91,7 +91,7 @@ export class Picture<T> {
     }
   }
 
-  #tell(change: Change<T>): void {
+  #notify(change: Change<T>): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(change)

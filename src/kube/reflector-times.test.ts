@@ -1,4 +1,4 @@
-/** What a reflector does by the clock; the others of its tests are in `reflector.test.ts`. */
+/** Time-outs and waits of a reflector; its other tests are in `reflector.test.ts`. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { hang, ScriptedServer, status, stream } from '../../test/kit/kube/server.ts'
@@ -39,7 +39,7 @@ afterEach(async () => {
   await server.close()
 })
 
-/** Resolves when the reflector shows an object of this name. */
+/** Resolves when the reflector contains an object of this name. */
 function shown(name: string): Promise<void> {
   return new Promise(resolve => {
     const end = reflector.on(change => {
@@ -50,7 +50,7 @@ function shown(name: string): Promise<void> {
   })
 }
 
-test('a silent socket is taken for dead', async () => {
+test('Reflector abandons a watch when its socket is silent', async () => {
   server.script.push(list(7), says(line('ADDED', pod('a', 8))), says(line('ADDED', pod('b', 9))))
   const [first, second] = [shown('a'), shown('b')]
   reflector.start()
@@ -61,7 +61,7 @@ test('a silent socket is taken for dead', async () => {
   expect(startOf(server.received[2])).toBe('8')
 })
 
-test('bookmarks alone keep a watch alive, and count as a word', async () => {
+test('Reflector keeps a watch that only has bookmarks, and counts them as signs of life', async () => {
   let say: (chunk: string) => void = () => {}
   const open = Promise.withResolvers<void>()
   const talking = stream(response => {
@@ -84,7 +84,7 @@ test('bookmarks alone keep a watch alive, and count as a word', async () => {
   expect(watchesOf(server.received)).toHaveLength(1)
 })
 
-test('a watch that the server neither begins nor refuses is left after the request time-out', async () => {
+test('Reflector abandons a watch that the server neither opens nor refuses within the request time-out', async () => {
   server.script.push(list(7), hang, says(line('ADDED', pod('b', 9))))
   const second = shown('b')
   reflector.start()
@@ -94,7 +94,7 @@ test('a watch that the server neither begins nor refuses is left after the reque
   await second
 })
 
-test('a watch that outlives its time-out is ended here', async () => {
+test('Reflector ends a watch that outlives its time-out', async () => {
   let say: (chunk: string) => void = () => {}
   server.script.push(
     list(7),
@@ -118,7 +118,7 @@ test('a watch that outlives its time-out is ended here', async () => {
   expect(startOf(server.received[2])).toBe('12')
 })
 
-test('a server that fails again and again is asked less and less, and as it asks', async () => {
+test('Reflector waits longer with each failure, and as long as the server asks', async () => {
   const asked = status(429, 'TooManyRequests', 'slow', { 'Retry-After': '20' })
   server.script.push(list(7), ...Array.from({ length: 7 }, () => status(503, 'ServiceUnavailable')), asked, says())
   reflector.start()
@@ -129,7 +129,7 @@ test('a server that fails again and again is asked less and less, and as it asks
   await server.until(10)
 })
 
-test('what goes well resets the wait', async () => {
+test('Reflector resets the wait after a success', async () => {
   const bad = status(503, 'ServiceUnavailable')
   server.script.push(list(7), bad, bad, saysAndEnds(line('ADDED', pod('a', 8))), says())
   reflector.start()
@@ -137,7 +137,7 @@ test('what goes well resets the wait', async () => {
   await server.until(5)
 })
 
-test('so does a watch that lived, though nothing happened', async () => {
+test('Reflector resets the wait after a watch that lived long, even without events', async () => {
   const bad = status(503, 'ServiceUnavailable')
   let end: () => void = () => {}
   const open = Promise.withResolvers<void>()
@@ -156,7 +156,7 @@ test('so does a watch that lived, though nothing happened', async () => {
   await server.until(5)
 })
 
-test('lists have a gap between them, however fast the server says 410', async () => {
+test('Reflector keeps a gap between lists, however often the server answers 410', async () => {
   const tooOld = says(line('ADDED', pod('a', 6)), line('ERROR', expired))
   server.script.push(list(5), tooOld, list(5), tooOld)
   reflector.start()
@@ -167,7 +167,7 @@ test('lists have a gap between them, however fast the server says 410', async ()
   await server.until(4)
 })
 
-test('everything is listed again after the resync time', async () => {
+test('Reflector lists everything again after the resync time', async () => {
   server.script.push(list(5), says(line('ADDED', pod('a', 6))), list(9), says())
   const first = shown('a')
   reflector.start()

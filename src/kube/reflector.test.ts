@@ -19,14 +19,14 @@ import {
   watchesOf,
 } from './testing/objects.ts'
 
-/** Short enough for tests, and none of them waited for but where the test is about it. */
+/** Times that are short enough for tests; only tests of a time wait for it. */
 const times: Partial<ReflectorTimes> = { pauseMs: 1, pauseCapMs: 5, relistGapMs: 1 }
 
 let server: ScriptedServer
 let client: KubeClient
 let reflector: Reflector<string>
 /** Changes as words: `put a=1`, `put a=2 (1)`, `gone a=2!` (confirmed), `gone a=2?`. */
-let told: string[]
+let changes: string[]
 let wake: () => void
 
 beforeEach(async () => {
@@ -34,7 +34,7 @@ beforeEach(async () => {
   server.fallback = hang
   const kubernetes = { kubeconfig: server.kubeconfig(), requestTimeoutSeconds: 10, maxInFlight: 4 }
   client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock: systemClock, log: silentLog })
-  told = []
+  changes = []
 })
 
 afterEach(async () => {
@@ -58,21 +58,21 @@ function reflect(options: Partial<ReflectorOptions<string>> = {}, earlier?: () =
   reflector.on(change => {
     const previous = change.type === 'put' && change.previous ? ` (${change.previous})` : ''
     const proof = change.type === 'gone' ? (change.confirmed ? '!' : '?') : ''
-    told.push(`${change.type} ${change.value}${proof}${previous}`)
+    changes.push(`${change.type} ${change.value}${proof}${previous}`)
     wake?.()
   })
   reflector.start()
   return reflector
 }
 
-/** Resolves when so many changes were told. */
+/** Resolves after this many changes. */
 async function untilTold(count: number): Promise<string[]> {
-  while (told.length < count) await new Promise<void>(resolve => (wake = resolve))
-  return told
+  while (changes.length < count) await new Promise<void>(resolve => (wake = resolve))
+  return changes
 }
 
-describe('the picture', () => {
-  test('begins with a list and goes on with a watch that has bookmarks and a time-out', async () => {
+describe('Reflector', () => {
+  test('begins with a list, then opens a watch with bookmarks and a time-out', async () => {
     server.script.push(list(5, pod('a', 3)), says(line('ADDED', pod('b', 6)), line('MODIFIED', pod('a', 7))))
     reflect({ labelSelector: 'x=y', fieldSelector: 'f=g' })
     expect(await untilTold(3)).toEqual(['put a=3', 'put b=6', 'put a=7 (a=3)'])
@@ -107,21 +107,21 @@ describe('the picture', () => {
     expect(syncs).toBe(1)
   })
 
-  test('loses on DELETED, as a proof, what it showed', async () => {
+  test('drops an object on DELETED, as confirmed', async () => {
     server.script.push(list(1, pod('a', 1)), says(line('DELETED', pod('a', 2))))
     reflect()
     expect(await untilTold(2)).toEqual(['put a=1', 'gone a=2!'])
     expect(reflector.get('ns/a')).toBeUndefined()
   })
 
-  test('keeps a younger object when an older one of its name is deleted late', async () => {
+  test('keeps a newer object when an older one of its name is reported deleted late', async () => {
     server.script.push(list(5, pod('a', 5, 'young')), says(line('DELETED', pod('a', 6, 'old'))))
     reflect()
     expect(await untilTold(2)).toEqual(['put a=5', 'gone a=6!'])
     expect(reflector.get('ns/a')).toBe('a=5')
   })
 
-  test('keeps so many of a namespace, the latest to change', async () => {
+  test('keeps a limited number of objects per namespace, those changed last', async () => {
     const events = [line('MODIFIED', pod('a', 4)), line('ADDED', pod('c', 5))]
     server.script.push(list(3, pod('a', 1), pod('b', 2)), says(...events))
     reflect({ keepPerNamespace: 2 })
@@ -129,7 +129,7 @@ describe('the picture', () => {
     expect([...reflector.byNamespace('ns')]).toEqual(['a=4', 'c=5'])
   })
 
-  test('keeps nothing of what is projected to nothing', async () => {
+  test('keeps nothing of an object that is projected to undefined', async () => {
     server.script.push(
       list(3, pod('a', 1), pod('b', 2)),
       says(line('DELETED', pod('a', 4)), line('ADDED', pod('c', 5))),
@@ -139,13 +139,13 @@ describe('the picture', () => {
   })
 })
 
-describe('a watch that ends goes on where it was', () => {
+describe('Reflector resumes the watch at its last version when the watch ends', () => {
   test.each<[string, Answer]>([
     ['closed by the server', saysAndEnds(line('ADDED', pod('a', 2)), bookmark(9))],
     ['reset', stream(response => response.write(line('ADDED', pod('a', 2)) + bookmark(9), () => response.destroy()))],
     ['cut in the middle of a line', saysAndEnds(line('ADDED', pod('a', 2)), bookmark(9), '{"type":"ADD')],
     ['broken JSON', says(line('ADDED', pod('a', 2)), bookmark(9), '{"type":oops}\n')],
-  ])('%s', async (_name, answer) => {
+  ])('after %s', async (_name, answer) => {
     server.script.push(list(1), answer, says(line('ADDED', pod('b', 10))))
     reflect()
     expect(await untilTold(2)).toEqual(['put a=2', 'put b=10'])
@@ -158,7 +158,7 @@ describe('a watch that ends goes on where it was', () => {
     ['a server in trouble', status(503, 'ServiceUnavailable')],
     ['rights that are not there yet', status(403, 'Forbidden')],
     ['a connection that is reset', reset],
-  ])('%s when it is opened', async (_name, answer) => {
+  ])('on %s when it is opened', async (_name, answer) => {
     server.script.push(list(7), answer, answer, says(line('ADDED', pod('b', 10))))
     reflect()
     await untilTold(1)
@@ -167,14 +167,14 @@ describe('a watch that ends goes on where it was', () => {
   })
 })
 
-describe('a watch that is refused', () => {
+describe('Reflector, when its watch is refused,', () => {
   const words = 'pods is forbidden: User "s" cannot watch resource "pods"'
   const refused: Answer = (_, response) => {
     const body = { kind: 'Status', code: 403, reason: 'Forbidden', message: words }
     response.writeHead(403, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
   }
 
-  test('is logged once with what mends it, named while it lasts, and logged when it is over', async () => {
+  test('logs the remedy once, names it while the refusal lasts, and logs the end', async () => {
     const log = keepingLog()
     const opened = Promise.withResolvers<ServerResponse>()
     server.script.push(list(7), ...Array.from({ length: 20 }, () => refused))
@@ -190,13 +190,13 @@ describe('a watch that is refused', () => {
   })
 })
 
-describe('what is too old is listed again', () => {
+describe('Reflector lists again', () => {
   test.each<[string, Answer]>([
-    ['told in the stream', says(line('ERROR', expired))],
+    ['410 in the stream', says(line('ERROR', expired))],
     ['any other error in the stream', says(line('ERROR', { kind: 'Status', code: 500, reason: 'InternalError' }))],
-    ['told when the watch is opened', status(410, 'Expired')],
+    ['410 when the watch is opened', status(410, 'Expired')],
     ['a resource version that makes no sense', status(400, 'BadRequest')],
-  ])('%s', async (_name, answer) => {
+  ])('on %s', async (_name, answer) => {
     const before = [pod('same', 1), pod('changed', 2), pod('lost', 3), pod('new', 4, 'first')]
     const after = [pod('same', 1), pod('changed', 12), pod('new', 14, 'second'), pod('more', 15)]
     server.script.push(list(5, ...before), answer, list(20, ...after), says(line('ADDED', pod('end', 21))))
@@ -212,14 +212,14 @@ describe('what is too old is listed again', () => {
     expect(watchesOf(server.received).map(startOf)).toEqual(['5', '20'])
   })
 
-  test('410 on the list itself is asked again', async () => {
+  test('when the list itself is answered with 410', async () => {
     const gone = status(410, 'Expired')
     server.script.push(gone, gone, list(5, pod('a', 1)), says())
     reflect()
     expect(await untilTold(1)).toEqual(['put a=1'])
   })
 
-  test('a list that expires between pages drops what only its first pages had', async () => {
+  test('when a list expires between pages, and drops objects of its first pages only', async () => {
     const items = [pod('early', 1), pod('a', 2)]
     const page = json({ metadata: { resourceVersion: '5', continue: 'next' }, items })
     server.script.push(page, status(410, 'Expired'), list(9, pod('a', 2)), says())
@@ -227,15 +227,15 @@ describe('what is too old is listed again', () => {
     expect(await untilTold(3)).toEqual(['put early=1', 'put a=2', 'gone early=1?'])
   })
 
-  test('so is everything, slowly, in any case', async () => {
+  test('after the resync time in any case', async () => {
     server.script.push(list(5, pod('a', 1)), saysAndEnds(bookmark(6)), list(9), says())
     reflect({ times: { resyncMs: 1, pauseMs: 10 } })
     expect(await untilTold(2)).toEqual(['put a=1', 'gone a=1?'])
   })
 })
 
-describe('what is odd', () => {
-  test('characters cut in two by the network arrive whole', async () => {
+describe('Reflector tolerates', () => {
+  test('characters that the network splits between chunks', async () => {
     const whole = Buffer.from(line('ADDED', pod('Ünïcødé-🦊', 2)))
     const pieces = Array.from(whole, byte => Uint8Array.of(byte))
     const slowly = stream(response => {
@@ -250,7 +250,7 @@ describe('what is odd', () => {
     expect(await untilTold(1)).toEqual(['put Ünïcødé-🦊=2'])
   })
 
-  test('events of unknown types and events without objects are counted and passed over', async () => {
+  test('events of unknown types and events without objects, which it counts', async () => {
     const odd = [line('DANCED', pod('a', 2)), line('ADDED', null), line('MODIFIED', {}), line('BOOKMARK', undefined)]
     server.script.push(list(1), says(...odd, line('ADDED', pod('b', 3))))
     reflect()
@@ -258,7 +258,7 @@ describe('what is odd', () => {
     expect(reflector.stats()).toEqual({ lists: 1, watches: 1, ignored: 4, errors: 0 })
   })
 
-  test('a listener that throws is logged and harms nobody', async () => {
+  test('a listener that throws, which it logs', async () => {
     const log = keepingLog()
     server.script.push(list(1, pod('a', 1)), says(line('ADDED', pod('b', 2))))
     const throwing = () => {
@@ -270,7 +270,7 @@ describe('what is odd', () => {
     expect(reflector.stats().errors).toBe(2)
   })
 
-  test('an object that cannot be projected is logged, and the watch goes on past it', async () => {
+  test('an object that cannot be projected, which it logs', async () => {
     const log = keepingLog()
     server.script.push(
       list(1, pod('bad', 1)),
@@ -288,7 +288,7 @@ describe('what is odd', () => {
   })
 })
 
-describe('stop', () => {
+describe('Reflector.stop', () => {
   test('ends the stream and returns', async () => {
     const closed = Promise.withResolvers<void>()
     const open = stream((response: ServerResponse) => {

@@ -1,9 +1,9 @@
 /**
- * A picture of one kind of object, held true by a list and then a watch. It may lag, and it may miss the steps between
- * two states, never the last state. An object that is missing in it is not known to be gone: see `Change`.
+ * A cache of one kind of object, kept current by a list and then a watch. It may lag, and it may miss states between
+ * two others, but never the last one. An object that it lacks is not known to be gone: see `Change`.
  *
  * A round: list in pages (only at first, after 410, and on the slow resync) → watch with bookmarks → when the stream
- * ends, for whatever reason, wait a growing time and go on from the last resource version.
+ * ends, for any reason, wait a growing time and resume at the last resource version.
  */
 
 import { backoffMs } from '../base/backoff.ts'
@@ -23,13 +23,13 @@ import { inOperatorsWords } from './refusals.ts'
 export type { Change, ChangeListener } from './picture.ts'
 
 export interface ReflectorTimes {
-  /** The server ends a watch after this; the client a little later by itself. */
+  /** The server ends a watch after this time; the client does so a little later by itself. */
   readonly watchTimeoutMs: number
-  /** A watch that says nothing for so long, bookmarks included, is taken for dead. */
+  /** A watch without any message for this long, including bookmarks, is considered dead. */
   readonly silenceMs: number
-  /** Everything is listed again about so often, against events that were lost without a trace. */
+  /** Interval of complete lists, in case events were lost without a trace. */
   readonly resyncMs: number
-  /** At least, between the beginnings of two lists. */
+  /** Minimum time between the beginnings of two lists. */
   readonly relistGapMs: number
   /** First and longest wait between rounds. */
   readonly pauseMs: number
@@ -46,9 +46,9 @@ const defaultTimes: ReflectorTimes = {
   pauseCapMs: 5_000,
 }
 
-/** Allowed to the server beyond the time-out that it was given. */
+/** Time that the server gets beyond its own time-out. */
 const timeoutMarginMs = 10_000
-/** A watch that lived so long did no wrong by ending. */
+/** A watch that lived this long does not count as a failure when it ends. */
 const healthyLifeMs = 10_000
 
 export interface ReflectorOptions<T> extends ListScope, PictureOptions<T> {
@@ -63,11 +63,11 @@ export interface ReflectorOptions<T> extends ListScope, PictureOptions<T> {
 /** Counts since the start. */
 export interface ReflectorStats {
   readonly lists: number
-  /** Watches that the server opened. */
+  /** Number of watches that the server opened. */
   readonly watches: number
-  /** Events of a type that is not known, or without an object. */
+  /** Number of events of an unknown type, or without an object. */
   readonly ignored: number
-  /** Listeners that threw, and objects that could not be projected. */
+  /** Number of listeners that threw, and of objects that could not be projected. */
   readonly errors: number
 }
 
@@ -86,14 +86,14 @@ export class Reflector<T> {
   readonly #stats = { lists: 0, watches: 0, ignored: 0 }
   #running: Promise<void> | undefined
   #synced = false
-  /** The server has opened the watch at hand. */
+  /** The server has opened the current watch. */
   #isOpen = false
-  /** Where the next watch begins; undefined when a list must come first. */
+  /** The version at which the next watch begins; undefined when a list must come first. */
   #resourceVersion: string | undefined
   #listBeganMs = Number.NEGATIVE_INFINITY
   #resyncAtMs = 0
   #heardAtMs: number
-  /** Rounds in a row that brought nothing. */
+  /** Number of consecutive rounds without a result. */
   #failures = 0
 
   constructor(options: ReflectorOptions<T>) {
@@ -102,23 +102,23 @@ export class Reflector<T> {
     this.#picture = new Picture(options)
     const { clock, log, kind } = options
     const words = { trouble: 'watch failed again', over: 'watch works again', fields: { kind } }
-    // Every watch ends once in a while.
+    // Every watch ends from time to time.
     this.#trouble = new Rarely({ clock, log, ...words, tolerated: 1 })
     this.#heardAtMs = this.#nowMs()
   }
 
-  /** Begins to list and watch, until `stop`, which is for good. */
+  /** Lists and watches until `stop`, which is final. */
   start(): void {
     this.#running ??= this.#run(this.#stopping.signal)
   }
 
-  /** Ends the watch, and returns when nothing runs any more. What was learnt stays readable. */
+  /** Ends the watch, and returns when nothing runs any more. The cache stays readable. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the reflector was stopped'))
     await this.#running
   }
 
-  /** Whether a complete list was ever had. */
+  /** Whether a complete list was ever read. */
   synced(): boolean {
     return this.#synced
   }
@@ -137,7 +137,7 @@ export class Reflector<T> {
     return this.#picture.cache.values()
   }
 
-  /** Those of one namespace, the latest to change last. */
+  /** The objects of one namespace, the one changed last at the end. */
   byNamespace(namespace: string): Iterable<T> {
     return this.#picture.cache.valuesOf(namespace)
   }
@@ -147,20 +147,23 @@ export class Reflector<T> {
   }
 
   /**
-   * Calls the listener with every change from now on, after the picture has it. What a listener throws is logged and
-   * reaches nobody else.
-   * @returns a function that ends it
+   * Calls the listener with every change from now on, after the cache has it. Errors of a listener are logged, and do
+   * not affect others.
+   * @returns a function that removes the listener
    */
   on(listener: ChangeListener<T>): () => void {
     return this.#picture.on(listener)
   }
 
-  /** Since the API server last spoke of this kind: an event, a bookmark, a page of a list, a watch that was opened. */
+  /**
+   * Milliseconds since the API server last sent something about this kind: an event, a bookmark, a page, an opened
+   * watch.
+   */
   lastWordAgeMs(): number {
     return this.#nowMs() - this.#heardAtMs
   }
 
-  /** Why the last rounds brought nothing, in an operator's words; undefined while all is well. */
+  /** Why the last rounds had no result, in an operator's words; undefined while there is no problem. */
   trouble(): string | undefined {
     return this.#failures > 1 && !this.#isOpen ? this.#trouble.reason : undefined
   }
@@ -192,7 +195,8 @@ export class Reflector<T> {
     const reason = cause instanceof Error ? inOperatorsWords(cause) : 'the server ended it'
     const askedMs = cause instanceof KubeError ? (cause.retryAfterMs ?? 0) : 0
     const pauseMs = askedMs + backoffMs(this.#failures, { baseMs: this.#times.pauseMs, capMs: this.#times.pauseCapMs })
-    // What lives long enough, or brings something, counts as no failure. A connection that fails is logged for all watches at once.
+    // A watch that lived long enough, or had a result, is not a failure. Failed connections are logged once for all
+    // watches.
     const isOwn = this.#failures > 0 && !isOfConnection(cause)
     if (isOwn) this.#trouble.failed(reason)
     if (this.#failures <= 1 || !isOwn) log.debug({ kind, reason }, 'watch ended')
@@ -246,7 +250,7 @@ export class Reflector<T> {
     }
   }
 
-  /** One sleeper for a whole watch, however many events come. */
+  /** One timer for a whole watch, however many events come. */
   async #endSilence(watch: Deadline): Promise<void> {
     for (;;) {
       const restMs = this.#heardAtMs + this.#times.silenceMs - this.#nowMs()
@@ -255,7 +259,7 @@ export class Reflector<T> {
     }
   }
 
-  /** Takes one line; one that cannot be read ends the watch, and the next one brings the event again. */
+  /** Handles one line. A line that cannot be read ends the watch, and the next watch brings the event again. */
   #receive(line: string): void {
     const { type, object } = JSON.parse(line) as WatchEvent
     this.#heard()
@@ -277,7 +281,7 @@ export class Reflector<T> {
     this.#trouble.worked()
   }
 
-  /** @returns false for a type that is not known */
+  /** @returns false for an unknown type */
   #apply(type: string, object: KubeObject): boolean {
     switch (type) {
       case 'ADDED':
@@ -308,7 +312,7 @@ export class Reflector<T> {
   }
 }
 
-/** The client tells of those itself, once for all watches. */
+/** The client reports those itself, once for all watches. */
 function isOfConnection(cause: unknown): boolean {
   const error = cause instanceof RetryLater ? cause.cause : cause
   if (error instanceof KubeError) return error.status === 401
@@ -316,8 +320,8 @@ function isOfConnection(cause: unknown): boolean {
 }
 
 /**
- * Whether a watch was refused for what it asked: a resource version too old, or one that makes no sense to a server
- * whose data went back. Lost connections, busy servers and missing rights say nothing against it.
+ * Whether a watch was refused because of its resource version: it is too old, or makes no sense to a server whose data
+ * was restored. Lost connections, busy servers and missing rights are other reasons.
  */
 function isAboutVersion(error: unknown): boolean {
   if (!(error instanceof KubeError)) return false

@@ -27,7 +27,7 @@ describe('refuserOf', () => {
     expect(refuserOf(error)).toBe(refuser)
   })
 
-  it('names the policy as the refuser when its own words quote a right', () => {
+  it('names the policy as the refuser when its message quotes a right', () => {
     expect(refuserOf(policy('skylab', 'User "x" cannot create resource'))).toBe('policy')
   })
 })
@@ -48,12 +48,12 @@ describe('remedyOf', () => {
     [undefined, policy('somebody-else')],
     [undefined, quota],
     [undefined, new Error('no')],
-  ])('is %s', (remedy, error) => {
+  ])('returns %s', (remedy, error) => {
     expect(remedyOf(error, 'observatory')).toBe(remedy)
   })
 })
 
-it('a failure that nothing of ours puts right is told as it is', () => {
+it('inOperatorsWords returns the message alone when there is no remedy', () => {
   expect(inOperatorsWords(rights('list', 'pods'))).toMatch(/cannot list resource .*: apply k8s\/base\/rbac\.yaml, and/)
   expect(inOperatorsWords(new Error('the network is away'))).toBe('the network is away')
 })

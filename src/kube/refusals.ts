@@ -1,31 +1,34 @@
-/** Who refused a request, and what an operator applies against that. Pure. */
+/** Finds which part of the cluster refused a request, and the remedy for an operator. Pure. */
 import { KubeError } from './errors.ts'
 
-/** `rights`: RBAC, or another authorizer. `policy`: a ValidatingAdmissionPolicy. `other`: a quota, a webhook and the like. */
+/**
+ * `rights`: RBAC, or another authorizer. `policy`: a ValidatingAdmissionPolicy. `other`: a quota, a webhook and the
+ * like.
+ */
 export type Refuser = 'rights' | 'policy' | 'other'
 export const refusers: readonly Refuser[] = ['rights', 'policy', 'other']
 
-/** Every authorizer says no in these words. They name the account first. */
+/** Every authorizer refuses in these words. They name the account first. */
 const byRights = /\bUser "([^"]*)" cannot (\w+) /
 const byPolicy = /\bValidatingAdmissionPolicy '([^']*)' with binding /
 
-/** Null for what is no refusal (403). */
+/** Null for an error that is not a refusal (403). */
 export function refuserOf(error: unknown): Refuser | null {
   if (!(error instanceof KubeError) || error.status !== 403) return null
   if (byPolicy.test(error.message)) return 'policy'
   return byRights.test(error.message) ? 'rights' : 'other'
 }
 
-/** The roles, and what binds the account to them. */
+/** The roles, and their bindings to the account. */
 export const applyRbac = 'apply k8s/base/rbac.yaml, and rights.yaml as `skylab rights` prints it'
 const applyRights = 'apply rights.yaml, as `skylab rights` prints it'
 const applyPolicy = 'apply k8s/base/policy.yaml'
 
-/** What puts a refusal right; undefined where nothing of ours does. @param namespace the controller's own */
+/** The remedy for a refusal; undefined if we have none. @param namespace the controller's own */
 export function remedyOf(error: unknown, namespace?: string): string | undefined {
   const refuser = refuserOf(error)
   const { message } = error as KubeError
-  // What the controller reads in its own namespace follows from the configuration.
+  // Rights to read in the controller's own namespace follow from the configuration.
   const isOwn = namespace !== undefined && message.includes(`in the namespace "${namespace}"`)
   if (refuser === 'rights') {
     return isOwn && /cannot get resource "(secrets|configmaps)"/.test(message) ? applyRights : applyRbac
@@ -37,7 +40,7 @@ export function remedyOf(error: unknown, namespace?: string): string | undefined
   return policy === 'skylab' ? applyPolicy : undefined
 }
 
-/** A failure in words for an operator: with what puts it right, where it is a refusal. */
+/** A failure as a message for an operator, with the remedy if it is a refusal. */
 export function inOperatorsWords(error: unknown): string {
   const words = error instanceof Error ? error.message : String(error)
   const remedy = remedyOf(error)

@@ -41,13 +41,13 @@ afterEach(async () => {
 const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: 'p' }
 const pod: KubeObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a', uid: 'u1' } }
 
-/** Fails or succeeds by now; the test looks at it later. */
+/** Settles later; the test awaits it after other steps. */
 function watched<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
 }
 
-describe('retries', () => {
+describe('Requester, retries:', () => {
   test.each([429, 500, 502, 503, 504])('%d is tried again', async code => {
     server.script.push(status(code, 'Busy'), json(pod))
     const read = client.get(ref)
@@ -55,7 +55,7 @@ describe('retries', () => {
     expect(await read).toEqual(pod)
   })
 
-  test('Retry-After is honoured, by header or by body', async () => {
+  test('Retry-After of the header or the body is honoured', async () => {
     const details = { kind: 'Status', reason: 'ServerTimeout', details: { retryAfterSeconds: 4 } }
     server.script.push(status(429, 'TooManyRequests', 'slow', { 'Retry-After': '3' }), json(details, 500), json(pod))
     const read = client.get(ref)
@@ -64,7 +64,7 @@ describe('retries', () => {
     expect(await read).toEqual(pod)
   })
 
-  test('waits grow, and end as RetryLater', async () => {
+  test('waits grow, and end with RetryLater', async () => {
     server.fallback = status(503, 'ServiceUnavailable', 'starting')
     const read = watched(client.get(ref))
     for (const fullMs of [200, 400, 800, 1600]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
@@ -73,7 +73,7 @@ describe('retries', () => {
     expect(server.received).toHaveLength(5)
   })
 
-  test('a wait that is long is handed on, with its length', async () => {
+  test('a long Retry-After is passed to the caller as RetryLater', async () => {
     server.script.push(status(429, 'TooManyRequests', 'later', { 'Retry-After': '60' }))
     await expect(client.get(ref)).rejects.toMatchObject({ name: 'RetryLater', afterMs: 60_000 })
   })
@@ -88,7 +88,7 @@ describe('retries', () => {
     expect(server.received).toHaveLength(1)
   })
 
-  test('nobody listening is RetryLater too', async () => {
+  test('a closed port leads to RetryLater too', async () => {
     server.script.push(json(pod))
     await client.get(ref)
     await server.close()
@@ -98,7 +98,7 @@ describe('retries', () => {
   })
 })
 
-test('a write passes the places around its sending, as often as it is sent; a read passes none', async () => {
+test('Requester passes the failpoints around each attempt of a write, and none for a read', async () => {
   const passed: string[] = []
   const failpoint = (place: string) => void passed.push(`${place} ${server.received.length}`)
   server.script.push(json(pod), status(503, 'ServiceUnavailable'), json(pod))
@@ -110,8 +110,8 @@ test('a write passes the places around its sending, as often as it is sent; a re
   expect(passed).toEqual(['before-send 1', 'after-send 2', 'before-send 2', 'after-send 3'])
 })
 
-describe('deadline', () => {
-  test('a server that hangs is left after the request time-out', async () => {
+describe('Requester, deadline:', () => {
+  test('a server that hangs is abandoned after the request time-out', async () => {
     server.script.push(hang, json(pod))
     const read = client.get(ref)
     await server.until(1)
@@ -124,7 +124,7 @@ describe('deadline', () => {
     ])
   })
 
-  test('so is one that begins an answer and does not end it', async () => {
+  test('a server that does not finish its answer is abandoned too', async () => {
     const begin: Answer = (_request, response) => void response.writeHead(200).write('{')
     server.script.push(begin, json(pod))
     const read = client.get(ref)
@@ -134,7 +134,7 @@ describe('deadline', () => {
     expect(await read).toEqual(pod)
   })
 
-  test('a hung request gives its slot back', async () => {
+  test('a hung request returns its slot', async () => {
     const narrow = connect(1)
     server.script.push(hang, json(pod), json(pod))
     const first = narrow.get(ref)
@@ -147,8 +147,8 @@ describe('deadline', () => {
   })
 })
 
-describe('connections', () => {
-  test('500 reads share a few, and never more are in flight than allowed', async () => {
+describe('Requester, connections:', () => {
+  test('500 reads share a few, with no more in flight than allowed', async () => {
     let inFlight = 0
     let most = 0
     server.fallback = (request, response) => {
@@ -161,11 +161,11 @@ describe('connections', () => {
     }
     await Promise.all(Array.from({ length: 500 }, () => client.get(ref)))
     expect(most).toBeLessThanOrEqual(8)
-    // A connection is free a moment after its answer was read, so a few more are opened.
+    // A connection becomes free a moment after its answer was read, so a few more are opened.
     expect(server.connections).toBeLessThan(24)
   })
 
-  test('signals that live long gather no listeners', async () => {
+  test('long-lived signals gather no listeners', async () => {
     const stop = new AbortController()
     let listeners = 0
     const { addEventListener, removeEventListener } = stop.signal
@@ -184,7 +184,7 @@ describe('connections', () => {
   })
 })
 
-describe('an abort', () => {
+describe('Requester, when the signal is aborted,', () => {
   test('cuts a read off', async () => {
     let cut: () => void = () => {}
     const closed = new Promise<void>(resolve => {
@@ -199,7 +199,7 @@ describe('an abort', () => {
     await closed
   })
 
-  test('ends the await of a write, and leaves the write to its answer', async () => {
+  test('rejects at once for a write, which continues to its answer', async () => {
     const stop = new AbortController()
     let answer: () => void = () => {}
     server.script.push((request, response) => {
@@ -222,7 +222,7 @@ describe('an abort', () => {
     expect(requests).toEqual([['create', '201']])
   })
 
-  test('a write that nobody answers settles by its deadline', async () => {
+  test('settles an unanswered write by its deadline', async () => {
     const stop = new AbortController()
     server.script.push(hang)
     const written = watched(client.create(pod, { signal: stop.signal, agent: 'op=7' }))
@@ -234,12 +234,12 @@ describe('an abort', () => {
     expect(server.received).toHaveLength(1)
   })
 
-  test('that came before sends nothing', async () => {
+  test('sends nothing if that was before the request', async () => {
     await expect(client.create(pod, { signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow('too late')
     expect(server.received).toEqual([])
   })
 
-  test('while a write waits for its slot keeps it from being sent', async () => {
+  test('does not send a write that waits for a slot', async () => {
     const narrow = connect(1)
     server.script.push(hang, json(pod))
     watched(narrow.get(ref))
@@ -254,7 +254,7 @@ describe('an abort', () => {
   })
 })
 
-test('each attempt is logged and traced for whoever asks, and the server is told of the trace', async () => {
+test('Requester logs and traces each attempt with the caller’s log and span, and sends the trace to the server', async () => {
   server.script.push(status(503, 'Busy'), json(pod, 201))
   const lines: object[] = []
   const log = { ...silentLog, debug: (fields: object, message: string) => void lines.push({ ...fields, message }) }
@@ -284,7 +284,7 @@ test('each attempt is logged and traced for whoever asks, and the server is told
   expect(client.load()).toEqual({ inFlight: 0, waiting: 0 })
 })
 
-test('what is in flight and what waits for it is told', async () => {
+test('Requester reports requests in flight and those that wait', async () => {
   server.fallback = hang
   const one = connect(1)
   const stop = new AbortController()

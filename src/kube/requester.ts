@@ -1,4 +1,4 @@
-/** One request to the API server and what it takes to get an answer: credentials, deadline, bound, retries. */
+/** Sends one request to the API server until it is answered: credentials, deadline, limit of concurrency, retries. */
 
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
@@ -19,36 +19,36 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 export interface CallOptions {
   /**
-   * Ends the await at once, with the signal's reason. A read is cut off; a write that is on the wire goes on to its
-   * answer or its deadline (see `settled`), one that is not is never sent.
+   * Rejects at once, with the signal's reason. A read is cut off. A write that is on the wire goes on to its answer or
+   * its deadline (see `settled`); a write that is not is never sent.
    */
   readonly signal?: AbortSignal | undefined
   /** Appended to the User-Agent, such as `op=… claim=…`; writes are tracked by it. */
   readonly agent?: string | undefined
-  /** Told of each attempt, with the fields of whoever asks. Default: the client's own. */
+  /** Logs each attempt, with the fields of the caller. Default: the client's own. */
   readonly log?: Log | undefined
-  /** In which each attempt is a span; the server is told of it. */
+  /** The parent of a span for each attempt; the trace is sent to the server. */
   readonly span?: Span | undefined
-  /** The server does everything but keep it. */
+  /** The server does everything except store the result. */
   readonly dryRun?: boolean | undefined
-  /** A refusal would tell something, and be no fault: it is not reported as one. So is that of a dry run. */
+  /** A refusal is an expected answer, so it is not reported as a fault. The same holds for dry runs. */
   readonly mayBeRefused?: boolean | undefined
-  /** Passed by a write after the last look at its signal, and when its answer has begun but is not read yet. */
+  /** Called for a write after the last check of its signal, and when its answer has begun but is not read yet. */
   readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
 
 export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
-  /** What the request counts as in metrics. Default: from the method. */
+  /** The verb in metrics. Default: from the method. */
   readonly verb?: string
-  /** Told of the `Date` of an answer, in milliseconds; NaN where it has none. */
+  /** Called with the `Date` of an answer, in milliseconds; NaN if it has none. */
   readonly onDate?: ((ms: number) => void) | undefined
 }
 
-/** Told of every attempt; `code` is the HTTP status, or `error` when none came. */
+/** Called for every attempt; `code` is the HTTP status, or `error` when there was no answer. */
 export type OnRequest = (verb: string, code: string, seconds: number) => void
 
-/** Told of every refusal (403) that nobody reckoned with. */
+/** Called for every unexpected refusal (403). */
 export type OnRefusal = (verb: string, refuser: Refuser) => void
 
 export interface RequesterOptions {
@@ -58,7 +58,7 @@ export interface RequesterOptions {
     readonly requestTimeoutSeconds: number
     readonly maxInFlight: number
   }
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string
   /** Name of this replica. */
   readonly replica: string
@@ -68,18 +68,18 @@ export interface RequesterOptions {
   readonly onRefusal?: OnRefusal | undefined
 }
 
-/** Attempts at one request before the caller is told to come back; with these waits, 3 s of refusals. */
+/** Attempts at one request before it fails with RetryLater; with these waits, 3 s of refusals. */
 const maxAttempts = 5
 const backoff: Backoff = { baseMs: 200, capMs: 5_000 }
-/** Who is asked to wait longer than this hands the wait on, instead of sitting in it. */
+/** A longer wait is passed to the caller instead of being awaited here. */
 const maxWaitMs = 15_000
 
 const verbs: Readonly<Record<Method, string>> = { GET: 'get', POST: 'create', PATCH: 'patch', DELETE: 'delete' }
 
-/** What a body is; all patches are merged into what stands there. */
+/** Content types of bodies; all patches are merge patches. */
 const contentTypes: Readonly<Partial<Record<Method, string>>> = { PATCH: 'application/merge-patch+json' }
 
-/** A kept connection that the server closes under a request says nothing. */
+/** A kept connection may be closed by the server just as a request is sent: one such failure is normal. */
 const tolerated = 1
 const trustBy = 'certificate-authority-data of the kubeconfig, or ca.crt of the ServiceAccount'
 
@@ -118,14 +118,14 @@ export class Requester {
     this.#outage = new Rarely({ clock, log, tolerated, ...messages })
   }
 
-  /** Why the API server cannot be used, by the last request; undefined where it answered, or was not asked yet. */
+  /** Why the API server cannot be used, by the last request; undefined if it answered, or was not asked yet. */
   trouble(): Reason | undefined {
     return this.#trouble
   }
 
   /**
    * The answer's JSON. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a growing wait.
-   * @throws {KubeError} what trying again would not change
+   * @throws {KubeError} when a retry would not help
    * @throws {RetryLater} when the attempts are used up, or the server asks for a long wait
    */
   async request(method: Method, path: string, body?: unknown, options: RequestOptions = {}): Promise<unknown> {
@@ -153,7 +153,7 @@ export class Requester {
   }
 
   /**
-   * Opens a stream: the body as it comes, once the server has answered with success. Takes no slot and is tried once.
+   * Opens a stream: the body as it arrives, once the server has answered with success. Takes no slot and is tried once.
    * The signal ends it, and with it the iteration, by its reason.
    * @throws {KubeError} for any other answer
    */
@@ -174,14 +174,14 @@ export class Requester {
     }
   }
 
-  /** Resolves when no write of this agent is under way, which takes a request's deadline at most. Never rejects. */
+  /** Resolves when no write of this agent is in flight, after a request's deadline at most. Never rejects. */
   async settled(agent: string): Promise<void> {
     for (let writes = this.#writes.get(agent); writes?.size; writes = this.#writes.get(agent)) {
       await Promise.allSettled(writes)
     }
   }
 
-  /** How much of `kubernetes.maxInFlight` is in use. Watches take none of it. */
+  /** Requests in flight, out of `kubernetes.maxInFlight`, and waiting ones. Watches are not counted. */
   load(): { readonly inFlight: number; readonly waiting: number } {
     return { inFlight: this.#slots.taken, waiting: this.#slots.waiting }
   }
@@ -198,7 +198,7 @@ export class Requester {
     return await unlessAborted(exchange, call.signal)
   }
 
-  /** Ends by its deadline, however the network hangs, so that a slot always comes back. */
+  /** Ends by its deadline even if the network hangs, so that its slot is always returned. */
   async #exchange(call: Call): Promise<unknown> {
     const write = call.method !== 'GET'
     const deadline = new Deadline(this.#options.clock, this.#timeoutMs, write ? undefined : call.signal)
@@ -225,7 +225,7 @@ export class Requester {
       this.#note(undefined)
       return response
     } catch (error) {
-      // A caller that gives up says nothing of the server.
+      // An abort by the caller says nothing about the server.
       if (!call.signal?.aborted) this.#note(error)
       throw error
     } finally {
@@ -233,7 +233,7 @@ export class Requester {
     }
   }
 
-  /** Takes note of how an attempt ended: of what any request would meet, not of what one was refused. */
+  /** Records the outcome of an attempt, if it would be the same for any request. */
   #note(error: unknown): void {
     const trouble = error === undefined ? undefined : troubleOf(error)
     if (trouble === 'busy') return
@@ -248,7 +248,7 @@ export class Requester {
     return error
   }
 
-  /** An attempt, to be counted, logged and traced when it ends. */
+  /** Begins an attempt, which is counted, logged and traced when it ends. */
   #begin({ verb, method, path, log, span: parent }: Call) {
     const { clock, onRequest } = this.#options
     const beganMs = clock.monotonicMs()
@@ -290,7 +290,7 @@ export class Requester {
     return { ...credentials.headers, 'User-Agent': agent, Accept: 'application/json', ...type }
   }
 
-  /** Returns when the next attempt is due; throws what the caller shall see instead of one. */
+  /** Resolves when the next attempt is due; throws the caller's error if there is none. */
   async #waitToRetry(call: Call, error: unknown, failures: number): Promise<void> {
     if (!isPassing(error)) throw error
     const askedMs = error instanceof KubeError ? error.retryAfterMs : undefined
@@ -314,7 +314,7 @@ export class Requester {
   }
 }
 
-/** Undefined for an answer of an API server that other requests would not get; `busy` where it says nothing of them. */
+/** Undefined for an answer that concerns this request only; `busy` if it says nothing about other requests. */
 function troubleOf(error: unknown): Reason | 'busy' | undefined {
   if (error instanceof NeedsSomeone) return { words: 'its credentials cannot be read', detail: error.message }
   if (!(error instanceof KubeError)) return reasonOf(error, { trustBy })
@@ -339,13 +339,13 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Whether another attempt may fare better: everything but a plain refusal, and but credentials that never were. */
+/** Whether another attempt may succeed: false for a plain refusal, and without any credentials. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof KubeError)) return !(error instanceof NeedsSomeone)
   return error.status === 401 || error.status === 429 || error.status >= 500
 }
 
-/** A certificate that is not believed, on either side: the CA may have been exchanged. */
+/** Either side does not trust a certificate: the CA may have been replaced. */
 function isTrustFailure(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /CERT|^ERR_(TLS|SSL)|^UNABLE_TO/.test(code)

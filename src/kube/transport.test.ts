@@ -16,7 +16,7 @@ let server: ScriptedServer
 let client: KubeClient
 const gate = createServer()
 const behind: Socket[] = []
-/** A connection that was accepted, and whose first bytes are not let through yet. */
+/** A connection that was accepted, and whose first bytes are held back. */
 let arrived: PromiseWithResolvers<Socket>
 
 beforeAll(async () => {
@@ -55,15 +55,15 @@ async function open(): Promise<void> {
   socket.pipe(connect(server.port, '127.0.0.1').on('error', () => {})).pipe(socket)
 }
 
-describe('a connection that takes its time', () => {
-  test('carries the write that waits for it', async () => {
+describe('Transport, while a connection is being opened,', () => {
+  test('sends the write that waits for it', async () => {
     const written = client.create(namespace)
     await open()
     await written
     expect(server.received).toHaveLength(1)
   })
 
-  test('carries no write whose owner has let go meanwhile', async () => {
+  test('does not send a write whose signal was aborted meanwhile', async () => {
     const stop = new AbortController()
     const written = client.create(namespace, { signal: stop.signal, agent: 'op=1' })
     written.catch(() => {})

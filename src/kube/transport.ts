@@ -1,9 +1,11 @@
-/** One pool of kept-alive connections to the API server, replaced when what it was made of has changed. */
+/** One pool of kept-alive connections to the API server, replaced when its credentials change. */
 import { createSecureContext } from 'node:tls'
 import { type Dispatcher, Pool } from 'undici'
 import type { Credentials } from './credentials.ts'
 
-/** Shorter than the idle time-outs of API servers and load balancers, which would close under a request. */
+/**
+ * Shorter than the idle time-outs of API servers and load balancers, which would close a connection during a request.
+ */
 const keepAliveMs = 30_000
 
 export interface Message {
@@ -12,18 +14,18 @@ export interface Message {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
-  /** Ends the exchange wherever it stands, and its connection with it. */
+  /** Ends the exchange at any stage, together with its connection. */
   readonly signal: AbortSignal
-  /** Ends it only while nothing is on the wire yet: a request that has begun goes on. */
+  /** Ends it only before its first bytes are sent: a request that has begun continues. */
   readonly startSignal?: AbortSignal | undefined
 }
 
-/** What is made once for the credentials that connections are opened with. */
+/** A pool and the credentials that its connections use. */
 interface Line {
   readonly key: string
   readonly pool: Pool
   readonly dispatcher: Dispatcher
-  /** The server's own path, before that of every request. */
+  /** The server's own path, a prefix of every request's path. */
   readonly root: string
 }
 
@@ -37,8 +39,8 @@ export class Transport {
   }
 
   /**
-   * Sends one message by the pool of these credentials. While it waits for a connection an abort only marks it as never
-   * to be sent, so the promise may settle as late as the connection does.
+   * Sends one message through the pool of these credentials. While it waits for a connection, an abort only marks it as
+   * not to be sent, so the promise may settle as late as the connection is opened.
    */
   send(credentials: Credentials, message: Message): Promise<Dispatcher.ResponseData<AbortSignal | undefined>> {
     const { method, headers, body, signal, startSignal } = message
@@ -53,7 +55,7 @@ export class Transport {
     })
   }
 
-  /** Closes every connection; what is still under way fails. */
+  /** Closes every connection; requests in flight fail. */
   async close(): Promise<void> {
     const pools = [...this.#retired, ...(this.#line ? [this.#line.pool] : [])]
     this.#line = undefined
@@ -70,7 +72,7 @@ export class Transport {
   #open({ server, tls, connectionKey }: Credentials): Line {
     const url = new URL(server)
     const pool = new Pool(url.origin, {
-      // Watches live on connections of their own, and a hung request holds up no other.
+      // Watches have connections of their own, so that a hung request delays no other.
       allowH2: false,
       pipelining: 1,
       keepAliveTimeout: keepAliveMs,
@@ -83,7 +85,7 @@ export class Transport {
     return { key: connectionKey, pool, dispatcher, root: url.pathname.replace(/\/$/, '') }
   }
 
-  /** Requests on it may end as they would have; then it is gone. */
+  /** Lets running requests finish, then closes the pool. */
   #retire(pool: Pool): void {
     this.#retired.add(pool)
     const forget = () => this.#retired.delete(pool)
@@ -91,7 +93,7 @@ export class Transport {
   }
 }
 
-/** The last look before bytes are written: a connection may take seconds to come about, and ownership end meanwhile. */
+/** The last check before bytes are written: opening a connection may take seconds, and ownership may end meanwhile. */
 function refuseLateStart(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) => {
     const startSignal = (options as { opaque?: AbortSignal }).opaque

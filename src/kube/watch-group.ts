@@ -1,7 +1,7 @@
-/** Watches that are started, awaited and stopped together. */
+/** Starts, awaits and stops several watches together. */
 import type { Reflector, ReflectorStats } from './reflector.ts'
 
-/** A watch, whatever it shows. */
+/** A watch of any kind. */
 type AnyWatch = Pick<
   Reflector<unknown>,
   'start' | 'stop' | 'synced' | 'whenSynced' | 'lastWordAgeMs' | 'stats' | 'trouble' | 'on'
@@ -22,7 +22,7 @@ export class WatchGroup<Name extends string> {
     await Promise.all(this.all().map(reflector => reflector.stop()))
   }
 
-  /** Whether each has once shown everything. A watch that is broken later heals by itself; see `lastWordAgeMs`. */
+  /** Whether each was synced once. A watch that breaks later recovers by itself; see `lastWordAgeMs`. */
   ready(): boolean {
     return this.all().every(reflector => reflector.synced())
   }
@@ -32,12 +32,15 @@ export class WatchGroup<Name extends string> {
     await Promise.all(this.all().map(reflector => reflector.whenSynced(signal)))
   }
 
-  /** Milliseconds since the API server last spoke, for each watch. More than two minutes means that it is broken. */
+  /**
+   * For each watch, milliseconds since the API server last sent something. More than two minutes means that it is
+   * broken.
+   */
   lastWordAgeMs(): Record<Name, number> {
     return this.#each(reflector => reflector.lastWordAgeMs())
   }
 
-  /** Why watches show nothing new, each reason once, in an operator's words. */
+  /** Why watches have no news, each reason once, in an operator's words. */
   troubles(): string[] {
     return [...new Set(this.all().flatMap(reflector => reflector.trouble() ?? []))]
   }

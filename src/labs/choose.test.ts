@@ -25,8 +25,8 @@ function refusal(identity: Identity, options: LabOptions = {}) {
   }
 }
 
-describe('sizes', () => {
-  it('takes the default, and requests of a quarter', () => {
+describe('chooseLab with sizes', () => {
+  it('takes the default size, with requests of a quarter of its limits', () => {
     expect(chooseLab(lab, ada, {})).toEqual({
       uid: 1000,
       gid: 100,
@@ -36,7 +36,7 @@ describe('sizes', () => {
     })
   })
 
-  it('takes configured requests', () => {
+  it('takes requests that are configured', () => {
     expect(chooseLab(lab, ada, { size: 'own' })).toMatchObject({
       size: 'own',
       quotas: { limits: { cpu: 2, memory: 8 * gib }, requests: { cpu: 1.5, memory: gib } },
@@ -44,11 +44,11 @@ describe('sizes', () => {
     })
   })
 
-  it('requests no less than there can be', () => {
+  it('requests at least the smallest amounts that Kubernetes has', () => {
     expect(chooseLab(lab, ada, { size: 'tiny' }).quotas.requests).toEqual({ cpu: 0.001, memory: 1 })
   })
 
-  it.each(['huge', '', 'constructor', '__proto__'])('refuses the size %j', size => {
+  it.each(['huge', '', 'constructor', '__proto__'])('refuses the size %j, which does not exist', size => {
     expect(refusal(ada, { size })).toEqual({
       status: 422,
       msg: 'There is no such size, only small, tiny, own',
@@ -58,13 +58,13 @@ describe('sizes', () => {
   })
 })
 
-describe('quotas', () => {
+describe('chooseLab with quotas', () => {
   const quota = (cpu: number, memoryGib: number) => ({
     ...ada,
     quota: { cpu, memoryBytes: memoryGib * gib, spawn: true },
   })
 
-  it('fits by its limits, to the last byte', () => {
+  it('accepts a size whose limits equal the quota', () => {
     expect(chooseLab(lab, quota(2, 8), { size: 'own' }).size).toBe('own')
     expect(chooseLab(lab, { ...ada, quota: { spawn: true } }, { size: 'own' }).size).toBe('own')
   })
@@ -73,7 +73,7 @@ describe('quotas', () => {
     [quota(1.9, 8), '2 CPUs of 1.9'],
     [quota(2, 7), '8Gi of memory of 7Gi'],
     [quota(0, 0), '2 CPUs of 0, 8Gi of memory of 0'],
-  ])('refuses what is more', (identity, words) => {
+  ])('refuses a size above the quota: %j', (identity, words) => {
     expect(refusal(identity, { size: 'own' })).toEqual({
       status: 403,
       msg: `The size own is more than your quota allows: ${words}`,
@@ -82,14 +82,14 @@ describe('quotas', () => {
     })
   })
 
-  it('says so when it is the default that is more', () => {
+  it('names the default size when that is above the quota', () => {
     expect(refusal(quota(0.5, 8))).toMatchObject({
       status: 403,
       msg: 'The default size small is more than your quota allows: 1 CPUs of 0.5',
     })
   })
 
-  it('forbids labs', () => {
+  it('refuses every lab when the quota forbids labs', () => {
     expect(refusal({ ...ada, quota: { spawn: false } })).toEqual({
       status: 403,
       msg: 'Your quota does not allow labs',
@@ -98,7 +98,7 @@ describe('quotas', () => {
   })
 })
 
-describe('groups', () => {
+describe('chooseLab with groups', () => {
   const settings = configSchema.parse({
     lab: {
       defaultSize: 'large',
@@ -117,7 +117,7 @@ describe('groups', () => {
     }
   }
 
-  it('keep a size from who is in none of them', () => {
+  it('refuses a size to users in none of its groups', () => {
     expect(refused(ada, { size: 'large' })).toEqual({
       msg: 'The size large is for members of physics, simulations',
       type: 'forbidden',
@@ -128,11 +128,11 @@ describe('groups', () => {
     expect(refused(ada, { size: 'small' })).toMatchObject({ size: 'small' })
   })
 
-  it('give it to members of one, with a GID or without', () => {
+  it('gives a size to members of one of its groups, with a GID or without', () => {
     expect(refused(member, { size: 'large' })).toMatchObject({ size: 'large' })
   })
 
-  it('count before the quota, which counts too', () => {
+  it('checks groups before the quota, and the quota too', () => {
     const quota = { spawn: true, cpu: 1 }
     expect(refused({ ...ada, quota }, {})).toMatchObject({ msg: expect.stringContaining('is for members') })
     expect(refused({ ...member, quota }, {})).toMatchObject({ msg: expect.stringContaining('more than your quota') })
@@ -154,23 +154,23 @@ describe('sizesFor', () => {
     sizesFor({ sizes }, identity).map(({ name }) => name)
   const member = { groups: [{ name: 'simulations' }] }
 
-  it('offers what this user may have, in the order of the configuration', () => {
+  it('offers the sizes that the user may have, in the order of the configuration', () => {
     expect(namesFor({ groups: [] })).toEqual(['small', 'constructor'])
     expect(namesFor(member)).toEqual(['small', 'large', 'constructor'])
     expect(sizesFor({ sizes }, { groups: [] })[0]).toEqual({ name: 'small', ...gib4 })
   })
 
-  it('offers what fits the quota', () => {
+  it('offers only sizes that fit the quota', () => {
     expect(namesFor({ ...member, quota: { spawn: true, cpu: 2 } })).toEqual(['small', 'constructor'])
     expect(namesFor({ ...member, quota: { spawn: true, memoryBytes: 4 * gib } })).toEqual(['small'])
     expect(namesFor({ ...member, quota: { spawn: true, cpu: 0.5 } })).toEqual([])
   })
 
-  it('offers nothing where a quota forbids labs', () => {
+  it('offers nothing when a quota forbids labs', () => {
     expect(namesFor({ ...member, quota: { spawn: false } })).toEqual([])
   })
 
-  it('offers just what is taken', () => {
+  it('offers exactly the sizes that chooseLab accepts', () => {
     for (const groups of [[], member.groups]) {
       for (const cpu of [0.5, 1, 2, 4]) {
         const identity = { ...ada, groups, quota: { spawn: true, cpu } }
@@ -187,7 +187,7 @@ describe('sizesFor', () => {
   })
 })
 
-describe('numbers', () => {
+describe('chooseLab with ids', () => {
   const { uid: _uid, ...noUid } = ada
   const { gid: _gid, ...noGid } = ada
 
@@ -195,18 +195,18 @@ describe('numbers', () => {
     [noUid, 'You have no UID, without which you cannot have a lab'],
     [noGid, 'You have no primary GID, without which you cannot have a lab'],
     [{ ...ada, uid: 0 }, 'Your UID is 0, and labs do not run as root'],
-    [{ ...ada, uid: -1 }, 'Your UID -1 is none that a lab can run with'],
-    [{ ...ada, uid: 2 ** 31 }, 'Your UID 2147483648 is none that a lab can run with'],
-    [{ ...ada, gid: 1.5 }, 'Your GID 1.5 is none that a lab can run with'],
+    [{ ...ada, uid: -1 }, 'Your UID -1 cannot be used for a lab'],
+    [{ ...ada, uid: 2 ** 31 }, 'Your UID 2147483648 cannot be used for a lab'],
+    [{ ...ada, gid: 1.5 }, 'Your GID 1.5 cannot be used for a lab'],
     [
       { ...ada, groups: [{ name: 'a' }, { name: 'b', id: 2 ** 32 }] },
-      "Your group b's GID 4294967296 is none that a lab can run with",
+      "Your group b's GID 4294967296 cannot be used for a lab",
     ],
-  ])('refuses, in words', (identity, msg) => {
+  ])('refuses ids with which no lab can run: %j', (identity, msg) => {
     expect(refusal(identity)).toEqual({ status: 403, msg, type: 'forbidden' })
   })
 
-  it('takes the largest', () => {
+  it('accepts the largest ids', () => {
     expect(chooseLab(lab, { ...ada, uid: 2 ** 31 - 1, gid: 0 }, {})).toMatchObject({ uid: 2147483647, gid: 0 })
   })
 })

@@ -1,4 +1,4 @@
-/** What of a request a lab is made with: whether this user may have one, and its size. Pure. */
+/** Decides whether a user may have a lab, and its size. Pure. */
 
 import type { Group, Identity, LabOptions, Quotas } from '../base/domain.ts'
 import type { ErrorDetail } from '../base/errors.ts'
@@ -7,7 +7,7 @@ import { formatBytes } from '../base/quantity.ts'
 import type { Config } from '../config/schema.ts'
 import { quotasOf, type Storage, storageOf } from './quota.ts'
 
-/** Who a lab runs as, and with what. */
+/** The user and groups that a lab runs as, its size and its resources. */
 export interface LabChoice {
   readonly uid: number
   readonly gid: number
@@ -17,24 +17,24 @@ export interface LabChoice {
   readonly storage: Storage
 }
 
-/** A size, as the form offers it. */
+/** A size that the form offers. */
 export interface OfferedSize extends Quotas {
   readonly name: string
 }
 
 type LabSettings = Pick<Config['lab'], 'sizes' | 'defaultSize' | 'defaultStorage'>
 type Size = Config['lab']['sizes'][string]
-/** What of a user decides on sizes. */
+/** The part of an identity that decides on sizes. */
 type SizeAsker = Pick<Identity, 'groups' | 'quota'>
 
-/** The largest number that Kubernetes takes for a user or group. */
+/** The largest number that Kubernetes accepts for a user or group. */
 const maxId = 2 ** 31 - 1
 
 /**
- * Settles identity and size before anything is looked up. A size fits a quota by its limits (SQR-066, "Pod
+ * Decides on ids and size before any other input is read. A size must fit the quota by its limits (SQR-066, "Pod
  * configuration" and "Labs for bot users").
- * @throws {ApiError} 403 without UID or GID, with a quota that forbids labs, for a size that is kept from this user by
- *   groups or by quota; 422 for a size that does not exist
+ * @throws {ApiError} 403 without UID or GID, with a quota that forbids labs, or for a size that the user's groups or
+ *   quota exclude; 422 for a size that does not exist
  */
 export function chooseLab(lab: LabSettings, identity: Identity, options: LabOptions): LabChoice {
   if (identity.quota?.spawn === false) throw forbidden('Your quota does not allow labs')
@@ -49,7 +49,7 @@ export function chooseLab(lab: LabSettings, identity: Identity, options: LabOpti
   return { ...ids, size, quotas: quotasOf(found), storage: storageOf(found, lab.defaultStorage) }
 }
 
-/** The sizes that this user may have, in the order of the configuration: those that `chooseLab` takes. */
+/** The sizes that this user may have, in the order of the configuration: exactly those that `chooseLab` accepts. */
 export function sizesFor(lab: Pick<LabSettings, 'sizes'>, identity: SizeAsker): readonly OfferedSize[] {
   if (identity.quota?.spawn === false) return []
   return Object.entries(lab.sizes)
@@ -82,7 +82,7 @@ function checkIds({ uid, gid, groups }: Identity): { uid: number; gid: number } 
   if (gid === undefined) throw forbidden('You have no primary GID, without which you cannot have a lab')
   if (uid === 0) throw forbidden('Your UID is 0, and labs do not run as root')
   for (const [kind, id] of [['UID', uid], ['GID', gid], ...groups.map(gidOf)] as const) {
-    if (id !== undefined && !isId(id)) throw forbidden(`Your ${kind} ${id} is none that a lab can run with`)
+    if (id !== undefined && !isId(id)) throw forbidden(`Your ${kind} ${id} cannot be used for a lab`)
   }
   return { uid, gid }
 }

@@ -6,7 +6,7 @@ import type { RightsRule } from './rights.ts'
 
 const all = [...controllerRights.everywhere, ...controllerRights.within]
 
-/** Each by itself, of a role of `k8s/base/rbac.yaml`. */
+/** The rights of a role of `k8s/base/rbac.yaml`, one by one. */
 function grantedBy(role: string): string[] {
   const text = readFileSync(new URL('../../k8s/base/rbac.yaml', import.meta.url), 'utf8')
   const objects = parseAllDocuments(text).map(each => each.toJS() as Role)
@@ -26,22 +26,22 @@ const inWords = (rules: readonly RightsRule[]): string[] =>
     )
     .sort()
 
-it('the rights that are asked for are those of k8s/base/rbac.yaml', () => {
+it('controllerRights are the rights that k8s/base/rbac.yaml grants', () => {
   expect(inWords(controllerRights.everywhere)).toEqual(grantedBy('skylab'))
   expect(inWords(controllerRights.within)).toEqual(grantedBy('skylab-prepull'))
 })
 
-it('nothing is missing of an account that has them all', () => {
-  expect(missingOfController(all)).toEqual({ ofLabs: [], others: [] })
+it('missingOfController returns nothing when all rights are granted', () => {
+  expect(missingOfController(all)).toEqual({ forLabs: [], others: [] })
   const anything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
-  expect(missingOfController(anything)).toEqual({ ofLabs: [], others: [] })
+  expect(missingOfController(anything)).toEqual({ forLabs: [], others: [] })
 })
 
-it('each missing right is named, apart by whether labs need it', () => {
+it('missingOfController names each missing right, apart by whether labs need it', () => {
   const withdrawn = ['secrets create', 'namespaces create', 'daemonsets patch', 'clusterroles bind']
   const granted = all.filter(({ resources, verbs }) => !withdrawn.includes(`${resources[0]} ${verbs[0]}`))
   expect(missingOfController(granted)).toEqual({
-    ofLabs: ['create namespaces', 'create secrets'],
+    forLabs: ['create namespaces', 'create secrets'],
     others: ['bind clusterroles skylab-lab', 'patch daemonsets'],
   })
 })

@@ -1,4 +1,6 @@
-/** What the controller itself may do in the cluster (`k8s/base/rbac.yaml`): asked for, so that what is missing can be named. Pure. */
+/**
+ * The rights that the controller needs in the cluster (`k8s/base/rbac.yaml`), so that it can name a missing one. Pure.
+ */
 import { missingRights, type RightsRule } from './rights.ts'
 
 const rule = (apiGroup: string, resources: readonly string[], verbs: readonly string[]): RightsRule[] =>
@@ -6,15 +8,15 @@ const rule = (apiGroup: string, resources: readonly string[], verbs: readonly st
 
 const objects = ['configmaps', 'secrets', 'services', 'persistentvolumeclaims', 'resourcequotas']
 
-/** Without one of these a lab can be neither made nor removed. */
-const ofLabs: readonly RightsRule[] = [
+/** Labs can be neither created nor removed without these. */
+const forLabs: readonly RightsRule[] = [
   ...rule('', ['namespaces', 'pods'], ['get', 'list', 'watch', 'create', 'delete']),
   ...rule('', objects, ['create']),
   ...rule('networking.k8s.io', ['networkpolicies'], ['create']),
 ]
 
-/** Without one of these something else does not work: reading again what stands, words about pods, prepulling. */
-const aside: readonly RightsRule[] = [
+/** Other features need these: reading a lab's objects again (by a RoleBinding), messages about pods, prepulling. */
+const forOthers: readonly RightsRule[] = [
   ...rule('rbac.authorization.k8s.io', ['rolebindings'], ['create']),
   {
     ...{ apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], verbs: ['bind'] },
@@ -23,14 +25,14 @@ const aside: readonly RightsRule[] = [
   ...rule('', ['events', 'nodes'], ['list', 'watch']),
 ]
 
-/** In the controller's own namespace. */
-const ofPrepulls = rule('apps', ['daemonsets'], ['get', 'list', 'watch', 'create', 'patch', 'delete'])
+/** Needed in the controller's own namespace. */
+const forPrepulls = rule('apps', ['daemonsets'], ['get', 'list', 'watch', 'create', 'patch', 'delete'])
 
-export const controllerRights = { everywhere: [...ofLabs, ...aside], within: ofPrepulls }
+export const controllerRights = { everywhere: [...forLabs, ...forOthers], within: forPrepulls }
 
 /** Rights that an account lacks, in words such as `create namespaces`. */
 export interface MissingRights {
-  readonly ofLabs: readonly string[]
+  readonly forLabs: readonly string[]
   readonly others: readonly string[]
 }
 
@@ -38,5 +40,5 @@ export interface MissingRights {
 export function missingOfController(granted: readonly RightsRule[]): MissingRights {
   const lacks = (needed: readonly RightsRule[]) =>
     missingRights(needed, granted).map(words => words.replace(/ \*$/, ''))
-  return { ofLabs: lacks(ofLabs), others: lacks([...aside, ...ofPrepulls]) }
+  return { forLabs: lacks(forLabs), others: lacks([...forOthers, ...forPrepulls]) }
 }

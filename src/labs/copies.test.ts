@@ -51,11 +51,11 @@ describe('copiedNames', () => {
 })
 
 describe('copyFound', () => {
-  it('copies nothing where nothing is configured', () => {
+  it('copies nothing when nothing is configured', () => {
     expect(copy({}, {})).toEqual({ secrets: {}, configMaps: {} })
   })
 
-  it('copies keys as they are, under the name of their file', () => {
+  it('copies each key unchanged, under the name of its file', () => {
     const secrets = [
       { name: 'lab', key: 'db' },
       { name: 'lab', key: 'db', as: 'other' },
@@ -75,7 +75,7 @@ describe('copyFound', () => {
     expect(copy({ secrets }, { secrets: found })).toEqual({ secrets: {}, pullSecret: value, configMaps: {} })
   })
 
-  it('copies ConfigMaps by the name of their volume, text and bytes', () => {
+  it('copies text and bytes of ConfigMaps, under the name of their volume', () => {
     const volumes = [map('one', 'texts'), map('two', 'bytes'), map('three', 'empty')]
     const found = {
       texts: configMap({ data: { a: 'b' } }),
@@ -89,7 +89,7 @@ describe('copyFound', () => {
     })
   })
 
-  it('is not led astray by names that objects inherit', () => {
+  it('accepts names of inherited object properties', () => {
     expect(problemsOf({ secrets: [{ name: 'lab', key: 'toString' }] }, { secrets: { lab: secret({}) } })).toHaveLength(
       1,
     )
@@ -99,7 +99,7 @@ describe('copyFound', () => {
   })
 })
 
-describe('copyFound tells', () => {
+describe('copyFound fails', () => {
   it.each<[string, object, Found, string]>([
     [
       'a Secret that is missing',
@@ -120,7 +120,7 @@ describe('copyFound tells', () => {
       'The Secret lab in the namespace skylab has no key db',
     ],
     [
-      'what it may not read',
+      'a Secret that it is not allowed to read',
       files,
       { secrets: { lab: 'may not be read' } },
       'The Secret lab in the namespace skylab may not be read',
@@ -137,11 +137,11 @@ describe('copyFound tells', () => {
       { secrets: { pull: secret({ k: base64('hunter2') }) } },
       'The key k of the Secret pull in the namespace skylab is no Docker config.json',
     ],
-  ])('%s', (_, lab, found, message) => {
+  ])('on %s', (_, lab, found, message) => {
     expect(problemsOf(lab, found)).toEqual([message])
   })
 
-  it('all that is missing at once, each thing once', () => {
+  it('with every problem at once, each named once', () => {
     const secrets = [
       { name: 'lab', key: 'a' },
       { name: 'lab', key: 'b' },
@@ -155,7 +155,7 @@ describe('copyFound tells', () => {
 
   const kib = (n: number) => Buffer.alloc(n * 1024).toString('base64')
 
-  it('what a Secret cannot hold beside the token', () => {
+  it('when a Secret cannot hold the files beside the token', () => {
     const two = {
       secrets: [
         { name: 'lab', key: 'a' },
@@ -167,16 +167,16 @@ describe('copyFound tells', () => {
       'b',
     ])
     expect(problemsOf(two, { secrets: { lab: secret({ a: kib(900), b: kib(109) }) } })).toEqual([
-      'The files of lab.secrets come to 1033216 bytes, of which a lab’s Secret holds 1032192',
+      'The files of lab.secrets have 1033216 bytes, but a lab’s Secret holds at most 1032192',
     ])
   })
 
-  it('what a plan cannot hold', () => {
+  it('when a plan cannot hold the copies', () => {
     const volumes = ['one', 'two', 'three'].map(name => map(name, 'files'))
     const half = configMap({ data: { a: 'é'.repeat(512 * 1024) } })
     expect(Object.keys(copy({ volumes: volumes.slice(1) }, { configMaps: { files: half } }).configMaps)).toHaveLength(2)
     expect(problemsOf({ volumes }, { configMaps: { files: half } })).toEqual([
-      'What lab.secrets and lab.volumes copy comes to 3145728 bytes, of which 2097152 are kept of a creation',
+      'The copies for lab.secrets and lab.volumes have 3145728 bytes, but a creation keeps at most 2097152',
     ])
   })
 })

@@ -1,4 +1,4 @@
-/** From the Secrets and ConfigMaps that the configuration names to what a lab is given of them. Pure. */
+/** Selects, from the Secrets and ConfigMaps that the configuration names, the parts that a lab gets. Pure. */
 
 import type { KubeObject } from '../base/domain.ts'
 import { misconfigured } from '../base/errors.ts'
@@ -6,28 +6,28 @@ import { asObject, asText } from '../base/json.ts'
 import type { Config } from '../config/schema.ts'
 import type { LabSources } from './sources.ts'
 
-/** The copies alone: whether the user was provisioned is recorded elsewhere. */
+/** The copies alone: `provisioned` is recorded elsewhere. */
 export type LabCopies = Omit<LabSources, 'provisioned'>
 
 /** The blocks that name objects to copy. */
 export type CopyConfig = Pick<Config['lab'], 'secrets' | 'volumes'>
 
-/** An object as the cluster has it; null where there is none, or in words why the controller cannot know. */
+/** An object of the cluster; null if it does not exist; a text if it cannot be read, with the reason. */
 export type FoundObject = KubeObject | null | string
 
-/** What stands in the controller's own namespace, by name. */
+/** Objects of the controller's own namespace, by name. */
 export interface FoundObjects {
   readonly namespace: string
   readonly secrets: ReadonlyMap<string, FoundObject>
   readonly configMaps: ReadonlyMap<string, FoundObject>
 }
 
-/** Kubernetes takes 1 MiB of values in a Secret; what is left of it is for the user's token, which is in there too. */
+/** Kubernetes allows 1 MiB of values in a Secret. The rest is for the user's token, which is in the same Secret. */
 const maxSecretBytes = 2 ** 20 - 16 * 2 ** 10
-/** Of all copies together: they go through Redis with every creation, sealed, and half as large again. */
+/** Bytes of all copies together. Every creation sends them through Redis, sealed and then half as large again. */
 const maxBytes = 2 * 2 ** 20
 
-/** Names of the objects that are copied, each once. */
+/** Names of the objects to copy, without repetitions. */
 export function copiedNames({ secrets, volumes }: CopyConfig): { secrets: string[]; configMaps: string[] } {
   const configMaps = volumes.flatMap(({ configMap }) => (configMap ? [configMap.name] : []))
   return { secrets: [...new Set(secrets.map(({ name }) => name))], configMaps: [...new Set(configMaps)] }
@@ -35,7 +35,7 @@ export function copiedNames({ secrets, volumes }: CopyConfig): { secrets: string
 
 /**
  * Copies what the configuration asks for (SQR-066, "Secrets" and "Mounts").
- * @throws {ApiError} 500 that names every object and key that is missing, and what is larger than can be kept
+ * @throws {ApiError} 500 that names every missing object and key, and everything that is too large
  */
 export function copyFound(config: CopyConfig, found: FoundObjects): LabCopies {
   const problems = new Set<string>()
@@ -60,7 +60,7 @@ export function copyFound(config: CopyConfig, found: FoundObjects): LabCopies {
 }
 
 function secretValue(found: FoundObjects, name: string, key: string, problems: Set<string>): string | undefined {
-  const data = asObject(standing('Secret', name, found, problems)?.data)
+  const data = asObject(requireFound('Secret', name, found, problems)?.data)
   if (Object.hasOwn(data, key)) return asText(data[key])
   if (isObject(found.secrets.get(name))) {
     problems.add(`The Secret ${name} in the namespace ${found.namespace} has no key ${key}`)
@@ -72,14 +72,14 @@ type CopiedMap = LabSources['configMaps'][string]
 
 function copyConfigMaps({ volumes }: CopyConfig, found: FoundObjects, problems: Set<string>): [string, CopiedMap][] {
   return volumes.flatMap(({ name, configMap }): [string, CopiedMap][] => {
-    const object = configMap && standing('ConfigMap', configMap.name, found, problems)
+    const object = configMap && requireFound('ConfigMap', configMap.name, found, problems)
     if (!object) return []
     const { data, binaryData } = object as CopiedMap
     return [[name, { ...(data && { data }), ...(binaryData && { binaryData }) }]]
   })
 }
 
-function standing(
+function requireFound(
   kind: 'Secret' | 'ConfigMap',
   name: string,
   { namespace, secrets, configMaps }: FoundObjects,
@@ -96,7 +96,7 @@ function isObject(object: FoundObject | undefined): object is KubeObject {
   return typeof object === 'object' && object !== null
 }
 
-/** Kubernetes refuses any other pull secret. */
+/** Kubernetes refuses a pull secret that is not a JSON object. */
 function isJsonObject(base64: string): boolean {
   try {
     const value: unknown = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'))
@@ -118,7 +118,7 @@ function checkSizes(
   )
   if (secretBytes > maxSecretBytes) {
     problems.add(
-      `The files of lab.secrets come to ${secretBytes} bytes, of which a lab’s Secret holds ${maxSecretBytes}`,
+      `The files of lab.secrets have ${secretBytes} bytes, but a lab’s Secret holds at most ${maxSecretBytes}`,
     )
   }
   const mapBytes = configMaps.map(
@@ -128,7 +128,7 @@ function checkSizes(
   const all = mapBytes.reduce((sum, bytes) => sum + bytes, secretBytes + bytesOf([pullSecret ?? ''], 'base64'))
   if (all > maxBytes) {
     problems.add(
-      `What lab.secrets and lab.volumes copy comes to ${all} bytes, of which ${maxBytes} are kept of a creation`,
+      `The copies for lab.secrets and lab.volumes have ${all} bytes, but a creation keeps at most ${maxBytes}`,
     )
   }
 }

@@ -22,8 +22,8 @@ function sources(changes: Partial<EnvSources> = {}): EnvSources {
 const withEnv = (env: Record<string, string>, configured: Record<string, string> = {}) =>
   labEnv(sources({ env, lab: { ...lab, env: configured } }))
 
-describe('layers', () => {
-  it('has the controller’s settings, bytes and CPUs as plain numbers', () => {
+describe('labEnv', () => {
+  it('contains the controller’s settings, with bytes and CPUs as plain numbers', () => {
     expect(labEnv(sources())).toEqual({
       plain: {
         CPU_GUARANTEE: '0.25',
@@ -41,12 +41,12 @@ describe('layers', () => {
     })
   })
 
-  it('leaves out a digest that is not known', () => {
+  it('leaves out the digest of the image when it is unknown', () => {
     const image = { ...sources().image, digest: null }
     expect(labEnv(sources({ image })).plain).not.toHaveProperty('IMAGE_DIGEST')
   })
 
-  it('tells the start-up scripts what was asked for', () => {
+  it('passes the requested options to the start-up scripts', () => {
     const asked = labEnv(sources({ options: { enable_debug: true, reset_user_env: true } })).plain
     expect(asked).toMatchObject({ DEBUG: 'TRUE', RESET_USER_ENV: 'TRUE' })
     const not = labEnv(sources({ options: { enable_debug: false, reset_user_env: false } })).plain
@@ -54,16 +54,16 @@ describe('layers', () => {
     expect(not).not.toHaveProperty('RESET_USER_ENV')
   })
 
-  it('lets configuration override the controller, and that the request', () => {
+  it('lets configuration override the controller, and the controller the request', () => {
     const { plain } = withEnv({ MEM_LIMIT: '1', CPU_LIMIT: '1000', OWN: 'kept' }, { MEM_LIMIT: '2' })
     expect(plain).toMatchObject({ MEM_LIMIT: '2', CPU_LIMIT: '1', OWN: 'kept' })
   })
 
-  it('has the home as HOME whatever request and configuration say', () => {
+  it('sets HOME to the home, whatever request and configuration say', () => {
     expect(withEnv({ HOME: '/root' }, { HOME: '/srv' }).plain).toMatchObject({ HOME: '/home/ada' })
   })
 
-  it('keeps a name that objects have already', () => {
+  it('accepts names of inherited object properties', () => {
     const env = JSON.parse('{"__proto__": "kept", "constructor": "kept"}')
     expect(Object.entries(withEnv(env).plain)).toEqual(
       expect.arrayContaining([
@@ -74,8 +74,8 @@ describe('layers', () => {
   })
 })
 
-describe('secrets', () => {
-  it('are told by name after the layers were merged', () => {
+describe('secret variables', () => {
+  it('are chosen by name after the layers are merged', () => {
     const { plain, secret } = withEnv(
       {
         JUPYTERHUB_API_TOKEN: 'request',
@@ -106,7 +106,7 @@ describe('secrets', () => {
     'A_JWT',
     'AZURE_STORAGE_CONNECTION_STRING',
     'SLACK_WEBHOOK_URL',
-  ])('have a name such as %s', name => {
+  ])('include a name such as %s', name => {
     const { plain, secret } = withEnv({ [name]: 'hunter2' })
     expect(secret).toHaveProperty(name, 'hunter2')
     expect(plain).not.toHaveProperty(name)
@@ -114,7 +114,7 @@ describe('secrets', () => {
   })
 
   it.each(['PATH', 'PWD', 'TZ', 'LANG', 'CPU_LIMIT', 'JUPYTERHUB_API_URL', 'JUPYTERHUB_USER', 'IMAGE_DESCRIPTION'])(
-    'are none with a name such as %s',
+    'exclude a name such as %s',
     name => expect(maskedEnv({ [name]: 'x' }, lab.secretPatterns)).toEqual({ [name]: 'x' }),
   )
 
@@ -126,13 +126,13 @@ describe('secrets', () => {
     ['https://example.org?mail=a@b', false],
     ['ada@example.org', false],
     ['http://hub.nublado2:8081/nb/hub/api', false],
-  ])('are addresses with user information: %s %s', (value, isSecret) => {
+  ])('include addresses with user information: %s %s', (value, isSecret) => {
     const { plain, secret } = withEnv({ ADDRESS: value })
     expect(isSecret ? secret : plain).toHaveProperty('ADDRESS', value)
     expect(isSecret ? plain : secret).not.toHaveProperty('ADDRESS')
   })
 
-  it('are masked for the eye', () => {
+  it('are masked in a view', () => {
     const env = { JUPYTERHUB_API_TOKEN: 'abc', DB: 'postgres://a:b@c', JUPYTERHUB_API_URL: 'http://hub:8081/hub/api' }
     expect(maskedEnv(env, lab.secretPatterns)).toEqual({
       JUPYTERHUB_API_TOKEN: '***',
@@ -141,17 +141,17 @@ describe('secrets', () => {
     })
   })
 
-  it('take patterns literally but for the star, and whole', () => {
+  it('match patterns as a whole, with only the star special', () => {
     expect(maskedEnv({ 'A.B': '1', AxB: '2', 'A.BC': '3' }, ['a.b'])).toEqual({ 'A.B': '***', AxB: '2', 'A.BC': '3' })
     expect(maskedEnv({ A: '1' }, ['*'])).toEqual({ A: '***' })
     expect(maskedEnv({ A: '1' }, [])).toEqual({ A: '1' })
   })
 })
 
-describe('service prefix', () => {
+describe('the service prefix', () => {
   const name = 'JUPYTERHUB_SERVICE_PREFIX'
 
-  it('is the request’s, else the configured one; the configured env outweighs both', () => {
+  it('comes from the configured env, else from the request, else from the configured prefix', () => {
     const configured = { ...lab, servicePrefix: '/somewhere/' }
     expect(labEnv(sources({ lab: configured }))).toMatchObject({
       servicePrefix: '/somewhere/',
@@ -161,21 +161,24 @@ describe('service prefix', () => {
     expect(withEnv({ [name]: '/nb/user/ada/' }, { [name]: '/x/' }).servicePrefix).toBe('/x/')
   })
 
-  it('ends with a slash, and is where the Hub’s server is told to listen', () => {
+  it('ends with a slash, and is in the service URL of the Hub’s server', () => {
     const env = withEnv({ [name]: '/nb/user/a%40b', JUPYTERHUB_SERVICE_URL: 'http://127.0.0.1:0/' })
     expect(env.servicePrefix).toBe('/nb/user/a%40b/')
     expect(env.plain.JUPYTERHUB_SERVICE_URL).toBe('http://0.0.0.0:8888/nb/user/a%40b/')
   })
 
-  it.each(['', 'nb', 'http://x/', '/a b/', '/a?b', '/a#b', '/ä/', '/a\n'])('is no path: %j', prefix => {
-    const refused = (() => {
-      try {
-        return withEnv({ [name]: prefix })
-      } catch (error) {
-        return error
-      }
-    })()
-    expect(refused).toBeInstanceOf(ApiError)
-    expect(refused).toMatchObject({ status: 422, detail: [{ loc: ['body', 'env', name] }] })
-  })
+  it.each(['', 'nb', 'http://x/', '/a b/', '/a?b', '/a#b', '/ä/', '/a\n'])(
+    'is refused when it is not a path: %j',
+    prefix => {
+      const refused = (() => {
+        try {
+          return withEnv({ [name]: prefix })
+        } catch (error) {
+          return error
+        }
+      })()
+      expect(refused).toBeInstanceOf(ApiError)
+      expect(refused).toMatchObject({ status: 422, detail: [{ loc: ['body', 'env', name] }] })
+    },
+  )
 })

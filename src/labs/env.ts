@@ -1,4 +1,4 @@
-/** The environment of a lab: three layers, merged, then parted into what anyone may read and what is secret. Pure. */
+/** The environment of a lab: three layers, merged, then divided into plain and secret variables. Pure. */
 
 import type { LabOptions, Quotas, ResolvedImage } from '../base/domain.ts'
 import { invalid } from '../base/errors.ts'
@@ -7,10 +7,10 @@ import type { Config } from '../config/schema.ts'
 
 export type Env = Readonly<Record<string, string>>
 
-/** What the environment is made of. */
+/** The inputs of an environment. */
 export interface EnvSources {
   readonly lab: Pick<Config['lab'], 'env' | 'secretPatterns' | 'servicePrefix'>
-  /** As the request gave it. */
+  /** From the request. */
   readonly env: Env
   readonly options: LabOptions
   readonly quotas: Quotas
@@ -19,7 +19,7 @@ export interface EnvSources {
   readonly home: string
 }
 
-/** The environment as a lab gets it. */
+/** The environment of a lab. */
 export interface LabEnv {
   /** For the ConfigMap. */
   readonly plain: Env
@@ -29,22 +29,22 @@ export interface LabEnv {
   readonly servicePrefix: string
 }
 
-/** Where every lab listens, on all addresses of its pod. */
+/** The port on which every lab listens, on all addresses of its pod. */
 export const labPort = 8888
 
 const prefixVariable = 'JUPYTERHUB_SERVICE_PREFIX'
 const mask = '***'
-/** Visible ASCII, and nothing that would end a path. */
+/** Visible ASCII, without characters that end a path. */
 const pathForm = /^\/[!-"$->@-~]*$/
 
-/** Whether a lab may answer under it: what `labEnv` makes, and nothing else. */
+/** Whether a path can be a service prefix: true for exactly those that `labEnv` makes. */
 export const isServicePrefix = (path: string): boolean => pathForm.test(path) && path.endsWith('/')
 const urlWithUser = /:\/\/[^\s/?#]*@/
 
 /**
- * The environment of a lab. The controller's settings override the request's, the configuration's override both
- * (SQR-066, "Environment"). Only HOME is the same for all: an image may say another, and so may a request.
- * @throws {ApiError} 422 when the service prefix is no path
+ * The environment of a lab. The controller's settings override the request's; the configuration's override both
+ * (SQR-066, "Environment"). HOME alone is fixed: image and request cannot change it.
+ * @throws {ApiError} 422 when the service prefix is not a path
  */
 export function labEnv(sources: EnvSources): LabEnv {
   const given = { [prefixVariable]: sources.lab.servicePrefix, ...sources.env, ...sources.lab.env }
@@ -57,13 +57,13 @@ export function labEnv(sources: EnvSources): LabEnv {
   return { plain: part(false), secret: part(true), servicePrefix }
 }
 
-/** An environment for the eyes of its user: names all, secret values masked. */
+/** An environment to show to its user: all names, with secret values masked. */
 export function maskedEnv(env: Env, secretPatterns: readonly string[]): Env {
   const isSecret = secretTest(secretPatterns)
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]))
 }
 
-/** The Hub's single-user server reads its address from the service URL, whatever the Hub believes it to be. */
+/** The Hub's single-user server takes its address from the service URL, whatever the Hub has recorded. */
 function controllerEnv({ options, quotas, image }: EnvSources, servicePrefix: string): Env {
   const { limits, requests } = quotas
   return {
@@ -86,7 +86,7 @@ function checkPrefix(path: string): string {
 
 const namesLike = globs({ ignoreCase: true })
 
-/** Secret is what has a secret's name, or is an address with user information in it. */
+/** A variable is secret if its name matches a pattern, or if its value is an address with user information. */
 function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
   const isLike = namesLike(patterns)
   return (name, value) => isLike(name) || urlWithUser.test(value)

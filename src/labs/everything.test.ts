@@ -1,4 +1,4 @@
-/** A lab with everything configured at once: what holds of each of its objects. */
+/** Properties of every object of a lab for which everything is configured. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { image } from '../../test/kit/images/cluster.ts'
@@ -17,14 +17,14 @@ const { lab } = example.value as { lab: ExampleLab }
 const changes = { application: 'our-labs' }
 const plan = renderEverything(lab, changes)
 
-/** What labs' images are pulled by, and the pods that it makes. */
+/** The DaemonSet that pulls images of labs, and the pods that it makes. */
 const pullSet = renderPullSet({
   config: configSchema.parse({ lab: { ...lab, ...changes } }),
   ...{ namespace: 'skylab', image: image('w_2026_01'), nodes: ['one'], begunMs: 1 },
 })
 const pullPod = asObject(asObject(pullSet.spec).template) as Pick<KubeObject, 'metadata'>
 
-it('is all of these, the pod last', () => {
+it('consists of these objects, with the pod last', () => {
   expect(all(plan).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
     'Namespace observatory-rra',
     'ConfigMap nb-rra-env',
@@ -43,7 +43,7 @@ it('is all of these, the pod last', () => {
   ])
 })
 
-it('bears on each object what Argo CD shows it by, and so does what pulls its image', () => {
+it('has the labels by which Argo CD shows each object, also on the DaemonSet that pulls its image', () => {
   const made = [...all(plan), pullSet, pullPod]
   expect(made.length).toBe(14 + 2)
   for (const { metadata } of made) {
@@ -58,7 +58,7 @@ it('bears on each object what Argo CD shows it by, and so does what pulls its im
   }
 })
 
-it('is found by Argo CD below its Namespace: sent with the marks, owned by nothing else', () => {
+it('appears in Argo CD below its Namespace: each object has the labels, and no other owner', () => {
   const { labels, annotations, ...metadata } = withOwnership(plan.namespace, 7, null).metadata
   expect(metadata).not.toHaveProperty('ownerReferences')
   expect(labels).toHaveProperty(['argocd.argoproj.io/instance'], 'our-labs')
@@ -70,23 +70,23 @@ it('is found by Argo CD below its Namespace: sent with the marks, owned by nothi
   }
 })
 
-it('says on each object whose it is', () => {
+it('names its user on each object', () => {
   for (const { metadata } of all(plan)) {
     expect(metadata.labels).toMatchObject({ 'skylab/installation': 'skylab' })
     expect(metadata.annotations).toMatchObject({ 'skylab/user': 'rra' })
   }
 })
 
-it('stands in the user’s namespace', () => {
+it('is in the user’s namespace', () => {
   for (const { metadata } of plan.objects) expect(metadata.namespace).toBe('observatory-rra')
 })
 
-it('has secrets in Secrets and nowhere else', () => {
+it('has secret values in Secrets only', () => {
   const open = JSON.stringify(all(plan).filter(({ kind }) => kind !== 'Secret'))
   for (const secret of ['notebook-token', 'hub-token', 'YQ==', 'e30=']) expect(open).not.toContain(secret)
 })
 
-it('has no variable in a container itself, and says of each what it uses', () => {
+it('has no env in its containers, and resources in each of them', () => {
   const pod = asObject(plan.objects.at(-1)?.spec)
   const containers = [...asObjects(pod.initContainers), ...asObjects(pod.containers)]
   expect(containers.map(({ name }) => name)).toEqual(['provision', 'lab'])
@@ -98,13 +98,13 @@ it('has no variable in a container itself, and says of each what it uses', () =>
   }
 })
 
-it('bounds each folder that goes with it', () => {
+it('bounds each emptyDir', () => {
   const folders = asObjects(asObject(plan.objects.at(-1)?.spec).volumes).filter(({ emptyDir }) => emptyDir)
   expect(folders.length).toBeGreaterThan(1)
   for (const { emptyDir } of folders) expect(emptyDir).toHaveProperty('sizeLimit')
 })
 
-it('mounts only what its pod has, each path once', () => {
+it('mounts only volumes of its pod, each path once', () => {
   const pod = asObject(plan.objects.at(-1)?.spec)
   const volumes = asObjects(pod.volumes).map(({ name }) => name)
   expect(new Set(volumes).size).toBe(volumes.length)
@@ -115,7 +115,7 @@ it('mounts only what its pod has, each path once', () => {
   }
 })
 
-it('is made in steps of different names', () => {
+it('is created in steps with different names', () => {
   const steps = createSteps(plan).map(({ name }) => name)
   expect(new Set(steps).size).toBe(steps.length)
   expect(steps.filter(name => name.startsWith('make.'))).toEqual([

@@ -13,7 +13,7 @@ const users = fc.oneof(anyUsers, labelUsers, fc.string({ minLength: 1 }))
 const slugOf = (username: string, prefix = 'nublado') => labNames(prefix, username).namespace.slice(prefix.length + 1)
 
 describe('labNames', () => {
-  it('takes a user name that is a DNS label as it is', () => {
+  it('keeps a user name that is a DNS label', () => {
     expect(labNames('nublado', 'ada')).toEqual({
       namespace: 'nublado-ada',
       lab: 'nb-ada',
@@ -33,16 +33,16 @@ describe('labNames', () => {
     expect(slugOf('a'.repeat(56))).toMatch(/^a{34}--[0-9a-z]{19}$/)
   })
 
-  it('never changes what it gave: namespaces outlive releases', () => {
+  it('keeps the names of earlier releases, since namespaces outlive releases', () => {
     expect(slugOf('Ada Lovelace')).toBe('ada-lovelace--3jy8ionjbqs8mubob67')
   })
 
-  it('gives a slug to a user name that is another user’s slug', () => {
+  it('gives a slug to a user name that looks like another user’s slug', () => {
     const slug = slugOf('Ada Lovelace')
     expect(slugOf(slug)).not.toBe(slug)
   })
 
-  it('always gives DNS labels', () => {
+  it('returns only DNS labels', () => {
     fc.assert(
       fc.property(prefixes, users, (prefix, username) => {
         const names = labNames(prefix, username)
@@ -56,7 +56,7 @@ describe('labNames', () => {
     )
   })
 
-  it('never gives two users one name, not even names made from names', () => {
+  it('returns different names for different users, also for names made from names', () => {
     fc.assert(
       fc.property(prefixes, users, users, (prefix, one, other) => {
         const chain = [one, slugOf(one, prefix), slugOf(slugOf(one, prefix), prefix), one.toUpperCase(), other]
@@ -69,7 +69,7 @@ describe('labNames', () => {
 })
 
 describe('checkUsername', () => {
-  it('accepts what people are called', () => {
+  it('accepts common forms of user names', () => {
     for (const name of [
       'ada',
       'Ada Lovelace',
@@ -92,11 +92,11 @@ describe('checkUsername', () => {
     ['a\u0000', 'contains a control character'],
     ['a\u0085', 'contains a control character'],
     ['a\u2028', 'contains a control character'],
-    ['a\u202eb', 'contains a character that is not seen'],
-    ['a\u2066b', 'contains a character that is not seen'],
-    ['a\u200bb', 'contains a character that is not seen'],
-    ['\ufeffa', 'contains a character that is not seen'],
-    ['a\u00adb', 'contains a character that is not seen'],
+    ['a\u202eb', 'contains an invisible character'],
+    ['a\u2066b', 'contains an invisible character'],
+    ['a\u200bb', 'contains an invisible character'],
+    ['\ufeffa', 'contains an invisible character'],
+    ['a\u00adb', 'contains an invisible character'],
     ['a:b', 'contains ":" or "/"'],
     ['a/b', 'contains ":" or "/"'],
     ['.', 'is the name of a folder'],

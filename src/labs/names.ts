@@ -2,40 +2,40 @@
  * Names of a lab's objects. Pure.
  *
  * The spec calls the namespace `nublado-<username>` and starts the names in it with `nb-<username>` (SQR-066, "Pod
- * configuration"), but user names are freer than names in Kubernetes. Both use the user's *slug*: the user name itself
- * where that is a DNS label, else readable text and a hash.
+ * configuration"). User names allow more than names in Kubernetes. Both therefore use the user's *slug*: the user name
+ * itself if that is a DNS label, else readable text and a hash.
  */
 import { createHash } from 'node:crypto'
 
-/** Names of the objects of one lab. All but `namespace` stand inside it. */
+/** Names of the objects of one lab. All but `namespace` are in that namespace. */
 export interface LabNames {
   readonly namespace: string
-  /** Of Pod, Service, NetworkPolicy and the Secret of files. */
+  /** Name of the Pod, the Service, the NetworkPolicy and the Secret of files. */
   readonly lab: string
-  /** Of the ConfigMap and the Secret of the environment. */
+  /** Name of the ConfigMap and the Secret of the environment. */
   readonly env: string
-  /** Of the ConfigMap of user and group mappings. */
+  /** Name of the ConfigMap of user and group mappings. */
   readonly nss: string
-  /** Of the Secret by which images are pulled. */
+  /** Name of the Secret by which images are pulled. */
   readonly pull: string
-  /** Of the ConfigMap of variables for provisioning. */
+  /** Name of the ConfigMap of variables for provisioning. */
   readonly provision: string
 }
 
-/** Names that no configured volume may have: the objects behind volumes are named beside our own. */
+/** Names that a configured volume must not have: the objects behind volumes are named in the same way as our own. */
 export const reservedVolumeNames: readonly string[] = ['env', 'nss', 'pull', 'provision']
 
-/** Volumes that every lab has, by names that begin like no configured one may. */
+/** Prefix of the volumes that every lab has. No configured volume may begin with it. */
 export const ownVolumePrefix = 'skylab-'
 
 const maxLabelLength = 63
 const objectPrefix = 'nb-'
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
-/** What `hashed` makes. A user name of this form must not stand for itself, or it could be another user's slug. */
+/** The form that `hashed` makes. A user name of this form is hashed too, or it could equal another user's slug. */
 const slugForm = /--[0-9a-z]{19}$/
 const hashLength = 19
 
-/** Names for a user under a namespace prefix: the same always, and different for every user. */
+/** Names for a user under a namespace prefix: always the same for one user, and different for different users. */
 export function labNames(namespacePrefix: string, username: string): LabNames {
   const slug = userSlug(namespacePrefix, username)
   const lab = objectPrefix + slug
@@ -72,7 +72,7 @@ function hashed(username: string, room: number): string {
   return `${stem || 'user'}--${hashOf(username)}`
 }
 
-/** 96 bits of SHA-256 in base 36: nobody finds two names that share them. */
+/** 96 bits of SHA-256 in base 36: a collision cannot be found in practice. */
 function hashOf(username: string): string {
   const hex = createHash('sha256').update(username, 'utf8').digest('hex').slice(0, 24)
   return BigInt(`0x${hex}`).toString(36).padStart(hashLength, '0')

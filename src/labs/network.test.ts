@@ -24,7 +24,7 @@ const names = (port = 53) => [
   { protocol: 'TCP', port },
 ]
 
-/** The blocks to which a lab gets at any port. */
+/** The blocks of addresses that a lab reaches at any port. */
 function openBlocks(network: object) {
   const rules = asObjects(asObject(specOf(network)).egress).filter(({ ports }) => ports === undefined)
   return rules
@@ -37,8 +37,8 @@ const reaches = (network: object, range: string) =>
     ({ cidr, except = [] }) => isRangeWithin(range, cidr) && !except.some(each => isRangeWithin(range, each)),
   )
 
-describe('a lab’s NetworkPolicy', () => {
-  it('lets in proxy and hub alone, to the lab’s port', () => {
+describe('networkPolicySpec', () => {
+  it('admits only proxy and hub, to the lab’s port', () => {
     expect(specOf(configured)).toMatchObject({
       podSelector: { matchLabels: { a: 'b' } },
       policyTypes: ['Ingress', 'Egress'],
@@ -51,7 +51,7 @@ describe('a lab’s NetworkPolicy', () => {
     })
   })
 
-  it('lets out to the cluster’s DNS, to what is outside the cluster, to proxy and hub, and to what is configured', () => {
+  it('allows the cluster’s DNS, addresses outside the cluster, proxy and hub, and configured ranges', () => {
     const four = credentialRanges.filter(range => !range.includes(':'))
     const six = credentialRanges.filter(range => range.includes(':'))
     expect(specOf(configured)).toHaveProperty('egress', [
@@ -76,7 +76,7 @@ describe('a lab’s NetworkPolicy', () => {
     ])
   })
 
-  it('names proxy and hub by namespace and port where these are configured', () => {
+  it('restricts proxy and hub to a namespace and ports when these are configured', () => {
     const network = { proxyNamespace: 'edge', proxyPorts: [8000, 8443], hubNamespace: 'jhub', hubPorts: [8081] }
     const proxy = inNamespace('edge', { app: 'jupyterhub', component: 'proxy' })
     const hub = inNamespace('jhub', { app: 'jupyterhub', component: 'hub' })
@@ -88,7 +88,7 @@ describe('a lab’s NetworkPolicy', () => {
     ])
   })
 
-  it('asks for names only where the configuration says', () => {
+  it('allows only the configured DNS servers', () => {
     const dns = { namespace: 'openshift-dns', selectors: [{ dns: 'default' }], port: 5353, addresses: [] }
     const spec = asObject(specOf({ dns }))
     expect(asObjects(spec.egress)[0]).toEqual({
@@ -96,38 +96,38 @@ describe('a lab’s NetworkPolicy', () => {
       ports: names(5353),
     })
     expect(JSON.stringify(spec)).not.toContain('"port":53}')
-    // No rule has ports alone, which would be all addresses.
+    // No rule has ports without peers, which would mean all addresses.
     for (const rule of asObjects(spec.egress)) expect(asObjects(rule.to).length).toBeGreaterThan(0)
   })
 
-  it('has no block of addresses where all are the cluster’s', () => {
+  it('has no block of addresses when all of them are the cluster’s', () => {
     const rules = asObjects(asObject(specOf({ clusterRanges: ['0.0.0.0/0', '::/0'] })).egress)
     expect(rules.filter(({ ports }) => ports === undefined)).toHaveLength(2)
     expect(openBlocks({ clusterRanges: ['0.0.0.0/0', '::/0'] })).toEqual([])
   })
 })
 
-describe('what serves credentials of a cloud', () => {
+describe('ranges that serve credentials of a cloud', () => {
   const served = [
     ...['169.254.169.254/32', '169.254.170.2/32', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32'],
     ...['fe80::a9fe:a9fe/128', 'fd00:ec2::254/128', 'fd00:ec2::23/128', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128'],
     ...['fd00:42::42/128', '64:ff9b::a9fe:a9fe/128'],
   ]
 
-  it.each(served)('is not reached, whatever is configured: %s', range => {
+  it.each(served)('are not reached, whatever is configured: %s', range => {
     expect(reaches({}, range)).toBe(false)
     expect(reaches({ clusterRanges: [] }, range)).toBe(false)
     const opened = ['0.0.0.0/0', '100.64.0.0/10', '168.63.129.0/24', '::/0', 'fc00::/7', 'fe00::/7', range]
     expect(reaches({ clusterRanges: [], egressRanges: opened }, range)).toBe(false)
   })
 
-  it.each(served)('is refused as an egress range: %s', range => {
+  it.each(served)('are refused as an egress range: %s', range => {
     expect(networkProblems(configSchema.parse({ network: { egressRanges: [range] } }))).toEqual([
       expect.stringMatching(/^network\.egressRanges\.0: serves credentials of a cloud/),
     ])
   })
 
-  it('is left out of an egress range around it, of which the rest is reached', () => {
+  it('are excluded from an egress range around them, the rest of which is reached', () => {
     const network = { egressRanges: ['100.64.0.0/10'] }
     expect(networkProblems(configSchema.parse({ network }))).toEqual([])
     expect(openBlocks(network)).toContainEqual({ cidr: '100.64.0.0/10', except: ['100.100.100.200/32'] })

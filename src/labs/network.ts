@@ -1,4 +1,4 @@
-/** Who may connect to a lab, and where it may connect to (SQR-066, "Network policy"). Pure. */
+/** The peers that may connect to a lab, and that it may connect to (SQR-066, "Network policy"). Pure. */
 import { credentialRanges, isIpv6, isRangeWithin } from '../base/addresses.ts'
 import type { Config } from '../config/schema.ts'
 import { labPort } from './env.ts'
@@ -7,8 +7,8 @@ type Network = Config['network']
 type Labels = Readonly<Record<string, string>>
 
 /**
- * The `spec` of a lab's NetworkPolicy: in from proxy and hub alone; out to the cluster's DNS, to what is no part of the
- * cluster, to proxy, hub and the configured ranges. What serves credentials of a cloud is in none of these.
+ * The `spec` of a lab's NetworkPolicy. In: proxy and hub only. Out: the cluster's DNS, addresses outside the cluster,
+ * proxy, hub and the configured ranges. Addresses that serve credentials of a cloud are always excluded.
  */
 export function networkPolicySpec(network: Network, podLabels: Labels): object {
   const proxy = peer(network.proxySelector, network.proxyNamespace)
@@ -20,7 +20,7 @@ export function networkPolicySpec(network: Network, podLabels: Labels): object {
     ingress: [{ from: [proxy, hub], ports: [{ protocol: 'TCP', port: labPort }] }],
     egress: [
       ...names(network.dns),
-      // Without an entry it would be everything.
+      // An empty list would allow everything.
       ...(ranges.length > 0 ? [{ to: ranges }] : []),
       { to: [proxy], ...portsOf(network.proxyPorts) },
       { to: [hub], ...portsOf(network.hubPorts) },
@@ -28,7 +28,7 @@ export function networkPolicySpec(network: Network, podLabels: Labels): object {
   }
 }
 
-/** Without a namespace, pods of any. */
+/** Without a namespace: pods of every namespace. */
 function peer(matchLabels: Labels, namespace: string | undefined): object {
   const namespaceLabels = namespace === undefined ? {} : { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
   return { namespaceSelector: namespaceLabels, podSelector: { matchLabels } }
@@ -46,16 +46,16 @@ function names({ namespace, selectors, port, addresses }: Network['dns']): objec
   ]
 }
 
-/** All addresses but those of the cluster. */
+/** All addresses except those of the cluster. */
 function outside(clusterRanges: readonly string[]): object[] {
   return ['0.0.0.0/0', '::/0'].flatMap(all => {
     const ranges = clusterRanges.filter(range => isIpv6(range) === isIpv6(all))
-    // Kubernetes takes no exception that is the whole.
+    // Kubernetes refuses an exception that covers the whole block.
     return ranges.some(range => isRangeWithin(all, range)) ? [] : block(all, ranges)
   })
 }
 
-/** What `skylab check` refuses is left out here too. */
+/** Excludes the ranges that `skylab check` refuses here too. */
 function within(cidr: string): object[] {
   return credentialRanges.some(range => isRangeWithin(cidr, range)) ? [] : block(cidr)
 }

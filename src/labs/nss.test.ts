@@ -9,16 +9,16 @@ function user(changes: Partial<NssUser> = {}): NssUser {
   return { username: 'ada', uid: 1000, gid: 100, groups: [], home: '/home/ada', ...changes }
 }
 
-describe('passwd', () => {
-  it('has one line more than its base', () => {
+describe('nssFiles, passwd', () => {
+  it('adds one line to the base', () => {
     expect(nssFiles(base, user()).passwd).toBe(`${base.passwd}ada:x:1000:100::/home/ada:/bin/bash\n`)
   })
 })
 
-describe('group', () => {
+describe('nssFiles, group', () => {
   const added = (changes: Partial<NssUser>) => nssFiles(base, user(changes)).group.slice(base.group.length)
 
-  it('has the user in every group but the primary one', () => {
+  it('lists the user in every group but the primary one', () => {
     const groups = [
       { name: 'physics', id: 2000 },
       { name: 'ada', id: 100 },
@@ -28,18 +28,18 @@ describe('group', () => {
     expect(added({ groups })).toBe('physics:x:2000:ada\nada:x:100:\nlab users:x:2001:ada\n')
   })
 
-  it('names a primary group that nobody named after the user', () => {
+  it('names a nameless primary group after the user', () => {
     expect(added({})).toBe('ada:x:100:\n')
     expect(added({ groups: [{ name: 'physics', id: 2000 }] })).toBe('physics:x:2000:ada\nada:x:100:\n')
   })
 
-  it('has each group once', () => {
+  it('lists each group once', () => {
     const physics = { name: 'physics', id: 2000 }
     expect(added({ groups: [physics, physics] })).toBe('physics:x:2000:ada\nada:x:100:\n')
   })
 })
 
-describe('names', () => {
+describe('nssFiles, names', () => {
   const refusal = (changes: Partial<NssUser>) => {
     try {
       return nssFiles(base, user(changes))
@@ -59,7 +59,7 @@ describe('names', () => {
     )
   })
 
-  it('refuses what the base has', () => {
+  it('refuses names of the base', () => {
     expect(refusal({ username: 'root' })).toBe('The user name "root" is taken in /etc/passwd, so you cannot have a lab')
     expect(refusal({ groups: [{ name: 'staff', id: 1 }] })).toBe(
       'The group "staff" is taken in /etc/group, so you cannot have a lab',
@@ -67,12 +67,12 @@ describe('names', () => {
     expect(refusal({ username: 'staff' })).toContain('is taken in /etc/group')
   })
 
-  it('does not mind names of groups without GID', () => {
+  it('accepts any name of a group without GID', () => {
     expect(() => nssFiles(base, user({ groups: [{ name: 'staff' }, { name: 'a:b' }] }))).not.toThrow()
   })
 })
 
-it('has a base of whole lines, each with its fields', () => {
+it('has a default base of whole lines, with all fields', () => {
   for (const [text, fields] of [[baseNss.passwd, 7] as const, [baseNss.group, 4] as const]) {
     expect(text.endsWith('\n')).toBe(true)
     for (const line of text.trimEnd().split('\n')) expect(line.split(':').length).toBe(fields)

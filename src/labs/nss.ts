@@ -1,16 +1,16 @@
-/** The files that give a lab's numbers their names: `/etc/passwd` and `/etc/group` (SQR-066). Pure. */
+/** `/etc/passwd` and `/etc/group` of a lab, which name its ids (SQR-066). Pure. */
 
 import type { Group } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
 
-/** Two files, whole lines each. */
+/** Contents of the two files, in whole lines. */
 export interface NssFiles {
   readonly passwd: string
   readonly group: string
 }
 
-/** Whom the files are for. */
+/** The user that the files are made for. */
 export interface NssUser {
   readonly username: string
   readonly uid: number
@@ -22,7 +22,7 @@ export interface NssUser {
 }
 
 /**
- * Names of what is found in most containers. Few, because a name in here is one that no user and no group may have.
+ * The names that most containers have. They are few, because no user or group may have a name that is listed here.
  */
 export const baseNss: NssFiles = {
   passwd: [
@@ -51,7 +51,7 @@ export const baseNss: NssFiles = {
 
 const shell = '/bin/bash'
 
-/** What the files begin with: configured, or `baseNss`; whole lines in any case. */
+/** The beginning of the files: as configured, or `baseNss`; always in whole lines. */
 export function nssBase({ passwd = baseNss.passwd, group = baseNss.group }: Config['lab']['nss']): NssFiles {
   return { passwd: wholeLines(passwd), group: wholeLines(group) }
 }
@@ -61,8 +61,8 @@ function wholeLines(text: string): string {
 }
 
 /**
- * The base files with a line for the user and for each group that has a GID. The user is a member of all of these but
- * the primary one, which the user's own line in `passwd` says already.
+ * The base files with a line for the user and for each group that has a GID. The user is listed as a member of all
+ * groups but the primary one, which the user's line in `passwd` contains.
  * @throws {ApiError} 403 when a name would break a line, or is one of the base's
  */
 export function nssFiles(base: NssFiles, user: NssUser): NssFiles {
@@ -81,7 +81,7 @@ function groupLines({ username, gid, groups }: NssUser, base: string): string[] 
     checkName('group', name, base)
     lines.set(`${name}:${id}`, `${name}:x:${id}:${id === gid ? '' : username}\n`)
   }
-  // A primary group that nobody named is the user's own.
+  // A primary group without a name is the user's own.
   if (!groups.some(group => group.id === gid)) {
     checkName('group', username, base)
     lines.set(`${username}:${gid}`, `${username}:x:${gid}:\n`)
@@ -99,7 +99,7 @@ function checkName(kind: string, name: string, base: string): void {
   })
 }
 
-/** Fields end at a colon, members at a comma; a line may not begin as a comment or as an entry of NIS does. */
+/** Fields end at a colon, members at a comma. A line must not begin like a comment or an entry of NIS. */
 function breaksLine(name: string): boolean {
   return name === '' || name !== name.trim() || /[:,\p{Cc}\u2028\u2029]|^[-+#]/u.test(name)
 }

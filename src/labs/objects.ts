@@ -1,10 +1,10 @@
-/** How the objects of a lab are known again: what each of them bears, whatever its kind. Pure. */
+/** Labels and annotations that all objects of a lab have, whatever their kind. Pure. */
 
 import type { Identity, KubeObject } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
 import { annotations, labels } from '../kube/labels.ts'
 
-/** Makes an object in the namespace of a lab; `extra` are annotations beside ours, which win. */
+/** Makes an object in the namespace of a lab; `extra` adds annotations, but does not override ours. */
 export type Render = (
   apiVersion: string,
   kind: string,
@@ -21,7 +21,7 @@ export interface MarkSources {
 /** Selects the lab's pod within its namespace. */
 export const podLabels = { [labels.component]: 'lab' }
 
-/** Argo CD shows what it does not manage, and neither compares nor prunes it (SQR-066, "Argo CD support"). */
+/** Argo CD shows objects that it does not manage, and neither compares nor prunes them (SQR-066, "Argo CD support"). */
 export function marks({ config, identity }: MarkSources) {
   return {
     labels: {
@@ -50,5 +50,5 @@ export function objectMaker(sources: MarkSources, namespace: string): Render {
   }
 }
 
-/** Nothing of a lab is ever changed; said so, kubelets need not watch it. For ConfigMaps and Secrets. */
+/** Objects of a lab never change; kubelets do not watch immutable ones. For ConfigMaps and Secrets. */
 export const immutable = true

@@ -6,19 +6,19 @@ const usual = { homePrefix: '/home', homeScheme: 'username' as const }
 const byInitial = { homePrefix: '/home', homeScheme: 'initialThenUsername' as const }
 
 describe('homeOf', () => {
-  it('is the prefix and the user’s name', () => {
+  it('joins the prefix and the user’s name', () => {
     expect(homeOf(usual, 'ada')).toBe('/home/ada')
     expect(homeOf({ ...usual, homePrefix: '/data/homes//' }, 'Ada Lovelace')).toBe('/data/homes/Ada Lovelace')
   })
 
-  it('has the first letter between them, if configured so', () => {
+  it('puts the first letter between them when configured so', () => {
     expect(homeOf(byInitial, 'ada')).toBe('/home/a/ada')
     expect(homeOf(byInitial, '𝒜da')).toBe('/home/𝒜/𝒜da')
   })
 })
 
 describe('pathFor', () => {
-  it('puts the name in as it is', () => {
+  it('inserts the name literally', () => {
     expect(pathFor('projects/{username}/x-{username}', 'ada')).toBe('projects/ada/x-ada')
     expect(pathFor('{username}', '$& $1 {username}')).toBe('$& $1 {username}')
     expect(pathFor('/software/', 'ada')).toBe('/software')
@@ -36,7 +36,7 @@ describe('pathFor', () => {
     }
   })
 
-  it('refuses a first letter that is no folder of its own', () => {
+  it('refuses a first letter that is not a folder name', () => {
     expect(() => homeOf(byInitial, '.ada')).toThrow('The user name ".ada" cannot be part of a path')
     expect(homeOf(usual, '.ada')).toBe('/home/.ada')
   })
@@ -50,7 +50,7 @@ describe('isWithin', () => {
     ['/home/ada', '/', true],
     ['/home/ada', '/home/ad', false],
     ['/home', '/home/ada', false],
-  ])('%s in %s: %s', (path, folder, answer) => {
+  ])('%s in %s is %s', (path, folder, answer) => {
     expect(isWithin(path, folder)).toBe(answer)
   })
 })

@@ -1,10 +1,10 @@
-/** Paths that a user's name is part of: the home, and what mounts name. Pure. */
+/** Paths that contain a user's name: the home, and paths of mounts. Pure. */
 
 import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
 
-/** What stands for the user's name in paths of mounts. */
-export const userMark = '{username}'
+/** The placeholder for the user's name in paths of mounts. */
+export const userPlaceholder = '{username}'
 
 /**
  * The home of a user (SQR-066, "User and group mappings"), by the configured prefix and scheme.
@@ -12,17 +12,17 @@ export const userMark = '{username}'
  */
 export function homeOf(lab: Pick<Config['lab'], 'homePrefix' | 'homeScheme'>, username: string): string {
   const [initial = ''] = username
-  const folder = lab.homeScheme === 'username' ? userMark : `${initial}/${userMark}`
+  const folder = lab.homeScheme === 'username' ? userPlaceholder : `${initial}/${userPlaceholder}`
   return pathFor(`${withoutEnd(lab.homePrefix)}/${folder}`, username)
 }
 
 /**
  * A configured path with the user's name in it, without slashes at its end.
- * @throws {ApiError} 403 when the name makes a detour of it
+ * @throws {ApiError} 403 when the name would leave the folder
  */
 export function pathFor(path: string, username: string): string {
-  // As a function: `$&` in a name is no pattern.
-  const filled = withoutEnd(path.replaceAll(userMark, () => username))
+  // A function as replacement, since `$&` in a text would be a pattern.
+  const filled = withoutEnd(path.replaceAll(userPlaceholder, () => username))
   if (username === '' || username.includes('/') || hasDetour(filled)) {
     throw new ApiError(403, {
       msg: `The user name ${JSON.stringify(username)} cannot be part of a path, so you cannot have a lab`,
@@ -32,12 +32,12 @@ export function pathFor(path: string, username: string): string {
   return filled
 }
 
-/** Whether `path` is `folder`, or lies in it. Both are absolute, and without detours. */
+/** Whether `path` is `folder`, or is inside it. Both are absolute, without `.` and `..`. */
 export function isWithin(path: string, folder: string): boolean {
   return `${withoutEnd(path)}/`.startsWith(`${withoutEnd(folder)}/`)
 }
 
-/** The same path without slashes at its end; nothing of the root. */
+/** The same path without slashes at its end; the root becomes empty. */
 export function withoutEnd(path: string): string {
   return path.replace(/\/+$/, '')
 }

@@ -38,10 +38,10 @@ it.each<[string, string, object, object?]>([
   })
 })
 
-it('a level at which no lab could be made is refused', () => {
+it('a level is refused when it admits no lab', () => {
   const problems = (lab: object) => labProblems(configSchema.parse({ lab }))
   expect(problems({ volumes: [share], mounts, podSecurity: 'restricted' })).toEqual([
-    'lab.podSecurity: what is configured needs baseline',
+    'lab.podSecurity: this configuration needs baseline',
   ])
   expect(problems({ volumes: [share], mounts, podSecurity: 'privileged' })).toEqual([])
 })

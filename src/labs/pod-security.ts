@@ -1,10 +1,10 @@
-/** The level of the Pod Security Standards that a lab's namespace enforces: the strictest that its pod allows. Pure. */
+/** The level of the Pod Security Standards that a lab's namespace enforces: the strictest that admits its pod. Pure. */
 import type { Config } from '../config/schema.ts'
 import { mountedVolumes } from './volumes.ts'
 
 type Lab = Config['lab']
 
-/** From the strictest. */
+/** Strictest first. */
 export const levels = ['restricted', 'baseline', 'privileged'] as const
 export type PodSecurityLevel = (typeof levels)[number]
 
@@ -12,8 +12,8 @@ const prefix = 'pod-security.kubernetes.io'
 const appArmor = 'container.apparmor.security.beta.kubernetes.io/'
 
 /**
- * The strictest level that lets a lab's pod be made.
- * @param provisioning what runs before it; undefined for a user who was provisioned
+ * The strictest level that admits a lab's pod.
+ * @param provisioning the init container; undefined for a user who was provisioned
  */
 export function neededLevel(lab: Lab, provisioning: Lab['provisioning']): PodSecurityLevel {
   const volumes = mountedVolumes(lab, provisioning)
@@ -28,7 +28,7 @@ export function neededLevel(lab: Lab, provisioning: Lab['provisioning']): PodSec
 export const isStricter = (level: PodSecurityLevel, other: PodSecurityLevel): boolean =>
   levels.indexOf(level) < levels.indexOf(other)
 
-/** Labels of a lab's namespace. The API server refuses pods beyond the level, whoever makes them. */
+/** Labels of a lab's namespace. The API server refuses every pod beyond the level, also pods of other clients. */
 export function podSecurityLabels(lab: Lab, provisioning: Lab['provisioning']): Record<string, string> {
   const level = lab.podSecurity ?? neededLevel(lab, provisioning)
   return { [`${prefix}/enforce`]: level, [`${prefix}/warn`]: 'restricted', [`${prefix}/audit`]: 'restricted' }

@@ -1,4 +1,4 @@
-/** The pod of a lab: what Pod Security calls restricted, with the user's identity and files. Pure. */
+/** The pod of a lab: restricted as by Pod Security, with the user's identity and files. Pure. */
 
 import type { Identity } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
@@ -9,7 +9,7 @@ import { provisionContainer } from './provision.ts'
 import { containerResources } from './quota.ts'
 import { labMounts, type MountSources, podVolumes, provisionMounts } from './volumes.ts'
 
-/** What a pod is made of. */
+/** The inputs of a pod. */
 export interface PodSources {
   readonly lab: Config['lab']
   /** How long the start-up probe may fail. */
@@ -27,7 +27,7 @@ export interface PodSources {
 export const containerName = 'lab'
 const portName = 'http'
 
-/** The `spec` of a lab's Pod (SQR-066, "Pod configuration"). No container has an `env` of its own. */
+/** The `spec` of a lab's Pod (SQR-066, "Pod configuration"). No container has its own `env`. */
 export function podSpec(sources: PodSources): object {
   const { lab, names, mounted } = sources
   return {
@@ -49,9 +49,10 @@ export function podSpec(sources: PodSources): object {
 }
 
 /**
- * The group owner of volumes is the user's primary one: so the files of secrets are theirs to read. Without a policy the
- * kubelet would walk through every file of a claim before each start, for minutes where a home has a million of them;
- * files of secrets it makes itself, and their owner does not depend on it.
+ * The group owner of volumes is the user's primary group, so that the user can read the files of secrets. The policy
+ * OnRootMismatch spares the kubelet a walk through every file of a claim before each start, which takes minutes for a
+ * home with a million files. The kubelet creates the files of secrets itself, so the policy does not affect their
+ * owner.
  */
 function podSecurity({ choice: { uid, gid }, identity }: PodSources): object {
   const ids = identity.groups.flatMap(group => (group.id === undefined || group.id === gid ? [] : [group.id]))
@@ -90,7 +91,7 @@ function container({ lab, names, choice, image, servicePrefix, mounted, spawnTim
   }
 }
 
-/** Asked each second, since users wait for it; never given up before the creation itself is. */
+/** Probes every second, since users wait for the result, and fails no earlier than the creation itself. */
 function startupProbe(kind: Config['lab']['startupProbe'], servicePrefix: string, timeoutSeconds: number): object {
   if (kind === 'none') return {}
   const check =

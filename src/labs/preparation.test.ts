@@ -1,8 +1,8 @@
-/** What the init container means for a lab (SQR-066, "User provisioning"): its failures, its image, its time. */
+/** Effects of the init container on a lab (SQR-066, "User provisioning"): its failures, its image, its time. */
 import { describe, expect, it } from 'vitest'
 import { containerFacts, podFacts, terminationFacts } from '../../test/kit/labs/pod-facts.ts'
 import type { ContainerFacts, PodFacts } from '../kube/pods/facts.ts'
-import { judgeLife, judgeStart, tellPreparation } from '../kube/pods/judge.ts'
+import { judgeLife, judgeStart, preparationMessage } from '../kube/pods/judge.ts'
 
 const crash = terminationFacts({ exitCode: 3, message: 'Traceback\nImportError: no module\n' })
 const done = terminationFacts({ exitCode: 0, reason: 'Completed' })
@@ -21,7 +21,7 @@ describe('judgeStart', () => {
       'waits to be run again',
       { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' }, restartCount: 1, lastTerminated: crash },
     ],
-  ])('dooms the lab at its first failure: %s', (_, container) => {
+  ])('reports a failed lab at the first failure of preparation: %s', (_, container) => {
     expect(judgeStart(preparing(container))).toEqual({
       kind: 'doomed',
       message: 'The lab could not be prepared: exit code 3\nTraceback\nImportError: no module',
@@ -32,15 +32,15 @@ describe('judgeStart', () => {
     ['runs', { running: true }],
     ['ended well', { terminated: done }],
     ['ended well at last', { terminated: done, restartCount: 1, lastTerminated: crash }],
-  ])('does the lab no harm: %s', (_, container) => {
+  ])('reports a starting lab: %s', (_, container) => {
     expect(judgeStart(preparing(container))).toEqual({ kind: 'starting' })
   })
 
-  it('is nothing to a lab that has started since, though its node runs it anew', () => {
+  it('ignores the init container when the lab has started since, though its node runs it again', () => {
     expect(judgeStart(preparing({ terminated: crash }, { everReady: true }))).toEqual({ kind: 'ready' })
   })
 
-  it('may have met a runtime in trouble', () => {
+  it('waits when the container runtime may be in trouble', () => {
     const startError = (message: string) =>
       preparing({ terminated: terminationFacts({ exitCode: 128, reason: 'StartError', message }) })
     expect(judgeStart(startError('context deadline exceeded'))).toMatchObject({ kind: 'troubled', cause: 'unknown' })
@@ -67,22 +67,22 @@ describe('judgeStart', () => {
       'troubled',
       'The container that prepares the lab could not be',
     ],
-  ])('is told apart from the lab: %s, %s', (reason, message, kind, words) => {
+  ])('names preparation as the cause: %s, %s', (reason, message, kind, words) => {
     const verdict = judgeStart(preparing({ waiting: { reason, message } }))
     expect(verdict).toMatchObject({ kind, message: expect.stringContaining(words) })
   })
 })
 
-describe('tellPreparation', () => {
-  it('tells of it while it goes on', () => {
-    expect(tellPreparation(preparing({ running: true }))).toBe('Preparing what the lab needs')
-    expect(tellPreparation(preparing({ terminated: done }))).toBeNull()
-    expect(tellPreparation(podFacts())).toBeNull()
+describe('preparationMessage', () => {
+  it('describes preparation while it runs', () => {
+    expect(preparationMessage(preparing({ running: true }))).toBe('Preparing what the lab needs')
+    expect(preparationMessage(preparing({ terminated: done }))).toBeNull()
+    expect(preparationMessage(podFacts())).toBeNull()
   })
 })
 
 describe('judgeLife', () => {
-  it('a lab is crashing while its node, restarted, cannot prepare it again', () => {
+  it('reports a crashing lab while its restarted node cannot prepare it again', () => {
     const back: Partial<PodFacts> = { phase: 'Running', everReady: true }
     expect(judgeLife(preparing({ running: true, lastTerminated: crash }, back))).toEqual({
       ...{ kind: 'crashing', restarts: 0 },

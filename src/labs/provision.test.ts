@@ -9,8 +9,8 @@ const provisioned = (provisioning: object = {}, changes: Changes = {}) =>
   renderWith({ provisioning: { image, ...provisioning } }, changes)
 const container = (...args: Parameters<typeof provisioned>) => initContainers(provisioned(...args))[0]
 
-describe('provisioning', () => {
-  it('is a container before the lab’s, to the last field', () => {
+describe('the init container', () => {
+  it('is this one, to the last field', () => {
     expect(container()).toEqual({
       name: 'provision',
       image,
@@ -23,12 +23,12 @@ describe('provisioning', () => {
     })
   })
 
-  it('runs what it is configured to run', () => {
+  it('runs the configured command', () => {
     const configured = { command: ['/make-home'], args: ['$(SKYLAB_USER)'], imagePullPolicy: 'Always' }
     expect(container(configured)).toMatchObject(configured)
   })
 
-  it('is left out, with its variables, where there is none and where it has succeeded', () => {
+  it('is left out, with its variables, when none is configured or the user was provisioned', () => {
     for (const plan of [renderWith({}), provisioned({}, { sources: { provisioned: true } })]) {
       expect(podSpecIn(plan)).not.toHaveProperty('initContainers')
       expect(objectOf(plan, 'ConfigMap', '-provision')).toBeUndefined()
@@ -36,11 +36,11 @@ describe('provisioning', () => {
   })
 })
 
-describe('its variables', () => {
+describe('provisionEnv', () => {
   const variables = (...args: Parameters<typeof provisioned>) =>
     objectOf(provisioned(...args), 'ConfigMap', '-provision')?.data
 
-  it('tell for whom it works', () => {
+  it('names the user, the groups and the home', () => {
     expect(variables({ env: { QUOTA: '20G' } })).toEqual({
       QUOTA: '20G',
       HOME: '/home/rra',
@@ -55,19 +55,19 @@ describe('its variables', () => {
     })
   })
 
-  it('have the HOME that is configured, if one is', () => {
+  it('keeps a configured HOME', () => {
     expect(variables({ env: { HOME: '/root' } })).toMatchObject({ HOME: '/root', SKYLAB_HOME: '/home/rra' })
   })
 
-  it('name each group once, and none without a GID', () => {
+  it('lists each group once, and none without a GID', () => {
     const a = { name: 'a', id: 7 }
     expect(variables({}, { identity: { groups: [a, { name: 'b' }, a] } })).toMatchObject({ SKYLAB_GROUPS: 'a:7' })
     expect(variables({}, { identity: { groups: [] } })).toMatchObject({ SKYLAB_GROUPS: '' })
   })
 })
 
-describe('its rights', () => {
-  it('are, as root, those to make folders for others', () => {
+describe('the rights of the init container', () => {
+  it('allow root to make folders for others', () => {
     expect(container({ runAsRoot: true })?.securityContext).toEqual({
       runAsUser: 0,
       runAsGroup: 0,
@@ -77,7 +77,7 @@ describe('its rights', () => {
     })
   })
 
-  it('are all that there are only if configured so', () => {
+  it('are unrestricted only when configured so', () => {
     expect(container({ runAsRoot: true, privileged: true })?.securityContext).toEqual({
       runAsUser: 0,
       runAsGroup: 0,
@@ -88,14 +88,14 @@ describe('its rights', () => {
   })
 })
 
-describe('its resources', () => {
+describe('the resources of the init container', () => {
   const mostDisk = { 'ephemeral-storage': '20Gi' }
   const noDisk = { 'ephemeral-storage': '0' }
   const limits = { cpu: 2, memory: '1Gi' }
   const quota = { spawn: true, cpu: 1, memoryBytes: 4 * gib }
   const small = { request: { options: { size: 'small' } } }
 
-  it('are what is configured', () => {
+  it('are the configured ones', () => {
     expect(container({ resources: { limits, requests: { cpu: 0.1, memory: '64Mi' } } })?.resources).toEqual({
       limits: { cpu: '2', memory: '1Gi', ...mostDisk },
       requests: { cpu: '100m', memory: '64Mi', ...noDisk },
@@ -106,14 +106,14 @@ describe('its resources', () => {
     })
   })
 
-  it('are the lab’s where the user has a quota, since the cluster demands some', () => {
+  it('are the lab’s when the user has a quota, since the cluster then requires some', () => {
     expect(container({}, { ...small, identity: { quota } })?.resources).toEqual({
       limits: { cpu: '1', memory: '4Gi', ...mostDisk },
       requests: { cpu: '250m', memory: '1Gi', ...noDisk },
     })
   })
 
-  it('are no more than the quota, or no pod would come', () => {
+  it('are bounded by the quota, or the cluster would refuse the pod', () => {
     expect(container({ resources: { limits } }, { ...small, identity: { quota } })?.resources).toEqual({
       limits: { cpu: '1', memory: '1Gi', ...mostDisk },
       requests: { cpu: '500m', memory: '256Mi', ...noDisk },

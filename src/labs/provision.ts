@@ -1,4 +1,4 @@
-/** The container that prepares what a user needs, before their first lab (SQR-066, "User provisioning"). Pure. */
+/** The init container that prepares a user's files before their first lab (SQR-066, "User provisioning"). Pure. */
 
 import type { Identity, Quotas } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
@@ -9,10 +9,10 @@ import type { VolumeMount } from './volumes.ts'
 
 export type Provisioning = NonNullable<Config['lab']['provisioning']>
 
-/** Of the init container. */
+/** Name of the init container. */
 export const provisionContainerName = 'provision'
 
-/** For whom something is prepared. */
+/** The user to prepare for, and the lab's configuration. */
 export interface ProvisionSources {
   readonly identity: Pick<Identity, 'username' | 'groups' | 'quota'>
   readonly choice: LabChoice
@@ -21,12 +21,15 @@ export interface ProvisionSources {
 }
 
 /**
- * Rights that a container of root's keeps to make folders for others: to own them, to reach into them, to set their modes
- * and, where an NFS server takes root's rights away, to become their user. All of it on what is mounted alone.
+ * Capabilities that a root container keeps to make folders for others: to own them, to enter them, to set their modes
+ * and, where an NFS server squashes root, to become their user. They apply to mounted folders only.
  */
 export const rootCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']
 
-/** What the container is always told; the last three are what those made for others of this specification read. */
+/**
+ * Variables that the container always gets. The last three serve containers made for other programs of this
+ * specification.
+ */
 export const givenVariables = [
   'SKYLAB_USER',
   'SKYLAB_UID',
@@ -38,7 +41,7 @@ export const givenVariables = [
   'NUBLADO_HOME',
 ] as const
 
-/** The variables of the container: those that are configured, and those that are always given. HOME may be configured. */
+/** The variables of the container: configured ones, and those that it always gets. HOME may be configured. */
 export function provisionEnv(configured: Provisioning['env'], sources: ProvisionSources): Record<string, string> {
   const { identity, choice, home } = sources
   const uid = String(choice.uid)
@@ -57,7 +60,7 @@ export function provisionEnv(configured: Provisioning['env'], sources: Provision
   return { HOME: home, ...configured, ...given }
 }
 
-/** The init container. It has no working folder of ours: one that is missing would be made, by root. */
+/** The init container. It sets no working folder: the runtime would create a missing one as root. */
 export function provisionContainer(
   provisioning: Provisioning,
   names: LabNames,
@@ -79,21 +82,21 @@ export function provisionContainer(
   }
 }
 
-/** Where a user has a quota, the cluster refuses pods with a container that does not say what it uses. */
+/** If a user has a quota, the cluster refuses pods with a container that has no resources. */
 function quotasFor({ resources }: Provisioning, { identity: { quota }, choice }: ProvisionSources): Quotas | undefined {
   if (resources) return withinQuota(quotasOf(resources), quota)
   return isCounted(quota) ? choice.quotas : undefined
 }
 
-/** The container may fill as much disk as the lab, unless it is configured otherwise. */
+/** The container may fill as much disk as the lab, unless configured otherwise. */
 export function provisionStorage({ resources }: Provisioning, { storage }: Pick<LabChoice, 'storage'>): Storage {
   return resources ? storageOf(resources, storage.limit) : { limit: storage.limit, request: 0 }
 }
 
-/** The pod's own, which is the user's, unless it is configured otherwise. */
+/** The pod's own, which is the user's, unless configured otherwise. */
 function securityOf({ runAsRoot, privileged }: Provisioning): object {
   const user = runAsRoot ? { runAsUser: 0, runAsGroup: 0, runAsNonRoot: false } : {}
-  // Kubernetes refuses one that is privileged and may not gain rights.
+  // Kubernetes refuses a privileged container without privilege escalation.
   if (privileged) return { ...user, privileged: true, allowPrivilegeEscalation: true }
   const capabilities = { drop: ['ALL'], ...(runAsRoot && { add: rootCapabilities }) }
   return { ...user, allowPrivilegeEscalation: false, capabilities }

@@ -1,4 +1,4 @@
-/** What a user's quota makes of a lab's resources (SQR-066, "Resource quotas"). Pure. */
+/** Resources of a lab by its size and its user's quota (SQR-066, "Resource quotas"). Pure. */
 import type { NotebookQuota, Quotas, Resources } from '../base/domain.ts'
 import { formatBytes, formatCpu } from '../base/quantity.ts'
 
@@ -7,25 +7,27 @@ interface Amounts extends Resources {
   readonly storage?: number | undefined
 }
 
-/** What a container may use: limits, and what a node sets aside for it. */
+/** Resources of a container: limits, and the requests that a node sets aside. */
 export interface ContainerSize {
   readonly limits: Amounts
   /** Default: a quarter of the limits, and no disk. */
   readonly requests?: Amounts | undefined
 }
 
-/** Bytes of the node's disk: what a container can fill, and what a node sets aside for it. */
+/** Bytes of the node's disk: the limit of a container, and the request that a node sets aside. */
 export interface Storage {
   readonly limit: number
   readonly request: number
 }
 
-/** Limits and requests of what is configured. */
+/** Limits and requests of a size. */
 export function quotasOf({ limits, requests }: ContainerSize): Quotas {
   return { limits: resourcesOf(limits), requests: requests ? resourcesOf(requests) : quarterOf(limits) }
 }
 
-/** Nothing is set aside by default: labs that fitted on a node still do, and the limit bounds them all the same. */
+/**
+ * By default nothing is requested, so that as many labs fit on a node as before; the limit bounds them all the same.
+ */
 export function storageOf({ limits, requests }: ContainerSize, byDefault: number): Storage {
   return { limit: limits.storage ?? byDefault, request: requests?.storage ?? 0 }
 }
@@ -34,18 +36,18 @@ function resourcesOf({ cpu, memory }: Amounts): Resources {
   return { cpu, memory }
 }
 
-/** Kubernetes has no finer share than a thousandth of a CPU, and no part of a byte. */
+/** The smallest amounts in Kubernetes are a thousandth of a CPU and one byte. */
 function quarterOf({ cpu, memory }: Resources): Resources {
   return { cpu: Math.ceil(cpu * 250) / 1000, memory: Math.ceil(memory / 4) }
 }
 
-/** Whether the cluster counts what this user's pods use; each of their containers must then say what that is. */
+/** Whether the cluster counts the resources of this user's pods; each of their containers must then declare them. */
 export function isCounted(quota: NotebookQuota | undefined): boolean {
   return quota?.cpu !== undefined || quota?.memoryBytes !== undefined
 }
 
 /**
- * The `spec` of the ResourceQuota: all pods of the user's namespace together have no more than one lab may have.
+ * The `spec` of the ResourceQuota: all pods of the user's namespace together get no more than one lab may have.
  * @param storage bytes of disk
  */
 export function resourceQuotaSpec({ cpu, memoryBytes }: NotebookQuota, storage: number): object {
@@ -62,7 +64,7 @@ export function resourceQuotaSpec({ cpu, memoryBytes }: NotebookQuota, storage: 
   }
 }
 
-/** The same, but no more than a quota allows: the cluster refuses a pod of which one container wants more. */
+/** The same, within a quota: the cluster refuses a pod with a container above it. */
 export function withinQuota({ limits, requests }: Quotas, quota: NotebookQuota | undefined): Quotas {
   const most = { cpu: quota?.cpu ?? Number.POSITIVE_INFINITY, memory: quota?.memoryBytes ?? Number.POSITIVE_INFINITY }
   const bounded = leastOf(limits, most)
@@ -74,7 +76,7 @@ function leastOf(a: Resources, b: Resources): Resources {
 }
 
 /**
- * The `resources` of a container. A request of disk is always said: Kubernetes would take the limit for it.
+ * The `resources` of a container. The request of disk is always set: Kubernetes would default it to the limit.
  * @param quotas undefined where only the disk is bounded
  */
 export function containerResources(quotas: Quotas | undefined, storage: Storage): object {

@@ -25,7 +25,7 @@ describe('renderLab', () => {
     expect(all(render())).toEqual(golden)
   })
 
-  it('makes what the pod needs before the pod', () => {
+  it('puts all objects that the pod needs before the pod', () => {
     expect(kinds(all(render()))).toEqual([
       'Namespace nublado-rra',
       'ConfigMap nb-rra-env',
@@ -38,7 +38,7 @@ describe('renderLab', () => {
     ])
   })
 
-  it('marks every object: whose, by whom, and for Argo CD', () => {
+  it('labels every object with user, installation and Argo CD', () => {
     const plan = render({ config: { installation: 'other', lab: { application: 'my-labs' } } })
     for (const { metadata } of all(plan)) {
       expect(metadata.labels).toMatchObject({
@@ -54,7 +54,7 @@ describe('renderLab', () => {
     }
   })
 
-  it('has secrets in Secrets and nowhere else', () => {
+  it('has secret values in Secrets only', () => {
     const plan = render({
       config: { lab: { token: 'bearer' } },
       request: { env: { ...specRequest.env, DB: 'postgres://ada:db-password@db/x' } },
@@ -66,12 +66,12 @@ describe('renderLab', () => {
     }
   })
 
-  it('returns the very view that the namespace bears', () => {
+  it('returns the view that the namespace has as an annotation', () => {
     const { plan, view } = renderBoth()
     expect(parseView(projectNamespace(plan.namespace).record)).toEqual(view)
   })
 
-  it('keeps the view with the namespace, as it can be read back', () => {
+  it('keeps the view as an annotation of the namespace that can be parsed', () => {
     const facts = projectNamespace(render().namespace)
     expect(parseView(facts.record)).toEqual({
       username: 'rra',
@@ -88,7 +88,7 @@ describe('renderLab', () => {
     })
   })
 
-  it('uses a slug for names, and the true name for files', () => {
+  it('uses a slug for object names, and the user name for files', () => {
     const plan = render({ identity: { username: 'Ada Lovelace' } })
     const slug = 'ada-lovelace--3jy8ionjbqs8mubob67'
     expect(plan.username).toBe('Ada Lovelace')
@@ -99,7 +99,7 @@ describe('renderLab', () => {
     expect(plan.objects.at(-1)?.spec).toMatchObject({ containers: [{ workingDir: '/home/Ada Lovelace' }] })
   })
 
-  it('refuses what cannot be kept or written', () => {
+  it('refuses inputs that cannot be stored or written', () => {
     const refusals: [Changes, number][] = [
       [{ request: { env: { A: 'a'.repeat(300_000) } } }, 422],
       [{ request: { env: { JUPYTERHUB_SERVICE_PREFIX: 'x' } } }, 422],
@@ -112,7 +112,7 @@ describe('renderLab', () => {
   })
 })
 
-describe('the pod', () => {
+describe('renderLab’s pod', () => {
   it('has the user’s groups, each once, without the primary one', () => {
     const groups = [{ name: 'a', id: 7 }, { name: 'b', id: 4266950 }, { name: 'c', id: 7 }, { name: 'd' }]
     expect(podSpecIn(render({ identity: { groups } }))).toMatchObject({
@@ -123,12 +123,12 @@ describe('the pod', () => {
   it.each([
     ['tcp', { tcpSocket: { port: 'http' }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 8 }],
     ['none', undefined],
-  ])('is probed as configured: %s', (startupProbe, probe) => {
+  ])('has the configured start-up probe: %s', (startupProbe, probe) => {
     const plan = render({ config: { lab: { startupProbe }, times: { spawnTimeoutSeconds: 7.5 } } })
     expect(labContainer(plan).startupProbe).toEqual(probe)
   })
 
-  it('goes where it is configured to go', () => {
+  it('has the configured scheduling', () => {
     const tolerations = [{ key: 'labs', operator: 'Exists' as const }]
     const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } }
     expect(podSpecIn(renderWith({ nodeSelector: { pool: 'labs' }, tolerations, affinity }))).toMatchObject({
@@ -139,13 +139,13 @@ describe('the pod', () => {
     for (const key of ['nodeSelector', 'tolerations', 'affinity']) expect(podSpecIn(render())).not.toHaveProperty(key)
   })
 
-  it('has a user namespace and a RuntimeClass only where they are configured', () => {
+  it('has a user namespace and a RuntimeClass only when they are configured', () => {
     for (const key of ['hostUsers', 'runtimeClassName']) expect(podSpecIn(render())).not.toHaveProperty(key)
     const lab = { hostUsers: false, runtimeClassName: 'gvisor' }
     expect(podSpecIn(renderWith(lab))).toMatchObject(lab)
   })
 
-  it('runs what it is configured to run, and is given time to end', () => {
+  it('runs the configured command, with the configured grace period', () => {
     const lab = { command: ['jupyter', 'lab'], imagePullPolicy: 'Always', terminationGraceSeconds: 7 }
     expect(podSpecIn(renderWith(lab))).toMatchObject({
       terminationGracePeriodSeconds: 7,
@@ -153,7 +153,7 @@ describe('the pod', () => {
     })
   })
 
-  it('bears configured annotations, of which ours are none', () => {
+  it('has configured annotations, but they do not override ours', () => {
     const annotations = { 'example.org/team': 'a', 'skylab/user': 'somebody', 'argocd.argoproj.io/sync-options': 'x' }
     const plan = renderWith({ annotations })
     expect(objectOf(plan, 'Pod')?.metadata.annotations).toEqual({
@@ -165,7 +165,7 @@ describe('the pod', () => {
     expect(objectOf(plan, 'Service')?.metadata.annotations).not.toHaveProperty('example.org/team')
   })
 
-  it('has its home where prefix and scheme put it, for all who ask', () => {
+  it('has the home of the configured prefix and scheme in all places', () => {
     const plan = renderWith({ homePrefix: '/data/', homeScheme: 'initialThenUsername' })
     expect(labContainer(plan)).toMatchObject({ workingDir: '/data/r/rra' })
     expect(labContainer(plan).volumeMounts).toContainEqual({ name: 'skylab-home', mountPath: '/data/r/rra' })
@@ -174,7 +174,7 @@ describe('the pod', () => {
   })
 })
 
-describe('user and group mappings', () => {
+describe('renderLab’s user and group mappings', () => {
   const nss = (lab: object) => asObject(objectOf(renderWith(lab), 'ConfigMap', '-nss')?.data)
 
   it('begin with the configured base', () => {
@@ -184,25 +184,25 @@ describe('user and group mappings', () => {
     })
   })
 
-  it('begin with whole lines, or with none', () => {
+  it('add a missing newline to the base, and accept an empty base', () => {
     const { passwd, group } = nss({ nss: { passwd: '', group: 'staff:x:50:' } })
     expect(passwd).toBe('rra:x:4266950:4266950::/home/rra:/bin/bash\n')
     expect(group).toMatch(/^staff:x:50:\nlsst-data-management:/)
   })
 
-  it('have a base of their own where one of them is not configured', () => {
+  it('use the default base for the file that is not configured', () => {
     const { passwd, group } = nss({ nss: { passwd: '' } })
     expect(passwd).not.toContain('root')
     expect(group).toMatch(/^root:x:0:\n/)
   })
 
-  it('leave no name of the base to a user', () => {
+  it('refuse a user with a name of the base', () => {
     const base = { nss: { group: 'lsst-data-management:x:1:\n' } }
     expect(() => renderWith(base)).toThrow('The group "lsst-data-management" is taken in /etc/group')
   })
 })
 
-describe('secrets', () => {
+describe('renderLab’s secrets', () => {
   const configured = [
     { name: 'lab-secrets', key: 'butler.yaml' },
     { name: 'lab-secrets', key: 'aws', as: 'aws.ini' },
@@ -210,7 +210,7 @@ describe('secrets', () => {
   ]
   const sources = { secrets: { 'butler.yaml': 'YQ==', 'aws.ini': 'Yg==', other: 'Yw==' }, pullSecret: 'e30=' }
 
-  it('are files beside the token, and nothing but those that are configured', () => {
+  it('are the token and exactly the configured files', () => {
     const { immutable, type, stringData, data } = objectOf(
       renderWith({ token: 'bearer', secrets: configured }, { sources }),
       'Secret',
@@ -223,12 +223,12 @@ describe('secrets', () => {
     })
   })
 
-  it('stand where they are configured to', () => {
+  it('are mounted at the configured path', () => {
     const mounts = asObjects(labContainer(renderWith({ secretsPath: '/opt/secrets' })).volumeMounts)
     expect(mounts).toContainEqual({ name: 'skylab-secrets', mountPath: '/opt/secrets', readOnly: true })
   })
 
-  it('of which one pulls images, and is no file', () => {
+  it('include a pull secret, which is not a file', () => {
     const plan = renderWith({ secrets: configured }, { sources })
     const { immutable, type, data } = objectOf(plan, 'Secret', '-pull')!
     expect({ immutable, type, data }).toEqual({
@@ -241,14 +241,14 @@ describe('secrets', () => {
     expect(podSpecIn(render())).not.toHaveProperty('imagePullSecrets')
   })
 
-  it('that nobody read are no lab', () => {
+  it('throw when they were not read', () => {
     expect(() => renderWith({ secrets: configured })).toThrow('nothing was read for butler.yaml')
     const inherited = { secrets: [{ name: 'a', key: 'constructor' }] }
     expect(() => renderWith(inherited)).toThrow('nothing was read for constructor')
     expect(() => renderWith({ secrets: [configured[2]!] })).toThrow('no pull secret was read')
   })
 
-  it('may be called like what every object of JavaScript has', () => {
+  it('accept names of inherited object properties', () => {
     const read = { secrets: JSON.parse('{"__proto__": "YQ==", "constructor": "Yg=="}') }
     const keys = { secrets: ['__proto__', 'constructor'].map(key => ({ name: 'a', key })) }
     const { data } = objectOf(renderWith(keys, { sources: read }), 'Secret')!
@@ -259,14 +259,14 @@ describe('secrets', () => {
 describe('withOwnership', () => {
   const { namespace, objects } = render()
 
-  it('gives the namespace its op, and no owner', () => {
+  it('adds the op to the namespace, and no owner', () => {
     const sent = withOwnership(namespace, 7, null)
     expect(sent.metadata.labels).toEqual({ ...namespace.metadata.labels, 'skylab/op': '7' })
     expect(sent.metadata).not.toHaveProperty('ownerReferences')
     expect(projectNamespace(sent).op).toBe(7)
   })
 
-  it('gives all else its op and that very namespace as owner, and changes nothing more', () => {
+  it('adds the op and the namespace as owner to all else, and changes nothing more', () => {
     for (const object of objects) {
       const sent = withOwnership(object, 7, 'namespace-uid')
       expect(sent).toEqual({

@@ -1,4 +1,4 @@
-/** A plan becomes objects: everything that Kubernetes is to hold of one lab, rendered at acceptance. Pure. */
+/** Renders a plan into objects: everything that Kubernetes holds of one lab, computed at acceptance. Pure. */
 
 import type { CreateRequest, Identity, KubeObject, LabPlan, LabView, ResolvedImage } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
@@ -21,7 +21,7 @@ import { getsToken, requireNoAdministrator } from './token.ts'
 import { labAddress, viewText } from './view.ts'
 import { type MountSources, volumeClaims, volumeConfigMaps } from './volumes.ts'
 
-/** What a lab is rendered from. */
+/** The inputs of a lab. */
 export interface LabInput {
   readonly config: Pick<Config, 'installation' | 'identity' | 'lab' | 'network' | 'times'>
   readonly identity: Identity
@@ -34,11 +34,11 @@ export interface LabInput {
 
 export interface RenderedLab {
   readonly plan: LabPlan
-  /** What clients may see of the lab. The plan's namespace bears the same as text. */
+  /** The part of the lab that clients can see. The plan's namespace has the same as text. */
   readonly view: LabView
 }
 
-/** What the makers of its objects share. */
+/** The inputs that all makers of objects share. */
 interface Making extends LabInput {
   readonly names: LabNames
   readonly env: LabEnv
@@ -46,13 +46,13 @@ interface Making extends LabInput {
   readonly render: Render
 }
 
-/** Key of the user's token in the lab's Secret (SQR-066, "Secrets"); it is the name of its file too. */
+/** Key of the user's token in the lab's Secret, and name of its file (SQR-066, "Secrets"). */
 const tokenKey = 'token'
 
 /**
  * Renders a lab: its objects in the order of their creation, without op and owner, and its view.
- * @throws {ApiError} 422 for a service prefix that is no path and for an env too large to keep; 403 for a user or group
- *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token where labs get one
+ * @throws {ApiError} 422 for a service prefix that is not a path, or an env that is too large; 403 for a user or group
+ *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token if labs get tokens
  */
 export function renderLab(input: LabInput): RenderedLab {
   const { config, identity, image } = input
@@ -95,8 +95,8 @@ function makingOf(input: LabInput): Making {
 }
 
 /**
- * An object as it is sent: bearing the op of its creation and, inside a namespace, owned by that very namespace, so that
- * the cluster removes what lands too late in another one of the same name.
+ * An object as it is sent: with the op of its creation and, inside a namespace, owned by exactly this namespace. The
+ * cluster then removes an object that arrives late in a newer namespace of the same name.
  * @param namespaceUid null for the Namespace itself
  */
 export function withOwnership(object: KubeObject, op: number, namespaceUid: string | null): KubeObject {
@@ -175,16 +175,16 @@ function pullSecret({ pullSecret }: LabSources, names: LabNames, render: Render)
   return render('v1', 'Secret', names.pull, { immutable, type, data: { '.dockerconfigjson': pullSecret } })
 }
 
-/** Where there is no quota, nothing is limited (SQR-066, "Resource quotas"). */
+/** Without a quota, nothing is limited (SQR-066, "Resource quotas"). */
 function resourceQuota({ identity: { quota }, choice, mounted, names, render }: Making): KubeObject[] {
   if (!quota || !isCounted(quota)) return []
   const { provisioning } = mounted
-  // They run one after the other.
+  // The two containers run one after the other.
   const storage = Math.max(choice.storage.limit, provisioning ? provisionStorage(provisioning, choice).limit : 0)
   return [render('v1', 'ResourceQuota', names.lab, { spec: resourceQuotaSpec(quota, storage) })]
 }
 
-/** The address is there before the pod is Ready, so that it answers in the moment in which the lab is said to. */
+/** The address is published before the pod is Ready, so that it answers as soon as the lab is reported as running. */
 const serviceSpec = {
   selector: podLabels,
   ports: [{ name: 'http', port: labPort, targetPort: labPort, protocol: 'TCP' }],

@@ -15,7 +15,7 @@ const claim = (more: object) =>
   mounting({ persistentVolumeClaim: { accessModes: ['ReadWriteOnce'], size: 1, ...more } })
 
 describe('labRights', () => {
-  it('are the installation, its prefix and the strictest level by default', () => {
+  it('by default contain the installation, its prefix and the strictest level', () => {
     expect(rightsOf({})).toEqual(plain)
   })
 
@@ -56,7 +56,7 @@ describe('labRights', () => {
       { provisioning: { image: 'x', runAsRoot: true, privileged: true } },
       ['use podsecurity baseline', 'use podsecurity privileged', 'use users root', 'use containers privileged'],
     ],
-  ])('have what labs have: %s', (_, lab, more) => {
+  ])('contain the rights that labs need: %s', (_, lab, more) => {
     expect(rightsOf(lab)).toEqual([...plain, ...more])
   })
 
@@ -66,7 +66,7 @@ describe('labRights', () => {
 })
 
 describe('renderRights', () => {
-  it('names the objects by the installation, and binds the account of the namespace', () => {
+  it('names the objects after the installation, and binds the account of the namespace', () => {
     const objects = renderRights(configSchema.parse({ installation: 'observatory' }), 'labs')
     expect(objects.map(({ kind, metadata }) => [kind, metadata.name, metadata.namespace])).toEqual([
       ['ClusterRole', 'skylab-installation-observatory', undefined],
@@ -89,7 +89,7 @@ describe('renderRights', () => {
     expect(bound).toEqual([own, 'skylab', 'skylab-marks', own])
   })
 
-  it('lets each source be read by its name alone, and nothing where there is none', () => {
+  it('grants reading of each source by name, and nothing when there is none', () => {
     const roleOf = (lab: object) => renderRights(configOf(lab), 'skylab').find(({ kind }) => kind === 'Role')!
     const role = roleOf({
       secrets: [
@@ -110,18 +110,18 @@ describe('missingRights', () => {
   const needed = labRights(configOf({ tolerations: [{ key: 'a' }, { key: 'b' }] }))
   const [group, verbs] = [['skylab.dev'], ['use']]
 
-  it('are none where all is granted, one by one or at once', () => {
+  it('returns nothing when all is granted, one by one or at once', () => {
     expect(missingRights(needed, needed)).toEqual([])
     expect(missingRights(needed, [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }])).toEqual([])
   })
 
-  it('are told name by name', () => {
+  it('names each missing right', () => {
     const some = needed.filter(({ resources }) => resources[0] !== 'tolerations')
     const one = { apiGroups: group, resources: ['tolerations'], resourceNames: ['b'], verbs }
     expect(missingRights(needed, [...some, one])).toEqual(['use tolerations a'])
   })
 
-  it('are not granted by names where any name is needed', () => {
+  it('does not accept rights to single names when every name is needed', () => {
     const any = labRights(configOf(claim({})))
     const named = labRights(configOf(claim({ storageClassName: 'fast' })))
     expect(missingRights(any, named)).toEqual(['use storageclasses *'])

@@ -1,8 +1,8 @@
 /**
- * What an operator grants to one installation: to own it, what its labs may have, and what the controller reads in its own
- * namespace. All of it follows from the configuration. Pure.
+ * The rights that an operator grants to one installation: to own it, objects that its labs may have, and objects that
+ * the controller reads in its own namespace. All of them follow from the configuration. Pure.
  *
- * Most of these rights are of resources that no API has. The policies of `k8s/base/policy.yaml` ask for them.
+ * Most of these rights name resources that no API serves. The policies of `k8s/base/policy.yaml` check them.
  */
 
 import type { KubeObject } from '../base/domain.ts'
@@ -12,15 +12,15 @@ import { levels, neededLevel, type PodSecurityLevel } from './pod-security.ts'
 import { rootCapabilities } from './provision.ts'
 import { mountedVolumes } from './volumes.ts'
 
-/** The API group of rights that policies ask for. */
+/** The API group of the rights that policies check. */
 export const policyGroup = 'skylab.dev'
-/** By which the policy `skylab-labs` finds the roles of installations. */
+/** The label by which the policy `skylab-labs` finds the roles of installations. */
 export const installationLabel = 'skylab.dev/installation'
 /** The controller's own namespace. The policy `skylab-installations` lets no other namespace take the name. */
 export const namespaceLabel = 'skylab.dev/namespace'
-/** Of every controller: the policies know it by this name. */
+/** Name of every controller's ServiceAccount: the policies use this name. */
 export const accountName = 'skylab'
-/** What a controller binds itself to in the namespace of a lab. */
+/** The role to which a controller binds itself in the namespace of a lab. */
 export const labRole = 'skylab-lab'
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -30,19 +30,19 @@ export interface RightsRule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
   readonly verbs: readonly string[]
-  /** Without them: all. */
+  /** Default: all names. */
   readonly resourceNames?: readonly string[]
 }
 
 export type RightsConfig = Pick<Config, 'installation' | 'lab'>
 
-/** Names of the objects that grant all this. */
+/** Name of the objects that grant all of this. */
 export const installationRole = (installation: string) => `skylab-installation-${installation}`
 
 /**
- * The objects: a ClusterRole, the bindings to it and to the roles that all installations share (`k8s/base/rbac.yaml`), a
- * Role in the controller's own namespace and its binding. Every one bears the name of the installation: another one on
- * the same cluster brings others.
+ * The objects: a ClusterRole, the bindings to it and to the roles that all installations share (`k8s/base/rbac.yaml`),
+ * a Role in the controller's own namespace and its binding. Each name contains the installation, so that several
+ * installations fit on one cluster.
  */
 export function renderRights(config: RightsConfig, namespace: string): KubeObject[] {
   const { installation, lab } = config
@@ -64,7 +64,9 @@ export function renderRights(config: RightsConfig, namespace: string): KubeObjec
   ]
 }
 
-/** What labs may have, as the policy `skylab-labs` reads it. An empty list grants nothing, so its rule is left out. */
+/**
+ * The rights of labs, as the policy `skylab-labs` reads them. An empty list grants nothing, so its rule is left out.
+ */
 export function labRights({ installation, lab }: RightsConfig): RightsRule[] {
   const volumes = mountedVolumes(lab, lab.provisioning)
   const { provisioning } = lab
@@ -98,7 +100,9 @@ export function labRights({ installation, lab }: RightsConfig): RightsRule[] {
   ]
 }
 
-/** Nobody here knows the name of the cluster's default class: a claim without one may be of any. */
+/**
+ * The name of the cluster's default class is unknown here, so a claim without a class needs the right to every class.
+ */
 function classesOf(names: readonly (string | undefined)[]): RightsRule[] {
   const named = names.filter(name => name !== undefined)
   if (named.length === names.length) return rule('storageclasses', named)
@@ -111,13 +115,13 @@ function rule(resource: string, names: readonly string[], verb = 'use'): RightsR
   return [{ apiGroups: [policyGroup], resources: [resource], resourceNames, verbs: [verb] }]
 }
 
-/** The level that namespaces of these labs get, and all that are stricter: a user who was provisioned needs less. */
+/** The level of these labs' namespaces and all stricter ones: a user who was provisioned needs a stricter one. */
 function podSecurityLevels(lab: Config['lab']): readonly PodSecurityLevel[] {
   const laxest = lab.podSecurity ?? neededLevel(lab, lab.provisioning)
   return levels.slice(0, levels.indexOf(laxest) + 1)
 }
 
-/** What the controller reads in its own namespace, each by its name. */
+/** The objects that the controller reads in its own namespace, each by its name. */
 function sourceRights(lab: Config['lab']): RightsRule[] {
   const { secrets, configMaps } = copiedNames(lab)
   const reads = (resource: string, resourceNames: readonly string[]) =>
@@ -125,7 +129,7 @@ function sourceRights(lab: Config['lab']): RightsRule[] {
   return [...reads('secrets', secrets), ...reads('configmaps', configMaps)]
 }
 
-/** Each right by itself, in words: `use hostpaths /opt/software`. */
+/** Each right as a text: `use hostpaths /opt/software`. */
 export function rightsInWords(rules: readonly RightsRule[]): string[] {
   return rules.flatMap(({ resources, verbs, resourceNames = ['*'] }) =>
     resources.flatMap(resource =>
@@ -134,7 +138,7 @@ export function rightsInWords(rules: readonly RightsRule[]): string[] {
   )
 }
 
-/** Those of `needed` that `granted` does not hold, in words. */
+/** The rights of `needed` that `granted` does not contain, as texts. */
 export function missingRights(needed: readonly RightsRule[], granted: readonly RightsRule[]): string[] {
   const singly = needed.flatMap(({ resourceNames, ...each }) =>
     resourceNames ? resourceNames.map(name => ({ ...each, resourceNames: [name] })) : [each],

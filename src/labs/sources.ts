@@ -1,6 +1,6 @@
-/** What a lab is made of that stands elsewhere: copies, taken once, at acceptance. Pure. */
+/** Inputs of a lab from other objects: copies, taken once, at acceptance. Pure. */
 
-/** What acceptance read elsewhere for this lab: copies, and whether the user was provisioned before. */
+/** Inputs that acceptance read for this lab: copies, and whether the user was provisioned before. */
 export interface LabSources {
   /** base64 by file name: the configured secrets. */
   readonly secrets: Readonly<Record<string, string>>
@@ -16,12 +16,12 @@ export interface LabSources {
   readonly provisioned: boolean
 }
 
-/** Of a configuration that copies nothing, for a user who has had no lab yet. */
+/** Sources for a configuration that copies nothing, and a user without an earlier lab. */
 export const noSources: LabSources = { secrets: {}, configMaps: {}, provisioned: false }
 
 /**
- * What was read under a name.
- * @throws {Error} when it was not: acceptance refuses a lab whose sources are missing, so this is a fault of ours
+ * The value that was read under a name.
+ * @throws {Error} when there is none: acceptance refuses a lab whose sources are missing, so this is a defect of Skylab
  */
 export function sourceOf<T>(sources: Readonly<Record<string, T>>, name: string): T {
   const found = Object.hasOwn(sources, name) ? sources[name] : undefined

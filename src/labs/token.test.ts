@@ -1,28 +1,28 @@
-/** Which labs get a token, and of whom. */
+/** Which labs get a token, and which user's. */
 import { describe, expect, it } from 'vitest'
 import { objectOf, render } from '../../test/kit/labs/plan.ts'
 import { ApiError } from '../base/errors.ts'
 
 const gafaelfawr = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }
 const oidc = { provider: 'oidc', oidc: { issuer: 'https://id.example.org', audience: 'skylab' } }
-const ofStatic = { provider: 'static', static: { file: 'tokens.yaml' } }
+const staticProvider = { provider: 'static', static: { file: 'tokens.yaml' } }
 
 const secretOf = (identity: object, lab: object, scopes = ['exec:notebook']) =>
   objectOf(render({ config: { identity, lab }, identity: { scopes } }), 'Secret')
 
-describe('a lab’s Secret', () => {
+describe('renderLab’s Secret', () => {
   it.each<[string, object, object, boolean]>([
-    ['static', ofStatic, {}, false],
+    ['static', staticProvider, {}, false],
     ['oidc', oidc, {}, false],
     ['gafaelfawr', gafaelfawr, {}, true],
     ['oidc', oidc, { token: 'bearer' }, true],
     ['gafaelfawr', gafaelfawr, { token: 'none' }, false],
-  ])('has, with %s, by %j and lab %j, a token: %j', (_, identity, lab, has) => {
+  ])('has a token with %s, identity %j and lab %j: %j', (_, identity, lab, has) => {
     const secret = secretOf(identity, lab)
     expect(secret?.stringData).toEqual(has ? { token: 'notebook-token' } : undefined)
   })
 
-  it('has no token of an administrator’s: the lab is refused', () => {
+  it('never has an administrator’s token: the lab is refused', () => {
     const both = ['exec:notebook', 'admin:jupyterlab']
     expect(() => secretOf(oidc, { token: 'bearer' }, both)).toThrow(ApiError)
     expect(() => secretOf(oidc, { token: 'bearer' }, both)).toThrow(/the scope admin:jupyterlab/)

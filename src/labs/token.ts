@@ -1,22 +1,27 @@
-/** Whether a lab gets its user's token (SQR-066, "Secrets"), and which token it never gets. Pure. */
+/**
+ * Decides whether a lab gets its user's token (SQR-066, "Secrets"), and refuses tokens that labs must not get. Pure.
+ */
 
 import type { Scope } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import type { Config } from '../config/schema.ts'
 
-const ofAdministrators: Scope = 'admin:jupyterlab'
+const administratorScope: Scope = 'admin:jupyterlab'
 
-/** A caller's own token is worth all that its user may do; only where one is delegated to the lab it is a default. */
+/**
+ * Default: only a token that the provider delegates to the lab. A caller's own token allows everything that its user
+ * may do.
+ */
 export function getsToken({ lab, identity }: Pick<Config, 'lab' | 'identity'>): boolean {
   return (lab.token ?? (identity.provider === 'gafaelfawr' ? 'bearer' : 'none')) === 'bearer'
 }
 
 /**
- * All that runs in a lab can read its token, so none may be worth the labs of others.
- * @throws {ApiError} 403 for the scopes of an administrator's
+ * Every program in a lab can read its token, so the token must not give access to other users' labs.
+ * @throws {ApiError} 403 for a token with an administrator's scope
  */
 export function requireNoAdministrator(scopes: readonly string[]): void {
-  if (!scopes.includes(ofAdministrators)) return
-  const msg = `Your token has the scope ${ofAdministrators}, and this site puts tokens into labs: ask with a token, or an account, that lacks this scope`
+  if (!scopes.includes(administratorScope)) return
+  const msg = `Your token has the scope ${administratorScope}, and this site puts tokens into labs: ask with a token, or an account, that lacks this scope`
   throw new ApiError(403, { msg, type: 'token_too_strong', loc: ['header', 'authorization'] })
 }

@@ -14,11 +14,11 @@ const view: LabView = {
   internalUrl: 'http://nb-rra.nublado-rra:8888/nb/user/rra/',
 }
 
-it('is read back as it was', () => {
+it('parseView returns the view that viewText wrote', () => {
   expect(parseView(viewText(view))).toEqual(view)
 })
 
-it('refuses what no annotation can hold', () => {
+it('viewText refuses a view that is too large for an annotation', () => {
   const large = { ...view, env: { A: 'ä'.repeat(120 * 1024) } }
   const refused = (() => {
     try {
@@ -31,21 +31,21 @@ it('refuses what no annotation can hold', () => {
   expect(refused).toMatchObject({ status: 422, detail: [{ loc: ['body', 'env'] }] })
 })
 
-describe('text that others changed', () => {
-  it.each(['', '{', 'null', '[]', '"x"', '{}'])('is no view: %j', text => {
+describe('parseView of a changed text', () => {
+  it.each(['', '{', 'null', '[]', '"x"', '{}'])('returns null for %j', text => {
     expect(parseView(text)).toBeNull()
   })
 
-  it.each(['username', 'uid', 'gid', 'quotas', 'internalUrl'])('is none without %s', key => {
+  it.each(['username', 'uid', 'gid', 'quotas', 'internalUrl'])('returns null without %s', key => {
     expect(parseView(JSON.stringify({ ...view, [key]: undefined }))).toBeNull()
     expect(parseView(JSON.stringify({ ...view, [key]: { limits: { cpu: 1, memory: 'x' } } }))).toBeNull()
   })
 
-  it('is none without the annotation', () => {
+  it('returns null without the annotation', () => {
     expect(parseView(undefined)).toBeNull()
   })
 
-  it('keeps of the rest what can be used', () => {
+  it('keeps the valid part of all other fields', () => {
     const text = JSON.stringify({
       ...view,
       options: { size: 'small', enable_debug: 'yes', constructor: 'x', odd: 1 },

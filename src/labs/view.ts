@@ -1,4 +1,4 @@
-/** The view of a lab as text, kept as an annotation of its namespace, and read back from there. Pure. */
+/** The view of a lab as text, stored as an annotation of its namespace, and parsed from there. Pure. */
 import type { LabOptions, LabView, Resources } from '../base/domain.ts'
 import { invalid } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -6,12 +6,12 @@ import { asObject, asObjects } from '../base/json.ts'
 import { isServicePrefix, labPort } from './env.ts'
 import type { LabNames } from './names.ts'
 
-/** Kubernetes takes 256 KiB of annotations on an object; the rest is for the others. */
+/** Kubernetes allows 256 KiB of annotations on an object; the rest is for the other annotations. */
 const maxBytes = 240 * 1024
 
 /**
  * The view as an annotation.
- * @throws {ApiError} 422 when it is too large for one, which only its env can make it
+ * @throws {ApiError} 422 when it is too large for an annotation, which only a large env can cause
  */
 export function viewText(view: LabView): string {
   const text = JSON.stringify(view)
@@ -19,18 +19,18 @@ export function viewText(view: LabView): string {
   return text
 }
 
-/** Where a lab answers: its host is computed, whatever a record says. */
+/** The address of a lab. Its host is computed and never taken from a record. */
 export function labAddress({ lab, namespace }: Pick<LabNames, 'lab' | 'namespace'>, servicePrefix: string): string {
   return `http://${lab}.${namespace}:${labPort}${servicePrefix}`
 }
 
-/** The service prefix of an address; `/` where it has none. The host is left out. */
+/** The service prefix of an address, or `/` without one. The host is ignored. */
 export function servicePrefixOf(address: string): string {
   const [, path = ''] = /^http:\/\/[^/]+(\/.*)$/s.exec(address) ?? []
   return isServicePrefix(path) ? path : '/'
 }
 
-/** @returns the view, or null when the text is none: anyone who may change a namespace may change this */
+/** @returns the view, or null if the text is not one: every account that may change a namespace may change this text */
 export function parseView(text: string | undefined): LabView | null {
   const view = parsed(text)
   const { username, uid, gid, internalUrl } = view

@@ -12,7 +12,7 @@ const withVolume = (kind: object, sources = {}) =>
 const volumeIn = (plan: ReturnType<typeof renderWith>, name = 'data') =>
   asObjects(podSpecIn(plan).volumes).find(volume => volume.name === name)
 
-describe('a volume', () => {
+describe('podVolumes with a volume', () => {
   it.each([
     [
       { nfs: { server: '192.0.2.1', path: '/export', readOnly: true } },
@@ -21,16 +21,16 @@ describe('a volume', () => {
     [{ nfs: { server: '192.0.2.1', path: '/export' } }, { nfs: { server: '192.0.2.1', path: '/export' } }],
     [{ hostPath: { path: '/opt' } }, { hostPath: { path: '/opt', type: '' } }],
     [{ hostPath: { path: '/opt', type: 'Directory' } }, { hostPath: { path: '/opt', type: 'Directory' } }],
-    // What the whole lab may use: the size is large.
+    // The limit of the whole lab: the size is large.
     [{ emptyDir: {} }, { emptyDir: { sizeLimit: '20Gi' } }],
     [{ emptyDir: { medium: 'memory' } }, { emptyDir: { medium: 'Memory', sizeLimit: '16Gi' } }],
     [{ emptyDir: { medium: 'memory', sizeLimit: '512Mi' } }, { emptyDir: { medium: 'Memory', sizeLimit: '512Mi' } }],
     [{ emptyDir: { sizeLimit: 1536 } }, { emptyDir: { sizeLimit: '1536' } }],
-  ])('is %j', (configured, made) => {
+  ])('contains %j', (configured, made) => {
     expect(volumeIn(withVolume(configured))).toEqual({ name: 'data', ...made })
   })
 
-  it('is a claim of the lab’s own', () => {
+  it('contains a claim of the lab’s own', () => {
     const claim = { storageClassName: 'fast', accessModes: ['ReadWriteOnce'], size: '10Gi', volumeName: 'pv-1' }
     const plan = withVolume({ persistentVolumeClaim: claim })
     expect(volumeIn(plan)).toEqual({ name: 'data', persistentVolumeClaim: { claimName: 'nb-rra-data' } })
@@ -42,7 +42,7 @@ describe('a volume', () => {
     })
   })
 
-  it('is a claim that leaves to the cluster what is not configured, but not that there is no class', () => {
+  it('leaves unconfigured fields of a claim to the cluster, but keeps an empty class', () => {
     const claimed = (claim: object) =>
       objectOf(withVolume({ persistentVolumeClaim: claim }), 'PersistentVolumeClaim', '-data')?.spec
     const least = { accessModes: ['ReadWriteMany'], size: 5e9 }
@@ -51,14 +51,14 @@ describe('a volume', () => {
     expect(claimed({ ...least, storageClassName: '' })).toEqual({ ...made, storageClassName: '' })
   })
 
-  it('is a copy of a ConfigMap', () => {
+  it('contains a copy of a ConfigMap', () => {
     const copy = { data: { 'a.txt': 'a' }, binaryData: { 'b.bin': 'AA==' } }
     const plan = withVolume({ configMap: { name: 'site-files' } }, { configMaps: { data: copy } })
     expect(volumeIn(plan)).toEqual({ name: 'data', configMap: { name: 'nb-rra-data', defaultMode: 0o444 } })
     expect(objectOf(plan, 'ConfigMap', '-data')).toMatchObject({ immutable: true, ...copy })
   })
 
-  it('is no copy of what nobody read', () => {
+  it('throws when a ConfigMap was not read', () => {
     const configured = { configMap: { name: 'site-files' } }
     expect(() => withVolume(configured)).toThrow('nothing was read for data')
     expect(() =>
@@ -69,13 +69,13 @@ describe('a volume', () => {
     ).toThrow('nothing was read for constructor')
   })
 
-  it('is files that stand in the configuration', () => {
+  it('contains files of the configuration', () => {
     const plan = withVolume({ files: { motd: 'Welcome\n', constructor: 'x' } })
     expect(volumeIn(plan)).toEqual({ name: 'data', configMap: { name: 'nb-rra-data', defaultMode: 0o444 } })
     expect(objectOf(plan, 'ConfigMap', '-data')?.data).toEqual({ motd: 'Welcome\n', constructor: 'x' })
   })
 
-  it('is left out, with its objects, when nothing mounts it', () => {
+  it('leaves a volume and its objects out when nothing mounts it', () => {
     const claim = { accessModes: ['ReadWriteOnce'], size: 1 }
     const volumes = [
       { name: 'data', persistentVolumeClaim: claim },
@@ -88,14 +88,14 @@ describe('a volume', () => {
   })
 })
 
-describe('mounts', () => {
+describe('labMounts', () => {
   const volumes = [{ name: 'data', emptyDir: {} }]
   const mounted = (...entries: object[]) =>
     asObjects(labContainer(renderWith({ volumes, mounts: mounts(...entries) })).volumeMounts).filter(
       ({ name }) => name === 'data',
     )
 
-  it('stand beside our own', () => {
+  it('puts configured mounts after our own', () => {
     expect(asObjects(labContainer(renderWith({ volumes, mounts: mounts({}) })).volumeMounts)).toEqual([
       { name: 'skylab-home', mountPath: '/home/rra' },
       { name: 'skylab-tmp', mountPath: '/tmp' },
@@ -106,7 +106,7 @@ describe('mounts', () => {
     ])
   })
 
-  it('are of all of a volume or of a part, to write or to read', () => {
+  it('mounts a volume or a part of it, writable or read-only', () => {
     expect(mounted({ readOnly: true }, { subPath: 'projects/{username}' }, { path: '/home/{username}/data/' })).toEqual(
       [
         { name: 'data', mountPath: '/data0', readOnly: true },
@@ -116,13 +116,13 @@ describe('mounts', () => {
     )
   })
 
-  it.each(['/home', '/home/', '/home/{username}'])('hold the home at %s', path => {
+  it.each(['/home', '/home/', '/home/{username}'])('uses a mount for the home at %s', path => {
     const plan = renderWith({ volumes, mounts: mounts({ path }) })
     expect(labContainer(plan).workingDir).toBe('/home/rra')
     expect(JSON.stringify(podSpecIn(plan))).not.toContain('skylab-home')
   })
 
-  it.each(['/homes', '/home/rr', '/home/rra/data'])('do not hold it at %s', path => {
+  it.each(['/homes', '/home/rr', '/home/rra/data'])('does not use a mount for the home at %s', path => {
     const plan = renderWith({ volumes, mounts: mounts({ path }) })
     expect(volumeIn(plan, 'skylab-home')).toEqual({ name: 'skylab-home', emptyDir: { sizeLimit: '20Gi' } })
     expect(labContainer(plan).volumeMounts).toContainEqual({ name: 'skylab-home', mountPath: '/home/rra' })
@@ -142,7 +142,7 @@ it('the home that goes with the lab is as large as configured', () => {
   expect(volumeIn(plan, 'skylab-home')).toEqual({ name: 'skylab-home', emptyDir: { sizeLimit: '5Gi' } })
 })
 
-describe('what provisioning sees', () => {
+describe('provisionMounts', () => {
   const image = 'quay.io/example/provision:1'
   const volumes = [
     { name: 'data', nfs: { server: '192.0.2.1', path: '/export' } },
@@ -153,17 +153,17 @@ describe('what provisioning sees', () => {
     return { plan, mounts: initContainers(plan)[0]?.volumeMounts }
   }
 
-  it('is the folder that goes with the lab, where nothing else is the home', () => {
+  it('contains the lab’s own folder when nothing else is mounted for the home', () => {
     expect(seen([], []).mounts).toEqual([{ name: 'skylab-home', mountPath: '/home/rra' }])
   })
 
-  it('is what the lab’s home lies in, and nothing else of the lab', () => {
+  it('contains the mounts that hold the lab’s home, and nothing else of the lab', () => {
     expect(seen([{ path: '/home', readOnly: true }, {}], []).mounts).toEqual([
       { name: 'data', mountPath: '/home', readOnly: true },
     ])
   })
 
-  it('is what it is configured to see, which the lab need not', () => {
+  it('contains configured mounts, which the lab need not have', () => {
     const { plan, mounts } = seen([], [{ volume: 'more', path: '/etc/skel', subPath: '{username}' }])
     expect(mounts).toEqual([
       { name: 'skylab-home', mountPath: '/home/rra' },
@@ -173,13 +173,13 @@ describe('what provisioning sees', () => {
     expect(JSON.stringify(labContainer(plan))).not.toContain('more')
   })
 
-  it('is its own mount at a path where the lab has another', () => {
+  it('prefers its own mount at a path that the lab mounts too', () => {
     expect(seen([{ path: '/home', readOnly: true }], [{ volume: 'data', path: '/home/' }]).mounts).toEqual([
       { name: 'data', mountPath: '/home' },
     ])
   })
 
-  it('goes when it is done', () => {
+  it('is empty once the user is provisioned', () => {
     const provisioning = { image, mounts: [{ volume: 'more', path: '/more' }] }
     const plan = renderWith({ volumes, provisioning }, { sources: { provisioned: true } })
     expect(volumeIn(plan, 'more')).toBeUndefined()

@@ -1,4 +1,4 @@
-/** What a lab and its provisioning mount, and the objects behind it (SQR-066, "Mounts"). Pure. */
+/** Mounts of a lab and of its init container, and the objects behind them (SQR-066, "Mounts"). Pure. */
 
 import type { KubeObject } from '../base/domain.ts'
 import { formatBytes } from '../base/quantity.ts'
@@ -21,16 +21,16 @@ export interface VolumeMount {
   readonly readOnly?: boolean
 }
 
-/** What is mounted, for whom. */
+/** The inputs of mounts. */
 export interface MountSources {
   readonly lab: Pick<Config['lab'], 'volumes' | 'mounts' | 'tmp' | 'home' | 'secretsPath'>
   readonly names: LabNames
   readonly username: string
   /** Absolute path. */
   readonly home: string
-  /** What prepares the user first; undefined once it has succeeded. */
+  /** The init container; undefined once the user was provisioned. */
   readonly provisioning: Config['lab']['provisioning']
-  /** The size bounds a folder that nothing else bounds. */
+  /** The size bounds a folder that has no bound of its own. */
   readonly choice: Pick<LabChoice, 'quotas' | 'storage'>
 }
 
@@ -41,7 +41,7 @@ const own = {
   secrets: `${ownVolumePrefix}secrets`,
 }
 
-/** What the lab's container sees. */
+/** The mounts of the lab's container. */
 export function labMounts(sources: MountSources): VolumeMount[] {
   const { lab, username } = sources
   return [
@@ -55,8 +55,8 @@ export function labMounts(sources: MountSources): VolumeMount[] {
 }
 
 /**
- * What provisioning sees, where there is one: the home as the lab sees it, and its own mounts, which take the place of
- * what would be at the same path.
+ * The mounts of the init container, if there is one: the lab's home, and the configured mounts, which replace those at
+ * the same path.
  */
 export function provisionMounts(sources: MountSources): VolumeMount[] {
   if (!sources.provisioning) return []
@@ -65,7 +65,7 @@ export function provisionMounts(sources: MountSources): VolumeMount[] {
   return [...homeMounts(sources).filter(({ mountPath }) => !taken.has(mountPath)), ...configured]
 }
 
-/** What the home lies in: configured mounts, or a folder that goes with the lab. */
+/** The mounts that hold the home: configured ones, or a folder that goes with the lab. */
 function homeMounts({ lab, username, home }: MountSources): VolumeMount[] {
   const holding = mountsOf(lab.mounts, username).filter(({ mountPath }) => isWithin(home, mountPath))
   return holding.length > 0 ? holding : [{ name: own.home, mountPath: home }]
@@ -80,7 +80,7 @@ function mountsOf(mounts: readonly Mount[], username: string): VolumeMount[] {
   }))
 }
 
-/** The `volumes` of the pod. What none of its containers mounts is left out: a node would mount it all the same. */
+/** The `volumes` of the pod. Volumes that no container mounts are left out: a node would mount them all the same. */
 export function podVolumes(sources: MountSources): object[] {
   const { lab, names, choice } = sources
   const mounts = [...labMounts(sources), ...provisionMounts(sources)]
@@ -90,7 +90,7 @@ export function podVolumes(sources: MountSources): object[] {
       : []),
     { name: own.tmp, emptyDir: emptyDirOf(lab.tmp, choice) },
     { name: own.nss, configMap: { name: names.nss, defaultMode: 0o444 } },
-    // The kubelet adds the group's right to read, for root owns the files.
+    // The files belong to root; the kubelet adds the group's right to read.
     { name: own.secrets, secret: { secretName: names.lab, defaultMode: 0o400 } },
     ...mountedVolumes(lab, sources.provisioning).map(volume => ({
       name: volume.name,
@@ -99,7 +99,7 @@ export function podVolumes(sources: MountSources): object[] {
   ]
 }
 
-/** The ConfigMaps behind volumes: copies, and files that stand in the configuration. */
+/** The ConfigMaps behind volumes: copies, and files of the configuration. */
 export function volumeConfigMaps(
   sources: MountSources,
   configMaps: LabSources['configMaps'],
@@ -127,7 +127,7 @@ export function volumeClaims(sources: MountSources, render: Render): KubeObject[
   })
 }
 
-/** The configured volumes that the lab or its provisioning mounts. A pod has no others. */
+/** The configured volumes that the lab or its init container mounts. A pod has no others. */
 export function mountedVolumes(
   { volumes, mounts }: Pick<Config['lab'], 'volumes' | 'mounts'>,
   provisioning: Config['lab']['provisioning'],
@@ -136,7 +136,7 @@ export function mountedVolumes(
   return volumes.filter(({ name }) => used.has(name))
 }
 
-/** Of exactly one kind, as the configuration's checks demand. */
+/** The source of a volume. The checks of the configuration require exactly one kind. */
 function volumeSource(volume: Volume, { names, choice }: MountSources): object {
   const { name, nfs, hostPath, persistentVolumeClaim, emptyDir } = volume
   const objectName = volumeObjectName(names, name)
@@ -147,7 +147,7 @@ function volumeSource(volume: Volume, { names, choice }: MountSources): object {
   return { configMap: { name: objectName, defaultMode: 0o444 } }
 }
 
-/** Never larger than what the whole lab may use of the same. */
+/** The default limit is the whole lab's limit of the same resource. */
 function emptyDirOf({ medium, sizeLimit }: Partial<Config['lab']['tmp']>, choice: MountSources['choice']): object {
   const most = medium === 'memory' ? choice.quotas.limits.memory : choice.storage.limit
   return { ...(medium === 'memory' && { medium: 'Memory' }), sizeLimit: formatBytes(sizeLimit ?? most) }

@@ -8,7 +8,7 @@ import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import type { PodFacts, StartVerdict } from '../kube/pods/facts.ts'
-import { isStartTold, judgeStart, tellEvent, tellPreparation } from '../kube/pods/judge.ts'
+import { eventForUser, isStartReported, judgeStart, preparationMessage } from '../kube/pods/judge.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
@@ -152,19 +152,19 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
       .filter(event => event.podUid === context.known.podUid)
     await context.tell(
       events
-        .map(tellEvent)
+        .map(eventForUser)
         .filter(event => event !== null)
         .map(({ event, data }): NewEvent => [event, data]),
     )
     if (!pod) return undefined
-    const preparation = tellPreparation(pod)
+    const preparation = preparationMessage(pod)
     if (preparation) await context.tell([['info', preparation]])
     const verdict = judgeStart(pod, events)
     if (verdict.kind === 'ready') {
       readyMs ??= context.clock.monotonicMs()
       const leftMs = readyMs + lateEventsMs - context.clock.monotonicMs()
       // Nothing is told after the last event, so it waits for what is still to be told.
-      if (leftMs <= 0 || isStartTold(pod, events)) return true
+      if (leftMs <= 0 || isStartReported(pod, events)) return true
       wakeInMs(leftMs)
       return undefined
     }

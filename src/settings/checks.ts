@@ -1,4 +1,4 @@
-/** What one key of the configuration demands of another. */
+/** Checks between keys of the configuration. */
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
 import { labProblems } from './lab-checks.ts'
@@ -8,7 +8,7 @@ import { networkProblems, networkWarnings } from './network-checks.ts'
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
 const promisedSizes = ['small', 'medium', 'large']
 
-/** @returns one line for each demand that is not met */
+/** @returns one line for each violated condition */
 export function crossProblems(config: Config): string[] {
   return [
     ...identityProblems(config),
@@ -23,12 +23,14 @@ export function crossProblems(config: Config): string[] {
   ]
 }
 
-/** @returns what an operator should know although it is permitted */
+/** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [
-    ...missing.map(name => `lab.sizes: ${name} is missing, which bots are promised`),
-    ...(trustsAnyone(config) ? ['identity.gafaelfawr.trustWithoutSecret: whoever reaches the port is anybody'] : []),
+    ...missing.map(name => `lab.sizes: ${name} is missing, which the specification promises to bots`),
+    ...(trustsAnyone(config)
+      ? ['identity.gafaelfawr.trustWithoutSecret: every client that reaches the port can claim any name']
+      : []),
     ...tokenWarnings(config),
     ...pullSecretWarnings(config),
     ...labWarnings(config),
@@ -36,7 +38,7 @@ export function configWarnings(config: Config): string[] {
   ]
 }
 
-/** Labs get a copy of the one key; pods that prepull name the Secret itself, of which kubelets read no other key. */
+/** Labs get a copy of one key. Prepull pods name the Secret itself, of which kubelets read only the standard key. */
 function pullSecretWarnings({ lab, images }: Config): string[] {
   if (!images.prepull.enabled) return []
   return lab.secrets.flatMap(({ pull, key }, index) =>
@@ -46,7 +48,9 @@ function pullSecretWarnings({ lab, images }: Config): string[] {
   )
 }
 
-/** ID tokens and logout tokens are JWTs of the same issuer; one with the same audience would do as a bearer token. */
+/**
+ * ID tokens and logout tokens are JWTs of the same issuer, so one with the same audience would pass as a bearer token.
+ */
 function tokenWarnings({ identity: { provider, oidc } }: Config): string[] {
   if (provider !== 'oidc' || oidc === undefined) return []
   const isTyped = /^(application\/)?at\+jwt$/i.test(oidc.tokenType ?? '')
@@ -70,7 +74,7 @@ function identityProblems({ identity, api }: Config): string[] {
   return ingressProblems(gafaelfawr, api)
 }
 
-/** Where each ingress may be known by. */
+/** The keys that list an ingress's proofs. */
 const proofs = [
   ['userSecretFiles', 'userCertificateNames'],
   ['adminSecretFiles', 'adminCertificateNames'],
@@ -83,36 +87,36 @@ function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api']): 
     const names = given.map(key => `${block}.${key}`).join(' and ')
     return given.length === 0 ? [] : [`${block}.trustWithoutSecret: contradicts ${names}`]
   }
-  // Routes of administrators come without a token, so nothing else would tell the ingress from anyone in the cluster.
+  // Routes of administrators have no token, so nothing else distinguishes the ingress from other clients in the
+  // cluster.
   const unknown = proofs.filter(([files, names]) => gafaelfawr[files].length + gafaelfawr[names].length === 0)
   const { userCertificateNames, adminCertificateNames } = gafaelfawr
   const certified = proofs.map(([, names]) => names).filter(names => gafaelfawr[names].length > 0)
   return [
     ...unknown.map(
-      ([files]) =>
-        `${block}.${files}: no secret shared with this ingress (trustWithoutSecret: true does without secrets)`,
+      ([files]) => `${block}.${files}: no secret shared with this ingress (trustWithoutSecret: true needs no secrets)`,
     ),
     ...certified
       .filter(() => tls?.clientCaFile === undefined)
-      .map(names => `${block}.${names}: takes api.tls.clientCaFile, whose authorities vouch for certificates`),
+      .map(names => `${block}.${names}: needs api.tls.clientCaFile, whose authorities vouch for certificates`),
     ...adminCertificateNames.flatMap((name, index) =>
       userCertificateNames.includes(name)
         ? [
-            `${block}.adminCertificateNames.${index}: is a name of the ingress of users too; each needs names of its own`,
+            `${block}.adminCertificateNames.${index}: is also a name of the users’ ingress; each ingress needs its own names`,
           ]
         : [],
     ),
   ]
 }
 
-/** What keys of the block `images` demand of each other. */
+/** Checks between keys of the block `images`. */
 export function imageProblems({ images }: Pick<Config, 'images'>): string[] {
   return images.docker && images.gar ? ['images.gar: contradicts images.docker'] : []
 }
 
 function timeProblems({ engine, redis }: Config): string[] {
   const problems: string[] = []
-  // A take-over is promised within the TTL and one look round; an owner stops itself at two thirds of its TTL.
+  // A take-over is promised within the TTL and one scan; an owner stops by itself at two thirds of its TTL.
   if (engine.scanIntervalMs > engine.leaseTtlMs) problems.push('engine.scanIntervalMs: is more than engine.leaseTtlMs')
   if (redis.commandTimeoutMs * 3 > engine.leaseTtlMs) {
     problems.push('redis.commandTimeoutMs: is more than a third of engine.leaseTtlMs')
@@ -142,7 +146,9 @@ function portProblems({ api: { port, monitoringPort } }: Config): string[] {
   return port !== 0 && port === monitoringPort ? ['api.monitoringPort: is api.port too'] : []
 }
 
-/** Properties and elements of a create beside its variables: two blocks, and eight options as lists of one. */
+/**
+ * Number of properties and elements of a create besides its variables: two blocks, and eight options as lists of one.
+ */
 const createItems = 18
 
 function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] {
@@ -151,14 +157,14 @@ function limitProblems({ api: { heartbeatSeconds, limits } }: Config): string[] 
   if (limits.headersTimeoutSeconds > limits.requestTimeoutSeconds) {
     problems.push('api.limits.headersTimeoutSeconds: is more than api.limits.requestTimeoutSeconds')
   }
-  // Each silent event stream would be cut.
+  // Every silent event stream would be cut.
   if (limits.stallTimeoutSeconds <= heartbeatSeconds) {
     problems.push('api.limits.stallTimeoutSeconds: is not more than api.heartbeatSeconds')
   }
   if (limits.maxBodyBytes > limits.maxBodyBytesInFlight) {
     problems.push('api.limits.maxBodyBytes: is more than api.limits.maxBodyBytesInFlight')
   }
-  // A create with as many variables as are permitted would be refused for its other properties.
+  // A create with the largest number of variables would be refused for its other properties.
   if (limits.maxJsonItems < limits.maxEnvEntries + createItems) {
     problems.push(`api.limits.maxJsonItems: is less than api.limits.maxEnvEntries and ${createItems} more`)
   }

@@ -1,4 +1,4 @@
-/** The example of the documentation is a configuration that `skylab serve` takes as it stands. */
+/** The example of the documentation is a configuration that `skylab serve` accepts unchanged. */
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { chooseLab } from '../labs/choose.ts'
@@ -7,14 +7,14 @@ import { loadSettings } from './load.ts'
 const example = fileURLToPath(new URL('../../docs/example.yaml', import.meta.url))
 const env = { SKYLAB_SEALING_KEY: Buffer.alloc(32).toString('base64') }
 
-test('the example loads without a warning', async () => {
+test('loadSettings loads the example without a warning', async () => {
   const { config, warnings, sealingKeys } = await loadSettings(example, env)
   expect(warnings).toEqual([])
   expect(sealingKeys).toHaveLength(1)
   expect(config.lab.sizes.large?.requests).toEqual({ cpu: 2, memory: 4 * 2 ** 30 })
 })
 
-test('its tokens are of a user who may have a lab of medium size, and of an administrator', async () => {
+test('the example’s tokens are of a user who may have a medium lab, and of an administrator', async () => {
   const { config, tokens } = await loadSettings(example, env)
   const [ada, admin] = tokens
   expect(admin?.scopes).toEqual(['exec:notebook', 'admin:jupyterlab'])

@@ -1,8 +1,8 @@
-/** What keys of the block `lab` demand of each other: sizes, volumes and mounts, secrets, provisioning, tolerations. */
+/** Checks between keys of the block `lab`: sizes, volumes and mounts, secrets, provisioning, tolerations. */
 
 import type { Config } from '../config/schema.ts'
 import { ownVolumePrefix, reservedVolumeNames } from '../labs/names.ts'
-import { isWithin, userMark, withoutEnd } from '../labs/paths.ts'
+import { isWithin, userPlaceholder, withoutEnd } from '../labs/paths.ts'
 import { isStricter, neededLevel } from '../labs/pod-security.ts'
 import { givenVariables } from '../labs/provision.ts'
 import { type ContainerSize, storageOf } from '../labs/quota.ts'
@@ -14,13 +14,13 @@ type Toleration = Lab['tolerations'][number]
 
 const kindsOfVolume = ['nfs', 'hostPath', 'persistentVolumeClaim', 'emptyDir', 'configMap', 'files'] as const
 
-/** Kubernetes takes no more in a ConfigMap. */
+/** The limit of Kubernetes for a ConfigMap. */
 const maxFilesBytes = 2 ** 20
 
-/** Where no container can have a volume. */
-const ofEveryContainer = { at: ['/', '/dev'], within: ['/proc', '/sys'] }
+/** Paths at which no container can have a volume. */
+const neverMountable = { at: ['/', '/dev'], within: ['/proc', '/sys'] }
 
-/** @returns one line for each demand of the block that is not met */
+/** @returns one line for each violated condition of the block */
 export function labProblems({ lab }: Config): string[] {
   return [
     ...sizeProblems(lab),
@@ -41,7 +41,7 @@ function volumeProblems({ volumes }: Lab): string[] {
     const key = `lab.volumes.${index}`
     return [
       ...kindProblems(key, volume),
-      ...(names.indexOf(name) < index ? [`${key}.name: stands twice`] : []),
+      ...(names.indexOf(name) < index ? [`${key}.name: is listed twice`] : []),
       ...(name.startsWith(ownVolumePrefix) ? [`${key}.name: must not begin with ${ownVolumePrefix}`] : []),
       ...(reservedVolumeNames.includes(name) ? [`${key}.name: ${name} is reserved`] : []),
     ]
@@ -57,26 +57,26 @@ function kindProblems(key: string, volume: Volume): string[] {
   return bytes > maxFilesBytes ? [`${key}.files: is more than ${maxFilesBytes} bytes`] : []
 }
 
-/** What stands where: our own folders, and mounts. */
+/** Conflicts between our own folders and mounts. */
 function pathProblems(lab: Lab): string[] {
-  const { at, within } = ofEveryContainer
+  const { at, within } = neverMountable
   const ours = { at: [...at, '/etc', '/tmp'], within: [...within, '/etc/passwd', '/etc/group'] }
   const andSecrets = { ...ours, within: [...ours.within, lab.secretsPath] }
   return [
-    ...(stands(lab.secretsPath, ours) ? ['lab.secretsPath: something else stands there'] : []),
-    ...(stands(lab.homePrefix, andSecrets) ? ['lab.homePrefix: something else stands there'] : []),
+    ...(isTaken(lab.secretsPath, ours) ? ['lab.secretsPath: this path is taken'] : []),
+    ...(isTaken(lab.homePrefix, andSecrets) ? ['lab.homePrefix: this path is taken'] : []),
     ...mountProblems('lab.mounts', lab.mounts, lab, andSecrets),
-    ...mountProblems('lab.provisioning.mounts', lab.provisioning?.mounts ?? [], lab, ofEveryContainer),
+    ...mountProblems('lab.provisioning.mounts', lab.provisioning?.mounts ?? [], lab, neverMountable),
   ]
 }
 
-/** Paths that are taken: by what stands at them alone, or with all that would be within. */
+/** Taken paths: exactly at them, or anywhere below them. */
 interface Taken {
   readonly at: readonly string[]
   readonly within: readonly string[]
 }
 
-function stands(path: string, { at, within }: Taken): boolean {
+function isTaken(path: string, { at, within }: Taken): boolean {
   return at.some(taken => withoutEnd(taken) === withoutEnd(path)) || within.some(taken => isWithin(path, taken))
 }
 
@@ -85,13 +85,13 @@ function mountProblems(key: string, mounts: readonly Mount[], { volumes, homePre
   const paths = mounts.map(({ path }) => path)
   return mounts.flatMap(({ volume, path }, index) => {
     const where = `${key}.${index}`
-    const isTaken = stands(path, { ...taken, at: [...taken.at, ...paths.slice(0, index)] })
-    // Elsewhere a user called `passwd` would have a mount over a file of ours.
-    const strays = path.includes(userMark) && !isWithin(path, homePrefix)
+    const isOccupied = isTaken(path, { ...taken, at: [...taken.at, ...paths.slice(0, index)] })
+    // Outside the home prefix, a user called `passwd` would have a mount over one of our files.
+    const strays = path.includes(userPlaceholder) && !isWithin(path, homePrefix)
     return [
-      ...(names.includes(volume) ? [] : [`${where}.volume: is none of lab.volumes`]),
-      ...(isTaken ? [`${where}.path: something else stands there`] : []),
-      ...(strays ? [`${where}.path: may have ${userMark} below lab.homePrefix only`] : []),
+      ...(names.includes(volume) ? [] : [`${where}.volume: is not in lab.volumes`]),
+      ...(isOccupied ? [`${where}.path: this path is taken`] : []),
+      ...(strays ? [`${where}.path: may have ${userPlaceholder} below lab.homePrefix only`] : []),
     ]
   })
 }
@@ -104,18 +104,18 @@ function secretProblems({ secrets }: Lab): string[] {
     const where = `lab.secrets.${index}`
     if (pull) {
       if (hasPull) problems.push(`${where}.pull: there is a pull secret already`)
-      if (as !== undefined) problems.push(`${where}.as: a pull secret becomes no file`)
+      if (as !== undefined) problems.push(`${where}.as: a pull secret cannot be a file`)
       hasPull = true
       continue
     }
     const file = as ?? key
-    if (files.has(file)) problems.push(`${where}.as: ${file} ${file === 'token' ? 'is reserved' : 'stands twice'}`)
+    if (files.has(file)) problems.push(`${where}.as: ${file} ${file === 'token' ? 'is reserved' : 'is listed twice'}`)
     files.add(file)
   }
   return problems
 }
 
-/** Lines that programs would skip, or take for others. */
+/** Programs would skip other lines, or misread them. */
 const nssLines = {
   passwd: /^[^:\p{Cc}]+:[^:\p{Cc}]*:\d+:\d+:[^:\p{Cc}]*:[^:\p{Cc}]*:[^:\p{Cc}]*$/u,
   group: /^[^:\p{Cc}]+:[^:\p{Cc}]*:\d+:[^:\p{Cc}]*$/u,
@@ -125,7 +125,7 @@ function nssProblems({ nss }: Lab): string[] {
   return (['passwd', 'group'] as const).flatMap(file => {
     const lines = (nss[file] ?? '').replace(/\n$/, '').split('\n')
     const bad = nss[file] ? lines.findIndex(line => !nssLines[file].test(line)) : -1
-    return bad < 0 ? [] : [`lab.nss.${file}: line ${bad + 1} is none of /etc/${file}`]
+    return bad < 0 ? [] : [`lab.nss.${file}: line ${bad + 1} is not valid in /etc/${file}`]
   })
 }
 
@@ -134,15 +134,17 @@ function provisioningProblems({ provisioning, defaultStorage }: Lab): string[] {
   const { privileged, runAsRoot, env, resources } = provisioning
   const key = 'lab.provisioning'
   return [
-    ...(privileged && !runAsRoot ? [`${key}.privileged: is nothing without ${key}.runAsRoot`] : []),
-    ...givenVariables.filter(name => Object.hasOwn(env, name)).map(name => `${key}.env.${name}: is given to it anyway`),
+    ...(privileged && !runAsRoot ? [`${key}.privileged: needs ${key}.runAsRoot`] : []),
+    ...givenVariables
+      .filter(name => Object.hasOwn(env, name))
+      .map(name => `${key}.env.${name}: is set by Skylab and cannot be changed`),
     ...(resources ? requestProblems(`${key}.resources`, resources, defaultStorage) : []),
   ]
 }
 
 function sizeProblems({ sizes, defaultSize, defaultStorage }: Lab): string[] {
   return [
-    ...(Object.hasOwn(sizes, defaultSize) ? [] : ['lab.defaultSize: is none of lab.sizes']),
+    ...(Object.hasOwn(sizes, defaultSize) ? [] : ['lab.defaultSize: is not in lab.sizes']),
     ...Object.entries(sizes).flatMap(([name, size]) => requestProblems(`lab.sizes.${name}`, size, defaultStorage)),
   ]
 }
@@ -156,21 +158,21 @@ function requestProblems(key: string, size: ContainerSize, defaultStorage: numbe
   )
 }
 
-/** No lab would be made. */
+/** At a stricter level no lab could be created. */
 function podSecurityProblems(lab: Lab): string[] {
   const needed = neededLevel(lab, lab.provisioning)
   if (lab.podSecurity === undefined || !isStricter(lab.podSecurity, needed)) return []
-  return [`lab.podSecurity: what is configured needs ${needed}`]
+  return [`lab.podSecurity: this configuration needs ${needed}`]
 }
 
-/** As Kubernetes has them: it would refuse every lab. */
+/** The conditions of Kubernetes: it would refuse every lab that violates them. */
 function tolerationProblems({ key, operator = 'Equal', value, effect, tolerationSeconds }: Toleration, index: number) {
   const where = `lab.tolerations.${index}`
   return [
-    ...(key === undefined && operator !== 'Exists' ? [`${where}.operator: must be Exists without a key`] : []),
-    ...(value && operator === 'Exists' ? [`${where}.value: is not for the operator Exists`] : []),
+    ...(key === undefined && operator !== 'Exists' ? [`${where}.operator: must be Exists when key is absent`] : []),
+    ...(value && operator === 'Exists' ? [`${where}.value: is not allowed with the operator Exists`] : []),
     ...(tolerationSeconds !== undefined && effect !== 'NoExecute'
-      ? [`${where}.tolerationSeconds: is for the effect NoExecute alone`]
+      ? [`${where}.tolerationSeconds: is allowed with the effect NoExecute only`]
       : []),
   ]
 }

@@ -1,4 +1,4 @@
-/** Warnings about the block `lab`: it is permitted, and an operator should know. */
+/** Warnings about the block `lab`: permitted settings that an operator should know about. */
 
 import { hasDigest } from '../config/image-name.ts'
 import { secretPatterns } from '../config/lab.ts'
@@ -9,7 +9,7 @@ import { getsToken } from '../labs/token.ts'
 type Lab = Config['lab']
 type Volume = Lab['volumes'][number]
 
-/** With these a lab is as good as root on its node: the node's own settings, and what its programs are asked by. */
+/** A lab with one of these paths is as good as root on its node: they hold settings and sockets of its programs. */
 const fatalPaths = [
   '/etc',
   '/root',
@@ -41,19 +41,17 @@ export function labWarnings(config: Config): string[] {
 function tokenWarnings(config: Config): string[] {
   const { provider } = config.identity
   if (provider === 'gafaelfawr' || !getsToken(config)) return []
-  return [`lab.token: bearer with the provider ${provider} puts into the lab a token that may do all that its user may`]
+  return [`lab.token: bearer with the provider ${provider} puts into the lab a token with all rights of its user`]
 }
 
-/** A claim of a lab's own goes with its namespace, as a folder does. */
+/** A lab's own claim is deleted with its namespace, as a folder is. */
 function homeWarnings(lab: Lab): string[] {
   const user = 'user'
   const home = homeOf(lab, user)
   const holding = lab.mounts.filter(({ path }) => isWithin(home, pathFor(path, user)))
   const lasts = ({ nfs, hostPath, persistentVolumeClaim: claim }: Volume) => nfs ?? hostPath ?? claim?.volumeName
   const outlive = holding.some(({ volume }) => lab.volumes.some(each => each.name === volume && lasts(each)))
-  return outlive
-    ? []
-    : ['lab.mounts: no volume that outlives labs holds homes: what users write is gone with their lab']
+  return outlive ? [] : ['lab.mounts: no volume that outlives labs holds homes: files of users are lost with their lab']
 }
 
 function hostPathWarnings({ hostPath }: Volume, index: number): string[] {
@@ -61,30 +59,32 @@ function hostPathWarnings({ hostPath }: Volume, index: number): string[] {
   const { path, type } = hostPath
   const key = `lab.volumes.${index}.hostPath`
   if (type === 'Socket' || /\.sock$/.test(path)) {
-    return [`${key}: ${path} is a socket of the node: labs ask a program of the node what root may`]
+    return [`${key}: ${path} is a socket of the node: labs can use a program of the node with the rights of root`]
   }
   const fatal = path === '/' || fatalPaths.some(folder => isWithin(path, folder) || isWithin(folder, path))
-  return [`${key}: ${path} is a folder of the node${fatal ? ', with which labs may become root of it' : ''}`]
+  return [`${key}: ${path} is a folder of the node${fatal ? ', with which labs can become root on it' : ''}`]
 }
 
-/** Anybody with the right to push may move a tag. */
+/** Everyone with the right to push can move a tag. */
 function provisioningWarnings({ provisioning }: Lab): string[] {
   if (!provisioning || hasDigest(provisioning.image)) return []
-  const asWhom = provisioning.runAsRoot ? ', and it runs as root over homes' : ''
-  return [`lab.provisioning.image: has no digest, so what runs can change unseen${asWhom}`]
+  const asWhom = provisioning.runAsRoot ? ', and it runs as root with access to homes' : ''
+  return [`lab.provisioning.image: has no digest, so its content can change unnoticed${asWhom}`]
 }
 
 function environmentWarnings({ env, secretPatterns: patterns }: Lab): string[] {
   const known = patterns.map(pattern => pattern.toUpperCase())
   const missing = known.includes('*') ? [] : secretPatterns.filter(pattern => !known.includes(pattern))
   return [
-    ...(Object.hasOwn(env, 'HOME') ? ['lab.env.HOME: is not heeded: it is always the home, by lab.homePrefix'] : []),
-    ...(missing.length > 0 ? [`lab.secretPatterns: lacks ${missing.join(', ')}, so such variables are shown`] : []),
+    ...(Object.hasOwn(env, 'HOME') ? ['lab.env.HOME: has no effect: HOME is always the home, by lab.homePrefix'] : []),
+    ...(missing.length > 0
+      ? [`lab.secretPatterns: lacks ${missing.join(', ')}, so clients can read such variables`]
+      : []),
   ]
 }
 
-/** File systems of the network cannot map ids. */
+/** Network file systems cannot map ids. */
 function userNamespaceWarnings({ hostUsers, volumes }: Lab): string[] {
   if (hostUsers !== false || !volumes.some(({ nfs }) => nfs)) return []
-  return ['lab.hostUsers: false does not go with volumes of NFS: labs that mount one do not start']
+  return ['lab.hostUsers: false does not work with NFS volumes: labs that mount one do not start']
 }

@@ -1,4 +1,4 @@
-/** What of a configuration tells of images alone, for commands that need neither keys nor cluster. */
+/** Loads the part of a configuration about images, for commands that need neither keys nor cluster. */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import type { ImageConfig } from '../config/images.ts'
@@ -11,14 +11,14 @@ export interface RegistrySettings {
   readonly images: ImageConfig
   /** PEM of `images.caFile`. */
   readonly authorities: string | undefined
-  /** What `images.credentialsFile` holds. */
+  /** The contents of `images.credentialsFile`. */
   readonly credentials: string | undefined
 }
 
 const imagesAlone = z.object({ images: configSchema.shape.images })
 
 /**
- * Reads the block `images` and the files that it names; whatever else stands in the file may be wrong.
+ * Reads the block `images` and the files that it names; other parts of the file may be invalid.
  * @throws {ConfigError} with all problems found
  */
 export async function loadRegistrySettings(file: string): Promise<RegistrySettings> {

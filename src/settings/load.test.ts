@@ -38,8 +38,8 @@ async function problemsOf(yaml: string, env: Record<string, string> = {}): Promi
   return error.problems
 }
 
-describe('a file with nothing but what has no default', () => {
-  it('is filled in', async () => {
+describe('loadSettings of a minimal file', () => {
+  it('fills in the defaults', async () => {
     const { config, replica, sealingKeys, tokens } = await load(minimal)
     expect(config.api).toMatchObject({ port: 8080, prefix: '/nublado/spawner/v1' })
     expect(config.lab.sizes.small?.limits).toEqual({ cpu: 1, memory: 4 * 2 ** 30 })
@@ -48,7 +48,7 @@ describe('a file with nothing but what has no default', () => {
     expect(tokens).toMatchObject([{ username: 'ada', groups: [] }])
   })
 
-  it('takes the ports and the name of the replica from the environment', async () => {
+  it('takes ports and replica name from the environment', async () => {
     const { config, replica } = await load(minimal, {
       SKYLAB_PORT: '9123',
       SKYLAB_MONITORING_PORT: '9124',
@@ -58,7 +58,7 @@ describe('a file with nothing but what has no default', () => {
   })
 })
 
-describe('the controller’s own namespace', () => {
+describe('loadSettings’ namespace of the controller', () => {
   const loadIn = async (yaml: string, pod?: string) => {
     const mounted = join(folder, 'namespace')
     if (pod !== undefined) await writeFile(mounted, pod)
@@ -70,19 +70,19 @@ describe('the controller’s own namespace', () => {
     ['configured', 'kubernetes: {namespace: hub}', 'labs', 'hub'],
     ['of its pod', '', 'labs\n', 'labs'],
     ['skylab, outside of a cluster', '', undefined, 'skylab'],
-    ['skylab, where nothing is told', '', '', 'skylab'],
-  ])('is the one %s', async (_, yaml, pod, namespace) => {
+    ['skylab, when the file is empty', '', '', 'skylab'],
+  ])('is %s', async (_, yaml, pod, namespace) => {
     expect(await loadIn(yaml, pod)).toBe(namespace)
   })
 })
 
-describe('YAML 1.1', () => {
-  it('is read as deployments write it', async () => {
+describe('loadSettings with YAML 1.1', () => {
+  it('reads YAML as deployments write it', async () => {
     const { config } = await load(`${minimal}lab: {terminationGraceSeconds: 010}`)
     expect(config.lab.terminationGraceSeconds).toBe(8)
   })
 
-  it('refuses a key that stands twice, by its name and line', async () => {
+  it('refuses a repeated key, by name and line', async () => {
     expect(await problemsOf(`${minimal}api:\n  port: 1\n  port: 2\n`)).toEqual([
       'line 4, column 3: the key port stands twice',
     ])
@@ -106,8 +106,8 @@ describe('YAML 1.1', () => {
   })
 })
 
-describe('problems', () => {
-  it('are told all at once, by key', async () => {
+describe('loadSettings with problems', () => {
+  it('reports all of them at once, by key', async () => {
     const yaml = `
 identity: {static: {file: tokens.yaml}}
 api: {port: many, prefix: nublado}
@@ -161,7 +161,7 @@ network: {clusterRanges: [10.0.0.0]}
     ],
     ['identity.static.file', 'api: {}'],
     ['identity.static.file', 'identity: {static: {file: nowhere}}'],
-  ])('of %s alone are named', async (key, yaml) => {
+  ])('reports only the key %s', async (key, yaml) => {
     const problems = await problemsOf(yaml)
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
@@ -173,39 +173,39 @@ network: {clusterRanges: [10.0.0.0]}
     ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: randomBytes(31).toString('base64') }],
     ['SKYLAB_SEALING_KEY', { SKYLAB_SEALING_KEY: `!${sealingKey}` }],
     ['sealing.keyFiles', { SKYLAB_SEALING_KEY: '' }],
-  ])('of %s in the environment are named', async (key, env) => {
+  ])('reports only %s when the environment is wrong', async (key, env) => {
     const problems = await problemsOf(minimal, env)
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
   })
 
-  it('of the file of tokens are told with their place, and no token', async () => {
+  it('reports tokens by their index, without their value', async () => {
     await writeFile(join(folder, 'tokens.yaml'), 'tokens: [{token: hunter2, username: ada, scopes: exec:notebook}]')
     const problems = await problemsOf(minimal)
     expect(problems).toEqual(['identity.static.file: tokens.0.scopes: expected array, received string'])
   })
 
-  it('of a file that is not there are told', async () => {
+  it('reports a missing file', async () => {
     await expect(loadSettings(join(folder, 'nowhere.yaml'), {})).rejects.toThrow(/cannot be read \(ENOENT\)/)
   })
 })
 
-it('reads key files beside the key of the environment, which seals', async () => {
+it('loadSettings reads key files, and seals with the key of the environment', async () => {
   const older = randomBytes(32)
   await writeFile(join(folder, 'older.key'), `${older.toString('base64')}\n`)
   const { sealingKeys } = await load(`${minimal}sealing: {keyFiles: [older.key]}`)
   expect(sealingKeys).toEqual([Buffer.from(sealingKey, 'base64'), older])
 })
 
-it('reads the password of Redis without the newline at its end', async () => {
+it('loadSettings reads the password of Redis without the newline at its end', async () => {
   await writeFile(join(folder, 'password'), 'hunter2\n')
   expect(await load(`${minimal}redis: {passwordFile: password}`)).toMatchObject({
     redisLogin: { password: 'hunter2' },
   })
 })
 
-describe('the files of the block redis', () => {
-  it('hold the name of the user too, and the authorities of the server', async () => {
+describe('loadSettings with the files of the block redis', () => {
+  it('reads user name and authorities', async () => {
     await cp(certificates, folder, { recursive: true })
     await writeFile(join(folder, 'username'), 'skylab\n')
     const block = 'redis: {url: "rediss://redis:6379", usernameFile: username, caFile: ca.crt}'
@@ -216,13 +216,13 @@ describe('the files of the block redis', () => {
     ['redis.caFile: has no effect unless redis.url is a rediss:// address', 'caFile: tokens.yaml'],
     ['redis.caFile: the file has no certificate in PEM', 'url: "rediss://redis", caFile: tokens.yaml'],
     ['redis.usernameFile: contradicts the name in redis.url', 'url: "redis://me@redis", usernameFile: tokens.yaml'],
-  ])('are refused: %s', async (problem, block) => {
+  ])('reports: %s', async (problem, block) => {
     expect(await problemsOf(`${minimal}redis: {${block}}`)).toContain(problem)
   })
 })
 
-describe('the files of api.tls', () => {
-  it('are read, and named by their full paths for those who read them again', async () => {
+describe('loadSettings with the files of api.tls', () => {
+  it('reads them, and returns their full paths', async () => {
     await cp(certificates, folder, { recursive: true })
     const { apiTls } = await load(`${minimal}api: {tls: {certFile: api.crt, keyFile: api.key, clientCaFile: ca.crt}}`)
     expect(apiTls?.first).toMatchObject({ cert: issued.cert, key: issued.key })
@@ -240,19 +240,19 @@ describe('the files of api.tls', () => {
       'api.tls.requireClientCertificate: takes api.tls.clientCaFile',
       'certFile: nowhere, keyFile: nowhere, requireClientCertificate: true',
     ],
-  ])('are refused: %s', async (problem, block) => {
+  ])('reports: %s', async (problem, block) => {
     expect(await problemsOf(`${minimal}api: {tls: {${block}}}`)).toContain(problem.replace('FOLDER', folder))
   })
 })
 
-it('a file that cannot be read is named by its key and by its path', async () => {
+it('loadSettings reports a file that cannot be read by its key and path', async () => {
   const path = join(folder, 'password-that-is-not-there')
   expect(await problemsOf(`${minimal}redis: {passwordFile: ${path}}`)).toContain(
     `redis.passwordFile: the file ${path} cannot be read (ENOENT)`,
   )
 })
 
-it('warns of a size that bots are promised', async () => {
+it('loadSettings warns of a missing size that the specification promises to bots', async () => {
   const { warnings } = await load(`${minimal}lab: {sizes: {small: {limits: {cpu: 1, memory: 1Gi}}}}`)
   expect(warnings.filter(warning => warning.startsWith('lab.sizes: '))).toHaveLength(2)
 })
@@ -261,19 +261,22 @@ it.each<[string, boolean, number]>([
   ['config.json', true, 1],
   ['.dockerconfigjson', true, 0],
   ['config.json', false, 0],
-])('warns of a pull secret that serves labs alone: the key %s, with prepulling %s', async (key, enabled, count) => {
-  const secrets = `[{name: other, key: config.json}, {name: pull, key: ${key}, pull: true}]`
-  const { warnings } = await load(`${minimal}lab: {secrets: ${secrets}}\nimages: {prepull: {enabled: ${enabled}}}`)
-  expect(warnings.filter(warning => warning.startsWith('lab.secrets.1.key: '))).toHaveLength(count)
-  expect(warnings.filter(warning => warning.startsWith('lab.secrets'))).toHaveLength(count)
-})
+])(
+  'loadSettings warns of a pull secret that serves labs alone: the key %s, with prepulling %s',
+  async (key, enabled, count) => {
+    const secrets = `[{name: other, key: config.json}, {name: pull, key: ${key}, pull: true}]`
+    const { warnings } = await load(`${minimal}lab: {secrets: ${secrets}}\nimages: {prepull: {enabled: ${enabled}}}`)
+    expect(warnings.filter(warning => warning.startsWith('lab.secrets.1.key: '))).toHaveLength(count)
+    expect(warnings.filter(warning => warning.startsWith('lab.secrets'))).toHaveLength(count)
+  },
+)
 
-describe('tracing', () => {
+describe('loadSettings with tracing', () => {
   const endpoint = 'http://collector:4318/v1/traces'
   const withHeaders = `${minimal}tracing: {endpoint: "${endpoint}", headersFile: headers.yaml}`
   const write = (text: string) => writeFile(join(folder, 'headers.yaml'), text)
 
-  it('is off unless it has an endpoint', async () => {
+  it('is off without an endpoint', async () => {
     const { config, tracingHeaders } = await load(minimal)
     expect(config.tracing).toEqual({
       ...{ samplingRatio: 1, serviceName: 'skylab', maxQueuedSpans: 4096, timeoutSeconds: 5 },
@@ -281,7 +284,7 @@ describe('tracing', () => {
     expect(tracingHeaders).toEqual({})
   })
 
-  it('takes the headers of its exports from a file', async () => {
+  it('takes headers of exports from a file', async () => {
     await write('Authorization: Bearer hunter2\nX-Scope: "7"\n')
     expect((await load(withHeaders)).tracingHeaders).toEqual({ Authorization: 'Bearer hunter2', 'X-Scope': '7' })
   })
@@ -290,7 +293,9 @@ describe('tracing', () => {
     'refuses %j as headers, without quoting it',
     async text => {
       await write(text)
-      expect(await problemsOf(withHeaders)).toEqual(['tracing.headersFile: is no YAML of headers by name'])
+      expect(await problemsOf(withHeaders)).toEqual([
+        'tracing.headersFile: is not a YAML mapping of header names to values',
+      ])
     },
   )
 

@@ -1,4 +1,4 @@
-/** From a file and the environment to what the process starts with. */
+/** Loads the settings of a process from a file and the environment. */
 import { X509Certificate } from 'node:crypto'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -15,29 +15,29 @@ import { configWarnings, crossProblems } from './checks.ts'
 
 const keyBytes = 32
 
-/** The configuration, and what the environment and the files that it names add to it. Secrets are here alone. */
+/** The configuration, extended by the environment and by the files that it names. Only this object contains secrets. */
 export interface Settings {
   readonly config: Config
   /** Name of this replica: SKYLAB_REPLICA, or the host's name. */
   readonly replica: string
-  /** 32 bytes each. The first seals, all open. */
+  /** 32 bytes each. The first key seals; all keys open. */
   readonly sealingKeys: readonly Buffer[]
   readonly redisLogin: RedisLogin
-  /** Of `api.tls`: the files by their full paths, and what they hold now. */
+  /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
-  /** Of `tracing.headersFile`. */
+  /** The contents of `tracing.headersFile`. */
   readonly tracingHeaders: Readonly<Record<string, string>>
-  /** What the file of the `static` identity provider holds. */
+  /** The entries of the file of the `static` identity provider. */
   readonly tokens: readonly TokenRecord[]
-  /** Of the provider `gafaelfawr`: what each ingress may send to be known. */
+  /** For the provider `gafaelfawr`: the secrets by which each ingress is known. */
   readonly ingressSecrets: IngressSecrets
   /** PEM of `images.caFile`. */
   readonly registryAuthorities?: string
-  /** What `images.credentialsFile` holds, as JSON that was found to be an object. */
+  /** The contents of `images.credentialsFile`, known to be a JSON object. */
   readonly registryCredentials?: string
-  /** The controller's own in Kubernetes: `kubernetes.namespace`, else its pod's, else `skylab`. */
+  /** The controller's own namespace: `kubernetes.namespace`, else its pod's, else `skylab`. */
   readonly namespace: string
-  /** What an operator should be told although it is permitted. */
+  /** Permitted settings that an operator should know about. */
   readonly warnings: readonly string[]
 }
 
@@ -94,7 +94,7 @@ export async function loadSettings(
 }
 
 /**
- * Checks what stands in the file itself, and none of the files that it names: where a site is reviewed, they are not there.
+ * Checks the file alone, without the files that it names: these are missing where a site is reviewed.
  * @returns warnings
  * @throws {ConfigError} with all problems found
  */
@@ -107,7 +107,7 @@ export async function checkWithoutSecrets(file: string, env: Environment): Promi
 }
 
 /**
- * The configuration of a file, each key looked at by itself.
+ * The configuration of a file, with each key checked by itself.
  * @throws {ConfigError}
  */
 export async function readConfig(file: string): Promise<Config> {
@@ -117,7 +117,7 @@ export async function readConfig(file: string): Promise<Config> {
 }
 
 /**
- * What stands in a file of YAML; of an empty one, nothing.
+ * The value in a YAML file; an empty file has none.
  * @throws {ConfigError}
  */
 export async function readYaml(file: string): Promise<unknown> {
@@ -129,7 +129,7 @@ export async function readYaml(file: string): Promise<unknown> {
   return yaml.value ?? {}
 }
 
-/** Reads files that keys of the configuration name; a file that cannot be read is one more problem. */
+/** Reads files that keys of the configuration name. A file that cannot be read is one more problem. */
 export class FileReader {
   readonly #folder: string
   readonly #problems: string[]
@@ -162,12 +162,12 @@ export class FileReader {
     return this.#attempt(key, path, full => access(full, constants.R_OK).then(() => full))
   }
 
-  /** The full path of a file that is appended to later; it may be missing as long as its folder is there. */
+  /** The full path of a file that is appended to later. It may be missing if its folder exists. */
   async writable(key: string, path: string | undefined): Promise<string | undefined> {
     if (path === undefined) return undefined
     const full = resolve(this.#folder, path)
     const found = await stat(full).catch(() => undefined)
-    // A pipe that nobody reads would hold up the whole process.
+    // A pipe without a reader would block the whole process.
     if (found && !found.isFile()) this.#problems.push(`${key}: is not a file`)
     await access(found ? full : dirname(full), constants.W_OK).catch(error => {
       this.#problems.push(`${key}: the file ${full} cannot be written (${error.code})`)
@@ -186,7 +186,7 @@ export class FileReader {
   }
 }
 
-/** A path as a message has it. Only with a folder that is there: else it may be a secret in a place for paths. */
+/** A path for messages, only if its folder exists: a secret may have been put in place of a path. */
 async function showable(path: string): Promise<string> {
   const folder = dirname(path)
   if (!isAbsolute(path) || folder === '/') return ''
@@ -194,13 +194,13 @@ async function showable(path: string): Promise<string> {
   return found?.isDirectory() ? `${path} ` : ''
 }
 
-/** Kubernetes mounts it into every pod that has a token. Outside of a cluster there is none. */
+/** Kubernetes mounts this file into every pod with a token. Outside of a cluster there is none. */
 async function podNamespace(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
   return text.trim() || 'skylab'
 }
 
-/** The configuration with the ports that the environment names. */
+/** The configuration with the ports of the environment. */
 function withPorts(config: Config, env: Environment, problems: string[]): Config {
   const portFrom = (name: string, configured: number): number => {
     const text = env[name]
@@ -219,7 +219,7 @@ async function readSealingKeys(config: Config, env: Environment, reader: FileRea
   const take = (name: string, base64: string | undefined) => {
     if (base64 === undefined) return
     const key = Buffer.from(base64, 'base64')
-    // Buffer passes over what is no base64, so the way back is compared too.
+    // Buffer ignores characters that are not base64, so the key is encoded again and compared.
     if (key.length === keyBytes && key.toString('base64') === base64.trim()) keys.push(key)
     else problems.push(`${name}: not ${keyBytes} bytes in base64`)
   }
@@ -260,7 +260,7 @@ async function readApiTls({ api }: Config, reader: FileReader, problems: string[
   }
 }
 
-/** PEM of certificates, the first of which at least can be read. */
+/** PEM of certificates, of which at least the first can be parsed. */
 async function readAuthorities(key: string, path: string | undefined, reader: FileReader, problems: string[]) {
   const text = await reader.text(key, path)
   if (text === undefined) return undefined
@@ -272,7 +272,7 @@ async function readAuthorities(key: string, path: string | undefined, reader: Fi
   return text
 }
 
-/** What may stand in a header, by RFC 9110. */
+/** Valid names and values of headers, by RFC 9110. */
 const headersSchema = z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string().regex(/^[\t\x20-\x7e]*$/))
 
 async function readTracingHeaders(config: Config, reader: FileReader, problems: string[]) {
@@ -281,12 +281,12 @@ async function readTracingHeaders(config: Config, reader: FileReader, problems: 
   if (text === undefined) return {}
   const yaml = parseYaml(text)
   const parsed = 'problems' in yaml ? undefined : headersSchema.safeParse(yaml.value)
-  // In no more words: what stands there may be a secret, also where it should be a name.
-  if (!parsed?.success) problems.push(`${name}: is no YAML of headers by name`)
+  // The message quotes nothing: the file may have secrets, also in place of names.
+  if (!parsed?.success) problems.push(`${name}: is not a YAML mapping of header names to values`)
   return parsed?.data ?? {}
 }
 
-/** What `images.credentialsFile` holds. */
+/** The contents of `images.credentialsFile`. */
 export async function readCredentials(
   { credentialsFile }: Pick<Config['images'], 'credentialsFile'>,
   reader: FileReader,
@@ -294,7 +294,7 @@ export async function readCredentials(
 ): Promise<string | undefined> {
   const key = 'images.credentialsFile'
   const text = await reader.text(key, credentialsFile)
-  // In no more words: what stands there is a secret.
+  // The message quotes nothing: the file contains a secret.
   if (text !== undefined && !isJsonObject(text)) problems.push(`${key}: is no JSON object`)
   return text
 }
@@ -321,7 +321,7 @@ async function readTokens(config: Config, reader: FileReader, problems: string[]
 async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<IngressSecrets> {
   const { provider, gafaelfawr } = config.identity
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return { user: [], admin: [] }
-  /** Where each was found first. */
+  /** The key at which each secret was found first. */
   const keys = new Map<string, string>()
   const readAll = async (name: 'userSecretFiles' | 'adminSecretFiles') => {
     const secrets: string[] = []

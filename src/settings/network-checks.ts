@@ -1,4 +1,4 @@
-/** Checks of the block `network`, and warnings about all that it leaves open. */
+/** Checks of the block `network`, and warnings about everything that it permits. */
 import { credentialRanges, isRangeWithin, privateRanges } from '../base/addresses.ts'
 import type { Config } from '../config/schema.ts'
 
@@ -6,7 +6,9 @@ import type { Config } from '../config/schema.ts'
 export function networkProblems({ network: { egressRanges } }: Config): string[] {
   return egressRanges.flatMap((range, index) =>
     credentialRanges.some(kept => isRangeWithin(range, kept))
-      ? [`network.egressRanges.${index}: serves credentials of a cloud, which labs never reach; names are network.dns`]
+      ? [
+          `network.egressRanges.${index}: serves credentials of a cloud, which labs never reach; use network.dns for names`,
+        ]
       : [],
   )
 }
@@ -18,18 +20,18 @@ export function networkWarnings({ network }: Config): string[] {
     ...peerWarnings('hub', network),
     ...(open.length > 0
       ? [
-          `network.clusterRanges: labs reach ${open.join(', ')}, where nodes and other services may be, but for what is listed`,
+          `network.clusterRanges: labs reach ${open.join(', ')}, which may contain nodes and other services, except for the listed ranges`,
         ]
       : []),
   ]
 }
 
-function peerWarnings(who: 'proxy' | 'hub', network: Config['network']): string[] {
-  const [namespace, ports] = [network[`${who}Namespace`], network[`${who}Ports`]]
+function peerWarnings(peer: 'proxy' | 'hub', network: Config['network']): string[] {
+  const [namespace, ports] = [network[`${peer}Namespace`], network[`${peer}Ports`]]
   return [
     ...(namespace === undefined
-      ? [`network.${who}Namespace: is not set, so pods of any namespace with the labels of ${who}Selector reach labs`]
+      ? [`network.${peer}Namespace: is not set, so pods of any namespace with the labels of ${peer}Selector reach labs`]
       : []),
-    ...(ports === undefined ? [`network.${who}Ports: is not set, so labs reach all ports of these pods`] : []),
+    ...(ports === undefined ? [`network.${peer}Ports: is not set, so labs reach all ports of these pods`] : []),
   ]
 }

@@ -1,4 +1,4 @@
-/** What `skylab check` and the log warn of. */
+/** Warnings of `skylab check` and of the log. */
 import { describe, expect, it } from 'vitest'
 import { configSchema } from '../config/schema.ts'
 import { configWarnings } from './checks.ts'
@@ -14,14 +14,14 @@ const homes = (volume: object, path = '/home') => ({
   mounts: [{ volume: 'homes', path }],
 })
 
-describe('homes that do not outlive labs', () => {
+describe('configWarnings about homes that do not outlive labs', () => {
   it.each<[string, object]>([
     ['nothing is mounted', {}],
     ['the folder goes with the lab', homes({ emptyDir: {} })],
     ['the claim goes with the lab', homes({ persistentVolumeClaim: claim })],
     ['the export is mounted elsewhere', homes(share, '/data')],
     ['the export is not mounted', { volumes: [share] }],
-  ])('are warned of when %s', (_, block) => {
+  ])('warns when %s', (_, block) => {
     expect(lab(block, 'lab.mounts: ')).toHaveLength(1)
   })
 
@@ -30,38 +30,38 @@ describe('homes that do not outlive labs', () => {
     ['an export holds each', homes(share, '/home/{username}')],
     ['a folder of the node holds them', homes({ hostPath: { path: '/srv' } })],
     ['one volume of the cluster holds them', homes({ persistentVolumeClaim: { ...claim, volumeName: 'homes' } })],
-  ])('are not warned of when %s', (_, block) => {
+  ])('does not warn when %s', (_, block) => {
     expect(lab(block, 'lab.mounts: ')).toEqual([])
   })
 })
 
-describe('a folder of the node', () => {
+describe('configWarnings about a folder of the node', () => {
   const warned = (hostPath: object) => lab({ volumes: [{ name: 'a', hostPath }] }, 'lab.volumes.0.hostPath: ')
 
   it.each(['/', '/etc/kubernetes', '/var', '/var/lib/kubelet', '/run', '/proc/1', '/root'])(
-    'is warned of as fatal: %s',
+    'warns of root access: %s',
     path => {
-      expect(warned({ path })).toEqual([expect.stringMatching(/may become root/)])
+      expect(warned({ path })).toEqual([expect.stringMatching(/can become root/)])
     },
   )
 
   it.each([{ path: '/run/containerd/containerd.sock' }, { path: '/opt/agent', type: 'Socket' }])(
-    'is warned of as a socket: %j',
+    'warns of a socket: %j',
     hostPath => expect(warned(hostPath)).toEqual([expect.stringMatching(/is a socket of the node/)]),
   )
 
-  it('is warned of wherever it is', () => {
+  it('warns whether or not it is mounted', () => {
     expect(warned({ path: '/opt/software' })).toEqual(['lab.volumes.0.hostPath: /opt/software is a folder of the node'])
   })
 })
 
-it('warns of an image of provisioning without a digest', () => {
+it('configWarnings warns of a provisioning image without a digest', () => {
   const warned = (image: string) => lab({ provisioning: { image, runAsRoot: true } }, 'lab.provisioning.image: ')
   expect(warned('quay.io/example/make-home:1.0')).toEqual([expect.stringMatching(/has no digest.*runs as root/)])
   expect(warned(`quay.io/example/make-home:1.0@sha256:${'0'.repeat(64)}`)).toEqual([])
 })
 
-it('warns of variables that would be shown, and of a HOME that is not heeded', () => {
+it('configWarnings warns of variables that clients can read, and of a HOME without effect', () => {
   expect(lab({ secretPatterns: ['*token*', '*SECRET*', '*PASSWORD*', '*_KEY'] }, 'lab.secretPatterns: ')).toEqual([
     expect.stringMatching(/lacks \*PASS\*, .*\*CRED\*/),
   ])
@@ -70,22 +70,22 @@ it('warns of variables that would be shown, and of a HOME that is not heeded', (
   expect(lab({}, 'lab.secretPatterns: ')).toEqual([])
 })
 
-it('warns of a caller’s whole token in labs', () => {
+it('configWarnings warns of a caller’s full token in labs', () => {
   expect(lab({ token: 'bearer' }, 'lab.token: ')).toHaveLength(1)
   expect(lab({}, 'lab.token: ')).toEqual([])
   const gafaelfawr = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }
   expect(warningsOf({ identity: gafaelfawr, lab: { token: 'bearer' } }, 'lab.token: ')).toEqual([])
 })
 
-it('warns of user namespaces beside NFS, which cannot map ids', () => {
+it('configWarnings warns of user namespaces with NFS, which cannot map ids', () => {
   expect(lab({ hostUsers: false, ...homes(share) }, 'lab.hostUsers: ')).toHaveLength(1)
   expect(lab({ hostUsers: false }, 'lab.hostUsers: ')).toEqual([])
 })
 
-describe('the network', () => {
+describe('configWarnings about the network', () => {
   const network = (block: object, key: string) => warningsOf({ network: block }, key)
 
-  it('is warned of where pods of any namespace are let in, or all ports are open', () => {
+  it('warns when pods of every namespace are admitted, or all ports are open', () => {
     for (const key of ['proxyNamespace', 'hubNamespace', 'proxyPorts', 'hubPorts']) {
       expect(network({}, `network.${key}: `)).toHaveLength(1)
     }
@@ -93,7 +93,7 @@ describe('the network', () => {
     expect(network(closed, 'network.')).toEqual([])
   })
 
-  it('is warned of where private ranges are open, by name', () => {
+  it('warns when private ranges are open, by name', () => {
     expect(network({ clusterRanges: ['10.96.0.0/12', '172.16.0.0/12', '::/0'] }, 'network.clusterRanges: ')).toEqual([
       expect.stringMatching(/labs reach 10\.0\.0\.0\/8, 192\.168\.0\.0\/16, 100\.64\.0\.0\/10,/),
     ])

@@ -30,7 +30,7 @@ const nobody: Actor = { kind: 'anonymous' }
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('RefusalFlood', () => {
-  it('tells each of the first, and counts the others into one line', async () => {
+  it('logs the first refusals one by one, and counts the others in one line', async () => {
     const { wake, written, refuse } = flood()
     for (let i = 0; i < 5000; i++) refuse(nobody)
     expect(written).toHaveLength(refusalRate.burst)
@@ -43,14 +43,14 @@ describe('RefusalFlood', () => {
     })
   })
 
-  it('keeps no lines from an actor because of another', () => {
+  it('counts each actor’s refusals independently', () => {
     const { written, refuse } = flood()
     for (let i = 0; i < 1000; i++) refuse(nobody)
     refuse(ada)
     expect(written.at(-1)).toMatchObject({ actor: ada, object: { user: 'victim' } })
   })
 
-  it('counts actors and reasons apart, and tells them once', () => {
+  it('counts actors and reasons separately, and logs each count once', () => {
     const { written, refusals, refuse } = flood()
     for (let i = 0; i < 150; i++) {
       refuse(ada)
@@ -72,7 +72,7 @@ describe('RefusalFlood', () => {
     expect(written.filter(({ count }) => count !== undefined)).toHaveLength(3)
   })
 
-  it('keeps no more kinds than it has room for, and loses none of their number', () => {
+  it('keeps a limited number of kinds, and loses none of their count', () => {
     const { written, refusals, refuse } = flood()
     const users = 1010
     for (let i = 0; i < users; i++) for (let n = 0; n <= refusalRate.burst; n++) refuse({ kind: 'user', name: `u${i}` })

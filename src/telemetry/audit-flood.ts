@@ -1,4 +1,6 @@
-/** Refusals that come in floods: each actor's first have a line each, the others are counted, and told together. */
+/**
+ * Limits audit lines of refusals: each actor's first ones have a line each; the others are counted and logged together.
+ */
 import { Buckets } from '../base/buckets.ts'
 import { type Clock, notNeeded } from '../base/clock.ts'
 import type { AuditEvent, AuditLog } from './audit.ts'
@@ -8,11 +10,11 @@ export interface FloodOptions {
   readonly clock: Clock
 }
 
-/** Lines of refusals for one actor; all whose name is not known are one. */
+/** Lines of refusals for one actor; all unknown actors count as one. */
 export const refusalRate = { perSecond: 1, burst: 100 }
-/** How long refusals are counted before they are told. */
-export const tellEveryMs = 10_000
-/** Kinds of refusals that are counted apart; the others are counted without a name. */
+/** How long refusals are counted before they are logged. */
+export const flushIntervalMs = 10_000
+/** Kinds of refusals that are counted separately; further ones are counted without a name. */
 const maxKinds = 1000
 
 interface Counted {
@@ -40,7 +42,7 @@ export class RefusalFlood {
     this.#tellLater()
   }
 
-  /** Tells what was counted. */
+  /** Logs the counts. */
   flush(): void {
     this.#waiting?.abort(notNeeded)
     this.#waiting = undefined
@@ -48,7 +50,7 @@ export class RefusalFlood {
     this.#counted.clear()
   }
 
-  /** Of many requests the addresses, ids and users differ: what is common to them is told. */
+  /** Addresses, ids and users differ between requests: only common fields are logged. */
   #count({ action, result, reason, actor, object }: AuditEvent): void {
     const common = { action, result, reason, object: { kind: object.kind } }
     const named = JSON.stringify([action, reason, actor])
@@ -65,7 +67,7 @@ export class RefusalFlood {
   #tellLater(): void {
     if (this.#waiting) return
     this.#waiting = new AbortController()
-    this.#options.clock.sleep(tellEveryMs, this.#waiting.signal).then(
+    this.#options.clock.sleep(flushIntervalMs, this.#waiting.signal).then(
       () => this.flush(),
       () => {},
     )

@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 describe('StreamSink', () => {
-  it('appends to a file that nobody else may read, at once', async () => {
+  it('appends at once to a file that only its owner may read', async () => {
     const file = join(folder, 'audit.log')
     await writeFile(file, 'before\n')
     await chmod(file, 0o600)
@@ -24,13 +24,13 @@ describe('StreamSink', () => {
     expect((await stat(join(folder, 'new.log'))).mode & 0o777).toBe(0o600)
   })
 
-  it('throws for each line that a full device does not take', () => {
+  it('throws for each line that a full device refuses', () => {
     const sink = new StreamSink('audit.file', '/dev/full')
     expect(() => sink.write('one\n')).toThrow(/ENOSPC/)
     expect(() => sink.write('two\n')).toThrow(/ENOSPC/)
   })
 
-  it('throws for each line once nobody reads', async () => {
+  it('throws for each line once there is no reader', async () => {
     const program = `
       import { StreamSink } from ${JSON.stringify(new URL('./audit-sinks.ts', import.meta.url).href)}
       const sink = new StreamSink('stdout', 1)
@@ -44,13 +44,13 @@ describe('StreamSink', () => {
     `
     const child = spawn(process.execPath, ['--input-type=module', '-e', program])
     onTestFinished(() => void child.kill())
-    let told = ''
+    let output = ''
     child.stderr.setEncoding('utf8').on('data', text => {
-      told += text
-      if (told === 'ready ') child.stdin.write('go')
+      output += text
+      if (output === 'ready ') child.stdin.write('go')
     })
     child.stdout.destroy()
     await once(child, 'close')
-    expect(told).toBe('ready EPIPE,EPIPE,EPIPE')
+    expect(output).toBe('ready EPIPE,EPIPE,EPIPE')
   })
 })

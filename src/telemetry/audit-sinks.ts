@@ -1,28 +1,29 @@
-/** Where lines of the audit log go. A sink has written a line when it returns, or throws. */
+/** Destinations of audit lines. A sink has written the line when it returns, or it throws. */
 import { type DestinationStream, pino } from 'pino'
 
 export interface LineSink {
-  /** In the words of the log. */
+  /** Name of the sink in the log. */
   readonly name: string
-  /** @throws {Error} the line was not written, or not to its end */
+  /** @throws {Error} when the line was not written completely */
   write(line: string): void
 }
 
-/** A file or a descriptor that is written at once: a writer waits while its reader takes nothing. */
+/** A file or descriptor, written synchronously: the writer blocks while the reader takes nothing. */
 export class StreamSink implements LineSink, DestinationStream {
   readonly name: string
   readonly #stream: DestinationStream
   #failure: Error | undefined
   #gone: Error | undefined
 
-  /** @param dest a number is a descriptor */
+  /** @param dest a path, or a number for a descriptor */
   constructor(name: string, dest: string | number) {
     this.name = name
-    // A file that was full goes on with what it has not taken yet, up to so much: lines are late then, or twice there.
+    // After a full device, pino first writes what is left of earlier lines, up to a limit. Lines may be late or
+    // repeated.
     const stream = pino.destination({ dest, sync: true, mode: 0o600, ...(typeof dest === 'string' && { maxLength }) })
     stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#failure = error
-      // Nobody reads any more, and the stream takes every line from now on without writing it.
+      // There is no reader any more, and the stream drops every line from now on without an error.
       if (error.code === 'EPIPE') this.#gone = error
     })
     stream.on('drop', () => {
@@ -41,7 +42,7 @@ export class StreamSink implements LineSink, DestinationStream {
 const maxLength = 1_048_576
 
 /**
- * Where a line belongs, then where it goes if that fails.
+ * The configured file, if any, and the sinks to use when it fails.
  * @param file path of the file of the configuration; undefined for none
  */
 export function sinksOf(file: string | undefined, ...others: readonly LineSink[]): LineSink[] {

@@ -5,10 +5,10 @@ import { type AuditEvent, AuditLog, clip } from './audit.ts'
 import { type LineSink, sinkOf } from './audit-sinks.ts'
 import { createMetrics } from './metrics.ts'
 
-/** An audit log with what its sinks were given; `failing`: how many of them take nothing. */
+/** An audit log and the lines of its sinks; `failing`: how many of them refuse every line. */
 function auditLog({ failing = 0, sinks: count = 1 } = {}) {
   const lines: string[] = []
-  const told: object[] = []
+  const logged: object[] = []
   const full = (): never => {
     throw new Error('ENOSPC')
   }
@@ -17,9 +17,9 @@ function auditLog({ failing = 0, sinks: count = 1 } = {}) {
   )
   const metrics = createMetrics(new Registry())
   const clock = { wallMs: () => Date.parse('2026-01-01T00:00:00Z') }
-  const log = { error: (fields: object) => void told.push(fields) } as never
+  const log = { error: (fields: object) => void logged.push(fields) } as never
   const audit = new AuditLog({ replica: 'skylab-0', installation: 'skylab', clock, sinks, metrics, log })
-  return { audit, lines, told, metrics }
+  return { audit, lines, logged, metrics }
 }
 
 const event: AuditEvent = {
@@ -31,7 +31,7 @@ const event: AuditEvent = {
 }
 
 describe('AuditLog', () => {
-  it('writes a line in one form, its mark first, without fields that are unknown', () => {
+  it('writes a line in one form, its mark first, without unknown fields', () => {
     const { audit, lines } = auditLog()
     expect(audit.write(event)).toBe(true)
     expect(lines).toEqual([
@@ -43,7 +43,7 @@ describe('AuditLog', () => {
     ])
   })
 
-  it('gives an event without an id one of its own', () => {
+  it('gives an event without an id a new one', () => {
     const { audit, lines } = auditLog()
     audit.write({ ...event, id: undefined })
     audit.write({ ...event, id: undefined })
@@ -52,7 +52,7 @@ describe('AuditLog', () => {
     expect(other).not.toBe(one)
   })
 
-  it('counts each event by action and result, those of one line too', async () => {
+  it('counts each event by action and result, also those that share a line', async () => {
     const { audit, metrics } = auditLog()
     audit.write(event)
     audit.write({ ...event, result: 'refused', count: 41 })
@@ -64,22 +64,22 @@ describe('AuditLog', () => {
     ])
   })
 
-  it('writes to the next sink what one did not take, counts it, and says why', async () => {
-    const { audit, lines, told, metrics } = auditLog({ failing: 1, sinks: 2 })
+  it('writes to the next sink when one fails, counts that, and logs the reason', async () => {
+    const { audit, lines, logged, metrics } = auditLog({ failing: 1, sinks: 2 })
     expect(audit.write(event)).toBe(true)
     expect(lines).toHaveLength(1)
-    expect(told).toEqual([{ err: expect.objectContaining({ message: 'ENOSPC' }), sink: 'sink-0', left: 1 }])
+    expect(logged).toEqual([{ err: expect.objectContaining({ message: 'ENOSPC' }), sink: 'sink-0', left: 1 }])
     expect((await metrics.auditWriteFailures.get()).values[0]!.value).toBe(1)
   })
 
-  it('says that no sink took a line', async () => {
-    const { audit, told, metrics } = auditLog({ failing: 2, sinks: 2 })
+  it('logs that no sink took a line', async () => {
+    const { audit, logged, metrics } = auditLog({ failing: 2, sinks: 2 })
     expect(audit.write(event)).toBe(false)
-    expect(told).toHaveLength(2)
+    expect(logged).toHaveLength(2)
     expect((await metrics.auditWriteFailures.get()).values[0]!.value).toBe(2)
   })
 
-  it('cleans its lines from secrets as all logs do', () => {
+  it('removes secrets from its lines as all logs do', () => {
     const { audit, lines } = auditLog()
     const actor = { ...event.actor, token: 'hunter2' }
     audit.write({ ...event, actor, request: { id: 'a', authorization: 'hunter2' } as never })
@@ -87,7 +87,7 @@ describe('AuditLog', () => {
   })
 })
 
-/** Whatever somebody may write: controls, ends of lines of all kinds, halves of pairs, quotes, marks of this very log. */
+/** Hostile texts: control characters, line ends of all kinds, halves of pairs, marks of this log. */
 const hostile = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 400 }),
   fc.string({ unit: 'grapheme', maxLength: 400 }),
@@ -101,7 +101,7 @@ const hostile = fc.oneof(
 const maybe = fc.option(hostile, { nil: undefined })
 
 describe('a line of the audit log', () => {
-  it('is one line of ASCII in less than 4096 bytes, and says what was given, whatever anyone writes', () => {
+  it('is one line of ASCII below 4096 bytes with the given fields, whatever they contain', () => {
     const events = fc.record({
       ...{ id: maybe, reason: maybe },
       result: fc.constantFrom('accepted', 'refused', 'succeeded', 'failed'),
@@ -136,7 +136,7 @@ describe('a line of the audit log', () => {
 })
 
 describe('clip', () => {
-  it('leaves what fits, and cuts between characters', () => {
+  it('keeps a text that fits, and cuts between characters', () => {
     fc.assert(
       fc.property(hostile, fc.integer({ min: 3, max: 64 }), (text, maxBytes) => {
         const clipped = clip(text, maxBytes)

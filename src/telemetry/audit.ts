@@ -1,8 +1,8 @@
 /**
- * The audit log: one form of line for who did what to whom, from where, with what result. docs/audit.md has the schema.
+ * The audit log: lines of one form that record actor, action, object, origin and result. docs/audit.md has the schema.
  *
- * A line is one JSON object in ASCII of less than 4096 bytes. Whatever people chose in it is cut short and escaped: it ends
- * no line, begins none, and no reader takes it for anything else. A line is written before `write` returns.
+ * A line is one JSON object in ASCII of less than 4096 bytes. Texts of users are cut short and escaped, so that they
+ * cannot end a line, begin one, or be mistaken for another field. A line is written before `write` returns.
  */
 import { randomUUID } from 'node:crypto'
 import { type Logger, pino } from 'pino'
@@ -11,52 +11,52 @@ import type { LineSink } from './audit-sinks.ts'
 import { redact } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What is done. Labels of a metric: a short list, which grows with the program. */
+/** The action. Labels of a metric: a short list, which grows with the program. */
 export type AuditAction = 'lab.create' | 'lab.delete' | 'heal.record' | 'heal.counter'
-/** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: how it ended. */
+/** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 
-/** Who does it. */
+/** The acting user or program. */
 export interface Actor {
   /**
-   * `anonymous`: a request without a known token; `controller`: this program, by its own rules; `operator`: whoever runs a
-   * command of it; `unknown`: a release without an audit log accepted it.
+   * `anonymous`: a request without a known token; `controller`: this program, by its own rules; `operator`: a person
+   * who runs a command of it; `unknown`: the operation was accepted by a release without an audit log.
    */
   readonly kind: 'user' | 'administrator' | 'anonymous' | 'controller' | 'operator' | 'unknown'
   readonly name?: string | undefined
-  /** By which the request was let in. */
+  /** The scope that permitted the request. */
   readonly scope?: string | undefined
-  /** Which source of identities vouches for the name. */
+  /** The identity provider that vouches for the name. */
   readonly provider?: string | undefined
 }
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface Source {
-  /** The address that is believed: of the connection, or what trusted proxies say. */
+  /** The trusted address: of the connection, or as trusted proxies report it. */
   readonly address?: string | undefined
-  /** The other end of the connection, where that is a proxy. */
+  /** The other end of the connection, if that is a proxy. */
   readonly proxy?: string | undefined
-  /** What X-Forwarded-For says beyond that, the nearest first. Anybody may have written it. */
+  /** Further addresses of X-Forwarded-For, the nearest first. Any client may have written them. */
   readonly claimed?: readonly string[] | undefined
 }
 
-/** What it is done to. */
+/** The object of the action. */
 export interface AuditObject {
   readonly kind: 'lab' | 'counter'
-  /** Whose. */
+  /** The user of the lab. */
   readonly user?: string | undefined
-  /** Of the namespace. */
+  /** Name of the namespace. */
   readonly name?: string | undefined
-  /** The operation. */
+  /** Number of the operation. */
   readonly op?: number | undefined
 }
 
 export interface AuditEvent {
-  /** Two lines with the same one tell the same. Default: a new one. */
+  /** Lines with the same id report the same event. Default: a new id. */
   readonly id?: string | undefined
   readonly action: AuditAction
   readonly result: AuditResult
-  /** One word, of ours: the type of an error, or why. */
+  /** One word of ours: the type of an error, or a cause. */
   readonly reason?: string | undefined
   readonly actor: Actor
   readonly object: AuditObject
@@ -64,9 +64,9 @@ export interface AuditEvent {
   readonly request?:
     | { readonly id?: string | undefined; readonly trace?: string | undefined; readonly status?: number | undefined }
     | undefined
-  /** It was to be told earlier, by a replica that did not. */
+  /** Another replica should have written it earlier, but did not. */
   readonly late?: true | undefined
-  /** So many events of this kind, which have no line of their own. */
+  /** Number of events of this kind without lines of their own. */
   readonly count?: number | undefined
 }
 
@@ -74,15 +74,15 @@ export interface AuditLogOptions {
   readonly replica: string
   readonly installation: string
   readonly clock: Pick<Clock, 'wallMs'>
-  /** The first is where lines belong; each other one is for lines that those before it did not take. */
+  /** The first is the proper one; each further one gets the lines that all before it refused. */
   readonly sinks: readonly LineSink[]
   readonly metrics: Pick<Metrics, 'auditEvents' | 'auditWriteFailures'>
   readonly log: Pick<Logger, 'error'>
 }
 
-/** Bytes of a name in UTF-8. Names of labs' users have no more. */
+/** Bytes of a name in UTF-8. No lab's user has a longer name. */
 const maxNameBytes = 256
-/** Of what is made by us, or checked. */
+/** For texts that we make or check. */
 const maxWordBytes = 128
 const maxClaimed = 5
 
@@ -98,7 +98,7 @@ export class AuditLog {
       {
         level: 'info',
         base: { replica: clip(replica, maxWordBytes), installation },
-        // The mark stands first, where other logs have their level.
+        // The mark is first, where other logs have their level.
         formatters: { level: () => ({ log: 'audit' }) },
         timestamp: () => `,"time":"${new Date(clock.wallMs()).toISOString()}"`,
         redact,
@@ -135,7 +135,7 @@ export class AuditLog {
   }
 }
 
-/** Each part in its place, and none longer than a line has room for. */
+/** Each part in its place, bounded so that the line fits. */
 function bounded({ id, action, result, reason, actor, object, from, request, late, count }: AuditEvent) {
   const word = (text: string | undefined) => (text === undefined ? undefined : clip(text, maxWordBytes))
   const name = (text: string | undefined) => (text === undefined ? undefined : clip(text, maxNameBytes))
@@ -152,9 +152,9 @@ function bounded({ id, action, result, reason, actor, object, from, request, lat
   }
 }
 
-/** The first characters of a text, in so many bytes of UTF-8; what was cut ends in `…`. */
+/** The first characters of a text, within a number of bytes of UTF-8; a cut text ends in `…`. */
 export function clip(text: string, maxBytes: number): string {
-  // No character takes less than a byte, so what is longer need not be looked at.
+  // No character takes less than a byte, so the rest need not be examined.
   const whole = text.slice(0, maxBytes + 1).toWellFormed()
   if (text.length <= maxBytes && Buffer.byteLength(whole) <= maxBytes) return whole
   let bytes = 0
@@ -167,7 +167,7 @@ export function clip(text: string, maxBytes: number): string {
   return `${clipped}…`
 }
 
-/** The same JSON without a character that any reader could take for the end of a line, or show as another one. */
+/** The same JSON without characters that a reader could take for a line end, or display as others. */
 function inAscii(line: string): string {
   return line.replace(/[\x7f-\uffff]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

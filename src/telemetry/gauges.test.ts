@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { emptyCensus, servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 
-it('asks once for all that a scrape tells of the installation', async () => {
+it('createGauges reads the census once per scrape', async () => {
   let asked = 0
   const registry = servedMetrics({
     census: async () => {
@@ -21,7 +21,7 @@ it('asks once for all that a scrape tells of the installation', async () => {
 it.each([
   ['does not answer', () => Promise.reject(new Error('no answer'))],
   ['is not compared yet', async () => undefined],
-])('says nothing of labs while Redis %s, and all the rest as ever', async (_, census) => {
+])('createGauges omits labs while Redis %s, and keeps all other metrics', async (_, census) => {
   let answers = true
   const registry = servedMetrics({
     census: () => (answers ? Promise.resolve({ ...emptyCensus, owned: 1 }) : census()),
@@ -39,11 +39,11 @@ it.each<[string, () => Promise<number | undefined>, RegExp]>([
   ['an answer', async () => 90_500, /^skylab_image_catalogue_age_seconds 90.5$/m],
   ['a time before any', async () => undefined, /^(?!.*skylab_image_catalogue_age_seconds \d)/s],
   ['no answer', () => Promise.reject(new Error('away')), /^(?!.*skylab_image_catalogue_age_seconds \d)/s],
-])('tells how old the catalogue of images is, by %s', async (_, catalogueAgeMs, form) => {
+])('createGauges reports the age of the image catalogue by %s', async (_, catalogueAgeMs, form) => {
   expect(await servedMetrics({ catalogueAgeMs }).metrics()).toMatch(form)
 })
 
-it('tells how much of the bounds is in use', async () => {
+it('createGauges reports the use of limits', async () => {
   const text = await servedMetrics({
     kubernetesLoad: () => ({ inFlight: 64, waiting: 5 }),
     engine: () => ({ owned: 30, places: 24, free: 1 }),

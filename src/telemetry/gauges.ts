@@ -1,41 +1,41 @@
 /**
- * Metrics that are looked up when they are asked for: how many labs and operations there are, what a replica is connected
- * to, and how much of its bounds is in use. One scrape costs two calls of Redis, however many labs and images there are.
+ * Metrics that are computed at each scrape: numbers of labs and operations, connections of a replica, and the use of
+ * its limits. One scrape costs two calls of Redis, however many labs and images there are.
  */
 import { Gauge, type Registry } from 'prom-client'
 import type { LabStatus } from '../base/domain.ts'
 
-/** What Redis holds, for the whole installation: every replica says the same. */
+/** Numbers from Redis for the whole installation: the same for every replica. */
 export interface Census {
   readonly labs: Readonly<Record<LabStatus, number>>
   readonly waiting: number
   readonly owned: number
   readonly overdue: number
-  /** Since the acceptance of the operation that has waited longest for an owner; 0 where none waits. */
+  /** Time since acceptance of the operation that has waited longest for an owner; 0 if none waits. */
   readonly longestWaitSeconds: number
 }
 
 export interface GaugeSources {
   readonly version: string
-  /** Undefined where Redis does not answer, or what it holds is not to be believed yet. */
+  /** Undefined if Redis does not answer, or its records are not trusted yet. */
   census(): Promise<Census | undefined>
-  /** Since the registry was last read, by any replica; undefined where it never was, or Redis does not answer. */
+  /** Time since any replica last read the registry; undefined if none did, or Redis does not answer. */
   catalogueAgeMs(): Promise<number | undefined>
   /** Whether commands can be sent to Redis. */
   redisConnected(): boolean
-  /** Milliseconds since the API server last spoke, for each watch. */
+  /** For each watch, milliseconds since the API server last sent something. */
   watchSilenceMs(): Readonly<Record<string, number>>
   /** Requests to the API server. */
   kubernetesLoad(): { readonly inFlight: number; readonly waiting: number }
-  /** What each server by TLS shows, by the server's name; none where nothing is by TLS. */
+  /** Certificates of servers with TLS, by the server's name; empty without TLS. */
   certificates(): Readonly<
     Record<string, { readonly current: { readonly expiresMs: number }; readonly unusable: boolean }>
   >
-  /** Operations that this replica owns, and the places of those that act. */
+  /** Operations that this replica owns, and its slots for acting ones. */
   engine(): { readonly owned: number; readonly places: number; readonly free: number }
 }
 
-/** Makes them in a registry. What cannot be had at a scrape is left out of it. */
+/** Adds the gauges to a registry. A value that is unavailable at a scrape is left out of it. */
 export function createGauges(registry: Registry, sources: GaugeSources): void {
   const registers = [registry]
   addInstallationGauges(registry, sources)
@@ -129,7 +129,7 @@ function addCertificateGauges(registry: Registry, { certificates }: GaugeSources
   })
 }
 
-/** One census for all that is read from it: they are collected at once. */
+/** One census for all gauges that read it: they are collected together. */
 function addInstallationGauges(registry: Registry, { census }: GaugeSources): void {
   const registers = [registry]
   let asked: Promise<Census | undefined> | undefined
@@ -179,7 +179,7 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
       registers,
       async collect() {
         const answer = await ask()
-        // One without labels says 0 when it is reset, which nobody knows to be so.
+        // A gauge without labels is 0 after a reset, which would be a wrong value.
         if (answer) this.set(read(answer))
         else this.remove()
       },

@@ -7,13 +7,13 @@ function capture() {
   return { log, line: () => JSON.parse(lines.at(-1)!), text: () => lines.join('') }
 }
 
-it('writes one object a line, with the replica and the level by name', () => {
+it('createLogger writes one object per line, with the replica and the name of the level', () => {
   const { log, line } = capture()
   log.child({ user: 'ada', op: 7 }).info({ step: 'pod' }, 'step done')
   expect(line()).toMatchObject({ level: 'info', replica: 'r1', user: 'ada', op: 7, step: 'pod', msg: 'step done' })
 })
 
-it('hides secrets down to the third level, in lines and in children', () => {
+it('createLogger hides secrets down to the third level, in lines and in children', () => {
   const { log, text } = capture()
   const secrets = { token: 'hunter2', authorization: 'hunter2', Authorization: 'hunter2', env: { A: 'hunter2' } }
   log.info(secrets, 'x')
@@ -24,7 +24,7 @@ it('hides secrets down to the third level, in lines and in children', () => {
   expect(text()).not.toMatch(/hunter2/)
 })
 
-it('writes of an error what it says, not what it carries', () => {
+it('createLogger writes an error’s message, not its other properties', () => {
   const { log, line, text } = capture()
   const cause = Object.assign(new Error('ECONNRESET while reading'), { code: 'ECONNRESET' })
   log.error({ err: Object.assign(new Error('no answer', { cause }), { command: { args: ['hunter2'] } }) }, 'failed')
@@ -32,7 +32,7 @@ it('writes of an error what it says, not what it carries', () => {
   expect(text()).not.toMatch(/hunter2/)
 })
 
-it('leaves out advice of Node that no operator of an image can follow', () => {
+it('createLogger omits advice of Node that operators of an image cannot follow', () => {
   const { log, line, text } = capture()
   const advice = '; if the root CA is installed locally, try running Node.js with --use-system-ca'
   const cause = new Error(`unable to verify the first certificate${advice}`)

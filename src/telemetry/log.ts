@@ -1,13 +1,13 @@
-/** Structured logs: one JSON object a line, a constant message and fields. No secret is among them. */
+/** Structured logs: one JSON object per line, with a constant message and fields. They contain no secret. */
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger }
 
-/** Fields that hold secrets, wherever they stand down to the third level. */
+/** Fields that hold secrets, at the first three levels. */
 const secretHeaders = ['authorization', 'Authorization', 'x-auth-request-token', 'x-skylab-ingress-secret']
 const secretFields = ['token', ...secretHeaders, 'env', 'plan', 'password']
 const redacted = secretFields.flatMap(name => ['', '*', '*.*'].map(parent => `${parent}["${name}"]`))
-/** How all lines that this process writes are cleaned from secrets. */
+/** Removes secrets from all lines that this process writes. */
 export const redact = { paths: redacted, censor: '***' }
 
 export interface LogOptions {
@@ -33,7 +33,7 @@ export function createLogger({ level, replica, destination }: LogOptions): Logge
   )
 }
 
-/** A logger that says nothing, for those who must have one. */
+/** A logger without output. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' })
 }
@@ -47,8 +47,8 @@ interface ErrorDescription {
 }
 
 /**
- * What is logged of an error. Its other properties are left out: errors of clients carry the command or the request
- * that failed, with everything in it.
+ * The logged part of an error. Its other properties are left out: errors of clients contain the command or the request
+ * that failed, with all its data.
  */
 function describeError(error: unknown): ErrorDescription {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
@@ -62,7 +62,7 @@ function describeError(error: unknown): ErrorDescription {
   }
 }
 
-/** Node's advice on an authority that is not trusted: no operator can give options to the Node of an image. */
+/** Removes Node's advice on untrusted authorities: operators cannot pass options to the Node of an image. */
 function withoutAdvice(text: string): string {
   return text.replace(/; if the root CA is installed locally, try running Node\.js with --use-system-ca/g, '')
 }

@@ -3,13 +3,13 @@ import { expect, it } from 'vitest'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './metrics.ts'
 
-it('can be made twice in one process', async () => {
+it('createMetrics can be called twice in one process', async () => {
   const [first, second] = [createMetrics(new Registry()), createMetrics(new Registry())]
   first.eventStreamsCut.inc()
   expect(await second.registry.metrics()).toMatch(/^skylab_event_streams_cut_total 0$/m)
 })
 
-/** Of short lists. A label that is not here may take as many values as there are users. */
+/** Labels with few values. Any other label may have as many values as there are users. */
 const labels = new Set([
   'server',
   ...[
@@ -31,7 +31,7 @@ const labels = new Set([
   ...['version', 'node'],
 ])
 
-it('keeps to the conventions of names, and has no label of users', () => {
+it('createMetrics follows the conventions of names, and has no label of users', () => {
   for (const metric of servedMetrics().getMetricsAsArray()) {
     expect(metric.name).toMatch(/^skylab_[a-z_]+$/)
     const kind = metric.constructor.name
@@ -41,7 +41,7 @@ it('keeps to the conventions of names, and has no label of users', () => {
   }
 })
 
-it('has of the process what is well named', async () => {
+it('createMetrics has the well-named metrics of the process', async () => {
   const registry = new Registry()
   collectProcessMetrics(registry)
   const text = await registry.metrics()
@@ -50,7 +50,7 @@ it('has of the process what is well named', async () => {
   expect(gauges.filter(name => name!.endsWith('_total'))).toEqual([])
 })
 
-it('has what may be waited for at 0 before it first happened', async () => {
+it('createMetrics has counters at 0 before their first event', async () => {
   const metrics = createMetrics(new Registry())
   beginAtZero(metrics)
   const text = await metrics.registry.metrics()

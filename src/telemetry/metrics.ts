@@ -1,16 +1,16 @@
 /**
- * All metrics, in one place, by Prometheus' conventions. Labels come from short lists alone, never from users: with a
- * label for each of 5,000 users, one scrape blocked the event loop for more than a second.
+ * All metrics, in one place, by Prometheus' conventions. Labels come from short lists, never from users: with a label
+ * for each of 5,000 users, one scrape blocked the event loop for more than a second.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Seconds, from a Redis call to a spawn that needs its whole time-out. */
+/** In seconds, from a Redis call to a spawn that takes its whole time-out. */
 const callBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const operationBuckets = [0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** Makes the metrics of one process in a registry of its own; none is global. */
+/** Makes the metrics of one process in its own registry; none is global. */
 export function createMetrics(registry: Registry) {
   const registers = [registry]
   return {
@@ -183,7 +183,7 @@ export function createMetrics(registry: Registry) {
   }
 }
 
-/** A series that begins with its first event hides that event from `increase`: what can be named begins at 0. */
+/** A series that begins with its first event hides this event from `increase`, so series begin at 0 where possible. */
 export function beginAtZero({
   operationDuration,
   operationsAccepted,
@@ -220,10 +220,10 @@ export function beginAtZero({
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }
 
-/** Gauges whose names end as those of counters do; the same numbers are there by type, under proper names. */
+/** Gauges whose names end like those of counters. The same numbers exist by type, under proper names. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Adds what Node tells of its process: memory, CPU, file descriptors, the event loop's lag. Once for a process. */
+/** Adds Node's metrics of its process: memory, CPU, file descriptors, event loop lag. To be called once per process. */
 export function collectProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry })
   for (const name of misnamed) registry.removeSingleMetric(name)

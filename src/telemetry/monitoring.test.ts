@@ -1,4 +1,4 @@
-/** What k8s/monitoring asks for is what replicas serve. */
+/** k8s/monitoring uses only metrics that replicas serve. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -17,7 +17,7 @@ const rules: readonly Rule[] = parse(read('prometheus-rule.yaml')).spec.groups.f
 )
 const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(read('dashboard.json')).panels
 
-/** Names of all series, as they are asked for, with their labels. */
+/** Names of all series in use, with their labels. */
 function servedSeries(): Map<string, readonly string[]> {
   const registry = servedMetrics()
   collectProcessMetrics(registry)
@@ -37,7 +37,7 @@ const asked = [
 ]
 
 describe.each(asked)('%s', (_, expr) => {
-  it('asks for series that there are, by labels that they have', () => {
+  it('uses existing series and labels', () => {
     const names = [...expr.matchAll(/\b(?:skylab|process|nodejs)_\w+/g)].map(([name]) => name)
     expect(names.length).toBeGreaterThan(0)
     for (const name of names) expect([...series.keys()]).toContain(name)
@@ -47,7 +47,7 @@ describe.each(asked)('%s', (_, expr) => {
   })
 })
 
-it('every alert is explained, and leads to its explanation', () => {
+it('every alert has an explanation, and links to it', () => {
   const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
   const rows = page.split('\n').filter(line => line.startsWith('| <a id="skylab'))
   for (const { alert, annotations } of rules) {
@@ -58,13 +58,13 @@ it('every alert is explained, and leads to its explanation', () => {
   }
 })
 
-it('the alert on missing replicas has the number that k8s/base has', () => {
+it('the alert on missing replicas has the number of k8s/base', () => {
   const base = readFileSync(new URL('../../k8s/base/deployment.yaml', import.meta.url), 'utf8')
   const { expr } = rules.find(({ alert }) => alert === 'SkylabReplicasMissing')!
   expect(expr).toBe(`count by (namespace) (skylab_build_info) < ${parse(base).spec.replicas}`)
 })
 
-it('the PodMonitor finds the replicas, at a port that Prometheus may reach', () => {
+it('the PodMonitor selects the replicas, at a port that Prometheus may reach', () => {
   const base = (name: string) => readFileSync(new URL(`../../k8s/base/${name}.yaml`, import.meta.url), 'utf8')
   const { template } = parse(base('deployment'), { merge: true }).spec
   const { spec, metadata } = parse(read('pod-monitor.yaml'))
@@ -78,6 +78,6 @@ it('the PodMonitor finds the replicas, at a port that Prometheus may reach', () 
   expect(JSON.stringify(ways)).toContain('"app.kubernetes.io/name":"prometheus"')
 })
 
-it('the kustomization has the rule and the PodMonitor', () => {
+it('the kustomization includes the rule and the PodMonitor', () => {
   expect(parse(read('kustomization.yaml')).resources).toEqual(['pod-monitor.yaml', 'prometheus-rule.yaml'])
 })

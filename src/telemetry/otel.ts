@@ -1,6 +1,6 @@
 /**
- * Traces by OpenTelemetry, sent as OTLP over HTTP. Loaded only where a receiver is configured. Whatever becomes of the
- * receiver, work goes on as before: what cannot be kept or sent is dropped and counted.
+ * Traces by OpenTelemetry, sent as OTLP over HTTP. Loaded only if a receiver is configured. A failing receiver does not
+ * affect other work: spans that cannot be kept or sent are dropped and counted.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -51,9 +51,9 @@ export interface OtelOptions {
   readonly metrics: Metrics
 }
 
-/** How long the end of the process may wait for what was not sent yet. */
+/** How long the process may wait at its end for unsent spans. */
 const closeMs = 3_000
-/** A message of the cluster's may be long. */
+/** Messages of the cluster may be long. */
 const longestAttribute = 1024
 const exportsAtOnce = 4
 
@@ -107,8 +107,8 @@ export function createTracing(options: OtelOptions): Tracing {
 type SpanId = Pick<TraceContext, 'traceId' | 'spanId'>
 
 /**
- * Where an operation stands in its trace. Every replica computes the same from the record, so that all who own it in turn
- * add to one tree, and the last of them tells of the operation itself. One that nobody asked for begins a trace.
+ * The place of an operation in its trace. Every replica computes the same from the record, so that successive owners
+ * add to one tree, and the last owner ends the operation's span. An operation without a request begins a trace.
  */
 function placeOf({ traceparent, op }: OperationTrace, installation: string) {
   const parent = parseTraceparent(traceparent)
@@ -124,7 +124,7 @@ function contextOf(parent: TraceContext | undefined): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true })
 }
 
-/** Random ids, but for a span that is begun under one that was computed. */
+/** Random ids, except for a span below a computed one. */
 class Ids implements IdGenerator {
   readonly #random = new RandomIdGenerator()
   #next: SpanId | undefined

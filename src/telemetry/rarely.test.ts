@@ -19,7 +19,7 @@ function rarely(options: Partial<RarelyOptions> = {}) {
   return { subject, clock, lines }
 }
 
-it('a trouble is logged once, again when its reason changes, and when it is over', () => {
+it('Rarely logs a trouble once, again when its reason changes, and its end', () => {
   const { subject, clock, lines } = rarely()
   for (const reason of ['a', 'a', 'b', 'b', 'a']) {
     subject.failed(reason)
@@ -32,7 +32,7 @@ it('a trouble is logged once, again when its reason changes, and when it is over
   expect(lines).toEqual(['warn down a 1 in 0 ms', 'warn down b 3 in 2000 ms', 'info up  5 in 5000 ms'])
 })
 
-it('a trouble that goes on is logged every five minutes', () => {
+it('Rarely logs a lasting trouble every five minutes', () => {
   const { subject, clock, lines } = rarely()
   for (let second = 0; second < 901; second++) {
     subject.failed('a')
@@ -42,7 +42,7 @@ it('a trouble that goes on is logged every five minutes', () => {
   expect(lines[3]).toBe('warn down a 901 in 900000 ms')
 })
 
-it('a trouble that comes and goes is logged at most every thirty seconds', () => {
+it('Rarely logs a trouble that comes and goes at most every thirty seconds', () => {
   const { subject, clock, lines } = rarely()
   for (let second = 0; second < 61; second++) {
     subject.failed('a')
@@ -52,7 +52,7 @@ it('a trouble that comes and goes is logged at most every thirty seconds', () =>
   expect(lines.map(line => line.slice(0, 4))).toEqual(['warn', 'info', 'warn', 'info', 'warn', 'info'])
 })
 
-it('a trouble that lasts after a silent relapse is logged after thirty seconds', () => {
+it('Rarely logs a trouble that lasts after a silent relapse after thirty seconds', () => {
   const { subject, clock, lines } = rarely()
   subject.failed('a')
   subject.worked()
@@ -63,7 +63,7 @@ it('a trouble that lasts after a silent relapse is logged after thirty seconds',
   expect(lines.at(-1)).toBe('warn down a 31 in 30000 ms')
 })
 
-it('a trouble in ever new words fills no log', () => {
+it('Rarely limits the lines of a trouble whose words always change', () => {
   const { subject, clock, lines } = rarely()
   for (let i = 0; i < 1000; i++) subject.failed(`reason ${i}`)
   expect(lines).toHaveLength(8)
@@ -72,14 +72,14 @@ it('a trouble in ever new words fills no log', () => {
   expect(lines).toHaveLength(9)
 })
 
-it('words that differ each time are one reason when they are of one kind', () => {
+it('Rarely treats different words of one kind as one reason', () => {
   const { subject, lines } = rarely()
   for (let i = 0; i < 10; i++) subject.failed(`after ${i} ms`, {}, 'late')
   expect(lines).toEqual(['warn down after 0 ms 1 in 0 ms'])
   expect(subject.reason).toBe('after 9 ms')
 })
 
-it('a failure that is tolerated is not logged, nor its end', () => {
+it('Rarely logs neither a tolerated failure nor its end', () => {
   const { subject, lines } = rarely({ tolerated: 1 })
   subject.failed('a')
   subject.worked()
@@ -90,7 +90,7 @@ it('a failure that is tolerated is not logged, nor its end', () => {
   expect(lines).toEqual(['warn down a 2 in 0 ms', 'info up  2 in 0 ms'])
 })
 
-it('every line has the fields of the dependency, and a warning those of its failure', () => {
+it('Rarely adds the dependency’s fields to every line, and the failure’s to warnings', () => {
   const all: object[] = []
   const log = { warn: (fields: object) => all.push(fields), info: (fields: object) => all.push(fields) }
   const { subject } = rarely({ log, fields: { kind: 'Pod' } })

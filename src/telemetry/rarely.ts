@@ -1,4 +1,4 @@
-/** A trouble that goes on is logged when its reason changes, then rarely; its end is logged once. */
+/** Logs a lasting trouble when its reason changes, then rarely; logs its end once. */
 import type { Clock } from '../base/clock.ts'
 
 export interface RarelyOptions {
@@ -8,17 +8,17 @@ export interface RarelyOptions {
   readonly trouble: string
   /** The message when it is over. */
   readonly over: string
-  /** On every line. */
+  /** Fields of every line. */
   readonly fields?: object
-  /** Failures in a row that are not logged yet: a kept connection that ends is no trouble. Default: none. */
+  /** Consecutive failures that are not logged yet: the end of a kept connection is normal. Default: none. */
   readonly tolerated?: number
 }
 
-/** The same reason is logged again after this, while the trouble lasts. */
+/** Interval of logging the same reason again while the trouble lasts. */
 const againMs = 300_000
-/** The same reason is logged again after this where the trouble was over meanwhile. */
+/** Interval of logging the same reason again if the trouble was over meanwhile. */
 const relapseMs = 30_000
-/** Reasons that are logged within `againMs`: a server that words each failure anew must not fill the log. */
+/** Reasons to log within `againMs`: a server with new words for each failure must not fill the log. */
 const maxReasons = 8
 
 export class Rarely {
@@ -35,14 +35,14 @@ export class Rarely {
     this.#options = options
   }
 
-  /** The latest reason; undefined while all is well. */
+  /** The latest reason; undefined without a trouble. */
   get reason(): string | undefined {
     return this.#reason
   }
 
   /**
-   * Takes note of a failure.
-   * @param kind by which the same reason is known, where its words differ each time
+   * Records a failure.
+   * @param kind identifies the reason, if its words differ each time
    */
   failed(reason: string, fields: object = {}, kind = reason): void {
     const nowMs = this.#options.clock.monotonicMs()
@@ -57,7 +57,7 @@ export class Rarely {
     log.warn({ ...common, ...fields, reason, ...this.#extent(nowMs) }, trouble)
   }
 
-  /** Takes note of a success. */
+  /** Records a success. */
   worked(): void {
     if (this.#reason === undefined) return
     const { log, over, fields } = this.#options

@@ -1,4 +1,4 @@
-/** The reference of metrics, for people: a table made from the registry that a replica serves. */
+/** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
@@ -17,7 +17,7 @@ short lists, never from users. Node's own metrics of the process (\`process_*\`,
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
-/** Of our own metrics, by name. */
+/** Our own metrics, by name. */
 export function metricsReference(): string {
   const { registry } = createMetrics(new Registry())
   createGauges(registry, nothingToTell)
@@ -33,7 +33,7 @@ export function metricsReference(): string {
   return head + rows.join('')
 }
 
-/** Only names are read: nobody asks. */
+/** Only names are read, so no source is called. */
 const nothingToTell: GaugeSources = {
   version: '',
   census: async () => undefined,

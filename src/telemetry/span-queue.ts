@@ -1,4 +1,4 @@
-/** From the end of a span to the receiver: bounded in number and in time, and counted. */
+/** Queues finished spans for the receiver, bounded in number and time, and counts losses. */
 import { ExportResultCode } from '@opentelemetry/core'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace'
 import { type Clock, notNeeded } from '../base/clock.ts'
@@ -7,19 +7,19 @@ import type { Metrics } from './metrics.ts'
 
 export interface SpanQueueOptions {
   readonly exporter: SpanExporter
-  /** Spans that may wait or be on their way; more are dropped. */
+  /** Spans that may be waiting or being sent; further ones are dropped. */
   readonly maxSpans: number
-  /** Of one export, with all its attempts. */
+  /** Time-out of one export, with all its attempts. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Pick<Metrics, 'spans'>
 }
 
-/** How long a span waits for others to be sent with; what a killed replica has not sent is lost. */
+/** How long a span waits to be sent together with others. A killed replica loses its unsent spans. */
 const batchMs = 500
 const batchSpans = 512
-/** Of one step: one that is tried again for minutes has hundreds of requests. */
+/** Child spans kept per parent: a step that is retried for minutes has hundreds of requests. */
 const heldSpans = 256
 
 type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0]
@@ -29,14 +29,14 @@ export class SpanQueue implements SpanProcessor {
   readonly #batches: BatchSpanProcessor
   /** Children that wait for the end of their parent, by its id. */
   readonly #held = new Map<string, ReadableSpan[]>()
-  /** Taken, and neither sent nor failed yet. */
+  /** Number of spans that are neither sent nor failed yet. */
   #outstanding = 0
   #failing = false
 
   constructor(options: SpanQueueOptions) {
     this.#options = options
     const exporter: SpanExporter = {
-      export: (spans, told) => void this.#send(spans).then(told),
+      export: (spans, done) => void this.#send(spans).then(done),
       shutdown: () => options.exporter.shutdown(),
     }
     this.#batches = new BatchSpanProcessor({
@@ -44,12 +44,12 @@ export class SpanQueue implements SpanProcessor {
       maxQueueSize: options.maxSpans,
       maxExportBatchSize: Math.min(batchSpans, options.maxSpans),
       scheduledDelayMillis: batchMs,
-      // Ours comes first.
+      // Longer than our own time-out, which is first.
       exportTimeoutMillis: options.timeoutMs + 1_000,
     })
   }
 
-  /** From now on the children of this span are kept until it ends. */
+  /** Keeps the children of this span until it ends. */
   hold(spanId: string): void {
     this.#held.set(spanId, [])
   }
@@ -64,7 +64,7 @@ export class SpanQueue implements SpanProcessor {
     if (!siblings) this.#take(span)
     else if (siblings.length < heldSpans) siblings.push(span)
     else this.#drop()
-    // After their parent, so that a bound that is reached leaves no orphans either.
+    // After their parent, so that a full queue leaves no orphans either.
     for (const child of children) this.#take(child)
   }
 
@@ -102,12 +102,12 @@ export class SpanQueue implements SpanProcessor {
     this.#outstanding -= spans.length
     const ok = result.code === ExportResultCode.SUCCESS
     metrics.spans.inc({ outcome: ok ? 'sent' : 'failed' }, spans.length)
-    this.#tell(result)
+    this.#report(result)
     return result
   }
 
-  /** Once when it begins to fail, once when it works again. */
-  #tell({ code, error }: ExportResult): void {
+  /** Logs once when sending begins to fail, and once when it works again. */
+  #report({ code, error }: ExportResult): void {
     const failing = code !== ExportResultCode.SUCCESS
     if (failing === this.#failing) return
     this.#failing = failing

@@ -4,15 +4,15 @@ import { formatTraceparent, noTracing, originFields, parseTraceparent } from './
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
 
-describe('a traceparent', () => {
-  it('is read and written', () => {
+describe('parseTraceparent', () => {
+  it('reads what formatTraceparent writes', () => {
     for (const sampled of [true, false]) {
       const context = { traceId, spanId, sampled }
       expect(parseTraceparent(formatTraceparent(context))).toEqual(context)
     }
   })
 
-  it('of a later version is read as far as it is known', () => {
+  it('reads the known fields of a later version', () => {
     expect(parseTraceparent(`cc-${traceId}-${spanId}-03-what-the-future`)).toEqual({ traceId, spanId, sampled: true })
   })
 
@@ -28,12 +28,12 @@ describe('a traceparent', () => {
     `00-${traceId.toUpperCase()}-${spanId}-01`,
     `00-${traceId}-${spanId}-01\n`,
     `00-${traceId}-${spanId}-1`,
-  ])('is not %j', text => {
+  ])('returns undefined for %j', text => {
     expect(parseTraceparent(text)).toBeUndefined()
   })
 })
 
-it('without a receiver hands on what the client said, and nothing that is no trace', () => {
+it('noTracing passes on the client’s traceparent, and nothing invalid', () => {
   const given = formatTraceparent({ traceId, spanId, sampled: true })
   const request = noTracing.request(given)
   expect(request.traceparent).toBe(given)
@@ -41,7 +41,7 @@ it('without a receiver hands on what the client said, and nothing that is no tra
   expect(noTracing.request('; DROP').traceparent).toBeUndefined()
 })
 
-it('is named in logs by its id alone', () => {
+it('originFields names a trace by its id alone', () => {
   const given = formatTraceparent({ traceId, spanId, sampled: true })
   expect(originFields('abc', given)).toEqual({ requestId: 'abc', traceId })
   expect(originFields(undefined, undefined)).toEqual({})

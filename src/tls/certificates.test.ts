@@ -35,7 +35,7 @@ afterEach(async () => {
 
 const files = () => ({ certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') })
 
-/** As a kubelet writes what a volume of a Secret holds: all at once, by the exchange of one link. */
+/** Writes files as a kubelet does for a Secret's volume: all at once, by replacing one link. */
 function place({ cert, key }: Pick<Issued, 'cert' | 'key'>, version: number): void {
   const data = join(folder, `..version-${version}`)
   mkdirSync(data)
@@ -52,25 +52,25 @@ const clock = { ...systemClock, wallMs: () => Date.now() + 5 * 86_400_000 }
 
 async function follow() {
   place(first, 1)
-  const told: Pair[] = []
+  const pairs: Pair[] = []
   const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() }
   certificates = new Certificates({ files: files(), first: await readPair(files()), clock, log })
-  certificates.onChange(pair => told.push(pair))
+  certificates.onChange(pair => pairs.push(pair))
   certificates.start()
-  return { certificates, told, log }
+  return { certificates, pairs, log }
 }
 
 const until = (what: () => unknown) => vi.waitUntil(what, { timeout: 20_000, interval: 10 })
 
-describe('a certificate that is followed', () => {
-  test('is exchanged when a kubelet exchanges the link to it', async () => {
-    const { certificates, told, log } = await follow()
+describe('Certificates', () => {
+  test('uses the new certificate when a kubelet replaces the link to it', async () => {
+    const { certificates, pairs, log } = await follow()
     place(second, 2)
-    await until(() => told.length === 1)
+    await until(() => pairs.length === 1)
     expect([certificates.current.cert, certificates.current.key]).toEqual([second.cert, second.key])
     expect(log.error).not.toHaveBeenCalled()
     place(first, 3)
-    await until(() => told.length === 2)
+    await until(() => pairs.length === 2)
     expect(certificates.current.cert).toBe(first.cert)
   }, 30_000)
 
@@ -78,7 +78,7 @@ describe('a certificate that is followed', () => {
     [
       'a key of another certificate',
       () => ({ cert: second.cert, key: first.key }),
-      'keyFile: the key is not that of the certificate',
+      'keyFile: the key does not belong to the certificate',
     ],
     ['no certificate', () => ({ cert: 'none', key: second.key }), 'certFile: the file has no certificate in PEM'],
     [
@@ -88,9 +88,9 @@ describe('a certificate that is followed', () => {
     ],
     ['a certificate that has expired', () => expired, 'certFile: it has expired'],
   ])(
-    'stays in use, and that is told once, when the files hold %s',
+    'keeps the former pair, with one log line, when the files hold %s',
     async (_, broken, problem) => {
-      const { certificates, told, log } = await follow()
+      const { certificates, pairs, log } = await follow()
       place(broken(), 2)
       await until(() => certificates.unusable)
       expect(certificates.current.cert).toBe(first.cert)
@@ -102,15 +102,15 @@ describe('a certificate that is followed', () => {
         `skylab_tls_certificate_expires_timestamp_seconds{server="api"} ${certificates.current.expiresMs / 1000}`,
       )
       place(second, 3)
-      await until(() => told.length === 1)
+      await until(() => pairs.length === 1)
       expect([certificates.unusable, certificates.current.cert]).toEqual([false, second.cert])
     },
     30_000,
   )
 })
 
-describe('the files of a certificate', () => {
-  test('say which of them cannot be used, and nothing of what they hold', async () => {
+describe('readPair', () => {
+  test('names the file that cannot be used, and nothing of its contents', async () => {
     place(first, 1)
     const clientCaFile = join(folder, 'ca.crt')
     const refused = (files: Parameters<typeof readPair>[0]) =>

@@ -1,6 +1,6 @@
 /**
- * The certificate that a server shows, followed through its rotations. Files are read again when their folders change, as
- * when a kubelet swaps the link that leads to them. A pair that cannot be used changes nothing, and is told.
+ * The certificate of a server, reloaded when it is rotated. Files are read again when their folders change, as when a
+ * kubelet replaces the link to them. A pair that cannot be used is logged, and changes nothing.
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,17 +10,17 @@ import { type Pair, readPair, type TlsFiles, type UnusableFile } from './files.t
 
 export interface CertificatesOptions {
   readonly files: TlsFiles
-  /** What was read at the start. */
+  /** The pair that was read at the start. */
   readonly first: Pair
   readonly clock: Clock
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** Whoever writes one file after the other is let finish. */
+/** Waits for a writer that writes one file after the other. */
 const settleMs = 500
-/** After a pair that cannot be used: the rest of it may follow. */
+/** Wait after a pair that cannot be used: the rest of it may follow. */
 const againMs = 10_000
-/** Where a file system tells of no changes. */
+/** Interval of reading where the file system reports no changes. */
 const unaskedMs = 300_000
 
 export class Certificates {
@@ -42,7 +42,7 @@ export class Certificates {
     return this.#current
   }
 
-  /** Whether the files hold something that cannot be used, so that what was read before is shown on. */
+  /** Whether the files hold something that cannot be used, so that the former pair stays in use. */
   get unusable(): boolean {
     return this.#problem !== undefined
   }
@@ -52,12 +52,12 @@ export class Certificates {
     this.#listeners.add(listener)
   }
 
-  /** Follows the files until `close`. */
+  /** Watches the files until `close`. */
   start(): void {
     const { files, log } = this.#options
     const folders = new Set(Object.values(files).map(file => dirname(file)))
     const untold = (err: unknown) =>
-      log.warn({ err }, 'no changes of a certificate are told: it is read every 5 minutes')
+      log.warn({ err }, 'changes of a certificate cannot be watched: it is read every 5 minutes')
     this.#watchers = [...folders].flatMap(folder => {
       try {
         return [watch(folder, () => this.#changed.abort(notNeeded)).on('error', untold)]

@@ -1,18 +1,18 @@
-/** A server's certificate and key, as they are read from files. */
+/** Reads a server's certificate and key from files. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 
-/** Full paths. */
+/** Absolute paths. */
 export interface TlsFiles {
-  /** PEM: the certificate, then those between it and its authority. */
+  /** PEM: the certificate, then intermediate ones. */
   readonly certFile: string
   readonly keyFile: string
   /** PEM: the authorities that vouch for clients. */
   readonly clientCaFile?: string | undefined
 }
 
-/** What was read, and fits together. */
+/** A certificate and its key, which fit together. */
 export interface Pair {
   readonly cert: string
   readonly key: string
@@ -20,7 +20,7 @@ export interface Pair {
   readonly expiresMs: number
 }
 
-/** Files that cannot be used: the key of the first one, and words without anything that stands in it. */
+/** Files that cannot be used: the key of the first one, and a reason without anything of its contents. */
 export class UnusableFile extends Error {
   override readonly name = 'UnusableFile'
   readonly key: keyof TlsFiles
@@ -41,7 +41,7 @@ export async function readPair(files: TlsFiles): Promise<Pair> {
   const isTheirs = attempt('keyFile', 'the file has no private key in PEM without a passphrase', () =>
     certificate.checkPrivateKey(createPrivateKey(key)),
   )
-  if (!isTheirs) throw new UnusableFile('keyFile', 'the key is not that of the certificate')
+  if (!isTheirs) throw new UnusableFile('keyFile', 'the key does not belong to the certificate')
   if (clientCa !== undefined) certificateOf('clientCaFile', clientCa)
   attempt('certFile', 'the certificate and its key cannot be used by a server', () =>
     createSecureContext({ cert, key, minVersion: 'TLSv1.2', ...(clientCa !== undefined && { ca: clientCa }) }),
@@ -59,7 +59,7 @@ function certificateOf(key: keyof TlsFiles, pem: string): X509Certificate {
   return attempt(key, 'the file has no certificate in PEM', () => new X509Certificate(pem))
 }
 
-/** The library's own words may quote what it could not read. */
+/** The library's own message may quote the contents. */
 function attempt<T>(key: keyof TlsFiles, words: string, work: () => T): T {
   try {
     return work()

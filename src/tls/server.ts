@@ -1,4 +1,4 @@
-/** A server of HTTPS whose certificate is exchanged while it runs. */
+/** An HTTPS server whose certificate can be replaced while it runs. */
 import { constants, type X509Certificate } from 'node:crypto'
 import type { RequestListener, Server, ServerOptions } from 'node:http'
 import { createServer } from 'node:https'
@@ -10,14 +10,14 @@ import type { Pair } from './files.ts'
 export interface TlsServerOptions {
   readonly http: ServerOptions
   readonly certificates: Certificates
-  /** Whether a client without a certificate of a client authority is refused; otherwise it is only not known. */
+  /** Whether a client without a trusted certificate is refused; otherwise it is just not identified. */
   readonly requireClientCertificate: boolean
   readonly handshakeTimeoutMs: number
 }
 
 export interface TlsServer {
   readonly server: Server
-  /** Breaks connections that are not secure yet: a server that closes would wait for them. */
+  /** Closes connections whose handshake is not complete: a server that closes would wait for them. */
   breakHandshakes(): void
 }
 
@@ -35,7 +35,7 @@ export function createTlsServer(options: TlsServerOptions, listener: RequestList
     listener,
   )
   certificates.onChange(pair => server.setSecureContext(contextOf(pair)))
-  // Node's own listener hands them on as faults of HTTP, which would be answered in the clear.
+  // Node's own listener reports them as faults of HTTP, which would be answered without TLS.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_, socket) => socket.destroy())
   return { server: server as unknown as Server, breakHandshakes: followHandshakes(server as unknown as Server) }
@@ -44,7 +44,7 @@ export function createTlsServer(options: TlsServerOptions, listener: RequestList
 function contextOf({ cert, key, clientCa }: Pair): SecureContextOptions {
   const common: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' }
   if (clientCa === undefined) return common
-  // A session that is resumed bears the certificate of the connection that began it: proxies share sessions among clients.
+  // A resumed session has the certificate of the connection that began it, and proxies share sessions among clients.
   return { ...common, ca: clientCa, secureOptions: constants.SSL_OP_NO_TICKET }
 }
 
@@ -62,7 +62,7 @@ function followHandshakes(server: Server): () => void {
   }
 }
 
-/** The certificate of a connection's client; undefined where it has none for which a client authority vouches. */
+/** The certificate of a connection's client; undefined if no client authority vouches for one. */
 export function clientCertificateOf(socket: unknown): X509Certificate | undefined {
   return socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined
 }

@@ -66,7 +66,7 @@ test.concurrent('a lab has failed with the reason when its node evicted the pod,
   const user = await run()
   await fleet().world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted', message: 'disk pressure' })
   expect(await becomes(user, 'failed')).toMatchObject({ pod: 'present' })
-  await expectTold(user, /put it out \(disk pressure\)/)
+  await expectTold(user, /evicted it \(disk pressure\)/)
   expect(await fleet().world.podOf(user.username)).not.toBeNull()
   expect((await fleet().admin.delete(user.username)).status).toBe(202)
   expect((await user.follow()).outcome).toBe('complete')

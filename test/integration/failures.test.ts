@@ -65,7 +65,7 @@ describe('a creation on nodes without room', () => {
     arm.release()
     const { outcome, errors } = await user.follow()
     expect(outcome).toBe('failed')
-    expect(errors).toContainEqual(expect.stringMatching(/put it out.*low on resource: memory/))
+    expect(errors).toContainEqual(expect.stringMatching(/evicted it.*low on resource: memory/))
     await expectForgiven(fleet(), user)
   })
 

@@ -31,7 +31,7 @@ test('heal shows what is ahead and changes nothing; with --apply it removes that
   const [lab, stuck, deleted, other] = [fleet().user(), fleet().user(), fleet().user(), fleet().user()]
   await run(lab)
   await run(stuck)
-  expect(await heal()).toEqual({ code: 0, out: 'nothing bears a number beyond the clock of Redis\n', err: '' })
+  expect(await heal()).toEqual({ code: 0, out: 'no number is beyond the clock of Redis\n', err: '' })
 
   await redis.set(keys.last, poison)
   await redis.hset(keys.record(stuck.username), 'op', poison)
@@ -78,7 +78,7 @@ test('heal shows what is ahead and changes nothing; with --apply it removes that
   expect(await redis.exists(keys.tombstone(deleted.username), keys.events(deleted.username))).toBe(0)
   const isGone = async () => (await fleet().world.namespaceOf(other.username)) === null
   await eventually('the namespace is gone', isGone, removalMs)
-  expect((await heal('--apply')).out).toBe('nothing bears a number beyond the clock of Redis\n')
+  expect((await heal('--apply')).out).toBe('no number is beyond the clock of Redis\n')
 
   for (const user of [lab, stuck]) {
     await eventually('its lab runs', async () => (await user.userStatus()).body.status === 'running')

@@ -74,7 +74,7 @@ async function expectEvicted({ user }: Lab): Promise<void> {
   const failed = async () => (await user.userStatus()).body.status === 'failed'
   await eventually('the lab is evicted', failed, evictionLimitMs)
   const { body } = await user.userStatus()
-  expect(body.events.map(({ data }) => data).join('\n')).toMatch(/its node put it out \(.*(exceed|limit)/)
+  expect(body.events.map(({ data }) => data).join('\n')).toMatch(/its node evicted it \(.*(exceed|limit)/)
 }
 
 /** Each fills one place, or two that together exceed the limit. */

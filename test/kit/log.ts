@@ -1,7 +1,7 @@
 /** Logs for tests. */
 import type { Log } from '../../src/base/log.ts'
 
-/** Says nothing. */
+/** Logs nothing. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Keeps messages by level. */

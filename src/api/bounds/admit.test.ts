@@ -49,7 +49,7 @@ const create = (headers: Record<string, string>): RequestInit => {
   return { body: body!, headers: { ...headers, 'Content-Type': 'application/json' } }
 }
 
-it('routes of administrators ask nobody, and work while Gafaelfawr is down', async () => {
+it('routes of administrators ask no identity source, and work while Gafaelfawr is down', async () => {
   const { call } = behindGafaelfawr()
   server.fault = faults.error
   for (const [method, path, status] of [
@@ -66,14 +66,14 @@ it('routes of administrators ask nobody, and work while Gafaelfawr is down', asy
   expect(server.asked).toEqual([])
 })
 
-it('routes of users ask who the user is', async () => {
+it('routes of users ask the identity source for the user', async () => {
   const { call, callers } = behindGafaelfawr()
   expect((await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))).status).toBe(303)
   expect(callers).toEqual([
     { username: 'rra', token: 'token-of-rra', scopes: ['exec:notebook'], uid: 4123, groups: [] },
   ])
   expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
-  // The creation asks for the scopes of the token, too.
+  // The creation also asks for the scopes of the token.
   expect(server.asked).toHaveLength(3)
 })
 
@@ -83,7 +83,7 @@ it.each([
   ['no token', 401, ingress('rra')],
   ['a bearer alone', 401, { Authorization: 'Bearer token-of-rra' }],
   ['no secret', 401, { 'X-Auth-Request-User': 'rra', 'X-Auth-Request-Token': 'token-of-rra' }],
-])('a creation with %s is %i', async (_, status, headers) => {
+])('a creation with %s is answered %i', async (_, status, headers) => {
   const { call, callers } = behindGafaelfawr()
   const response = await call('POST', 'labs/rra/create', undefined, create(headers))
   expect(response.status).toBe(status)
@@ -91,14 +91,14 @@ it.each([
   expect(callers).toEqual([])
 })
 
-/** Headers that Chromium sends with a request of a page's script, which can change the Referer alone. */
+/** Headers of Chromium for a request of a page's script, which can change only the Referer. */
 const fromPage = (origin: string, site = 'same-origin', referer = '/nb/user/eve/notebook.html') => ({
   ...{ 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
   ...{ Origin: origin, Referer: `${origin}${referer}` },
 })
 const { Origin: _origin, ...withoutOrigin } = fromPage('https://data.example.org')
 
-describe('a change that a page asks for', () => {
+describe('a change that a web page requests', () => {
   const lab = 'https://data.example.org'
 
   it.each<[string, Record<string, string>]>([
@@ -107,8 +107,8 @@ describe('a change that a page asks for', () => {
     ['a page of a host beside it', fromPage('https://lab.example.org', 'same-site')],
     ['any page', fromPage('https://evil.example', 'cross-site')],
     ['a page without origin', fromPage('null', 'cross-site')],
-    ['a page that tells its Referer alone', { Referer: `${lab}/nb/user/eve/` }],
-    ['a page that tells its site alone', { 'Sec-Fetch-Site': 'same-origin' }],
+    ['a page that sends only its Referer', { Referer: `${lab}/nb/user/eve/` }],
+    ['a page that sends only its site', { 'Sec-Fetch-Site': 'same-origin' }],
     ['a form', { ...withoutOrigin, 'Sec-Fetch-Mode': 'navigate' }],
   ])('is refused behind Gafaelfawr: %s', async (_, headers) => {
     const { call, callers } = behindGafaelfawr()
@@ -121,7 +121,7 @@ describe('a change that a page asks for', () => {
     expect((await call('GET', 'user-status', undefined, { headers: byUsers })).status).toBe(200)
   })
 
-  it('is made of an origin that the configuration names, and of programs', async () => {
+  it('is accepted from configured origins, and from programs', async () => {
     const origin = 'https://admin.example.org'
     const { call } = behindGafaelfawr({ pageOrigins: [origin] })
     const remove = async (headers: Record<string, string>) => {
@@ -131,19 +131,19 @@ describe('a change that a page asks for', () => {
     expect(await remove(fromPage(origin, 'same-site'))).toBe(202)
     expect(await remove(fromPage(lab))).toBe(403)
     expect(await remove({ Origin: lab, Referer: `${origin}/` })).toBe(403)
-    // As Node's own fetch sends it.
+    // Headers of Node's own fetch.
     expect(await remove({ 'Sec-Fetch-Mode': 'cors' })).toBe(202)
     expect(await remove({ 'Sec-Fetch-Site': 'none' })).toBe(202)
   })
 
-  it('is made where a token says who asks, which no page has', async () => {
+  it('is accepted with a bearer token, which no other page has', async () => {
     const call = api({ delete: async () => true })
     expect((await call('DELETE', 'labs/rra', 'hub', { headers: fromPage(lab) })).status).toBe(202)
   })
 })
 
 describe('a lab that gets its user’s token', () => {
-  it('is refused where the delegated token has the scope of administrators', async () => {
+  it('is refused when the delegated token has an administrator’s scope', async () => {
     const { call, callers } = behindGafaelfawr()
     const ask = () => call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
     expect((await ask()).status).toBe(303)
@@ -153,7 +153,7 @@ describe('a lab that gets its user’s token', () => {
     expect(callers).toHaveLength(1)
   })
 
-  it('is not made while Gafaelfawr does not tell the scopes', async () => {
+  it('is refused while Gafaelfawr does not return the scopes', async () => {
     const { call, callers } = behindGafaelfawr()
     expect((await call('GET', 'user-status', undefined, { headers: ingress('rra', 'token-of-rra') })).status).toBe(200)
     server.tokenFault = faults.error
@@ -163,7 +163,7 @@ describe('a lab that gets its user’s token', () => {
   })
 })
 
-it('while Gafaelfawr is down users are put off', async () => {
+it('users are answered 503 while Gafaelfawr is down', async () => {
   const { call, callers } = behindGafaelfawr()
   server.fault = faults.busy
   const response = await call('POST', 'labs/rra/create', undefined, create(ingress('rra', 'token-of-rra')))
@@ -172,7 +172,7 @@ it('while Gafaelfawr is down users are put off', async () => {
   expect(callers).toEqual([])
 })
 
-it('a user whose key is known is answered while 2048 requests with unknown keys meet an issuer that stalls', async () => {
+it('a user with a known key is served while 2048 requests with unknown keys wait for a stalled issuer', async () => {
   const issuer = await TestIssuer.start([{ username: 'rra', scopes: ['exec:notebook'] }])
   onTestFinished(() => issuer.stop())
   const { identify, clock } = oidcIdentity(issuer)

@@ -1,4 +1,4 @@
-/** Who may ask what (the contract, "Who may ask"). */
+/** Authorizes callers (the contract, "Who may ask"). */
 import { createMiddleware } from 'hono/factory'
 import type { Identity, Scope } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
@@ -12,7 +12,7 @@ import { PerUserLimit } from './held.ts'
 import { onceSent } from './in-flight.ts'
 import { Rates, type UserRate } from './rates.ts'
 
-/** Routes of users are open to the user in the path alone; those of administrators take any user. */
+/** Routes of users are open only to the user in the path; those of administrators accept any user. */
 type Audience = 'user' | 'admin'
 
 const scopes: Record<Audience, Scope> = { user: 'exec:notebook', admin: 'admin:jupyterlab' }
@@ -29,7 +29,7 @@ export interface AdmitParts {
 
 type AdmissionParts = Pick<ApiParts, 'config' | 'identity' | 'clock' | 'metrics'>
 
-/** The middleware of all routes that ask who is there; bounds count what a user has at all of them. */
+/** The middleware of all routes that identify the caller; limits count a user's requests to all of them. */
 export type Admission = ReturnType<typeof admission>
 
 export function admission({ config, identity, clock, metrics }: AdmissionParts) {
@@ -48,7 +48,7 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
     const origin = c.get('audit')?.identified(caller)
     if (origin) c.set('origin', origin)
-    // Before any refusal: what is refused costs as much.
+    // Before any refusal, since refused requests cost as much.
     rates.take(kindOf(c.req.method), caller)
     if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)
     requireScope(caller, scopes[audience])
@@ -67,7 +67,7 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
 
 const isRead = (method: string) => method === 'GET' || method === 'HEAD'
 
-/** Of a create only that it was asked for. Its route counts it as a create, and looks for an Idempotency-Key first. */
+/** A create counts as a read here. Its route counts it as a create, after a look at its Idempotency-Key. */
 function kindOf(method: string): UserRate {
   return isRead(method) || method === 'POST' ? 'read' : 'change'
 }
@@ -78,7 +78,7 @@ function requireScope(caller: Identity, scope: Scope): void {
   }
 }
 
-/** A name of which the path has no part is the token's: there is no place to point to. */
+/** A name that is not in the path is the token's, so the error has no `loc`. */
 function checkName(inPath: string | undefined, caller: Identity, maxBytes: number): void {
   try {
     checkUsername(inPath ?? caller.username, maxBytes)

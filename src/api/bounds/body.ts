@@ -1,4 +1,4 @@
-/** Bodies: how large, how many at once, and what they must be before anybody reads them. */
+/** Checks of request bodies before they are parsed: size, concurrency, type. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { ApiError } from '../../base/errors.ts'
@@ -14,30 +14,30 @@ type BodyLimits = Pick<
   'maxBodyBytes' | 'maxBodyBytesInFlight' | 'maxBodiesPerUser' | 'maxJsonDepth' | 'maxJsonItems'
 >
 
-/** JSON has one character set; other parameters of the media type are no reason to refuse. */
+/** JSON has only one character set; other parameters of the media type are accepted. */
 const jsonType = /^application\/json[\t ]*(;|$)/i
 const otherCharset = /;[\t ]*charset[\t ]*=[\t ]*(?!"?utf-8"?[\t ]*(;|$))/i
 
 /**
- * Reads a body of JSON for the validators that come after it: 413, 415, 400 and 422 as `checkedJson`, 429 where the user
- * has another one on its way, 503 where the bodies of all requests would take too much memory.
+ * Reads a JSON body for the validators after it: 413, 415, 400 and 422 as `checkedJson`, 429 if the user is sending
+ * another one, 503 if the bodies of all requests would take too much memory.
  */
 export function readJson(
   limits: BodyLimits,
   { requestsRefused }: Pick<Metrics, 'requestsRefused'>,
 ): MiddlewareHandler<ApiEnv> {
   const inFlight = new TotalLimit(limits.maxBodyBytesInFlight, 'bytes of bodies')
-  const ofUser = new PerUserLimit(limits.maxBodiesPerUser, 'bodies', () => requestsRefused.inc({ kind: 'body' }))
+  const perUser = new PerUserLimit(limits.maxBodiesPerUser, 'bodies', () => requestsRefused.inc({ kind: 'body' }))
   return createMiddleware<ApiEnv>(async function readJson(c, next) {
     requireJson(c)
     const declared = declaredBytes(c)
     if (declared !== undefined && declared > limits.maxBodyBytes) tooLarge()
     const leave = inFlight.enter(declared ?? limits.maxBodyBytes)
     try {
-      const text = await alone(ofUser, c.get('caller').username, async () =>
+      const text = await alone(perUser, c.get('caller').username, async () =>
         checkedJson(await bytesOf(c, declared, limits.maxBodyBytes), limits),
       )
-      // Where the framework keeps what it has read itself; its types leave out that it waits for it.
+      // The framework caches what it has read here. It awaits the value, which its types do not show.
       c.req.bodyCache.text = Promise.resolve(text) as never
       await next()
     } finally {
@@ -46,7 +46,7 @@ export function readJson(
   })
 }
 
-/** Reads while no other body of this user is read. */
+/** Reads while no other body of this user is being read. */
 async function alone<T>(limit: PerUserLimit, username: string, read: () => Promise<T>): Promise<T> {
   const leave = limit.enter(username)
   try {
@@ -56,7 +56,7 @@ async function alone<T>(limit: PerUserLimit, username: string, read: () => Promi
   }
 }
 
-/** A body must say that it is JSON, also when it is empty. */
+/** A body must be declared as JSON, also if it is empty. */
 function requireJson(c: Context): void {
   const type = c.req.header('content-type') ?? ''
   const encoding = c.req.header('content-encoding')
@@ -67,8 +67,7 @@ function requireJson(c: Context): void {
   }
 }
 
-/** The server holds a sender to the length that it declares, so that one is believed. */
-/** Of a body, as its head says; undefined where it does not. */
+/** The length of a body in its head, which the server enforces; undefined without one. */
 export function declaredBytes(c: Context): number | undefined {
   const declared = c.req.header('content-length')
   return declared === undefined || c.req.header('transfer-encoding') !== undefined ? undefined : Number(declared)
@@ -76,11 +75,11 @@ export function declaredBytes(c: Context): number | undefined {
 
 async function bytesOf(c: Context, declared: number | undefined, maxBytes: number): Promise<ArrayBuffer | Uint8Array> {
   try {
-    // To count a body while it is read a stream is made of it: 1 ms of each create.
+    // Counting a body while it is read needs a stream, which costs 1 ms per create.
     return declared === undefined ? await counted(c.req.raw.body, maxBytes) : await c.req.raw.arrayBuffer()
   } catch (error) {
     if (error instanceof ApiError) throw error
-    // Cut by the server's own time-out, or by the sender: nobody is left to read this but the log.
+    // The server's time-out or the sender has cut the connection: only the log sees this error.
     throw new ApiError(408, { msg: 'the body did not arrive', type: 'malformed', loc: ['body'] })
   }
 }
@@ -93,7 +92,7 @@ async function counted(body: ReadableStream<Uint8Array> | null, maxBytes: number
     const next = await reader?.read()
     if (!next || next.done) return Buffer.concat(chunks)
     bytes += next.value.length
-    // Left unread, not cancelled: that would cut the connection before the answer is sent.
+    // Not cancelled, which would cut the connection before the answer is sent.
     if (bytes > maxBytes) tooLarge()
     chunks.push(next.value)
   }

@@ -22,8 +22,8 @@ function detailOf(request: Partial<CreateRequest>) {
   return []
 }
 
-describe('a create', () => {
-  it('may say as much as the bounds permit', () => {
+describe('checkCreate', () => {
+  it('accepts a create at the limits', () => {
     expect(detailOf({ options: { size: 'abc', enable_debug: true }, env: { AB: 'abcde', C: 'dddd' } })).toEqual([])
     expect(detailOf({ options: { size: '😀😀😀' } })).toEqual([])
   })
@@ -35,11 +35,11 @@ describe('a create', () => {
     ['a value', { env: { A: 'abcdef' } }, 'is longer than 5 characters', ['body', 'env', 'A']],
     ['all of env', { env: { A: '雪雪', B: '雪雪' } }, 'is larger than 12 bytes', ['body', 'env']],
     ['many variables', { env: { A: '', B: '', C: '' } }, 'has more than 2 variables', ['body', 'env']],
-  ])('is refused where %s is too much', (_, request, msg, loc) => {
+  ])('refuses a create where %s is too much', (_, request, msg, loc) => {
     expect(detailOf(request)).toEqual([[msg, loc]])
   })
 
-  it('that Linux could not start is none by default', () => {
+  it('refuses by default a variable that Linux could not pass to a process', () => {
     const { limits } = configSchema.parse({}).api
     const perCharacter = 4
     // MAX_ARG_STRLEN, with name, equals sign and NUL.

@@ -1,4 +1,4 @@
-/** How much a request may say. Pure. */
+/** Limits the contents of a create. Pure. */
 
 import type { CreateRequest } from '../../base/domain.ts'
 import { ApiError, type ErrorDetail } from '../../base/errors.ts'
@@ -10,8 +10,8 @@ type CreateLimits = Pick<
 >
 
 /**
- * Refuses a create that says too much.
- * @throws {ApiError} 422 with an entry for each thing that is too long
+ * Refuses a create that is too large.
+ * @throws {ApiError} 422 with an entry for each value that is too long
  */
 export function checkCreate(limits: CreateLimits, { options, env }: CreateRequest): void {
   const detail = [...tooLongOptions(limits, options), ...tooLargeEnv(limits, env)]
@@ -38,7 +38,7 @@ function tooLargeEnv(limits: CreateLimits, env: CreateRequest['env']): ErrorDeta
   })
 }
 
-/** In characters as JSON Schema counts them, of which JavaScript counts some twice. */
+/** In characters as JSON Schema counts them; JavaScript counts some twice. */
 function isLonger(text: string, maxLength: number): boolean {
   return text.length > maxLength && (text.length > 2 * maxLength || [...text].length > maxLength)
 }

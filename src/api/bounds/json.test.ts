@@ -14,12 +14,12 @@ function refusal(body: Uint8Array, maxDepth = 8, maxJsonItems = 1024): ApiError 
   throw new Error('it was taken')
 }
 
-it('gives the text of what says one thing', () => {
+it('checkedJson returns the text of unambiguous JSON', () => {
   const text = '{"a": {"b": [1, {"b": "\\"b\\": 雪"}], "c": ""}, "b": null, "__proto__": {"a": 1}}'
   expect(checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 9 })).toBe(text)
 })
 
-describe('refuses', () => {
+describe('checkedJson refuses', () => {
   it.each([
     ['nothing', bytes('')],
     ['half of it', bytes('{"a": ')],
@@ -41,7 +41,7 @@ describe('refuses', () => {
     ['{"a": {"b": [{}, {"c": 1, "d": 2, "c": 3}]}}', ['body', 'a', 'b', 1, 'c']],
     ['{"a": 1, "\\u0061": 2}', ['body', 'a']],
     ['{"__proto__": 1, "__proto__": 2}', ['body', '__proto__']],
-  ])('a key that stands twice: %s', (text, loc) => {
+  ])('a repeated key: %s', (text, loc) => {
     expect(refusal(bytes(text))).toMatchObject({ status: 422, detail: [{ type: 'duplicate_key', loc }] })
   })
 
@@ -52,12 +52,12 @@ describe('refuses', () => {
     expect(refusal(bytes(text))).toMatchObject({ status: 422, detail: [{ type: 'invalid', loc }] })
   })
 
-  it('what is deeper than the bound, however deep', () => {
+  it('a value deeper than the limit, however deep', () => {
     expect(() => checkedJson(bytes('[[{"a": 1}]]'), { maxJsonDepth: 3, maxJsonItems: 9 })).not.toThrow()
     expect(refusal(bytes('[[{"a": []}]]'), 3)).toMatchObject({ status: 422, detail: [{ type: 'too_deep' }] })
     const [opened, closed] = ['['.repeat(500_000), ']'.repeat(500_000)]
     expect(refusal(bytes(opened + closed))).toMatchObject({ status: 422 })
-    // Depth is judged before anything is parsed, so an end that is missing is not noticed.
+    // Depth is checked before parsing, so a missing end is not noticed.
     expect(refusal(bytes(opened))).toMatchObject({ status: 422 })
     expect(refusal(bytes('[[{"a": []}]'), 4)).toMatchObject({ status: 400 })
   })
@@ -67,13 +67,13 @@ describe('refuses', () => {
     ['[1, 2, 3, 4]'],
     ['[[[[[]]]]]'],
     ['{"a": {"b": {"c": {"d": ",,,,"}}}}'],
-  ])('more properties and elements than the bound: %s', text => {
+  ])('more properties and elements than the limit: %s', text => {
     const loc = ['body']
     expect(refusal(bytes(text), 8, 3)).toMatchObject({ status: 422, detail: [{ type: 'too_large', loc }] })
     expect(() => checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 4 })).not.toThrow()
   })
 
-  it('too many values before it parses any: the text behind them is no JSON', () => {
+  it('too many values before it parses any: the rest of the text is not JSON', () => {
     const text = `[${'1,'.repeat(4)} no JSON`
     expect(refusal(bytes(text), 8, 3)).toMatchObject({ status: 422, detail: [{ type: 'too_large' }] })
     expect(refusal(bytes(text), 8, 4)).toMatchObject({ status: 400 })

@@ -1,25 +1,28 @@
-/** JSON that says one thing: well-formed UTF-8, not too deep, and no key twice. */
+/** Accepts only unambiguous JSON: well-formed UTF-8, not too deep, and without repeated keys. */
 import { visit } from 'jsonc-parser'
 import { ApiError } from '../../base/errors.ts'
 import type { Limits } from '../../config/limits.ts'
 
 type JsonLimits = Pick<Limits, 'maxJsonDepth' | 'maxJsonItems'>
 
-/** Blanks outside of strings. A body with one variable a line has a few thousand; each costs a parser as much as a value. */
+/**
+ * Blanks outside of strings. A body with one variable per line has a few thousand; each costs a parser as much as a
+ * value.
+ */
 const maxBlanks = 16_384
 const codes = (characters: string) => new Set([...characters].map(character => character.charCodeAt(0)))
 const [quote, backslash, comma] = ['"', '\\', ','].map(character => character.charCodeAt(0))
 const [opening, closing, blank] = ['[{', ']}', ' \t\r\n'].map(codes) as [Set<number>, Set<number>, Set<number>]
 
-/** Neither mends what is no UTF-8 nor passes over a byte order mark: whoever reads a body reads the same. */
+/** Neither repairs invalid UTF-8 nor skips a byte order mark, so that every reader of a body reads the same. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The text of a body, once it is known that its parsers agree on what it says: of a key that stands twice one takes the
- * first, another the last. `JSON.parse` tells of neither that nor of depth; the second look takes 30 µs for 3 KiB. What
- * takes long is found before either begins, so a body costs the event loop by its bytes alone.
- * @throws {ApiError} 400 for what is no JSON in UTF-8; 422 for JSON that is too deep or too much, has a key twice, or half
- *   a character
+ * The text of a body on whose meaning all parsers agree: of a repeated key, one takes the first value, another the
+ * last. `JSON.parse` reports neither repeated keys nor depth; the second pass takes 30 µs for 3 KiB. Expensive bodies
+ * are refused before parsing, so a body costs the event loop only by its size.
+ * @throws {ApiError} 400 for a text that is not JSON in UTF-8; 422 for JSON that is too deep or too large, repeats a
+ *   key, or contains half a character
  */
 export function checkedJson(bytes: ArrayBuffer | Uint8Array, limits: JsonLimits): string {
   let text: string
@@ -39,8 +42,8 @@ export function checkedJson(bytes: ArrayBuffer | Uint8Array, limits: JsonLimits)
 }
 
 /**
- * Bounds what parsing takes: the number of values, of which each but the first of a list or object has a comma before it;
- * how deep they are; and the blanks between them.
+ * Limits the cost of parsing: the number of values (each but the first of a list or object follows a comma), their
+ * depth, and the blanks between them.
  */
 function measure(text: string, { maxJsonItems, maxJsonDepth }: JsonLimits): void {
   let [commas, depth, blanks] = [0, 0, 0]
@@ -57,7 +60,7 @@ function measure(text: string, { maxJsonItems, maxJsonDepth }: JsonLimits): void
   }
 }
 
-/** Where a string ends that begins here: at its second quote, or with the text. */
+/** The end of the string that begins here: its second quote, or the end of the text. */
 function endOfString(text: string, begin: number): number {
   for (let at = begin + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
@@ -93,7 +96,7 @@ function look(text: string, { maxJsonItems }: JsonLimits): void {
       const seen = keys.at(-1)!
       if (!key.isWellFormed()) throw notUnicode(path())
       if (seen.has(key)) {
-        throw new ApiError(422, { msg: 'the key stands twice', type: 'duplicate_key', loc: ['body', ...path(), key] })
+        throw new ApiError(422, { msg: 'the key is repeated', type: 'duplicate_key', loc: ['body', ...path(), key] })
       }
       seen.add(key)
     },
@@ -113,7 +116,7 @@ function tooDeep(max: number): ApiError {
   return new ApiError(422, { msg, type: 'too_deep', loc: ['body'] })
 }
 
-/** Half a surrogate pair, escaped: it can be in no file, and becomes something else in Kubernetes. */
+/** Half an escaped surrogate pair: it cannot be written to a file, and Kubernetes replaces it. */
 function notUnicode(path: readonly (string | number)[]): ApiError {
   return new ApiError(422, { msg: 'is not well-formed Unicode', type: 'invalid', loc: ['body', ...path] })
 }

@@ -5,7 +5,7 @@ import type { Identity } from '../../base/domain.ts'
 import type { LabService } from '../../ops/labs/service.ts'
 import { Rates } from './rates.ts'
 
-/** An API whose time a test moves, with some rates. */
+/** An API with some rates, and a clock that a test moves. */
 function limited(rates: object = {}, script: Partial<LabService> = {}, identity?: (token: string) => Identity) {
   const clock = new ManualClock()
   const { metrics } = apiParts()
@@ -30,7 +30,7 @@ function limited(rates: object = {}, script: Partial<LabService> = {}, identity?
   return { call, create, clock, refused }
 }
 
-/** How many of these requests are not 429, and the last answer. */
+/** The number of these requests that are not 429, and the last answer. */
 async function passed(count: number, send: () => Promise<Response>) {
   let passed = 0
   let last: Response | undefined
@@ -41,14 +41,14 @@ async function passed(count: number, send: () => Promise<Response>) {
   return { passed, last: last! }
 }
 
-it('by default a user may create 20 labs at once, and read 100 times', async () => {
+it('Rates by default permit 20 creates at once and 100 reads per user', async () => {
   const { call, create } = limited()
   expect((await passed(25, create)).passed).toBe(20)
   // Each create was a read too.
   expect((await passed(105, () => call('GET', 'user-status', 'rra'))).passed).toBe(75)
 })
 
-it('by default an administrator may change labs 2400 times at once', () => {
+it('Rates by default permit 2400 changes at once per administrator', () => {
   const { config, clock, metrics } = apiParts()
   const rates = new Rates({ rates: config.api.rates, clock, metrics })
   const change = () => rates.take('change', callers[1]!)
@@ -56,7 +56,7 @@ it('by default an administrator may change labs 2400 times at once', () => {
   expect(change).toThrow('too many changes')
 })
 
-it('a create beyond the rate is 429, and the time that it names is the true one', async () => {
+it('Rates answer 429 to a create beyond the rate, with the exact time to wait', async () => {
   const { create, clock, refused } = limited()
   const { last } = await passed(21, create)
   expect([last.status, last.headers.get('retry-after')]).toEqual([429, '6'])
@@ -68,7 +68,7 @@ it('a create beyond the rate is 429, and the time that it names is the true one'
   expect(await refused('create')).toBe(4)
 })
 
-it('reads come back within the second, changes after one', async () => {
+it('Rates permit reads again within a second, changes after one', async () => {
   const { call, clock } = limited({ readsPerSecond: 2, changesPerMinute: 3, privilegedFactor: 1 })
   expect((await passed(5, () => call('GET', 'user-status', 'rra'))).passed).toBe(4)
   expect((await passed(7, () => call('DELETE', 'labs/rra', 'hub'))).passed).toBe(6)
@@ -77,13 +77,13 @@ it('reads come back within the second, changes after one', async () => {
   expect((await call('GET', 'user-status', 'rra')).status).toBe(404)
 })
 
-it('a body that is refused has cost a token, since it was read', async () => {
+it('Rates charge a refused body, since it was read', async () => {
   const { create } = limited({ createsPerMinute: 1 })
   const { passed: count, last } = await passed(3, () => create(undefined, '{'))
   expect([count, last.status]).toEqual([2, 429])
 })
 
-it('a repeat under the same Idempotency-Key is free, also where no token is left', async () => {
+it('Rates do not charge a repeat under the same Idempotency-Key, even without a token', async () => {
   const { create } = limited(
     { createsPerMinute: 1 },
     {
@@ -97,19 +97,19 @@ it('a repeat under the same Idempotency-Key is free, also where no token is left
   expect((await create('unknown')).status).toBe(429)
 })
 
-it('looking for keys is bounded as reads are', async () => {
+it('Rates limit look-ups of keys like reads', async () => {
   let asked = 0
   const { create } = limited({ createsPerMinute: 1, readsPerSecond: 5 }, { remembers: async () => ++asked < 0 })
   await passed(100, () => create('made up'))
   expect(asked).toBe(8)
 })
 
-it('callers who are named in the configuration may ask as often as administrators', async () => {
+it('Rates permit configured callers as much as administrators', async () => {
   const { create } = limited({ createsPerMinute: 1, privilegedFactor: 5, privilegedUsers: ['rra'] })
   expect((await passed(15, create)).passed).toBe(10)
 })
 
-it('a scope that is vouched for on some routes alone gives nothing on the others', async () => {
+it('Rates ignore a scope that is vouched for on other routes only', async () => {
   const { call } = limited({ readsPerSecond: 1, privilegedFactor: 3 }, {}, token => {
     return { ...callers[3]!, scopes: token.includes('admin') ? ['admin:jupyterlab'] : ['exec:notebook'] }
   })
@@ -117,7 +117,7 @@ it('a scope that is vouched for on some routes alone gives nothing on the others
   expect((await passed(9, () => call('GET', 'user-status', 'user'))).passed).toBe(2)
 })
 
-it('a second body of a user at the same time is 429, and of another user it is read', async () => {
+it('readJson answers 429 to a second concurrent body of a user, and reads another user’s', async () => {
   const { call, create, refused } = limited()
   const slow = new TransformStream<Uint8Array, Uint8Array>()
   const type = { 'Content-Type': 'application/json' }
@@ -136,7 +136,7 @@ it('a second body of a user at the same time is 429, and of another user it is r
   expect((await create()).status).toBe(303)
 })
 
-it('large bodies of repeats count as reads by their size when no token is left', async () => {
+it('Rates charge large bodies of repeats as reads by their size when no token is left', async () => {
   const { create, clock } = limited(
     { createsPerMinute: 1 },
     { create: async () => 'repeated' as const, remembers: async () => true },
@@ -148,7 +148,7 @@ it('large bodies of repeats count as reads by their size when no token is left',
   expect((await passed(10, large)).passed).toBe(6)
 })
 
-it('requests that are refused for their user or scope count as reads', async () => {
+it('Rates charge requests that are refused for their user or scope as reads', async () => {
   const { call } = limited({ readsPerSecond: 2 })
   const statuses = []
   for (const path of ['labs/other/events', 'labs/other', 'labs', 'labs/other/events', 'labs']) {
@@ -157,7 +157,7 @@ it('requests that are refused for their user or scope count as reads', async () 
   expect(statuses).toEqual([403, 403, 403, 403, 429])
 })
 
-it('the documents that need no token have one rate for all who ask', async () => {
+it('Rates have one limit for all clients of documents without a token', async () => {
   const { call, clock, refused } = limited({ documentsPerSecond: 2 })
   const paths = ['openapi.json', 'docs', 'docs/page.js', 'docs/swagger-ui-bundle.js', 'openapi.json']
   const statuses = []

@@ -1,4 +1,4 @@
-/** How often one user may ask this replica: creates, other changes and reads, each by a bucket of its own. */
+/** Limits how often one user may use this replica: creates, other changes and reads, each by its own bucket. */
 import { createMiddleware } from 'hono/factory'
 import { Buckets } from '../../base/buckets.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -21,7 +21,7 @@ export interface RatesParts {
 
 const words: Record<RateKind, string> = { create: 'creates', change: 'changes', read: 'reads', document: 'documents' }
 
-/** One of them serves a whole process. */
+/** One instance serves a whole process. */
 export class Rates {
   readonly #parts: RatesParts
   readonly #ordinary: Record<UserRate, Buckets>
@@ -36,20 +36,20 @@ export class Rates {
   }
 
   /**
-   * Counts a request of a caller, or as many as it is worth.
-   * @throws {ApiError} 429 with the time after which there is room for it
+   * Charges a request of a caller, or as many as it is worth.
+   * @throws {ApiError} 429 with the time after which it is permitted
    */
   take(kind: UserRate, caller: Identity, amount = 1): void {
     const waitMs = this.#bucketsOf(caller)[kind].take(caller.username, amount)
     if (waitMs > 0) throw refused(kind, waitMs, this.#parts.metrics)
   }
 
-  /** A request turned out to cost nothing. */
+  /** Refunds a request that was free. */
   giveBack(kind: UserRate, caller: Identity): void {
     this.#bucketsOf(caller)[kind].giveBack(caller.username)
   }
 
-  /** How many buckets are kept. */
+  /** Number of buckets. */
   get size(): number {
     const all = [this.#ordinary, this.#privileged].flatMap(kinds => Object.values(kinds))
     return all.reduce((sum, { size }) => sum + size, 0)
@@ -60,7 +60,7 @@ export class Rates {
     return scopes.includes('admin:jupyterlab') || this.#privilegedUsers.has(username)
   }
 
-  /** Apart from each other: a provider may vouch for a scope on some routes only. */
+  /** Separate for privileged callers: a provider may vouch for a scope on some routes only. */
   #bucketsOf(caller: Identity): Record<UserRate, Buckets> {
     return this.isPrivileged(caller) ? this.#privileged : this.#ordinary
   }
@@ -83,12 +83,12 @@ interface CreateRateParts {
   readonly limits: Pick<Limits, 'maxIdempotencyKeyLength' | 'maxBodyBytes'>
 }
 
-/** A body that may come again and again counts as one read more for each part of this size. */
+/** A repeated body counts as one more read for each part of this size. */
 const bytesPerRead = 8192
 
 /**
- * Counts a create before its body is read. A repeat under the same Idempotency-Key is free: its token is given back, and
- * without a token the key is looked up first. Its body is read all the same, so that counts as reads by its size.
+ * Charges a create before its body is read. A repeat under the same Idempotency-Key is free: its token is returned, and
+ * without a token the key is looked up first. Its body is read all the same, so it is charged as reads by its size.
  */
 export function limitCreates({ rates, labs, limits }: CreateRateParts) {
   return createMiddleware<ApiEnv>(async function limitCreates(c, next) {
@@ -110,7 +110,7 @@ export function limitCreates({ rates, labs, limits }: CreateRateParts) {
 
 export type DocumentRate = ReturnType<typeof limitDocuments>
 
-/** Counts what may be asked for without a token, by all together: nobody is known by a name there. */
+/** Charges requests without a token, all clients together, since they have no names. */
 export function limitDocuments({ rates, clock, metrics }: RatesParts) {
   const perSecond = rates.documentsPerSecond
   const bucket = new Buckets({ perSecond, burst: perSecond * rates.burst }, clock)

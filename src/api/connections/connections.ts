@@ -1,4 +1,4 @@
-/** Connections: how many there may be, and how many requests may wait on one. */
+/** Limits connections, and the requests that may wait on one. */
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,8 +6,8 @@ import { whenAnswered } from '../request/answered.ts'
 import { busy, clientErrorAnswer, hangUp, refuse, tooManyUnanswered } from './refusals.ts'
 
 /**
- * Lets a server take `max` connections at once; each one more is told 503 and closed. The server's own bound would close
- * it without a word, and a balancer could not tell that from a replica that broke.
+ * Lets a server have `max` connections; further ones get 503 and are closed. The server's own limit would close them
+ * without an answer, which a balancer cannot distinguish from a broken replica.
  */
 export function boundConnections(server: Server, max: number, event = 'connection'): void {
   const listeners = server.listeners(event) as ((this: Server, socket: Socket) => void)[]
@@ -23,19 +23,22 @@ export function boundConnections(server: Server, max: number, event = 'connectio
   })
 }
 
-/** Part of the bound by which there may be more connections that are not secure yet, or are just told that they are too many. */
+/** Additional connections, as a share of the limit, that may be in their handshake, or are getting a 503. */
 const unsecureShare = 1 / 16
 
-/** The same by TLS. In the clear nothing could be told: beyond the bound and a part of it connections end without a word. */
+/**
+ * The same with TLS. Beyond the limit and the share, connections are closed without an answer, which would need a
+ * handshake.
+ */
 export function boundSecureConnections(server: Server, max: number): void {
   boundConnections(server, max, 'secureConnection')
   server.maxConnections = max + Math.ceil(max * unsecureShare)
 }
 
-/** Of each connection the answers that are owed, in the order in which they will be sent. */
+/** The unfinished answers of each connection, in their order. */
 const owed = new WeakMap<Duplex, Set<ServerResponse>>()
 
-/** Refuses with 429 what comes on a connection that has `max` unanswered requests: only those who never read have so many. */
+/** Refuses with 429 beyond `max` unanswered requests on a connection: only clients that never read have so many. */
 export function boundPipeline(listener: RequestListener, max: number): RequestListener {
   return (incoming, outgoing) => {
     const { socket } = incoming
@@ -48,12 +51,12 @@ export function boundPipeline(listener: RequestListener, max: number): RequestLi
   }
 }
 
-/** Whether an answer is being sent, in the midst of which nothing else may be said. */
+/** Whether an answer is being sent, into which nothing else may be written. */
 function isAnswering(socket: Duplex): boolean {
   return [...(owed.get(socket) ?? [])].some(outgoing => outgoing.headersSent)
 }
 
-/** Listener for what Node could not parse as HTTP, or did not get in time. */
+/** Listener for input that Node could not parse as HTTP, or did not get in time. */
 export function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy()
   else hangUp(socket, clientErrorAnswer(error.code))

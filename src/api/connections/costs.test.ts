@@ -1,11 +1,11 @@
-/** What the worst bodies that are permitted cost the event loop. */
+/** Cost of the worst permitted bodies for the event loop. */
 import { expect, it } from 'vitest'
 import { api } from '../../../test/kit/api/scripted-api.ts'
 import { configSchema } from '../../config/schema.ts'
 
 const { maxBodyBytes } = configSchema.parse({}).api.limits
 
-/** As many entries as fit in the largest body. */
+/** As many entries as the largest body can contain. */
 function filled(head: string, entry: (index: number) => string, tail: string): string {
   const entries: string[] = []
   for (let bytes = head.length + tail.length; bytes < maxBodyBytes; bytes += entries.at(-1)!.length + 1) {
@@ -22,7 +22,7 @@ it.each<[string, string, string?]>([
   ['blanks', `{"options":{}${' '.repeat(maxBodyBytes - 30)},"env":{}}`],
   ['lists in lists', '['.repeat(maxBodyBytes), 'too_deep'],
   ['objects in objects', '{"a":'.repeat(maxBodyBytes / 5), 'too_deep'],
-])('a body of the largest size full of %s is refused before anything of it is parsed', async (_, body, type) => {
+])('a body of the largest size full of %s is refused before any of it is parsed', async (_, body, type) => {
   const parse = JSON.parse
   let parsed = 0
   JSON.parse = (text, reviver) => {

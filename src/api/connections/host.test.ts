@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A server on a port, with what it did: the routes that its log names, and the labs that it was to delete. */
+/** A server on a port, with the routes of its log and the labs that it was asked to delete. */
 async function start() {
   const clock = new ManualClock()
   const routes: string[] = []
@@ -42,16 +42,16 @@ interface Ask {
   readonly method?: string
   readonly target: string
   readonly host: string
-  readonly who?: string
+  readonly caller?: string
 }
 
-/** Sends a head with these bytes; gives status and body. */
-async function ask({ port }: { port: number }, { method = 'GET', target, host, who = 'both' }: Ask) {
+/** Sends a head with these bytes; returns status and body. */
+async function ask({ port }: { port: number }, { method = 'GET', target, host, caller = 'both' }: Ask) {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
   cleanUps.push(() => socket.destroy())
   await once(socket, 'connect')
-  const lines = [`${method} ${target} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${who}-token`]
+  const lines = [`${method} ${target} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${caller}-token`]
   socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'))
   const reply = await text(socket)
   return { status: Number(reply.split(' ')[1]), body: reply.slice(reply.indexOf('\r\n\r\n') + 4) }
@@ -82,11 +82,11 @@ describe('a forged Host', () => {
   })
 })
 
-describe('Host', () => {
+describe('the server', () => {
   it.each([
     ...['skylab', 'SKYLAB', 'skylab.example.org', 'a_b.c-d', '10.0.0.7:8080', 'x:0', '[::1]', '[::ffff:1.2.3.4]:65535'],
     'a'.repeat(253),
-  ])('%s is taken', async host => {
+  ])('accepts the Host %s', async host => {
     const server = await start()
     expect(await ask(server, { target: own, host })).toMatchObject({ status: 404 })
     expect(server.routes).toEqual([`GET ${own}`])
@@ -95,14 +95,14 @@ describe('Host', () => {
   it.each([
     ...['', 'a b', 'a/b', 'a\\b', 'a?b', 'a#b', 'a@b', 'a,b', 'a%62', '\u00fc', 'a:', 'a:b', 'a:123456', 'a:1:2'],
     ...['[::1', '::1', '[::1]x', '[]', '[g::1]', '[fe80::1%25eth0]', ':80', 'a;b', '*', '"a"', 'a'.repeat(254)],
-  ])('"%s" is 400', async host => {
+  ])('answers 400 to the Host %s', async host => {
     const server = await start()
     expect(await ask(server, { target: own, host })).toMatchObject({ status: 400 })
     expect(server.routes).toEqual(['GET unknown'])
   })
 })
 
-describe('a target', () => {
+describe('the request target', () => {
   it.each([
     ['with another host than the header', `http://other:8080${own}`, 404],
     ['whose scheme is in capitals', `HTTPS://skylab${own}`, 404],
@@ -118,13 +118,13 @@ describe('a target', () => {
     ['with a parameter of its path', `${own};/labs`, 404],
     ['with an encoded slash', `${prefix}/labs%2Fada`, 404],
     ['with two slashes', `/${own}`, 404],
-  ])('%s is that of its own path or nothing', async (_, target, status) => {
+  ])('%s leads to its own path or to nothing', async (_, target, status) => {
     const server = await start()
     expect((await ask(server, { target, host: 'skylab' })).status).toBe(status)
     expect(['GET unknown', `GET ${own}`]).toContain(server.routes[0] ?? 'GET unknown')
   })
 
-  it('alone says which URL the framework sees, without query and host', () => {
+  it('is the only source of the framework’s URL, without query and host', () => {
     const rawHeaders = ['Host', 'other', 'X', 'y']
     const incoming = { url: `http://third${own}?q`, httpVersion: '1.1', rawHeaders, headers: { host: 'other' } }
     expect(settleHead(incoming as unknown as IncomingMessage, { maxHeaders: 9, maxTargetBytes: 99 })).toEqual({
@@ -134,7 +134,7 @@ describe('a target', () => {
   })
 })
 
-/** Which route a path has, by the list of them and not by the framework. */
+/** The route of a path by the list of routes, without the framework. */
 function routeOf(path: string): string {
   const names = ['labs', 'labs/:username', 'labs/:username/create', 'labs/:username/events', 'lab-form/:username']
   const others = ['user-status', 'images', 'prepulls', 'openapi.json', 'docs', 'docs/:file']
@@ -177,13 +177,13 @@ const target = fc.record({
 })
 
 describe('for any Host and any target', () => {
-  it('the answer is 400, or that of the route of the target', async () => {
+  it('the answer is 400, or that of the target’s route', async () => {
     const server = await start()
     const counts = { refused: 0, served: 0 }
     await fc.assert(
       fc.asyncProperty(host, target, async (host, { origin, path, query }) => {
         server.routes.length = 0
-        const { status } = await ask(server, { target: `${origin}${path}${query}`, host, who: 'hub' })
+        const { status } = await ask(server, { target: `${origin}${path}${query}`, host, caller: 'hub' })
         counts[status === 400 ? 'refused' : 'served'] += 1
         expect(server.routes).toEqual(
           status === 400 ? server.routes.filter(route => route === 'GET unknown') : [`GET ${routeOf(path)}`],
@@ -201,7 +201,7 @@ describe('the source of the API', () => {
     /(?<!\.test)\.ts$/.test(name),
   )
 
-  it('reads the target and Host of a request in head.ts alone', () => {
+  it('reads target and Host of a request in head.ts only', () => {
     const reads =
       /\b(?:req|request|raw)\.url\b|\breq\.path\b|\bincoming\.url\b|headers\.host\b|\.hostname\b|header\('host'\)/
     const readers = sources.filter(name => reads.test(readFileSync(new URL(name, folder), 'utf8')))

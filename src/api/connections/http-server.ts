@@ -1,4 +1,4 @@
-/** A server of HTTP with all bounds of connections and times, on which an app answers. */
+/** An HTTP server with all limits of connections and times, which answers by an app. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
@@ -13,12 +13,12 @@ import { closeWhenIdle } from './closing.ts'
 import { boundConnections, boundPipeline, boundSecureConnections, onClientError } from './connections.ts'
 import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
 
-/** How often it is looked which requests are overdue: one is cut that much later at most. */
+/** Overdue requests are checked for at this interval, so one is cut at most this much later. */
 const longestLookMs = 1000
 
 export type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
 
-/** Reads each head once, and hands on what was read beside the request. */
+/** Reads each head once, and passes the result on with the request. */
 function listenerFor(limits: Limits, fetch: Fetch): RequestListener {
   const heads = new WeakMap<object, Head>()
   const adapter = getRequestListener(
@@ -34,24 +34,24 @@ function listenerFor(limits: Limits, fetch: Fetch): RequestListener {
 export interface BoundServer {
   readonly server: Server
   /**
-   * Listens; 0 is any free port. Rejects when the port cannot be had.
+   * Listens; 0 is any free port. Rejects when the port is not available.
    * @returns the port
    */
   listen(host: string, port: number): Promise<number>
   /**
-   * Takes no connection any more, and lets requests in flight return.
-   * @param graceMs after which the connections that remain are broken
+   * Accepts no more connections, and lets requests in flight finish.
+   * @param graceMs time after which remaining connections are cut
    */
   close(graceMs: number): Promise<void>
 }
 
-/** How a server shows who it is, and asks clients who they are. */
+/** The server's certificate, and its demands on clients' certificates. */
 export interface TlsParts {
   readonly certificates: Certificates
   readonly requireClientCertificate: boolean
 }
 
-/** A server with the bounds of `api.limits`, which answers by `fetch`; without `tls` in the clear. */
+/** A server with the limits of `api.limits`, which answers by `fetch`; without `tls` in plain HTTP. */
 export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, tls?: TlsParts): BoundServer {
   const { server, breakHandshakes } = serverFor(limits, fetch, tls)
   const stop = closeWhenIdle(server)
@@ -72,18 +72,18 @@ function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
   const options: ServerOptions = {
     keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
     headersTimeout,
-    // Answers, and so event streams, take what they take.
+    // The time-out is for requests. Answers, such as event streams, have no limit.
     requestTimeout: limits.requestTimeoutSeconds * 1000,
     connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
     maxHeaderSize: limits.maxHeaderBytes,
-    // Node's own refusal has no body; that of the app has.
+    // Node's own refusal has no body; the app's has one.
     requireHostHeader: false,
   }
   const listener = boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests)
   const { server, breakHandshakes } = tls
     ? createTlsServer({ ...tls, http: options, handshakeTimeoutMs: headersTimeout }, listener)
     : { server: createServer(options, listener), breakHandshakes: () => {} }
-  // Whoever reads no answer, or sends nothing more and waits for none.
+  // Cuts clients that read no answer, or send nothing more while nothing is sent to them.
   server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
   if (tls) boundSecureConnections(server, limits.maxConnections)
   else boundConnections(server, limits.maxConnections)
@@ -93,7 +93,10 @@ function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
   return { server, breakHandshakes }
 }
 
-/** Takes no connection any more, and lets requests in flight return; after the grace connections that remain are broken. */
+/**
+ * Accepts no more connections and lets requests in flight finish; cuts the remaining connections after the grace
+ * period.
+ */
 async function close(server: Server, stopListening: () => Promise<void>, graceMs: number, clock: Clock): Promise<void> {
   const over = new AbortController()
   const closed = stopListening()

@@ -1,4 +1,4 @@
-/** Answers to what never becomes a request of the app, in the form of all errors. */
+/** Answers to input that never becomes a request of the app, in the common form of errors. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ApiError, unavailable } from '../../base/errors.ts'
@@ -24,21 +24,21 @@ const byCode: Readonly<Record<string, ApiError>> = {
   ERR_HTTP_REQUEST_TIMEOUT: new ApiError(408, { msg: 'the request took too long to arrive', type: 'malformed' }),
 }
 
-/** How long one who was refused may take to notice. */
+/** How long a refused client may take to notice. */
 const lingerMs = 1000
 
-/** Answers on a bare connection, and hangs up. */
+/** Answers on a bare connection, and closes it. */
 export function hangUp(socket: Duplex & { setTimeout?(ms: number, then: () => void): void }, error: ApiError): void {
   const { headers, body } = lastAnswer(error)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.on('error', () => socket.destroy())
-  // What is still sent is thrown away: a connection that is closed on unread bytes loses the answer too.
+  // Further input is discarded: closing a connection with unread bytes would lose the answer too.
   socket.resume()
   socket.setTimeout?.(lingerMs, () => socket.destroy())
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** Answers a request in its turn, and lets the connection end. */
+/** Answers a request in its order, and closes the connection. */
 export function refuse(outgoing: ServerResponse, error: ApiError): void {
   const { headers, body } = lastAnswer(error)
   outgoing.writeHead(error.status, headers).end(body)
@@ -51,12 +51,12 @@ function lastAnswer(error: ApiError): { headers: Record<string, string>; body: s
   return { headers: { ...error.headers, Connection: 'close', 'Content-Type': type, 'Content-Length': length }, body }
 }
 
-/** What a parser's complaint comes to. */
+/** The answer to a parser's error. */
 export function clientErrorAnswer(code = ''): ApiError {
   return byCode[code] ?? notHttp
 }
 
-/** Listener for `Expect` with anything but `100-continue`. */
+/** Listener for an `Expect` other than `100-continue`. */
 export function onExpectation(_: IncomingMessage, outgoing: ServerResponse): void {
   refuse(outgoing, noSuchExpectation)
 }

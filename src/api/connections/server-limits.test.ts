@@ -34,7 +34,7 @@ async function start(limits: Partial<Limits>, script: Partial<LabService> = {}) 
 
 async function dial({ port }: Pick<ApiServer, 'port'>): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
-  // Who is cut may hear of it by a reset.
+  // A cut client may see a reset.
   socket.on('error', () => {})
   cleanUps.push(() => socket.destroy())
   await once(socket, 'connect')
@@ -46,10 +46,10 @@ const status = `GET ${prefix}/user-status HTTP/1.1\r\n${auth}\r\n`
 const create = (headers: string) =>
   `POST ${prefix}/labs/rra/create HTTP/1.1\r\n${auth}Content-Type: application/json\r\n${headers}\r\n`
 
-/** What no route has. */
+/** A path without a route. */
 const nothing = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 
-/** All that is answered until the connection ends. */
+/** All bytes of the answers until the connection ends. */
 async function said(socket: Socket): Promise<string> {
   return text(socket)
 }
@@ -61,19 +61,19 @@ async function ask(server: Pick<ApiServer, 'port'>, request: string): Promise<st
 }
 
 const listing = `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hub-token\r\n\r\n`
-/** More than the buffers of a connection take. */
+/** More than the buffers of a connection hold. */
 const manyNames = Array.from({ length: 400_000 }, (_, i) => `user-${i}-with-a-long-name`)
-/** Takes a place, and is answered 401. */
+/** Takes a slot, and is answered 401. */
 const anybody = `GET ${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`
 
-/** Asks again until there is a place. */
+/** Asks again until there is a slot. */
 async function untilAnswered(server: ApiServer, status: number): Promise<void> {
   while (statusesOf(await ask(server, anybody))[0] !== status);
 }
 
 const statusesOf = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
 
-/** Answers when a test says so. */
+/** Answers when a test permits it. */
 function heldStatus() {
   const entered: (() => void)[] = []
   const waiting: ((state: null) => void)[] = []
@@ -90,8 +90,8 @@ function heldStatus() {
   }
 }
 
-describe('connections', () => {
-  it('beyond the bound are told so and closed, until another one ends', async () => {
+describe('boundServer: connections', () => {
+  it('beyond the limit are answered 503 and closed, until another one ends', async () => {
     const server = await start({ maxConnections: 1 })
     const first = await dial(server)
     const refused = await said(await dial(server))
@@ -101,7 +101,7 @@ describe('connections', () => {
     expect(statusesOf(await ask(server, nothing))).toEqual([404])
   })
 
-  it('that are refused carry out nothing', async () => {
+  it('that are refused have no effect', async () => {
     let asked = 0
     const server = await start({ maxConnections: 1 }, { create: async () => void asked++ })
     await dial(server)
@@ -131,7 +131,7 @@ describe('connections', () => {
       expect(statusesOf(await said(socket))).toEqual([408])
     }
     expect(asked).toBe(0)
-    // Nor is it told as a failure of the server's own.
+    // Nor is it reported as a failure of the server.
     const metrics = await ask(server.monitoring, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
     expect(metrics).toContain('status="408"} 2')
     expect(metrics).not.toContain('status="5')
@@ -142,7 +142,7 @@ describe('connections', () => {
     const socket = await dial(server)
     socket.write(listing)
     socket.pause()
-    // Who is cut cannot be told: it shows in that the server, which waits for all connections, can close.
+    // A cut client gets no answer; the server, which waits for all connections, can close.
     const closed = once(socket, 'close')
     const gone = server.close(600_000)
     await gone
@@ -153,7 +153,7 @@ describe('connections', () => {
   it.each([
     ['something that is no request', 'SMUGGLED\r\n\r\n'],
     ['half a request', 'GET / HTT'],
-  ])('on which events are sent are not told of %s in their midst, but cut', async (_, sent) => {
+  ])('with an event stream that receive %s are cut without an answer in the stream', async (_, sent) => {
     const server = await start({ headersTimeoutSeconds: 0.5 }, { events: async () => new ScriptedFeed() })
     const socket = await dial(server)
     socket.write(`GET ${prefix}/labs/rra/events HTTP/1.1\r\n${auth}\r\n`)
@@ -162,7 +162,7 @@ describe('connections', () => {
     expect(await said(socket)).not.toContain('HTTP/1.1')
   })
 
-  it('on which events are sent stay, however long', async () => {
+  it('with an event stream stay open, however long', async () => {
     const feed = new ScriptedFeed()
     const server = await start({ stallTimeoutSeconds: 0.5 }, { events: async () => feed })
     const socket = await dial(server)
@@ -172,8 +172,8 @@ describe('connections', () => {
   })
 })
 
-describe('requests', () => {
-  it('that wait on one connection are refused beyond the bound, in their turn', async () => {
+describe('boundServer: requests', () => {
+  it('that wait on one connection are refused beyond the limit, in their order', async () => {
     const held = heldStatus()
     const server = await start({ maxPipelinedRequests: 2 }, { status: held.script })
     const socket = await dial(server)
@@ -184,7 +184,7 @@ describe('requests', () => {
     expect(statusesOf(await said(socket))).toEqual([404, 404, 429])
   })
 
-  it('of all users are bounded, and probes are not', async () => {
+  it('of all users are limited, and probes are not', async () => {
     const held = heldStatus()
     const server = await start({ maxRequests: 1 }, { status: held.script })
     const socket = await dial(server)
@@ -201,7 +201,7 @@ describe('requests', () => {
     expect(statusesOf(await ask(server, anybody))).toEqual([401])
   })
 
-  it('keep their place until their answer is taken', async () => {
+  it('keep their slot until their answer is read', async () => {
     const server = await start({ maxRequests: 1 }, { running: async () => manyNames })
     const slow = await dial(server)
     slow.write(listing)
@@ -211,12 +211,12 @@ describe('requests', () => {
     await untilAnswered(server, 401)
   })
 
-  it('whose client went away give their place back', async () => {
+  it('return their slot when the client goes away', async () => {
     const held = heldStatus()
     const server = await start({ maxRequests: 2 }, { status: held.script })
     const socket = await dial(server)
     const entered = held.next()
-    // The answer to the second waits for that to the first, and never gets the connection.
+    // The answer to the second waits for the first, and never gets the connection.
     socket.write(status + anybody)
     await entered
     const closed = once(socket, 'close')
@@ -226,12 +226,12 @@ describe('requests', () => {
     held.answerAll()
   })
 
-  it('with bodies take no more memory together than the bound, and give it back', async () => {
+  it('with bodies are limited in memory together, and return it', async () => {
     const server = await start({ maxBodyBytes: 20, maxBodyBytesInFlight: 30 })
     const slow = await dial(server)
     slow.write(`${create('Transfer-Encoding: chunked\r\n')}1\r\n{\r\n`)
     const other = () => ask(server, `${create('Content-Length: 15\r\n')}{"options": {}}`)
-    // Until the first has been read so far.
+    // Until this much of the first has been read.
     let refused = ''
     while (!refused.includes(' 503 ')) refused = await other()
     expect(refused).toMatch(/bytes of bodies/)
@@ -241,10 +241,10 @@ describe('requests', () => {
   })
 })
 
-it('event streams of all users are bounded together', async () => {
+it('boundServer limits event streams of all users together', async () => {
   const server = await start({ maxStreams: 1 }, { events: async () => new ScriptedFeed() })
-  const events = (who: string) =>
-    `GET ${prefix}/labs/${who}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${who}-token\r\n\r\n`
+  const events = (user: string) =>
+    `GET ${prefix}/labs/${user}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user}-token\r\n\r\n`
   const first = await dial(server)
   first.write(events('rra'))
   await once(first, 'data')
@@ -260,7 +260,7 @@ it('event streams of all users are bounded together', async () => {
   }
 })
 
-describe('heads', () => {
+describe('boundServer: heads', () => {
   it.each([
     ['too many headers', 431, `GET / HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(100)}\r\n`],
     ['a path that is too long', 414, `GET /${'x'.repeat(4096)} HTTP/1.1\r\nHost: x\r\n\r\n`],
@@ -276,14 +276,14 @@ describe('heads', () => {
     ['no path at all', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a tunnel', 405, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['another expectation', 417, 'GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
-  ])('with %s are %i in the one form', async (_, code, request) => {
+  ])('with %s are answered %i in the common form', async (_, code, request) => {
     const answer = await ask(await start({}), request)
     expect(statusesOf(answer)).toEqual([code])
     const detail = { msg: expect.any(String), type: expect.any(String) }
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ detail: [detail] })
   })
 
-  it('may name a server, as clients of proxies do', async () => {
+  it('may contain a host, as clients of proxies send it', async () => {
     expect(statusesOf(await ask(await start({}), `GET http://y${prefix}/labs HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([
       401,
     ])

@@ -1,4 +1,4 @@
-/** The API by HTTPS: what holds in the clear holds here, and what is not secure yet holds nothing up. */
+/** The API by HTTPS: all rules of plain HTTP hold, and incomplete handshakes delay nothing. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingMessage, request as plainRequest } from 'node:http'
@@ -84,7 +84,7 @@ async function dial({ port }: Started, options: ConnectionOptions = {}): Promise
   return socket
 }
 
-test('answers over TLS 1.2 and 1.3, and over nothing older or in the clear', async () => {
+test('the server speaks TLS 1.2 and 1.3, nothing older, and not plain HTTP', async () => {
   const server = await start()
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const { statusCode } = await ask(server, 'openapi.json', { minVersion: version, maxVersion: version })
@@ -105,20 +105,20 @@ test('answers over TLS 1.2 and 1.3, and over nothing older or in the clear', asy
   expect((await ask(server, 'openapi.json')).statusCode).toBe(200)
 })
 
-test('what is no HTTP is answered in the one form, over TLS too', async () => {
+test('the server answers input other than HTTP in the common form, over TLS too', async () => {
   const socket = await dial(await start())
   socket.write('HELLO\r\n\r\n')
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*"type":"malformed"/s)
 })
 
-test('one connection too many is told 503 when it is secure', async () => {
+test('the server answers 503 to a connection beyond the limit after its handshake', async () => {
   const server = await start({ limits: { maxConnections: 1 } })
   await dial(server)
   const second = await dial(server)
   expect(await text(second)).toMatch(/^HTTP\/1\.1 503 .*too many connections/s)
 })
 
-test('an event stream ends cleanly when the server closes, and connections without a handshake do not hold it up', async () => {
+test('the server ends an event stream cleanly when it closes, and does not wait for connections without a handshake', async () => {
   const feed = new ScriptedFeed().push(event)
   const server = await start({ feed })
   const silent = connectTcp(server.port, '127.0.0.1')
@@ -128,13 +128,13 @@ test('an event stream ends cleanly when the server closes, and connections witho
   const stream = await ask(server, 'labs/rra/events')
   await once(stream, 'data')
   const ended = Promise.all([text(stream), once(silent, 'close')])
-  // No time passes: what would be waited for ends by itself, or never.
+  // No time passes: everything ends by itself, or never.
   await server.close(3_600_000)
   await ended
   expect(stream.complete).toBe(true)
 })
 
-test('a client is refused without a certificate, or with a stranger’s, where one is required', async () => {
+test('the server refuses a client without a trusted certificate when one is required', async () => {
   const server = await start({ clients: 'required' })
   const known = { cert: client.cert, key: client.key }
   expect((await ask(server, 'openapi.json', known)).statusCode).toBe(200)
@@ -142,7 +142,7 @@ test('a client is refused without a certificate, or with a stranger’s, where o
   await expect(ask(server, 'openapi.json', { cert: stranger.cert, key: stranger.key })).rejects.toThrow()
 })
 
-test('a connection of a client that is known by its certificate has one answer, where certificates say which ingress it is', async () => {
+test('the server closes a connection after one answer when certificates identify ingresses', async () => {
   const names = { userCertificateNames: ['user'], adminCertificateNames: ['admin'] }
   for (const [identity, shown, expected] of [
     [{ gafaelfawr: { baseUrl: 'https://x', ...names }, provider: 'gafaelfawr' }, client, 'close'],
@@ -159,7 +159,7 @@ test('a connection of a client that is known by its certificate has one answer, 
   }
 })
 
-test('no session is resumed where clients have certificates', async () => {
+test('the server resumes no session when clients have certificates', async () => {
   for (const [clients, expected] of [
     ['known', false],
     [undefined, true],

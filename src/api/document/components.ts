@@ -1,6 +1,6 @@
 /**
- * Names for parts of the OpenAPI document. The framework names a whole body only: what lies inside it, and responses that
- * many routes share, would be repeated at each place, and a generated client would get a type for each of them.
+ * Names for parts of the OpenAPI document. The framework names only whole bodies. Parts of bodies and shared responses
+ * would be repeated at each use, and a generated client would get a type for each of them.
  */
 import type { z } from '@hono/zod-openapi'
 
@@ -9,14 +9,14 @@ const marker = 'x-component'
 interface Mark {
   readonly room: 'schemas' | 'responses'
   readonly name: string
-  /** Of the component itself; a place may describe what it means there. */
+  /** Description of the component itself; each use may have its own. */
   readonly description?: string
 }
 
 type Json = Readonly<Record<string, unknown>>
 type Components = Record<string, Record<string, unknown>>
 
-/** A schema that gets a name of its own wherever it stands in the document. */
+/** A schema that gets a name of its own throughout the document. */
 export function component<T extends z.ZodType>(name: string, schema: T, description: string): T {
   const mark: Mark = { room: 'schemas', name, description }
   return schema.describe(description).meta({ [marker]: mark })
@@ -29,8 +29,8 @@ export function sharedResponse<T extends object>(name: string, response: T): T {
 }
 
 /**
- * Moves all that is marked to the components of a document, and leaves references.
- * @throws when two different things have one name
+ * Moves all marked parts to the components of a document, and leaves references.
+ * @throws when two different parts have one name
  */
 export function withComponents<Document extends object>(document: Document): Document {
   const components: Components = {}

@@ -1,4 +1,4 @@
-/** Names and words of the document: what generators of clients, and their readers, get of it. */
+/** Names and texts of the document, which generators of clients and readers use. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { api } from '../../../test/kit/api/scripted-api.ts'
@@ -37,7 +37,7 @@ function responseOf(id: string, status: string): Response {
 describe('the names in the document', () => {
   const { schemas } = components
 
-  it('are given to all that is used at more than one place', () => {
+  it('cover all parts that are used at more than one place', () => {
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining(['CreateLabOptions', 'ErrorBody', 'ErrorType', 'Event', 'Image', 'Node']),
     )
@@ -48,7 +48,7 @@ describe('the names in the document', () => {
     expect(JSON.stringify(document)).not.toContain('x-component')
   })
 
-  it('all lead somewhere, and all are used', () => {
+  it('all refer to something, and are all used', () => {
     const used = new Set([...JSON.stringify(document).matchAll(/"#\/components\/(\w+\/\w+)"/g)].map(([, name]) => name))
     const given = Object.entries({ schemas, responses: components.responses }).flatMap(([room, those]) =>
       Object.keys(those).map(name => `${room}/${name}`),
@@ -56,7 +56,7 @@ describe('the names in the document', () => {
     expect([...used].sort()).toEqual(given.sort())
   })
 
-  it('come with words for each field', () => {
+  it('have descriptions for each field', () => {
     for (const [name, { properties = {}, description }] of Object.entries(schemas)) {
       for (const [key, field] of Object.entries(properties)) {
         if (field.$ref === undefined) expect(field.description, `${name}.${key}`).toBeTruthy()
@@ -68,18 +68,18 @@ describe('the names in the document', () => {
   it('list each type of error that a route can answer', () => {
     const types = [...typesIn(document)]
     const known = schemas.ErrorType!.enum!
-    const told = types.map(([, type]) => type!).filter(type => known.includes(type))
-    expect([...new Set(told)].sort()).toEqual([...known])
+    const listed = types.map(([, type]) => type!).filter(type => known.includes(type))
+    expect([...new Set(listed)].sort()).toEqual([...known])
   })
 
-  it('of types of errors all stand in the table of docs/clients.md', () => {
+  it('of error types are all in the table of docs/clients.md', () => {
     const page = readFileSync(new URL('../../../docs/clients.md', import.meta.url), 'utf8')
     const cells = page.split('\n').flatMap(line => /^\| (`[a-z_]+`.*?) \| [0-9]/.exec(line)?.[1] ?? [])
     const listed = cells.flatMap(cell => [...cell.matchAll(/`([a-z_]+)`/g)].map(([, type]) => type))
     expect(listed.sort()).toEqual([...schemas.ErrorType!.enum!])
   })
 
-  it('say of the events what one is, and of their stream that it is text', () => {
+  it('describe one event, and its stream as text', () => {
     expect(responseOf('followEvents', '200').content!['text/event-stream']).toMatchObject({
       schema: { type: 'string' },
       'x-event': { $ref: '#/components/schemas/Event' },
@@ -87,12 +87,12 @@ describe('the names in the document', () => {
   })
 })
 
-/** Bodies of answers and requests: what they are, their route says. */
+/** Bodies of answers and requests, whose routes describe them. */
 const bodies = ['CreateLab', 'ErrorBody', 'Images', 'Lab', 'Prepulls', 'Users']
 const typesIn = (value: object) => JSON.stringify(value).matchAll(/"type":"([a-z_]+)"/g)
 
 describe('the examples of refusals', () => {
-  const told = (id: string, status: string) => JSON.stringify(responseOf(id, status))
+  const responseText = (id: string, status: string) => JSON.stringify(responseOf(id, status))
 
   it.each([
     ['listLabs', 'admin:jupyterlab', 'exec:notebook'],
@@ -100,20 +100,20 @@ describe('the examples of refusals', () => {
     ['getOwnLab', 'exec:notebook', 'admin:jupyterlab'],
     ['createLab', 'exec:notebook', 'admin:jupyterlab'],
   ])('of %s name the scope %s and not %s', (id, scope, other) => {
-    expect(told(id, '403')).toContain(`lacks the scope ${scope}`)
-    expect(told(id, '403')).not.toContain(`lacks the scope ${other}`)
+    expect(responseText(id, '403')).toContain(`lacks the scope ${scope}`)
+    expect(responseText(id, '403')).not.toContain(`lacks the scope ${other}`)
   })
 
-  it('speak of streams, bodies and paths only where there are any', () => {
-    expect(told('followEvents', '429')).toContain('event streams')
-    expect(told('listLabs', '429')).not.toMatch(/event stream|bodies/)
-    expect(told('createLab', '503')).toContain('bodies')
-    expect(told('listImages', '422')).not.toMatch(/path/)
-    expect(told('getOwnLab', '404')).not.toContain('loc')
-    expect(told('getLab', '404')).not.toContain('events')
+  it('mention streams, bodies and paths only where a route has them', () => {
+    expect(responseText('followEvents', '429')).toContain('event streams')
+    expect(responseText('listLabs', '429')).not.toMatch(/event stream|bodies/)
+    expect(responseText('createLab', '503')).toContain('bodies')
+    expect(responseText('listImages', '422')).not.toMatch(/path/)
+    expect(responseText('getOwnLab', '404')).not.toContain('loc')
+    expect(responseText('getLab', '404')).not.toContain('events')
   })
 
-  it('stand in the document once each', () => {
+  it('are in the document once each', () => {
     const text = JSON.stringify(document)
     expect(text.match(/only 100-continue can be expected/g)).toHaveLength(1)
     expect(text.length).toBeLessThan(100_000)

@@ -46,7 +46,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 )
 const conformance = conformanceOf()
 const steps = (...names: string[]) => names.map(name => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
-/** A response, and where it stands. */
+/** A response and its place. */
 const responseAt = ({ path, method, operation }: (typeof operations)[number], status: string) => {
   const response = operation.responses[status]!
   if (!('$ref' in response)) return { response, pointer: steps('paths', path, method, 'responses', status) }
@@ -66,7 +66,7 @@ describe('the document', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  it('has all routes that run, and no others', () => {
+  it('contains exactly the existing routes', () => {
     const running = createApi(apiParts())
       .routes.filter(({ method, path }) => method !== 'ALL' && path !== '/*')
       .map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`)
@@ -74,12 +74,12 @@ describe('the document', () => {
     expect(operations.length).toBeGreaterThan(8)
   })
 
-  it('stands under the prefix that is configured', async () => {
+  it('is under the configured prefix', async () => {
     const other = await api({}, {}, { prefix: '/labs-api' })('GET', '/labs-api/openapi.json')
     expect(Object.keys(((await other.json()) as { paths: object }).paths)).toContain('/labs-api/labs')
   })
 
-  it('says what an ingress adds, where identities come from one', async () => {
+  it('describes an ingress’s headers when identities come from one', async () => {
     const gafaelfawr = { baseUrl: 'https://example.org' }
     const securityWith = async (more: object) => {
       const parts = apiParts({}, {}, { identity: { provider: 'gafaelfawr', gafaelfawr: { ...gafaelfawr, ...more } } })
@@ -96,7 +96,7 @@ describe('the document', () => {
     expect(await securityWith({ trustWithoutSecret: true })).toEqual([['ingressUser', 'ingressToken'], ['ingressUser']])
   })
 
-  it('names the sizes that are configured', async () => {
+  it('names the configured sizes', async () => {
     const lab = { defaultSize: 'tiny', sizes: { tiny: { limits: { cpu: 1, memory: '1Gi' } } } }
     const app = createApi(apiParts({}, {}, { lab }))
     expect(await (await requestTo(app, `${prefix}/openapi.json`)).text()).toContain('"enum":["tiny"]')
@@ -105,7 +105,7 @@ describe('the document', () => {
 
 describe.each(operations)('$name', each => {
   const { path, operation } = each
-  it('is told in full', () => {
+  it('is described completely', () => {
     expect(operation).toMatchObject({
       operationId: expect.stringMatching(/^[a-z][A-Za-z]+$/),
       tags: [expect.any(String)],
@@ -119,13 +119,13 @@ describe.each(operations)('$name', each => {
     )
   })
 
-  it('says who may ask, and what the others get', () => {
+  it('states the required scope, and the answers to others', () => {
     const open = /\/(openapi\.json|docs(\/.*)?)$/.test(path)
     expect(operation.security).toEqual(open ? [] : [expect.any(Object)])
     for (const status of ['401', '403']) expect(Object.keys(operation.responses).includes(status)).toBe(!open)
   })
 
-  it('has the id of the request and an example in each answer, and examples are as the schema says', () => {
+  it('has the request id and a valid example in each answer', () => {
     for (const status of Object.keys(operation.responses)) {
       const { response, pointer } = responseAt(each, status)
       expect(Object.keys(response.headers ?? {})).toContain('X-Request-ID')
@@ -138,11 +138,11 @@ describe.each(operations)('$name', each => {
   })
 })
 
-describe('what the document takes', () => {
+describe('a body that the document permits', () => {
   const createBody = '/components/schemas/CreateLab'
   const create = document.paths[`${prefix}/labs/{username}/create`]!.post!
 
-  it('is taken in its examples', async () => {
+  it('includes its examples, which the API accepts', async () => {
     const examples = examplesOf(create.requestBody!.content['application/json']!)
     expect(examples.length).toBeGreaterThan(1)
     for (const body of examples) {
@@ -151,7 +151,7 @@ describe('what the document takes', () => {
     }
   })
 
-  it('has the tag and the size that are configured in its examples', async () => {
+  it('has the configured tag and size in its examples', async () => {
     const config = {
       lab: { defaultSize: 'tiny', sizes: { tiny: { limits: { cpu: 1, memory: '1Gi' } } } },
       images: { recommendedTag: 'the-recommended' },
@@ -168,7 +168,7 @@ describe('what the document takes', () => {
   const name = fc.constantFrom('A', '_a1', '1A', 'A-B', '', 'A\n', '__proto__', 'constructor')
   const fields = <T>(key: fc.Arbitrary<string>, value: fc.Arbitrary<T>) =>
     fc.oneof({ weight: 9, arbitrary: fc.dictionary(key, value, { maxKeys: 2 }) }, odd)
-  /** A good one as a rule, with some odd things in it. */
+  /** Usually a valid body, with some odd values. */
   const bodies = fc.record(
     {
       options: fields(option, odd).map(it => (isObject(it) ? { image_list: 'x', ...it } : it)),
@@ -176,7 +176,7 @@ describe('what the document takes', () => {
     },
     { requiredKeys: ['options'] },
   )
-  /** What the document says more of than is checked before the engine is asked: its values are made good. */
+  /** Values that are checked further before the engine is called are made valid. */
   const meanings: Readonly<Record<string, string>> = { size: 'small', image_type: 'recommended', image_tag: 'w_1' }
   const isText = (it: unknown) => [it].flat().length === 1 && typeof [it].flat()[0] === 'string'
   const meant = (body: { options: unknown }) => {
@@ -185,7 +185,7 @@ describe('what the document takes', () => {
     return { ...body, options: Object.fromEntries(better) }
   }
 
-  it('is what the API takes, and nothing else', async () => {
+  it('is accepted by the API, and no other body is', async () => {
     const call = api({}, {}, { rates: { createsPerMinute: 1000, readsPerSecond: 1000 } })
     const counts = { taken: 0, refused: 0 }
     const agree = async (body: { options: unknown }) => {
@@ -198,7 +198,7 @@ describe('what the document takes', () => {
     expect(Math.min(counts.taken, counts.refused)).toBeGreaterThan(30)
   })
 
-  it('is, of names of users, what labs can be made for', () => {
+  it('has a user name for which labs can be made', () => {
     const index = create.parameters!.findIndex(parameter => parameter.name === 'username')
     const schema = steps('paths', `${prefix}/labs/{username}/create`, 'post', 'parameters', String(index), 'schema')
     const part = fc.constantFrom('a', '.', ':', '/', '\n', '\x7f', '\x85', '\u200b', 'é', ' ', '-', '😀')
@@ -209,7 +209,7 @@ describe('what the document takes', () => {
     )
     fc.assert(
       fc.property(names, username => {
-        // A document can name these in no way that all languages read.
+        // A document cannot name these in a way that all languages read.
         fc.pre(!/[\u2028\u2029]|[^\0-\uffff]/u.test(username) || !/[\p{Cf}\u2028\u2029]/u.test(username))
         expect(conformance.problemsOf(schema, username).length === 0).toBe(isName(username))
       }),
@@ -219,20 +219,17 @@ describe('what the document takes', () => {
 
   const pattern = create.parameters!.find(({ name }) => name === 'username')!.schema!.pattern!
 
-  it.each(['', 'u', 'v'])(
-    'knows of names each character that is not seen, up to U+FFFF, with the flags "%s"',
-    flags => {
-      const form = new RegExp(pattern, flags)
-      const bad = /[\p{Cc}\p{Cf}:/.]/u
-      for (let code = 0; code < 0x10000; code += code === 0xd7ff ? 0x801 : 1) {
-        const character = String.fromCodePoint(code)
-        if (form.test(character) === bad.test(character)) expect.fail(`U+${code.toString(16)}`)
-      }
-      expect(form.test('a\u{1f600}')).toBe(true)
-    },
-  )
+  it.each(['', 'u', 'v'])('excludes every invisible character up to U+FFFF from names, with the flags "%s"', flags => {
+    const form = new RegExp(pattern, flags)
+    const bad = /[\p{Cc}\p{Cf}:/.]/u
+    for (let code = 0; code < 0x10000; code += code === 0xd7ff ? 0x801 : 1) {
+      const character = String.fromCodePoint(code)
+      if (form.test(character) === bad.test(character)) expect.fail(`U+${code.toString(16)}`)
+    }
+    expect(form.test('a\u{1f600}')).toBe(true)
+  })
 
-  it('has patterns that engines without look-around can read', () => {
+  it('has patterns for engines without look-around', () => {
     const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, text]) =>
       JSON.parse(text!),
     )

@@ -1,4 +1,4 @@
-/** The API tells of itself: `<prefix>/openapi.json`, made of the very routes that run. */
+/** The API's own description: `<prefix>/openapi.json`, generated from its routes. */
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { DocumentRate } from '../bounds/rates.ts'
@@ -9,10 +9,12 @@ import { forAll, type ProblemName, type Refusal, refusals } from './problems.ts'
 import { json } from './responses.ts'
 import { addSecuritySchemes } from './security.ts'
 
-/** Answers that belong to no operation: of a path that no route has, of a method that a route lacks. */
+/** Answers without an operation: for an unknown path, and for a method that a route lacks. */
 const general = ['noSuchRoute', 'methodNotAllowed'] as const satisfies ProblemName[]
 
-/** Adds the document's own route, which needs no token: nothing in it is secret. Of all routes, also of later ones. */
+/**
+ * Adds the document's own route, which needs no token, since nothing in it is secret. It includes routes added later.
+ */
 export function addDocumentRoute(
   app: OpenAPIHono<ApiEnv>,
   { config }: Pick<ApiParts, 'config'>,
@@ -20,7 +22,7 @@ export function addDocumentRoute(
 ): void {
   const path = `${config.api.prefix}/openapi.json`
   addSecuritySchemes(app, config.identity)
-  // Made once, as bytes: it is large, and anybody may ask for it.
+  // Encoded once: it is large, and every client may request it.
   let document: Uint8Array<ArrayBuffer> | undefined
   app.openapi({ ...documentRoute(path), middleware: [byRate] as const }, c => {
     document ??= new TextEncoder().encode(JSON.stringify(apiDocument(app)))
@@ -45,7 +47,7 @@ export function apiDocument(app: OpenAPIHono<ApiEnv>) {
   return withHeaderNames(withComponents(document))
 }
 
-/** By status. They are no components, since no operation can name them. */
+/** By status. They are no components, since no operation can refer to them. */
 function withoutOperation(): Record<string, object> {
   const all = Object.entries(refusals(general)) as [string, Refusal][]
   return Object.fromEntries(
@@ -56,7 +58,7 @@ function withoutOperation(): Record<string, object> {
   )
 }
 
-/** As they are usually written; the framework knows headers of requests in lower case alone. */
+/** The usual spelling; the framework knows headers of requests in lower case only. */
 const headerNames: Readonly<Record<string, string>> = {
   'idempotency-key': 'Idempotency-Key',
   'last-event-id': 'Last-Event-ID',
@@ -89,7 +91,7 @@ function documentRoute(path: string) {
     operationId: 'getDocument',
     tags: ['document'],
     summary: 'This document',
-    description: 'It needs no token. It is made of the routes of the release that answers.',
+    description: 'It needs no token. It describes the routes of the release that answers.',
     security: [],
     responses: {
       200: json('OpenAPI 3.1', documentForm, { openapi: '3.1.0', info: {}, paths: {} }),
@@ -102,7 +104,7 @@ const description = `A lab is a JupyterLab pod in a namespace of its own. A user
 lab are operations: the server accepts an operation at once, and reports it as a stream of events.
 
 - Every replica answers every request, and all replicas give the same answers.
-- Every error has one form: \`{"detail": [{"msg", "type", "loc"?}]}\`, with one entry for each thing that is wrong.
+- Every error has one form: \`{"detail": [{"msg", "type", "loc"?}]}\`, with one entry for each problem.
 - A path that no route has is answered 404, a method that a route lacks 405 with \`Allow\` (\`x-without-operation\`). \`HEAD\` is answered as \`GET\` is, without the body.
 - 429 and 503 say in \`Retry-After\` when to ask again.
 - Every answer has \`X-Request-ID\`: the value that was sent, or a new one. An answer to a request that is not well-formed has none.

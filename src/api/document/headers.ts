@@ -1,6 +1,6 @@
-/** The headers of answers, as the OpenAPI document tells them. */
+/** Headers of answers for the OpenAPI document. */
 
-/** A type, not an interface: the framework’s own has an index, which an interface lacks. */
+/** A type, not an interface: the framework’s own has an index signature, which an interface lacks. */
 export type Header = {
   readonly description: string
   readonly required: boolean
@@ -10,7 +10,7 @@ export type Header = {
 
 export type Headers = Readonly<Record<string, Header>>
 
-/** @param required false where the server may answer before the request has got its id */
+/** @param required false if the server may answer before the request has an id */
 export function requestIdHeader(required = true): Header {
   return {
     description: 'the id by which logs name the request: the one that was sent, or a new one',
@@ -58,7 +58,7 @@ export const appliedHeader: Header = {
   example: 'return=minimal',
 }
 
-/** Of event streams: nobody on the way keeps them or holds them back. */
+/** Headers of event streams: no proxy may cache or buffer them. */
 export const streamHeaders: Headers = {
   'Cache-Control': {
     description: 'caches do not keep the stream',
@@ -74,7 +74,7 @@ export const streamHeaders: Headers = {
   },
 }
 
-/** Headers that never differ, by name and value. */
+/** Headers with a constant value, by name and value. */
 export function fixedHeaders(headers: Readonly<Record<string, string>>): Headers {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

@@ -3,7 +3,7 @@ import { api, prefix } from '../../../test/kit/api/scripted-api.ts'
 
 const page = () => api()('GET', 'docs')
 
-it('needs no token, and permits nothing that comes from elsewhere', async () => {
+it('GET docs needs no token, and permits no other origin', async () => {
   const response = await page()
   expect(response.status).toBe(200)
   const policy = response.headers.get('content-security-policy')
@@ -11,12 +11,12 @@ it('needs no token, and permits nothing that comes from elsewhere', async () => 
   expect(policy).not.toMatch(/unsafe|https?:/)
 })
 
-it('names no other host, and has no script or style of its own', async () => {
+it('GET docs names no other host, and has no inline script or style', async () => {
   const html = await (await page()).text()
   expect(html).not.toMatch(/\/\/|<style|<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=/)
 })
 
-it('loads what can be had beside it', async () => {
+it('GET docs loads only files that exist', async () => {
   const html = await (await page()).text()
   const links = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, link]) => link!)
   expect(links).toEqual(['docs/swagger-ui.css', 'docs/swagger-ui-bundle.js', 'docs/page.js', 'openapi.json'])
@@ -30,7 +30,7 @@ it('loads what can be had beside it', async () => {
 })
 
 it.each(['index.html', '..%2fpackage.json', 'constructor', 'swagger-ui.js', 'swagger-ui-bundle.js.map'])(
-  'has no other file: %s',
+  'GET docs/%s is 404',
   async file => {
     expect((await api()('GET', `docs/${file}`)).status).toBe(404)
   },

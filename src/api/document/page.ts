@@ -13,14 +13,14 @@ import { answered } from './responses.ts'
 const own = (name: string) => fileURLToPath(new URL(`./page/${name}`, import.meta.url))
 const swagger = (name: string) => createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`)
 
-/** What the page loads; there is nothing else to be had. */
+/** The files of the page; no others are served. */
 const files: Readonly<Record<string, { readonly at: () => string; readonly type: 'text/css' | 'text/javascript' }>> = {
   'swagger-ui.css': { at: () => swagger('swagger-ui.css'), type: 'text/css' },
   'swagger-ui-bundle.js': { at: () => swagger('swagger-ui-bundle.js'), type: 'text/javascript' },
   'page.js': { at: () => own('page.js'), type: 'text/javascript' },
 }
 
-/** Nothing comes from elsewhere, nothing goes elsewhere, nothing stands in the page itself, and nobody frames it. */
+/** No other origin, no requests elsewhere, nothing inline, and no frames around it. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -35,7 +35,7 @@ const policy = [
 const pageHeaders = { 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' }
 const fileHeaders = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' }
 
-/** Adds the page and its files. They need no token, since nothing in them is secret; so all who ask share one rate. */
+/** Adds the page and its files. They need no token, since nothing in them is secret, so all clients share one rate. */
 export function addDocsPage(
   app: OpenAPIHono<ApiEnv>,
   { config }: Pick<ApiParts, 'config'>,
@@ -57,7 +57,7 @@ export function addDocsPage(
   app.all(`${path}/:file`, methodNotAllowed(['GET', 'HEAD']))
 }
 
-/** Reads each file once, when it is first asked for; as bytes, which need not be encoded for each answer. */
+/** Reads each file once, at its first request; as bytes, which need not be encoded for each answer. */
 function reader(): (path: string) => Promise<Uint8Array<ArrayBuffer>> {
   const files = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
   return path => {
@@ -80,7 +80,7 @@ function pageRoute(path: string) {
     security: [],
     responses: {
       200: {
-        description: 'a page that asks nothing of any other host',
+        description: 'a page that loads nothing from other hosts',
         headers: answered(fixedHeaders(pageHeaders)),
         content: { 'text/html': { schema: z.string(), example: '<!doctype html>…' } },
       },

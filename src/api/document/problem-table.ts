@@ -1,4 +1,4 @@
-/** The one table of all that can go wrong: status, occasion, headers and an example. `problems.ts` says which route has which. */
+/** All errors of the API: status, occasion, headers and an example. `problems.ts` lists those of each route. */
 import type { ErrorDetail } from '../../base/errors.ts'
 import { allowHeader, authenticateHeader, type Headers, retryAfterHeader } from './headers.ts'
 import type { ProblemType } from './problem-types.ts'
@@ -8,7 +8,7 @@ export interface Problem {
   readonly when: string
   readonly example: ErrorDetail & { readonly type: ProblemType }
   readonly headers?: Headers
-  /** Answered before a request has got its id. */
+  /** Answered before the request has an id. */
   readonly nameless?: true
 }
 
@@ -83,7 +83,7 @@ export const problemTable = {
   },
   strongToken: {
     status: 403,
-    when: 'labs get their user’s token, and that of the caller has the scope of administrators',
+    when: 'labs get their user’s token, and the caller’s has the administrators’ scope',
     example: {
       msg: 'Your token has the scope admin:jupyterlab, and this site puts tokens into labs',
       type: 'token_too_strong',
@@ -92,7 +92,7 @@ export const problemTable = {
   },
   ofPage: {
     status: 403,
-    when: 'behind Gafaelfawr, a page in a browser asks for a change',
+    when: 'behind Gafaelfawr, a page in a browser requests a change',
     example: { msg: 'the request comes from a page in a browser', type: 'forbidden', loc: ['header', 'origin'] },
   },
   noSuchRoute: { status: 404, when: 'no route has this path', example: { msg: 'no such route', type: 'not_found' } },
@@ -196,7 +196,7 @@ export const problemTable = {
   repeatedField: {
     status: 422,
     when: 'an object has the same key twice',
-    example: { msg: 'the key stands twice', type: 'duplicate_key', loc: body('options', 'size') },
+    example: { msg: 'the key is repeated', type: 'duplicate_key', loc: body('options', 'size') },
   },
   muchBody: {
     status: 422,
@@ -263,7 +263,7 @@ export const problemTable = {
   },
   misconfigured: {
     status: 500,
-    when: 'a Secret or ConfigMap that the configuration gives to every lab is missing, incomplete or too large: nothing was accepted, and an administrator has to put it right',
+    when: 'a Secret or ConfigMap that the configuration gives to every lab is missing, incomplete or too large: nothing was accepted, and an administrator has to correct it',
     example: { msg: 'The Secret lab-secrets in the namespace skylab has no key db-password', type: 'misconfigured' },
   },
   busy: {

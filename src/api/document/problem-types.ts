@@ -1,4 +1,4 @@
-/** The words by which programs tell errors apart. A release may add some; none changes its meaning. */
+/** The error types for programs. A release may add some; the meaning of a type never changes. */
 export const problemTypes = [
   'claim_unusable',
   'duplicate_key',

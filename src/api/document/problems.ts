@@ -1,4 +1,4 @@
-/** What can go wrong at each route, as the OpenAPI document tells it. */
+/** The errors of each route, for the OpenAPI document. */
 import type { z } from '@hono/zod-openapi'
 import { sharedResponse } from './components.ts'
 import { type Header, requestIdHeader } from './headers.ts'
@@ -9,7 +9,7 @@ export type ProblemName = keyof typeof problemTable
 
 const problems: Readonly<Record<ProblemName, Problem>> = problemTable
 
-/** What any route can answer, for want of a request or by a fault. */
+/** Errors of every route: no valid request reached it, or it failed internally. */
 export const anywhere = [
   'badRequest',
   'badHead',
@@ -23,7 +23,7 @@ export const anywhere = [
   'busy',
 ] as const satisfies ProblemName[]
 
-/** What routes under the prefix answer beside it. */
+/** Further errors of routes under the prefix. */
 export const underPrefix = [...anywhere, 'crowded'] as const satisfies ProblemName[]
 
 const admitted = [
@@ -36,22 +36,22 @@ const admitted = [
   'unavailable',
 ] as const satisfies ProblemName[]
 
-/** The problems of routes that need a token (`admit.ts`), with a user in their path or without. */
+/** Errors of routes that need a token (`admit.ts`), with a user in their path or without. */
 export const forAdmins = [...admitted, 'noAdminScope', 'badOwnName'] as const satisfies ProblemName[]
 export const forAdminsOfUser = [...admitted, 'noAdminScope', 'badName'] as const satisfies ProblemName[]
 export const forCaller = [...admitted, 'noUserScope', 'badOwnName'] as const satisfies ProblemName[]
 export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as const satisfies ProblemName[]
-/** The problems of routes that need no token. */
+/** Errors of routes that need no token. */
 export const forAll = [...underPrefix, 'tooOftenByAll'] as const satisfies ProblemName[]
 
-/** A response of the document: as the framework wants it. */
+/** A response of the document, in the framework's form. */
 export interface Refusal {
   readonly description: string
   readonly headers: Record<string, Header>
   readonly content: { 'application/json': { schema: z.ZodType; examples: Record<string, object> } }
 }
 
-/** One response for each status that some of these problems have. Routes with the same problems share it. */
+/** One response for each status of these errors. Routes with the same errors share it. */
 export function refusals<Name extends ProblemName>(
   names: readonly Name[],
 ): { [Status in (typeof problemTable)[Name]['status']]: Refusal } {
@@ -64,7 +64,7 @@ export function refusals<Name extends ProblemName>(
   return Object.fromEntries(responses)
 }
 
-/** A longer list is of one route alone, and would make a long name. */
+/** A longer list belongs to one route only, and would make a long name. */
 const mostShared = 4
 
 const nameOf = (names: readonly string[]) => names.map(name => name.charAt(0).toUpperCase() + name.slice(1)).join('Or')

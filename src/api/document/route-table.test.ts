@@ -1,4 +1,4 @@
-/** docs/identity.md names all routes, by scope and ingress, as the API and the overlay for Gafaelfawr have them. */
+/** docs/identity.md lists all routes with their scopes and ingresses, as the API and the overlay for Gafaelfawr do. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
@@ -42,7 +42,7 @@ const byRoute = (one: { route: string }, other: { route: string }) => (one.route
 /** A path of a route, as a client writes it. */
 const pathOf = (route: string) => `/${route.split(' ')[1]!.replace('<user>', 'ada').replace('<file>', 'page.js')}`
 
-it('the table of routes has all of them, with their scopes, and no other', () => {
+it('the table of routes has exactly the existing routes, with their scopes', () => {
   expect(table.map(({ route, scope }) => ({ route, scope })).sort(byRoute)).toEqual(routes.sort(byRoute))
 })
 
@@ -52,7 +52,7 @@ interface Rule {
   readonly ingress: string
 }
 
-/** As nginx chooses: the longest expression first, each anchored at the start. */
+/** As nginx does: the longest expression first, each anchored at the start. */
 const chosen = (rules: readonly Rule[], path: string) =>
   rules.toSorted((a, b) => b.length - a.length).find(({ expression }) => expression.test(path))?.ingress
 
@@ -77,7 +77,7 @@ describe.each(table)('$route', ({ route, ingress }) => {
   it.each([
     ['the ingresses of the page', ofPage, pathOf(route)],
     ['those of the overlay', ofOverlay, prefix + pathOf(route)],
-  ])('goes through the ingress that the table names, by %s', (_, rules, path) => {
+  ])('goes through the ingress of the table, by %s', (_, rules, path) => {
     expect(chosen(rules, path)).toBe(ingress)
   })
 })

@@ -1,10 +1,10 @@
-/** Schemas that routes of several features have: what every request may say, and what every refusal says. */
+/** Schemas of routes of several features: common fields of requests, and all refusals. */
 import { z } from '@hono/zod-openapi'
 import type { Limits } from '../../config/limits.ts'
 import { component } from './components.ts'
 import { problemTypes } from './problem-types.ts'
 
-/** What of the configuration clients are told by the schemas. */
+/** The part of the configuration that schemas show to clients. */
 export interface Bounds {
   /** Names of `lab.sizes`. */
   readonly sizes: readonly string[]
@@ -12,9 +12,9 @@ export interface Bounds {
 }
 
 /**
- * Gives a schema a name in the OpenAPI document, and has zod describe it there: the framework's own generator knows
- * neither optional keys that may not be `undefined` nor the names of a record's keys.
- * @param io which side of a schema that converts is meant: what it takes, or what it gives
+ * Gives a schema a name in the OpenAPI document, and lets zod describe it there: the framework's own generator supports
+ * neither optional keys that must not be `undefined` nor schemas of a record's keys.
+ * @param io the side of a schema that converts: its input or its output
  */
 export function named<T extends z.ZodType>(name: string, schema: T, io: 'input' | 'output' = 'output'): T {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
@@ -36,14 +36,14 @@ export const requestHeaders = {
 export const plainHeaders = z.object(requestHeaders)
 
 /**
- * Characters of names that nobody sees, for readers of expressions that know no categories: Unicode's category Cf up to
- * U+FFFF. Above it, and for the line separators, languages and generators disagree about how an expression is written; the
- * server refuses those characters by 422 all the same.
+ * Invisible characters, for engines without Unicode categories: category Cf up to U+FFFF. Above it, and for the line
+ * separators, languages and generators disagree about the notation; the server refuses those characters with 422
+ * anyway.
  */
 const unseen =
   '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
 const unfit = `\\x00-\\x1f\\x7f-\\x9f:\\/${unseen}`
-/** Neither `.` nor `..`, without looking ahead. */
+/** Neither `.` nor `..`, without look-ahead. */
 const usernamePattern = `^(\\.*[^.${unfit}][^${unfit}]*|\\.{3,})$`
 
 export function userPath({ limits }: Bounds) {
@@ -63,8 +63,8 @@ const problemType = component('ErrorType', z.enum(problemTypes), 'the types of e
 const errorDetail = component(
   'ErrorDetail',
   z.object({
-    msg: z.string().min(1).describe('words for people'),
-    // Not the list alone: a client that was generated of an older document has to read what a newer release adds.
+    msg: z.string().min(1).describe('a text for people'),
+    // Not the list alone: a client generated from an older document must accept types of newer releases.
     type: z
       .union([problemType, z.string().regex(/^[a-z_]+$/)])
       .describe('a word for programs: one of `ErrorType`; later releases may add others'),
@@ -73,10 +73,10 @@ const errorDetail = component(
       .exactOptional()
       .describe('where the problem is: `body`, `path` or `header`, then the way to it'),
   }),
-  'one thing that is wrong',
+  'one problem',
 )
 
 export const errorBody = named(
   'ErrorBody',
-  z.object({ detail: z.array(errorDetail).min(1).describe('one entry for each thing that is wrong') }),
+  z.object({ detail: z.array(errorDetail).min(1).describe('one entry for each problem') }),
 )

@@ -1,4 +1,4 @@
-/** How the OpenAPI document says who may ask; what that is depends on where identities come from (docs/identity.md). */
+/** Describes authorization in the OpenAPI document, by the identity provider (docs/identity.md). */
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Scope } from '../../base/domain.ts'
 import type { Config } from '../../config/schema.ts'
@@ -6,7 +6,7 @@ import type { ApiEnv } from '../request/env.ts'
 
 type IdentityConfig = Config['identity']
 
-/** Any one of these ways to say who is asking; all that one names must be there. */
+/** Any one of these ways to authenticate; each needs all of its schemes. */
 type Ways = Record<string, string[]>[]
 
 const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description }) as const
@@ -29,16 +29,16 @@ const schemes = {
       scheme: 'bearer',
       description: `A token of Gafaelfawr, shown to the ingress: it checks the scope, and adds the headers. ${scopes}`,
     },
-    ingressUser: header('X-Auth-Request-User', 'Of the ingress: the user.'),
-    ingressToken: header('X-Auth-Request-Token', 'Of the ingress: the user’s notebook token, on routes of users.'),
+    ingressUser: header('X-Auth-Request-User', 'From the ingress: the user.'),
+    ingressToken: header('X-Auth-Request-Token', 'From the ingress: the user’s notebook token, on routes of users.'),
     ingressSecret: header(
       'X-Skylab-Ingress-Secret',
-      'Of the ingress: the secret that it shares with Skylab, another one for users and for administrators.',
+      'From the ingress: the secret that it shares with Skylab, different for users and administrators.',
     ),
   },
 } as const
 
-/** What a route with this scope asks for. */
+/** The demands of a route with this scope. */
 export function requires({ provider, gafaelfawr }: IdentityConfig, scope: Scope): Ways {
   const byBearer = { bearer: [scope] }
   if (provider !== 'gafaelfawr') return [byBearer]

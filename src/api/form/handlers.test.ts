@@ -18,7 +18,7 @@ const images = scriptedImages({
   }),
 })
 
-/** Calls of an API whose every caller is this one. */
+/** Calls of an API for which every caller is this one. */
 function asked(caller: Partial<Identity> = {}, service: ImageService = images, block: object = {}) {
   const identity = { identify: async () => ({ ...exampleCaller, ...caller }) }
   const { config } = apiParts({}, {}, block)
@@ -42,7 +42,7 @@ function controls(text: string): Control[] {
 }
 
 describe('GET lab-form/<username>', () => {
-  it('is a fragment of HTML that nobody keeps', async () => {
+  it('returns a fragment of HTML that is not cached', async () => {
     const response = await asked()('GET', 'lab-form/ada', 'ada')
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^text\/html; charset=utf-8$/i)
@@ -58,7 +58,7 @@ describe('GET lab-form/<username>', () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
 
-  it('is for a user of the scope, and for their own', async () => {
+  it('requires the scope, and the user’s own name', async () => {
     const call = api({}, { images })
     expect((await call('GET', 'lab-form/rra')).status).toBe(401)
     expect((await call('GET', 'lab-form/hub', 'hub')).status).toBe(403)
@@ -66,31 +66,31 @@ describe('GET lab-form/<username>', () => {
     expect([other.status, (await detailOf(other)).type]).toEqual([403, 'other_user'])
   })
 
-  it('looks as it is configured', async () => {
+  it('has the configured appearance', async () => {
     const text = await form({}, images, { form: { heading: 'Choose well', accentColor: '#006e6e', dark: 'never' } })
     expect(text).toContain('Choose well')
     expect(text).toContain('--skylab-accent:#006e6e')
     expect(text).not.toContain('prefers-color-scheme')
   })
 
-  it('is 200 where a quota forbids labs, and says so', async () => {
+  it('answers 200 with the reason when a quota forbids labs', async () => {
     const response = await asked({ quota: { spawn: false } })('GET', 'lab-form/ada', 'ada')
     expect(response.status).toBe(200)
     expect(await response.text()).toContain('Your quota does not allow labs')
   })
 
-  it('keeps from a user what is kept from them', async () => {
+  it('omits restricted images and sizes', async () => {
     const restrictions = [{ tags: ['r29_*'], groups: ['board'] }]
     expect(await form({}, images, { images: { restrictions } })).not.toContain('r29_')
     expect(await form({ groups: [{ name: 'board' }] }, images, { images: { restrictions } })).toContain(':r29_1_1"')
   })
 })
 
-describe('while images cannot be listed', () => {
+describe('GET lab-form while images cannot be listed', () => {
   it.each([
     ['no replica ever read them', unavailable('not read yet')],
     ['Redis does not answer', new RetryLater('Redis does not answer')],
-  ])('since %s, the recommended one can be had', async (_, error) => {
+  ])('offers the recommended image after %s', async (_, error) => {
     const away = scriptedImages({ catalogue: () => Promise.reject(error), prepulls: () => Promise.reject(error) })
     const response = await asked({}, away)('GET', 'lab-form/ada', 'ada')
     const text = await response.text()
@@ -98,23 +98,23 @@ describe('while images cannot be listed', () => {
     expect(controls(text).filter(({ name }) => name === 'image_list')).toEqual([
       { name: 'image_list', value: 'registry.hub.docker.com/lsstsqre/sciplat-lab:recommended' },
     ])
-    expect(text).toContain('cannot be had at the moment')
+    expect(text).toContain('is not available at the moment')
   })
 
-  it('the menu stays when it is only nodes that nobody knows', async () => {
+  it('keeps the menu when only nodes are unknown', async () => {
     const text = await form({}, { ...images, prepulls: () => Promise.reject(unavailable('no nodes yet')) })
     expect(controls(text).filter(({ name }) => name === 'image_dropdown')).toHaveLength(exampleCatalogue.menu.length)
     expect(text).toContain('Not on all nodes yet')
   })
 
-  it('by a fault of ours, that is told as one', async () => {
+  it('answers 500 after a defect', async () => {
     const broken = scriptedImages({ ...images, catalogue: () => Promise.reject(new Error('a fault')) })
     expect((await asked({}, broken)('GET', 'lab-form/ada', 'ada')).status).toBe(500)
   })
 })
 
-describe('what a form posts', () => {
-  /** What `create` makes of options. */
+describe('the posted form', () => {
+  /** The options that `create` accepts. */
   async function created(options: object): Promise<CreateRequest['options']> {
     const seen: CreateRequest[] = []
     const identity = { identify: async () => exampleCaller }
@@ -124,7 +124,7 @@ describe('what a form posts', () => {
     return seen[0]!.options
   }
 
-  it('is taken by create, every value in either shape', async () => {
+  it('is accepted by create, with every value in either shape', async () => {
     const all = controls(await form())
     expect(new Set(all.map(({ name }) => name))).toEqual(
       new Set(['image_list', 'image_dropdown', 'size', 'enable_debug', 'reset_user_env']),
@@ -140,7 +140,7 @@ describe('what a form posts', () => {
     }
   })
 
-  it('means the image that was chosen: the radio button, unless it says that the menu is meant', async () => {
+  it('selects the image of the radio button, or of the menu when that is chosen', async () => {
     const [one, other] = [exampleCatalogue.prepull[1]!, exampleCatalogue.menu.at(-1)!]
     const imageOf = async (image_list: string) =>
       requestedImage(config.images, await created({ image_list: [image_list], image_dropdown: [other.reference] }))
@@ -148,7 +148,7 @@ describe('what a form posts', () => {
     expect(await imageOf('use_image_from_dropdown')).toMatchObject({ tag: other.tag })
   })
 
-  it('is what the user may have: what is not offered is refused', async () => {
+  it('can select only what the user may have', async () => {
     const quota = { cpu: 1, spawn: true }
     const offered = controls(await form({ quota })).filter(({ name }) => name === 'size')
     expect(offered).toEqual([{ name: 'size', value: 'small' }])

@@ -18,7 +18,7 @@ export function addFormRoute(app: OpenAPIHono<ApiEnv>, { config, images }: FormP
   app.all(`${config.api.prefix}/lab-form/:username`, methodNotAllowed(['GET', 'HEAD']))
 }
 
-/** A list that cannot be had takes nobody's lab away: the form has the recommended image all the same. */
+/** Without a list the form still has the recommended image. */
 async function knownImages(images: ImageService): Promise<KnownImages> {
   const [catalogue, status] = await Promise.all([unlessAway(images.catalogue()), unlessAway(images.prepulls())])
   const prepulled = status?.prepulled ?? []

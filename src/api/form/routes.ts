@@ -1,4 +1,4 @@
-/** The declaration of the route of SQR-066, "GET …/lab-form/<username>", without what it does. */
+/** Declares the route of SQR-066, "GET …/lab-form/<username>"; its handler is in `handlers.ts`. */
 import { createRoute, z } from '@hono/zod-openapi'
 import { fixedHeaders } from '../document/headers.ts'
 import { forUsers, refusals } from '../document/problems.ts'
@@ -7,7 +7,7 @@ import { plainHeaders, userPath } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
 import type { ApiParts } from '../request/env.ts'
 
-/** What is offered depends on who asks, and on what nodes have: nobody keeps it. */
+/** The offer depends on the user and on nodes, so it must not be cached. */
 export const formHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 
 export function formRoute({ api, lab, identity }: ApiParts['config']) {

@@ -43,7 +43,7 @@ function callWith(
 }
 
 describe('GET images', () => {
-  it('is the example of SQR-066', async () => {
+  it('returns the example of SQR-066', async () => {
     const response = await callWith()('GET', 'images', 'hub')
     expect(response.status).toBe(200)
     const body = (await response.json()) as Record<string, unknown>
@@ -87,30 +87,30 @@ describe('GET images', () => {
     expect(imageList.strict().parse(body)).toEqual(body)
   })
 
-  it('leaves out types that no image has', async () => {
+  it('leaves out types without an image', async () => {
     const response = await callWith({}, { catalogue: catalogueOf({ all: [daily] }) })('GET', 'images', 'hub')
     expect(Object.keys((await response.json()) as object)).toEqual(['all'])
   })
 
-  it('knows an image without digest by its reference', async () => {
+  it('lists an image without digest by its reference', async () => {
     const prepulls = { ...status, prepulled: [{ image: daily, nodes: ['node-a'], missing: [] }], pending: [] }
     const body = await (await callWith({}, { prepulls })('GET', 'images', 'hub')).json()
     expect(body).toMatchObject({ 'latest-daily': { prepulled: true }, recommended: { prepulled: false } })
   })
 })
 
-it('GET images asks for both at once, which costs one look at the catalogue', async () => {
+it('GET images reads catalogue and prepulls together, with one look at the catalogue', async () => {
   const asked: string[] = []
   const both = Promise.withResolvers<void>()
-  const tell = async (what: string) => {
+  const awaitBoth = async (what: string) => {
     asked.push(what)
     if (asked.length === 2) both.resolve()
-    // Whoever asked for one after the other would wait here for ever.
+    // With one read after the other, this would wait for ever.
     await both.promise
   }
   const images = scriptedImages({
-    catalogue: () => tell('catalogue').then(() => catalogue),
-    prepulls: () => tell('prepulls').then(() => status),
+    catalogue: () => awaitBoth('catalogue').then(() => catalogue),
+    prepulls: () => awaitBoth('prepulls').then(() => status),
   })
   expect((await api({}, { images })('GET', 'images', 'hub')).status).toBe(200)
   expect(asked.sort()).toEqual(['catalogue', 'prepulls'])
@@ -123,7 +123,7 @@ describe('GET prepulls', () => {
     return (await response.json()) as { config: unknown; images: unknown; nodes: unknown }
   }
 
-  it('is the example of SQR-066', async () => {
+  it('returns the example of SQR-066', async () => {
     const body = await bodyWith({})
     expect(Object.keys(body)).toEqual(['config', 'images', 'nodes'])
     expect(body.images).toEqual({
@@ -235,18 +235,18 @@ describe('GET prepulls', () => {
         alias_tags: ['latest', 'latest_daily', 'latest_weekly'],
       },
     ],
-  ])('has the configurations of SQR-066 as they stand there: %#', async (images, config) => {
+  ])('returns the configuration of SQR-066: %#', async (images, config) => {
     expect((await bodyWith(images)).config).toEqual(config)
   })
 
-  it('names no file and nothing of ours in the configuration', async () => {
+  it('returns no file names and nothing of our own of the configuration', async () => {
     const { config } = await bodyWith({ caFile: 'ca.pem', credentialsFile: 'hidden.json', maxTags: 7, plainHttp: true })
     expect(JSON.stringify(config)).not.toMatch(/ca\.pem|hidden|7|plain/)
   })
 })
 
-describe('both', () => {
-  it.each(['images', 'prepulls'])('GET %s is 503 while no registry was read', async path => {
+describe('GET images and GET prepulls', () => {
+  it.each(['images', 'prepulls'])('GET %s is 503 before the registry was read', async path => {
     const response = await api()('GET', path, 'hub')
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toBe('5')
@@ -261,7 +261,7 @@ describe('both', () => {
     expect(response.status).toBe(503)
   })
 
-  it.each(['images', 'prepulls'])('%s has GET and HEAD alone', async path => {
+  it.each(['images', 'prepulls'])('%s has only GET and HEAD', async path => {
     const call = callWith()
     expect((await call('POST', path, 'hub')).headers.get('allow')).toBe('GET, HEAD')
     const head = await call('HEAD', path, 'hub')

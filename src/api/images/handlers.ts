@@ -10,7 +10,7 @@ export function addImageRoutes(app: OpenAPIHono<ApiEnv>, { config, images }: Api
   const routes = imageRoutes(config)
 
   app.openapi({ ...routes.images, middleware: [asAdmin] as const }, async c => {
-    // Asked at once, so that both are of the same catalogue, by one look at it.
+    // Read together, so that both are of the same catalogue, with one look at it.
     const [catalogue, { prepulled }] = await Promise.all([images.catalogue(), images.prepulls()])
     return c.json(imagesJson(catalogue, prepulled), 200)
   })

@@ -9,7 +9,7 @@ import type { imageList, prepullStatus } from './schemas.ts'
 export type ImagesJson = z.output<typeof imageList>
 export type PrepullsJson = z.output<typeof prepullStatus>
 
-/** A node that has an image has it under all its tags: where digests are known, they tell. */
+/** A node with an image has it under all its tags, as far as digests are known. */
 export function imagesJson({ types, all }: Catalogue, prepulled: readonly PrepullState[]): ImagesJson {
   const known = new Set(prepulled.flatMap(({ image }) => [image.reference, image.digest ?? image.reference]))
   const json = (image: CatalogueImage) => ({
@@ -39,7 +39,7 @@ export function prepullsJson(images: Config['images'], { prepulled, pending, nod
   }
 }
 
-/** The keys that SQR-066 has, by its rule of names. What is neither said nor has a default is left out. */
+/** The keys of SQR-066, by its rule of names. Keys without a value and default are left out. */
 function configJson(images: Config['images']): PrepullsJson['config'] {
   const { registry, gar, pins, cycle, aliasTags } = images
   return {

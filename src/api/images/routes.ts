@@ -1,4 +1,4 @@
-/** The declarations of the routes about images (SQR-066, "Prepulling", "REST API"), without what they do. */
+/** Declares the routes about images (SQR-066, "Prepulling", "REST API"); their handlers are in `handlers.ts`. */
 import { createRoute, type z } from '@hono/zod-openapi'
 import { forAdmins, refusals } from '../document/problems.ts'
 import { json } from '../document/responses.ts'

@@ -1,4 +1,4 @@
-/** What routes about images give out, as schemas (SQR-066, "Prepulling", "REST API"). */
+/** Schemas of answers about images (SQR-066, "Prepulling", "REST API"). */
 import { z } from '@hono/zod-openapi'
 import { component } from '../document/components.ts'
 import { named } from '../document/schemas.ts'
@@ -25,7 +25,7 @@ const image = component(
   'an image that labs can be made of',
 )
 
-/** What `GET …/images` gives. */
+/** The answer of `GET …/images`. */
 export const imageList = named(
   'Images',
   z.object({
@@ -39,7 +39,7 @@ export const imageList = named(
 
 const count = z.number().int().min(0)
 
-/** As they are configured, without what has no meaning for it. */
+/** The configured values, without keys that have no meaning. */
 const config = component(
   'ImagesConfig',
   z.object({
@@ -95,7 +95,7 @@ const node = component(
   'a node of the cluster',
 )
 
-/** What `GET …/prepulls` gives. */
+/** The answer of `GET …/prepulls`. */
 export const prepullStatus = named(
   'Prepulls',
   z.object({

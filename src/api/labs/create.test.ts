@@ -10,7 +10,7 @@ describe('POST labs/<username>/create', () => {
     return { call: api({ create }), seen }
   }
 
-  it('takes the body of the specification, answers 303, and says where the lab is', async () => {
+  it('accepts the body of the specification, answers 303, and names the lab’s location', async () => {
     const { call, seen } = recorder()
     const body = {
       options: {
@@ -97,13 +97,13 @@ describe('POST labs/<username>/create', () => {
     expect(seen).toEqual([])
   })
 
-  it('leaves no mark on prototypes', async () => {
+  it('does not change prototypes', async () => {
     const { call } = recorder()
     await call('POST', 'labs/rra/create', 'rra', jsonBody('{"options": {}, "__proto__": {"size": "x"}, "env": {}}'))
     expect(({} as Record<string, unknown>).size).toBeUndefined()
   })
 
-  it('tells all that is wrong at once', async () => {
+  it('reports all problems at once', async () => {
     const { call } = recorder()
     const body = { options: { size: [], a: 1, b: 2 }, env: { A: 1 } }
     const response = await call('POST', 'labs/rra/create', 'rra', jsonBody(body))
@@ -141,7 +141,7 @@ describe('POST labs/<username>/create', () => {
     expect(seen).toEqual([])
   })
 
-  it('refuses a key that stands twice, and what is too deep, wherever that is', async () => {
+  it('refuses a repeated key, and a value that is too deep, at any place', async () => {
     const { call, seen } = recorder()
     const bodies = [
       '{"options": {"size": "a", "size": "b"}}',
@@ -153,7 +153,7 @@ describe('POST labs/<username>/create', () => {
     expect(seen).toEqual([])
   })
 
-  it('refuses what says more than is permitted', async () => {
+  it('refuses values beyond the limits', async () => {
     const create: LabService['create'] = () => Promise.reject(new Error('it was taken'))
     const call = api({ create }, {}, { limits: { maxEnvEntries: 1, maxUsernameBytes: 3 } })
     const response = await call('POST', 'labs/rra/create', 'rra', jsonBody({ options: {}, env: { A: '', B: '' } }))
@@ -162,7 +162,7 @@ describe('POST labs/<username>/create', () => {
     expect([longName.status, (await detailOf(longName)).loc]).toEqual([422, ['path', 'username']])
   })
 
-  it('answers with less than it was sent', async () => {
+  it('answers with fewer bytes than it was sent', async () => {
     const { call } = recorder()
     const env = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`-${i}${'x'.repeat(500)}`, '']))
     const text = await (await call('POST', 'labs/rra/create', 'rra', jsonBody({ options: {}, env }))).text()
@@ -170,7 +170,7 @@ describe('POST labs/<username>/create', () => {
     expect(text.length).toBeLessThan(20_000)
   })
 
-  it('takes JSON with a character set, in any case', async () => {
+  it('accepts JSON with a character set, in any case', async () => {
     const { call } = recorder()
     const headers = { 'Content-Type': 'Application/JSON; charset=utf-8' }
     expect((await call('POST', 'labs/rra/create', 'rra', { body: '{"options":{}}', headers })).status).toBe(303)
@@ -179,25 +179,28 @@ describe('POST labs/<username>/create', () => {
   it.each([
     ['lab', `${prefix}/labs/rra`],
     ['user-status', `${prefix}/user-status`],
-  ])('leads to %s by 303, or by 201 to clients that ask for no more', async (createLocation, location) => {
-    const call = api({ create: async () => undefined }, {}, { createLocation })
-    const ask = (prefer?: string) => {
-      const init = jsonBody({ options: {} })
-      const headers = { ...init.headers, ...(prefer !== undefined && { Prefer: prefer }) }
-      return call('POST', 'labs/rra/create', 'rra', { ...init, headers })
-    }
-    const told = async (response: Response) => [
-      response.status,
-      response.headers.get('location'),
-      response.headers.get('preference-applied'),
-      await response.text(),
-    ]
-    expect(await told(await ask())).toEqual([303, location, null, ''])
-    expect(await told(await ask('return=minimal'))).toEqual([201, location, 'return=minimal', ''])
-    for (const other of ['return=representation', 'respond-async', 'return=minimal, "', 'x'.repeat(5000)]) {
-      expect(await told(await ask(other))).toEqual([303, location, null, ''])
-    }
-  })
+  ])(
+    'redirects to %s by 303, or answers 201 to clients that ask for a minimal answer',
+    async (createLocation, location) => {
+      const call = api({ create: async () => undefined }, {}, { createLocation })
+      const ask = (prefer?: string) => {
+        const init = jsonBody({ options: {} })
+        const headers = { ...init.headers, ...(prefer !== undefined && { Prefer: prefer }) }
+        return call('POST', 'labs/rra/create', 'rra', { ...init, headers })
+      }
+      const partsOf = async (response: Response) => [
+        response.status,
+        response.headers.get('location'),
+        response.headers.get('preference-applied'),
+        await response.text(),
+      ]
+      expect(await partsOf(await ask())).toEqual([303, location, null, ''])
+      expect(await partsOf(await ask('return=minimal'))).toEqual([201, location, 'return=minimal', ''])
+      for (const other of ['return=representation', 'respond-async', 'return=minimal, "', 'x'.repeat(5000)]) {
+        expect(await partsOf(await ask(other))).toEqual([303, location, null, ''])
+      }
+    },
+  )
 
   it('answers a repeat in the form that the repeat asks for', async () => {
     const call = api({ create: async () => 'repeated' }, {}, { rates: { readsPerSecond: 1000 } })
@@ -209,7 +212,7 @@ describe('POST labs/<username>/create', () => {
     expect([await ask({}), await ask({ Prefer: 'return=minimal' }), await ask({})]).toEqual([303, 201, 303])
   })
 
-  it('hands on the idempotency key, and refuses one without end', async () => {
+  it('passes on the idempotency key, and refuses one that is too long', async () => {
     const { call, seen } = recorder()
     const init = jsonBody({ options: {} })
     const withKey = (key: string) => ({ ...init, headers: { ...init.headers, 'Idempotency-Key': key } })

@@ -27,7 +27,7 @@ describe('GET labs/<username>/events', () => {
     expect(await response.text()).toBe(`retry: 1000\n${events.map(formatEvent).join('')}`)
   })
 
-  it('goes on after Last-Event-ID', async () => {
+  it('continues after Last-Event-ID', async () => {
     const asked: unknown[] = []
     const call = api({
       events: async (...args) => {
@@ -44,7 +44,7 @@ describe('GET labs/<username>/events', () => {
     ])
   })
 
-  it('is 404 without a stream, and 400 for an id that is none', async () => {
+  it('answers 404 without a stream, and 400 for an invalid id', async () => {
     const missing = await api()('GET', path, 'rra')
     expect(missing.status).toBe(404)
     await detailOf(missing)
@@ -61,7 +61,7 @@ describe('GET labs/<username>/events', () => {
     expect((await metrics.eventStreamsOpen.get()).values[0]?.value).toBe(0)
   })
 
-  it('holds back a user with too many, counts what is open, and forgets what ended', async () => {
+  it('refuses a user with too many streams, counts open ones, and forgets ended ones', async () => {
     const feeds: ScriptedFeed[] = []
     const labs = scriptedLabs({
       events: async () => {
@@ -72,8 +72,8 @@ describe('GET labs/<username>/events', () => {
     })
     const parts = apiParts({ labs }, { limits: { maxStreamsPerUser: 2 } })
     const app = createApi(parts)
-    const open = (who: string) =>
-      requestTo(app, `/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
+    const open = (user: string) =>
+      requestTo(app, `/nublado/spawner/v1/labs/${user}/events`, { headers: { Authorization: `Bearer ${user}-token` } })
     const openStreams = async () => (await parts.metrics.eventStreamsOpen.get()).values[0]?.value
 
     const [first] = [await open('rra'), await open('rra')]
@@ -88,7 +88,7 @@ describe('GET labs/<username>/events', () => {
     expect((await open('rra')).status).toBe(200)
   })
 
-  it('holds back all when there are too many, and gives who was refused their own place back', async () => {
+  it('refuses all users beyond the total, and returns the slot of a refused user', async () => {
     const feeds: ScriptedFeed[] = []
     const labs = scriptedLabs({
       events: async () => {
@@ -98,8 +98,8 @@ describe('GET labs/<username>/events', () => {
       },
     })
     const app = createApi(apiParts({ labs }, { limits: { maxStreams: 1, maxStreamsPerUser: 1 } }))
-    const open = (who: string) =>
-      requestTo(app, `/nublado/spawner/v1/labs/${who}/events`, { headers: { Authorization: `Bearer ${who}-token` } })
+    const open = (user: string) =>
+      requestTo(app, `/nublado/spawner/v1/labs/${user}/events`, { headers: { Authorization: `Bearer ${user}-token` } })
 
     const first = await open('rra')
     const refused = await open('both')

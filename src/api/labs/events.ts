@@ -9,21 +9,21 @@ import { EventPump, preamble, type StreamEnd } from '../sse/sse.ts'
 const streamHeaders = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache',
-  // Balancers that know it do not hold events back.
+  // Asks balancers not to buffer events.
   'X-Accel-Buffering': 'no',
 }
 
 export class EventRoute {
   readonly #parts: ApiParts
-  readonly #ofUser: PerUserLimit
-  readonly #ofAll: TotalLimit
+  readonly #perUser: PerUserLimit
+  readonly #total: TotalLimit
   readonly #open = new Set<EventPump>()
 
   constructor(parts: ApiParts) {
     this.#parts = parts
     const { maxStreams, maxStreamsPerUser } = parts.config.api.limits
-    this.#ofUser = new PerUserLimit(maxStreamsPerUser, 'event streams')
-    this.#ofAll = new TotalLimit(maxStreams, 'event streams')
+    this.#perUser = new PerUserLimit(maxStreamsPerUser, 'event streams')
+    this.#total = new TotalLimit(maxStreams, 'event streams')
     parts.draining?.addEventListener('abort', () => {
       for (const pump of this.#open) pump.stop()
     })
@@ -34,7 +34,7 @@ export class EventRoute {
     if (feed === null) throw noLab('this user has no events')
     if (feed === 'ended') return c.body(null, 204)
     if (c.req.method === 'HEAD') return c.body(null, 200, streamHeaders)
-    // An empty stream brings the client back after a second, and the balancer to another replica.
+    // After an empty stream the client reconnects in a second, and the balancer chooses another replica.
     if (this.#parts.draining?.aborted) return c.body(preamble, 200, streamHeaders)
     return c.body(this.#stream(c, username, feed), 200, streamHeaders)
   }
@@ -48,7 +48,7 @@ export class EventRoute {
       clock,
       heartbeatMs: config.api.heartbeatSeconds * 1000,
       writeTimeoutMs: config.api.limits.writeTimeoutSeconds * 1000,
-      // Ending the stream would leave a socket open that nobody reads.
+      // Ending only the stream would leave a socket open that nobody reads.
       sever: outgoing && (() => outgoing.destroy()),
       onEnd: (end, err) => {
         this.#open.delete(pump)
@@ -64,9 +64,9 @@ export class EventRoute {
   }
 
   #enter(username: string): () => void {
-    const leaveUser = this.#ofUser.enter(username)
+    const leaveUser = this.#perUser.enter(username)
     try {
-      const leaveAll = this.#ofAll.enter()
+      const leaveAll = this.#total.enter()
       return () => {
         leaveUser()
         leaveAll()

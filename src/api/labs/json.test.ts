@@ -3,7 +3,7 @@ import { exampleLab } from '../../../test/kit/api/scripted-api.ts'
 import { labStatusJson } from './json.ts'
 import { labStatus } from './schemas.ts'
 
-it('is the example of SQR-066 field by field, with ids for its events', () => {
+it('labStatusJson returns the example of SQR-066 field by field, with ids of events', () => {
   expect(JSON.parse(JSON.stringify(labStatusJson(exampleLab())))).toEqual({
     username: 'rra',
     status: 'running',
@@ -39,18 +39,18 @@ it.each([
   ['terminating', true],
   ['failed', true],
   ['running', false],
-] as const)('has no internal_url when %s and the pod is present: %s', (status, podPresent) => {
+] as const)('labStatusJson has no internal_url when %s and the pod is present: %s', (status, podPresent) => {
   const json = labStatusJson(exampleLab({ status, podPresent }))
   expect(json).not.toHaveProperty('internal_url')
   expect(json.pod).toBe(podPresent ? 'present' : 'missing')
 })
 
-it('shows no more of a view than the specification does', () => {
+it('labStatusJson shows no more of a view than the specification', () => {
   const { view } = exampleLab()
   const richer = { ...view, plan: 'secret', groups: [{ name: 'rra', id: 1, secret: 'secret' }] }
   expect(JSON.stringify(labStatusJson(exampleLab({ view: richer })))).not.toContain('secret')
 })
 
-it('is what the schema declares', () => {
+it('labStatusJson returns what the schema declares', () => {
   expect(labStatus.strict().parse(labStatusJson(exampleLab()))).toBeDefined()
 })

@@ -6,8 +6,8 @@ import type { labStatus } from './schemas.ts'
 export type LabStatusJson = z.output<typeof labStatus>
 
 /**
- * What a client sees of a lab. `internal_url` is absent, never null, unless the lab is running and its pod is there;
- * values of env that are secret were masked when the view was made.
+ * The view of a lab for clients. `internal_url` is absent, never null, unless the lab is running and has a pod. Secret
+ * values of env were masked when the view was made.
  */
 export function labStatusJson({ status, podPresent, view, events }: LabState): LabStatusJson {
   return {

@@ -48,11 +48,11 @@ describe('prefersMinimal', () => {
     expect(prefersMinimal(header)).toBe(false)
   })
 
-  it('is false when there is no header', () => {
+  it('is false without a header', () => {
     expect(prefersMinimal(undefined)).toBe(false)
   })
 
-  it('never throws, and finds the preference behind any well-formed ones', () => {
+  it('never throws, and finds the preference among other well-formed ones', () => {
     const token = fc.stringMatching(/^[a-z0-9!#$%&'*+.^_`|~-]{1,8}$/).filter(name => name !== 'return')
     const text = fc.string({ maxLength: 8 }).filter(it => /^[ !#-[\]-~]*$/.test(it))
     const word = fc.oneof(

@@ -1,6 +1,6 @@
 /** The header `Prefer` (RFC 7240), as far as it has a meaning here: `return=minimal`. */
 
-/** A header that is longer asks for nothing. */
+/** A longer header is ignored. */
 const maxLength = 1024
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -8,20 +8,20 @@ const quoted = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
 const value = `[ \\t]*=[ \\t]*(?:${token}|${quoted})`
 /** One preference with its parameters; none of them has a meaning here. */
 const preference = new RegExp(`(${token})(${value})?(?:[ \\t]*;(?:[ \\t]*${token}(?:${value})?)?)*`, 'y')
-/** Between two preferences; a list may have empty places. */
+/** Separates two preferences; list elements may be empty. */
 const gap = /[ \t]*(?:,[ \t,]*|$)/y
 const leading = /[ \t,]*/y
 
 /**
- * Whether a client wants no more than the fact that its request was accepted. Preferences are wishes: what is not known,
- * not well-formed, or asks for two things at once changes nothing.
+ * Whether a client wants only the fact that its request was accepted. Preferences are optional: unknown, malformed or
+ * contradictory ones have no effect.
  */
 export function prefersMinimal(header: string | undefined): boolean {
   if (header === undefined || header.length > maxLength) return false
   const returns = preferencesOf(header)
     .filter(([name]) => name === 'return')
     .map(([, wanted]) => wanted)
-  // Of one that stands twice the first counts; those two exclude each other.
+  // The first of repeated preferences counts; the two values of return exclude each other.
   return returns[0] === 'minimal' && !returns.includes('representation')
 }
 
@@ -40,7 +40,7 @@ function preferencesOf(header: string): (readonly [name: string, value: string])
   return found
 }
 
-/** Where what stands there ends; undefined where it does not stand there. */
+/** The end of a match at this place; undefined without one. */
 function endOf(form: RegExp, text: string, at: number): number | undefined {
   form.lastIndex = at
   return form.test(text) ? form.lastIndex : undefined

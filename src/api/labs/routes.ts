@@ -1,4 +1,4 @@
-/** The declarations of the routes of SQR-066, "Lab controller REST API", without what they do. */
+/** Declares the routes of SQR-066, "Lab controller REST API"; their handlers are in `handlers.ts`. */
 
 import { createRoute, z } from '@hono/zod-openapi'
 import { appliedHeader, locationHeader, streamHeaders } from '../document/headers.ts'
@@ -17,8 +17,8 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
   const location = locationHeader(labLocation(api, 'ada'))
   const bounds = { sizes: Object.keys(lab.sizes), limits }
   const params = userPath(bounds)
-  const ofUsers = requires(identity, 'exec:notebook')
-  const ofAdmins = requires(identity, 'admin:jupyterlab')
+  const userAccess = requires(identity, 'exec:notebook')
+  const adminAccess = requires(identity, 'admin:jupyterlab')
   return {
     list: createRoute({
       method: 'get',
@@ -27,7 +27,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'The users whose lab is running',
       description: 'A lab that is pending, terminating or failed is not listed.',
-      security: ofAdmins,
+      security: adminAccess,
       request: { headers: plainHeaders },
       responses: { 200: json('their names, sorted', userList, ['ada', 'grace']), ...refusals(forAdmins) },
     }),
@@ -38,7 +38,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'The lab of a user',
       description: 'The status of the lab, what was asked for, and the events of its current operation.',
-      security: ofAdmins,
+      security: adminAccess,
       request: { params, headers: plainHeaders },
       responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forAdminsOfUser, 'noLab']) },
     }),
@@ -49,7 +49,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'The lab of the caller',
       description: 'The same as `getLab`, of the user whose token is sent.',
-      security: ofUsers,
+      security: userAccess,
       request: { headers: plainHeaders },
       responses: { 200: json('the lab', labStatus, labExample), ...refusals([...forCaller, 'noOwnLab']) },
     }),
@@ -60,7 +60,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'Create a lab for the caller',
       description: createWords,
-      security: ofUsers,
+      security: userAccess,
       request: {
         params,
         headers: createHeaders(bounds),
@@ -91,7 +91,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'Stop and remove the lab of a user',
       description: removeWords,
-      security: ofAdmins,
+      security: adminAccess,
       request: { params, headers: plainHeaders },
       responses: {
         202: { description: 'accepted: no crash loses it now', headers: answered(), links },
@@ -105,7 +105,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
       tags,
       summary: 'The events of the caller’s current operation',
       description: eventsWords,
-      security: ofUsers,
+      security: userAccess,
       request: { params, headers: eventsHeaders },
       responses: {
         200: {
@@ -113,7 +113,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
           headers: answered(streamHeaders),
           content: {
             'text/event-stream': {
-              // Text: what generators make of an object here cannot read a stream. OpenAPI 3.1 has no word for its events.
+              // As text: generated clients cannot read a stream of an object type. OpenAPI 3.1 cannot describe events.
               schema: z.string(),
               example: exampleStream,
               'x-event': { $ref: '#/components/schemas/Event' },
@@ -127,7 +127,7 @@ export function labRoutes({ api, lab, images, identity }: ApiParts['config']) {
   }
 }
 
-/** Where a create redirects to: what administrators may read (SQR-066), or what its own user may. */
+/** The Location of a create: readable by administrators (SQR-066), or by the lab's own user. */
 export function labLocation({ prefix, createLocation }: ApiParts['config']['api'], username: string): string {
   return createLocation === 'lab' ? `${prefix}/labs/${encodeURIComponent(username)}` : `${prefix}/user-status`
 }
@@ -154,7 +154,7 @@ const createProblems = [
   'crowdedBodies',
 ] as const
 
-/** Where to look after an operation was accepted. */
+/** Related operations after an operation was accepted. */
 const links = {
   status: link('getLab', 'the lab, for administrators'),
   events: link('followEvents', 'the operation, for the user'),

@@ -1,10 +1,10 @@
-/** What goes in and out of routes about labs, as schemas: they validate requests, and the OpenAPI document is made of them. */
+/** Schemas of requests and answers about labs: they validate requests, and generate the OpenAPI document. */
 import { z } from '@hono/zod-openapi'
 import { imageTypes } from '../../images/catalogue/types.ts'
 import { component } from '../document/components.ts'
 import { type Bounds, named, requestHeaders } from '../document/schemas.ts'
 
-/** JupyterHub's form gives every value as a list of one; both forms are taken (SQR-066, "POST …/create"). */
+/** JupyterHub's form sends every value as a list of one; both forms are accepted (SQR-066, "POST …/create"). */
 function singleOrPlain<T extends z.ZodType<string | boolean>>(plain: T, error: string) {
   return z
     .union([plain, z.array(plain).length(1)], { error })
@@ -12,8 +12,8 @@ function singleOrPlain<T extends z.ZodType<string | boolean>>(plain: T, error: s
 }
 
 /**
- * A text, of which the document says more than is checked here: `bounds.ts` and who makes the lab look at its value.
- * @param name of a list of values, which would stand in the document twice
+ * A text for which the document states more than is checked here: `bounds.ts` and the renderer check its value.
+ * @param name of a list of values, which would otherwise be in the document twice
  */
 function text(
   said: Readonly<{ maxLength: number; enum?: readonly string[]; pattern?: string }>,
@@ -22,12 +22,12 @@ function text(
 ) {
   const plain = z.string().meta({ ...said })
   const value = name === undefined ? plain : component(name, plain, description)
-  // One word for all wrong types of an option: which union member failed tells a client nothing.
+  // One message for all wrong types of an option: the union's failed member does not help a client.
   return singleOrPlain(value, 'must be a string, or a list of one string').describe(description)
 }
 
 function flag(description: string) {
-  // Without a flag of the expression: a pattern in the document has none.
+  // Without a flag: a pattern in the document has none.
   const word = z.string().regex(/^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$/)
   return singleOrPlain(z.union([z.boolean(), word]), 'must be true or false, or a list of one of them')
     .transform(value => (typeof value === 'string' ? value.toLowerCase() === 'true' : value))
@@ -58,21 +58,21 @@ function createOptions({ sizes, limits: { maxOptionLength: maxLength } }: Bounds
       _xsrf: z.unknown().describe('part of JupyterHub’s form; ignored, whatever it is').optional(),
     })
     .transform(({ _xsrf, ...rest }) => rest)
-    // Within `allOf`: generators of clients that see `anyOf` beside `properties` throw the properties away.
+    // Within `allOf`: generators of clients that see `anyOf` beside `properties` drop the properties.
     .meta({ allOf: [{ anyOf: imageOptions.map(option => ({ required: [option] })) }] })
   const words =
     'each value is plain, or a list of one, as JupyterHub’s form gives it; one of the image options is required'
   return component('CreateLabOptions', options, words)
 }
 
-/** Expressions in the document look neither ahead nor behind: engines of many languages cannot. */
+/** Patterns of the document have no look-around, which engines of many languages lack. */
 const envName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
   .meta({ not: { const: '__proto__' } })
 const envValue = z.string().regex(/^[^\x00]*$/, { error: 'must not contain NUL' })
 
-/** Zod leaves `__proto__` out of records without a word; nothing that was sent is dropped in silence. */
+/** Zod drops `__proto__` from records silently; nothing that was sent may be ignored. */
 function env({ limits }: Bounds) {
   return z.preprocess(
     (value, context) => {
@@ -137,14 +137,14 @@ const resources = component(
   'CPUs and memory',
 )
 
-/** One event, as it stands in a status, and as the fields of one in a stream. */
+/** One event, as in a status, and as the fields of one in a stream. */
 export const labEvent = component(
   'Event',
   z.object({
     event: z
       .enum(['complete', 'error', 'failed', 'info', 'progress'])
       .describe('`complete` and `failed` end an operation; an `error` is reported and does not end it'),
-    data: z.string().min(1).describe('words for people; of `progress` a whole percentage, which never falls'),
+    data: z.string().min(1).describe('a text for people; for `progress` a whole percentage, which never falls'),
     id: z
       .string()
       .regex(/^[0-9]+-[0-9]+$/)

@@ -1,4 +1,4 @@
-/** The example of SQR-066, "POST …/create", byte by byte, up to the objects of the lab. */
+/** The example of SQR-066, "POST …/create", from its bytes to the objects of the lab. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -38,7 +38,7 @@ const ofTheSpecification = {
 }
 const digest = `sha256:${'37'.repeat(32)}`
 
-/** Posts the example to an API whose labs are chosen and rendered as acceptance does, of a registry that has the tag. */
+/** Posts the example to an API that chooses and renders labs like acceptance, with a registry that has the tag. */
 async function post(changes: object) {
   const config = configSchema.parse(changes)
   const plans: LabPlan[] = []
@@ -60,7 +60,7 @@ async function post(changes: object) {
   return { response, plans }
 }
 
-it('the create of the specification makes its lab with the configuration of docs/api.md', async () => {
+it('POST create of the specification makes its lab with the configuration of docs/api.md', async () => {
   const { response, plans } = await post(fitting)
   expect([response.status, plans.length]).toEqual([303, 1])
   const [container] = podSpecIn(plans[0]!).containers as { image: string; resources: object }[]
@@ -75,7 +75,7 @@ it('the create of the specification makes its lab with the configuration of docs
   })
 })
 
-it('the create of the specification is 422, with the option, where the repository is another one', async () => {
+it('POST create of the specification is 422, with the option, when the repository is another one', async () => {
   const { response, plans } = await post(ofTheSpecification)
   expect([response.status, plans]).toEqual([422, []])
   expect(await detailOf(response)).toMatchObject({

@@ -47,7 +47,7 @@ comment line is sent after 15 s of silence. A user can have 20 open streams by d
 
 - The id of the last event of an ended operation, and the id of an operation that is not kept, are answered 204: stop asking.
 - An id beyond the end of its operation is answered with all events from the first one, since the stream was lost and begun
-  anew. An id that was seen before then stands for a new event.
+  anew. An id that was seen before can then belong to a new event.
 
 \`\`\`
 ${exampleStream.trimEnd()}
@@ -68,7 +68,7 @@ export const labExample: z.output<typeof labStatus> = {
   events: exampleEvents,
 }
 
-/** They are accepted as they stand: size and tag are those of the configuration. */
+/** They are accepted unchanged: size and tag are those of the configuration. */
 export function createExamples({ lab, images }: Pick<ApiParts['config'], 'lab' | 'images'>) {
   const size = lab.defaultSize
   return {

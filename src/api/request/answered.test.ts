@@ -6,7 +6,7 @@ import { whenAnswered } from './answered.ts'
 
 let server: Server
 let client: Socket
-/** What came, in the order of its coming. */
+/** Requests in the order of their arrival. */
 let outgoing: ServerResponse[]
 
 beforeEach(async () => {
@@ -41,7 +41,7 @@ function over(response: ServerResponse, calls: string[], name: string): Promise<
   })
 }
 
-it('calls once when the answer is sent', async () => {
+it('whenAnswered calls once when the answer is sent', async () => {
   await send(1)
   const calls: string[] = []
   const done = over(outgoing[0]!, calls, 'first')
@@ -54,7 +54,7 @@ it('calls once when the answer is sent', async () => {
   expect(calls).toEqual(['first'])
 })
 
-it('calls at once where it is over already', async () => {
+it('whenAnswered calls at once when it is already over', async () => {
   await send(1)
   outgoing[0]!.end()
   await once(outgoing[0]!, 'close')
@@ -63,11 +63,11 @@ it('calls at once where it is over already', async () => {
   expect(calls).toEqual(['first'])
 })
 
-it('calls for an answer that waited for the one before it, when their connection goes', async () => {
+it('whenAnswered calls for a waiting answer when its connection is closed', async () => {
   await send(2)
   const calls: string[] = []
   const done = [over(outgoing[0]!, calls, 'first'), over(outgoing[1]!, calls, 'second')]
-  // Begun, but not sent: the first has the connection.
+  // Begun, but not sent: the connection belongs to the first.
   outgoing[1]!.write('later')
   expect(calls).toEqual([])
   client.destroy()

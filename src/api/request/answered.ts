@@ -1,9 +1,9 @@
-/** When an answer is over: sent to the last byte, or its connection gone. */
+/** Reports the end of an answer: sent to the last byte, or its connection closed. */
 import type { ServerResponse } from 'node:http'
 
-/** Calls once, when the answer is over; at once where it is already. */
+/** Calls once, when the answer is over; at once if it already is. */
 export function whenAnswered(outgoing: ServerResponse, then: () => void): void {
-  // One that waits for the answer before it on the same connection closes with that connection, too.
+  // An answer that waits for an earlier one on the same connection ends with that connection too.
   if (outgoing.closed || outgoing.req.socket.destroyed) then()
   else outgoing.once('close', then)
 }

@@ -1,4 +1,4 @@
-/** Each request that is to change something is one line of the audit log, with the result that its answer says. */
+/** Each request for a change is one line of the audit log, with the result of its answer. */
 import { Registry } from 'prom-client'
 import { describe, expect, it, vi } from 'vitest'
 import { api, apiParts, jsonBody, prefix } from '../../../test/kit/api/scripted-api.ts'
@@ -47,7 +47,7 @@ const body = jsonBody({ options: {} })
 const user = { kind: 'user', name: 'rra', scope: 'exec:notebook', provider: 'static' }
 const administrator = { kind: 'administrator', name: 'hub', scope: 'admin:jupyterlab', provider: 'static' }
 
-it('every route that changes something is known to the audit log, and no other', () => {
+it('changes lists exactly the routes that change something', () => {
   const { paths } = apiDocument(createApi(apiParts()))
   const changing = Object.entries(paths as Record<string, object>).flatMap(([path, operations]) =>
     Object.keys(operations)
@@ -58,7 +58,7 @@ it('every route that changes something is known to the audit log, and no other',
 })
 
 describe('an accepted change', () => {
-  it('is a line of its operation, with who, whose, from where', async () => {
+  it('is a line of its operation, with actor, lab and origin', async () => {
     const { call, lines } = audited(accepts(7))
     await call('POST', 'labs/rra/create', 'rra', { ...body, headers: { ...body.headers, 'X-Request-ID': 'abc-1' } })
     await call('DELETE', 'labs/rra', 'hub')
@@ -76,7 +76,7 @@ describe('an accepted change', () => {
     expect(lines()).toHaveLength(2)
   })
 
-  it('removes the note that its acceptance left', async () => {
+  it('removes the note of its acceptance', async () => {
     const { call, clock, drop } = audited(accepts(7))
     await call('POST', 'labs/rra/create', 'rra', body)
     await clock.whenSleeping(50)
@@ -85,7 +85,7 @@ describe('an accepted change', () => {
     expect(drop.mock.calls).toEqual([[[expect.stringMatching(/^7 create accepted \{"user":"rra",.*\}$/)]]])
   })
 
-  it.each(['repeated', 'joined'] as const)('says that it %s another one, under an id of its own', async how => {
+  it.each(['repeated', 'joined'] as const)('is recorded as %s with an id of its own', async how => {
     const { call, lines } = audited(accepts(7, how))
     if (how === 'repeated') await call('POST', 'labs/rra/create', 'rra', body)
     else await call('DELETE', 'labs/rra', 'hub')
@@ -93,7 +93,7 @@ describe('an accepted change', () => {
     expect(lines()[0].object.op).toBe(how === 'repeated' ? undefined : 7)
   })
 
-  it('is accepted although its answer is an error, once the operation stands', async () => {
+  it('is recorded as accepted although its answer is an error, if the operation exists', async () => {
     const { call, lines } = audited({
       delete: async (_, origin) => {
         origin.onAccepted?.(7, 'accepted')
@@ -117,9 +117,9 @@ describe('a refused change', () => {
     ['a name that no lab can have', 'DELETE', 'labs/a%0Ab', 'hub', 422, 'refused', 'invalid', administrator],
     ['no lab', 'DELETE', 'labs/rra', 'hub', 404, 'refused', 'unknown_user', administrator],
     ['a lab that exists', 'POST', 'labs/rra/create', 'rra', 409, 'refused', 'lab_exists', user],
-  ] as const)('is one line: %s (%s %s)', async (_, method, path, who, status, result, reason, actor) => {
+  ] as const)('is one line: %s (%s %s)', async (_, method, path, caller, status, result, reason, actor) => {
     const { call, lines } = audited({ create: () => Promise.reject(conflict) })
-    expect((await call(method, path, who, method === 'POST' ? body : {})).status).toBe(status)
+    expect((await call(method, path, caller, method === 'POST' ? body : {})).status).toBe(status)
     expect(lines()).toHaveLength(1)
     expect(lines()[0]).toMatchObject({
       ...{ action: method === 'POST' ? 'lab.create' : 'lab.delete', result, reason, actor, request: { status } },
@@ -143,14 +143,14 @@ describe('a refused change', () => {
   it.each([
     ['Redis is away', unavailable('comparing'), 503, 'unavailable'],
     ['nobody foresaw it', new Error('hunter2'), 500, 'internal'],
-  ])('is failed where %s', async (_, error, status, reason) => {
+  ])('is failed when %s', async (_, error, status, reason) => {
     const { call, lines, texts } = audited({ delete: () => Promise.reject(error) })
     expect((await call('DELETE', 'labs/rra', 'hub')).status).toBe(status)
     expect(lines()).toMatchObject([{ result: 'failed', reason, request: { status } }])
     expect(texts.join()).not.toContain('hunter2')
   })
 
-  it('is one line where it is refused before its route: beyond the rate, or too many at once', async () => {
+  it('is one line when it is refused before its route: beyond the rate, or too many at once', async () => {
     const slow = audited({}, { api: { rates: { changesPerMinute: 1, burst: 1, privilegedFactor: 1 } } })
     await slow.call('DELETE', 'labs/rra', 'hub')
     expect((await slow.call('DELETE', 'labs/rra', 'hub')).status).toBe(429)
@@ -166,7 +166,7 @@ describe('a refused change', () => {
   })
 })
 
-it('no line is written of what changes nothing', async () => {
+it('auditChanges writes no line for requests that change nothing', async () => {
   const { call, texts } = audited()
   await call('GET', 'labs', 'hub')
   await call('GET', 'labs', 'rra')
@@ -177,7 +177,7 @@ it('no line is written of what changes nothing', async () => {
   expect(texts).toEqual([])
 })
 
-it('a flood of strangers is counted, and does not hide who is known', async () => {
+it('auditChanges counts a flood of strangers, which does not hide known users', async () => {
   const { call, audit, lines } = audited()
   for (let i = 0; i < 300; i++) await call('DELETE', `labs/u${i}`)
   await call('DELETE', 'labs/rra', 'rra')
@@ -187,7 +187,7 @@ it('a flood of strangers is counted, and does not hide who is known', async () =
   expect(lines().at(-1)).toMatchObject({ actor: { kind: 'anonymous' }, count: 200 })
 })
 
-it('no secret of a request stands in a line', async () => {
+it('auditChanges writes no secret of a request', async () => {
   const { call, texts } = audited(accepts(7))
   const env = { JUPYTERHUB_API_TOKEN: 'hunter2' }
   const headers = {

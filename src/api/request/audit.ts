@@ -1,4 +1,4 @@
-/** One line of the audit log for each request that is to change something: that it was accepted, or why it was not. */
+/** Writes one line of the audit log for each request for a change: its acceptance, or the reason of its refusal. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
@@ -15,13 +15,13 @@ interface Change {
   readonly scope: Scope
 }
 
-/** Every route that changes something, by method and path behind the prefix. */
+/** Every route that changes something, by method and path after the prefix. */
 export const changes: Readonly<Record<string, Change>> = {
   'POST /labs/:username/create': { action: 'lab.create', scope: 'exec:notebook' },
   'DELETE /labs/:username': { action: 'lab.delete', scope: 'admin:jupyterlab' },
 }
 
-/** What is learned of a request until it is answered. */
+/** The data of a request, collected until it is answered. */
 class Draft implements AuditDraft {
   readonly #change: Change
   readonly #user: string
@@ -42,7 +42,7 @@ class Draft implements AuditDraft {
     this.#audit = audit
   }
 
-  /** It is known who asks. @returns what the request hands on to the operation that it may begin */
+  /** Records the caller. @returns the origin for an operation that the request may begin */
   identified(caller: Identity): Origin {
     this.#caller = caller
     return {
@@ -76,7 +76,7 @@ class Draft implements AuditDraft {
     this.#audit.request({ ...common, result: status < 500 ? 'refused' : 'failed', reason, request })
   }
 
-  /** The line names the note in Redis by this text, so the operation gets the very same. */
+  /** The line names the note in Redis by this text, so the operation gets exactly the same. */
   #by(): string {
     const { id, trace } = this.#request()
     this.#asked ??= this.#audit.by({
@@ -103,7 +103,7 @@ class Draft implements AuditDraft {
   }
 }
 
-/** Middleware outside of all that may refuse a request of a route. What no route has is no change. */
+/** Middleware outside of all that may refuse a request of a route. A request without a route is no change. */
 export function auditChanges({ config, audit }: Pick<ApiParts, 'config' | 'audit'>) {
   const { prefix } = config.api
   const isTrusted = trustIn(config.audit.trustedProxies)
@@ -124,7 +124,7 @@ function whence(c: Context<ApiEnv>, isTrusted: IsTrusted): Source {
   return sourceOf(remote, c.req.header('x-forwarded-for'), isTrusted)
 }
 
-/** The user in a path that was found to be decodable. */
+/** The user in a path that is known to be decodable. */
 function userIn(c: Context<ApiEnv>, pattern: string): string {
   const place = pattern.split('/').indexOf(':username')
   return decodeURIComponent(c.env?.head?.path.split('/')[place] ?? '')

@@ -1,4 +1,4 @@
-/** What the rooms of the API hand on to each other for one request, and what all of them are given. */
+/** Types shared by the parts of the API: data of one request, and the API's dependencies. */
 import type { HttpBindings } from '@hono/node-server'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
@@ -22,36 +22,36 @@ export interface ApiParts {
   readonly tracing: Tracing
   readonly clock: Clock
   readonly log: Logger
-  /** Ends all event streams when aborted; those that begin after it send what is there and end. */
+  /** Ends all event streams when aborted; later ones send pending events and end. */
   readonly draining?: AbortSignal
 }
 
-/** What the server read of a head, once. */
+/** The head of a request as the server read it, once. */
 export interface Head {
   /** The path of the request line. Routes, their parameters, the log, spans and metrics go by this value alone. */
   readonly path: string
-  /** Why the request is not served. Its path is then `/`, which no route has. */
+  /** Why the request is refused. Its path is then `/`, which has no route. */
   readonly refusal?: ApiError
 }
 
-/** The line of the audit log that a request is to leave. */
+/** The audit line that a request will write. */
 export interface AuditDraft {
-  /** Takes note of the caller. @returns what the request hands on to the operation that it may begin */
+  /** Records the caller. @returns the origin for an operation that the request may begin */
   identified(caller: Identity): Origin
 }
 
 export interface ApiEnv {
-  /** The server's own objects, absent where a test calls the app without a port; and what it read of the head. */
+  /** The server's own objects, absent if a test calls the app without a port; and the head. */
   Bindings: Partial<HttpBindings> & { readonly head?: Head }
   Variables: {
     log: Logger
-    /** The request, for whatever it begins. */
+    /** The origin for operations that the request begins. */
     origin: Origin
     /** Set once the caller is known. */
     caller: Identity
-    /** Set where the request is to change something. */
+    /** Set if the request is for a change. */
     audit?: AuditDraft
-    /** Set where a create was counted: to be called when it repeats an earlier one. */
+    /** Set if a create was charged: to be called when it repeats an earlier one. */
     onRepeated?: () => void
   }
 }

@@ -1,4 +1,4 @@
-/** Every answer that is no success leaves through here, in one form: `{"detail": [{"msg", "type", "loc"?}]}`. */
+/** Makes every unsuccessful answer, in one form: `{"detail": [{"msg", "type", "loc"?}]}`. */
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
@@ -6,10 +6,10 @@ import type { z } from 'zod'
 import { ApiError, type ErrorDetail, RetryLater, unavailable } from '../../base/errors.ts'
 import type { ApiEnv } from './env.ts'
 
-/** Where a validator of the framework looked, in the words of `loc`. */
+/** The parts of a request, by the framework's names, in the terms of `loc`. */
 const places: Record<string, string> = { json: 'body', param: 'path', header: 'header', query: 'query' }
 
-/** More is told of no request: an answer must not be larger than what it answers. */
+/** At most this many problems per response, so that an error is never larger than the request. */
 const maxDetails = 50
 const maxNameLength = 128
 
@@ -18,7 +18,7 @@ export function errorResponse(error: ApiError): Response {
   return new Response(JSON.stringify(errorBodyOf(error)), { status: error.status, headers })
 }
 
-/** The one form, with what clients name things by cut short. */
+/** The common form, with texts of clients cut short. */
 export function errorBodyOf({ detail }: ApiError): { detail: ErrorDetail[] } {
   return {
     detail: detail.slice(0, maxDetails).map(({ msg, type, loc }) => ({
@@ -33,7 +33,7 @@ function shortened(name: string): string {
   return name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength)}…`
 }
 
-/** What a thrown error tells the client; undefined for one that nobody foresaw. */
+/** The client's error for a thrown one; undefined for an unexpected one. */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error
   if (error instanceof RetryLater) return unavailable(error.message, Math.ceil((error.afterMs ?? 1000) / 1000))
@@ -41,12 +41,12 @@ export function toApiError(error: unknown): ApiError | undefined {
   return undefined
 }
 
-/** Whether an administrator has to put something right, and no defect is behind the answer. */
+/** Whether an administrator has to correct something, and the cause is not a defect. */
 export function isMisconfigured(error: unknown): boolean {
   return error instanceof ApiError && error.detail.some(({ type }) => type === 'misconfigured')
 }
 
-/** Hono's hook for everything thrown while a request is served. */
+/** Hono's hook for everything that is thrown while a request is served. */
 export function onError(error: Error, c: Context<ApiEnv>): Response {
   const known = toApiError(error)
   if (known !== undefined) return errorResponse(known)
@@ -54,22 +54,22 @@ export function onError(error: Error, c: Context<ApiEnv>): Response {
   return errorResponse(new ApiError(500, { msg: 'internal error', type: 'internal' }))
 }
 
-/** Hono's hook for paths that no route has. */
+/** Hono's hook for paths without a route. */
 export function notFound(): Response {
   return errorResponse(new ApiError(404, { msg: 'no such route', type: 'not_found' }))
 }
 
-/** 404: the user has no lab, or none whose events are kept. */
+/** 404: the user has no lab, or no stored events. */
 export function noLab(msg: string): ApiError {
   return new ApiError(404, { msg, type: 'unknown_user', loc: ['path', 'username'] })
 }
 
-/** The same where no part of the path names the user. */
+/** The same if no part of the path names the user. */
 export function noOwnLab(msg: string): ApiError {
   return new ApiError(404, { msg, type: 'unknown_user' })
 }
 
-/** The handler of a path for all methods but those that it has. */
+/** The handler of a path for all methods that it lacks. */
 export function methodNotAllowed(allowed: readonly string[]) {
   const error = new ApiError(
     405,
@@ -84,7 +84,7 @@ export function tooLarge(): never {
   throw new ApiError(413, { msg: 'the body is too large', type: 'too_large', loc: ['body'] })
 }
 
-/** 415, for bodies that do not say that they are JSON. */
+/** 415, for bodies that are not declared as JSON. */
 export function notJson(): ApiError {
   return new ApiError(415, {
     msg: 'the body must be application/json',
@@ -93,14 +93,14 @@ export function notJson(): ApiError {
   })
 }
 
-/** The hook of all validators: 422 with one entry for each thing that is wrong. */
+/** The hook of all validators: 422 with one entry for each problem. */
 export function onInvalid(result: { success: boolean; target: string; error?: z.core.$ZodError }): void {
   if (result.success || result.error === undefined) return
   const place = places[result.target] ?? result.target
   throw new ApiError(422, firstDetails(result.error.issues, place))
 }
 
-/** No more problems are made than an answer names. */
+/** Stops at the number of problems that an answer has. */
 function firstDetails(issues: readonly z.core.$ZodIssue[], place: string): ErrorDetail[] {
   const details: ErrorDetail[] = []
   for (const issue of issues) {

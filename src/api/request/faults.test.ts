@@ -1,12 +1,12 @@
-/** What is counted of answers that are no success, and what they point to. */
+/** Metrics of unsuccessful answers, and their `loc`. */
 import { describe, expect, it } from 'vitest'
 import { api, apiParts, detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { misconfigured, unavailable } from '../../base/errors.ts'
 import { createStaticIdentity } from '../../identity/static.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 
-describe('answers', () => {
-  it('of 5xx are counted as defects, or as what an administrator has to put right', async () => {
+describe('createApi’s unsuccessful answers', () => {
+  it('with 5xx are counted as defects, or as misconfigured', async () => {
     const { metrics } = apiParts()
     const call = api(
       {
@@ -31,7 +31,7 @@ describe('answers', () => {
     ])
   })
 
-  it('of 405 make one series for each route, whatever methods were tried', async () => {
+  it('with 405 make one series per route, whatever methods were tried', async () => {
     const { metrics } = apiParts()
     const call = api({}, { metrics })
     for (const method of ['PUT', 'PATCH', 'DELETE', 'POST', 'OPTIONS']) await call(method, 'user-status')
@@ -40,7 +40,7 @@ describe('answers', () => {
     expect(counts.map(({ labels, value }) => [labels.method, labels.status, value])).toEqual([['other', '405', 5]])
   })
 
-  it('of a name that the path does not have point to no place in it', async () => {
+  it('about a name that is not in the path have no loc', async () => {
     const identity = createStaticIdentity(
       [{ username: 'a'.repeat(4), token: 'long-token', scopes: ['exec:notebook', 'admin:jupyterlab'], groups: [] }],
       silentLogger(),

@@ -1,4 +1,4 @@
-/** What the head of a request must be, beyond what the server's parser asks: read one way, whoever reads it. */
+/** Checks the head of a request beyond Node's parser, so that every reader reads it in the same way. */
 import type { IncomingMessage } from 'node:http'
 import { createMiddleware } from 'hono/factory'
 import { ApiError } from '../../base/errors.ts'
@@ -7,7 +7,7 @@ import type { ApiEnv, Head } from './env.ts'
 
 export type HeadLimits = Pick<Limits, 'maxHeaders' | 'maxTargetBytes'>
 
-/** Of which a request has one: of two, who stood before us may have checked the other. */
+/** Headers that must not repeat: a proxy in front may have validated the other copy. */
 const single = new Set([
   'authorization',
   'content-encoding',
@@ -20,16 +20,16 @@ const single = new Set([
   'x-skylab-ingress-secret',
 ])
 
-/** What may stand in a path as it is; all else is percent-encoded. */
+/** Characters that may be in a path unencoded. */
 const plainPath = /^[!$%&-;=@-Z_a-z~]*$/
-/** A name or an address of IPv4, or an address of IPv6 in brackets; then perhaps a port. */
+/** A name, an IPv4 address, or an IPv6 address in brackets; then an optional port. */
 const authority = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is
 const dotSegment = /\/(\.|%2e){1,2}(?=\/|$)/i
 
 /**
- * Reads and checks a head, then writes over target and Host what was read: neither the query nor a host that a client
- * chose goes into a URL that is made of them later.
+ * Reads and checks a head, then replaces target and Host by the result, so that neither the query nor a host of the
+ * client's choice gets into a URL that is made of them later.
  */
 export function settleHead(incoming: IncomingMessage, limits: HeadLimits): Head {
   const head = readHead(incoming, limits)
@@ -38,7 +38,7 @@ export function settleHead(incoming: IncomingMessage, limits: HeadLimits): Head 
   return head
 }
 
-/** Middleware before all others that look at a request: 400, 414, 431. */
+/** Middleware before all others that use a request: 400, 414, 431. */
 export const refuseBadHead = createMiddleware<ApiEnv>(async function refuseBadHead(c, next) {
   const refusal = c.env?.head?.refusal
   if (refusal) throw refusal
@@ -59,10 +59,10 @@ function check(incoming: IncomingMessage, { maxHeaders, maxTargetBytes }: HeadLi
   const { rawHeaders, url = '', httpVersion, headers } = incoming
   if (rawHeaders.length > 2 * maxHeaders) throw refusal(431, 'there are too many headers', 'header')
   if (url.length > maxTargetBytes) throw refusal(414, 'the path is too long', 'path')
-  // The parser takes a line without a version for HTTP/0.9, which has no headers.
+  // The parser reads a line without a version as HTTP/0.9, which has no headers.
   if (!httpVersion.startsWith('1.')) throw refusal(400, 'only HTTP/1.1 and 1.0 are spoken')
   const repeated = repeatedOf(rawHeaders)
-  if (repeated !== undefined) throw refusal(400, 'the header stands twice', 'header', repeated)
+  if (repeated !== undefined) throw refusal(400, 'the header is repeated', 'header', repeated)
   if (headers.host !== undefined) checkAuthority(headers.host, 'header', 'host')
   else if (httpVersion !== '1.0') throw refusal(400, 'the header is missing', 'header', 'host')
 }
@@ -79,9 +79,9 @@ function repeatedOf(rawHeaders: readonly string[]): string | undefined {
 }
 
 /**
- * The path of a request target: without the query, of which nothing is read, and without the origin, which clients
- * write when they speak to a proxy.
- * @throws {ApiError} 400 for a target that another reader may take for another path
+ * The path of a request target: without the query, which is never used, and without the origin, which clients of
+ * proxies send.
+ * @throws {ApiError} 400 for a target that another reader may read as another path
  */
 export function pathOf(target: string): string {
   const [, origin, rest = target] = absoluteForm.exec(target) ?? []
@@ -97,7 +97,7 @@ function checkAuthority(text: string, ...loc: string[]): void {
 }
 
 /**
- * A proxy decides by the path that it sees. One that means another path once dots are resolved, or that readers decode
+ * A proxy decides by the path that it sees. A path that changes when dots are resolved, or that readers decode
  * differently, is refused instead of resolved.
  */
 function checkPath(path: string): void {

@@ -9,9 +9,9 @@ describe('sourceOf', () => {
   const cases: [string, string | undefined, string | undefined, object][] = [
     ['a connection alone', '203.0.113.7', undefined, { address: '203.0.113.7' }],
     ['a claim of a stranger', '203.0.113.7', '1.1.1.1', { address: '203.0.113.7', claimed: ['1.1.1.1'] }],
-    ['what the ingress says', '10.244.1.2', '203.0.113.7', { address: '203.0.113.7', proxy: '10.244.1.2' }],
+    ['an address of the ingress', '10.244.1.2', '203.0.113.7', { address: '203.0.113.7', proxy: '10.244.1.2' }],
     [
-      'what the ingress says, and what it was told',
+      'an address of the ingress, and those that the ingress received',
       '10.244.1.2',
       '6.6.6.6, 10.244.9.9, 203.0.113.7',
       { address: '203.0.113.7', proxy: '10.244.1.2', claimed: ['10.244.9.9', '6.6.6.6'] },
@@ -36,15 +36,15 @@ describe('sourceOf', () => {
     ['nothing between commas', '203.0.113.7', ' , ,', { address: '203.0.113.7' }],
     ['no connection', undefined, '1.1.1.1', {}],
   ]
-  it.each(cases)('takes %s for what it is', (_, remote, forwarded, source) => {
+  it.each(cases)('reads %s correctly', (_, remote, forwarded, source) => {
     expect(sourceOf(remote, forwarded, ingress)).toEqual(source)
   })
 
-  it('believes nobody where no proxy is known', () => {
+  it('trusts only the connection when no proxy is known', () => {
     expect(sourceOf('10.244.1.2', '203.0.113.7', nobody)).toEqual({ address: '10.244.1.2', claimed: ['203.0.113.7'] })
   })
 
-  it('never believes an address that stands left of one that is no known proxy', () => {
+  it('never trusts an address left of one that is not a known proxy', () => {
     const strangers = fc.constantFrom('203.0.113.7', '2001:db8::7', 'x', '', '999.1.1.1')
     fc.assert(
       fc.property(fc.array(strangers), fc.string(), (left, text) => {
@@ -54,7 +54,7 @@ describe('sourceOf', () => {
     )
   })
 
-  it('reads no more than a chain of proxies has', () => {
+  it('reads a limited number of addresses', () => {
     const { claimed } = sourceOf('203.0.113.7', Array.from({ length: 5000 }, () => '1.1.1.1').join(), ingress)
     expect(claimed!.length).toBe(16)
   })

@@ -1,11 +1,11 @@
-/** Where a request comes from: the connection's other end, and what proxies say that are known. */
+/** The origin of a request: the connection's other end, and the addresses that trusted proxies report. */
 import { BlockList, isIP } from 'node:net'
 import type { Source } from '../../telemetry/audit.ts'
 
-/** More than any chain of proxies; what stands further left is not read. */
+/** More than any chain of proxies has; further addresses are not read. */
 const maxHops = 16
 
-/** Whether an address belongs to a proxy that is believed. */
+/** Whether an address belongs to a trusted proxy. */
 export type IsTrusted = (address: string) => boolean
 
 /** @param ranges CIDRs, as the configuration has checked them */
@@ -19,9 +19,9 @@ export function trustIn(ranges: readonly string[]): IsTrusted {
 }
 
 /**
- * The first address from the right that is no trusted proxy's is believed, since a trusted one wrote it. What stands left
- * of it, anybody may have sent.
- * @param forwarded X-Forwarded-For, in which each proxy appends where a request came to it from
+ * The first address from the right that is not a trusted proxy's is trusted, since a trusted proxy wrote it. Addresses
+ * left of it may be forged.
+ * @param forwarded X-Forwarded-For, to which each proxy appends the address of its client
  */
 export function sourceOf(remote: string | undefined, forwarded: string | undefined, isTrusted: IsTrusted): Source {
   const peer = remote === undefined ? undefined : addressIn(remote)
@@ -38,7 +38,7 @@ export function sourceOf(remote: string | undefined, forwarded: string | undefin
   return { address, ...(address !== peer && { proxy: peer }), ...(claimed.length > 0 && { claimed }) }
 }
 
-/** From the nearest on. */
+/** The nearest first. */
 function hopsOf(forwarded: string | undefined): string[] {
   const parts = forwarded?.split(',') ?? []
   return parts
@@ -47,11 +47,11 @@ function hopsOf(forwarded: string | undefined): string[] {
     .reverse()
 }
 
-/** An address as it is written anywhere: alone, in brackets, with a port, or of IPv4 within IPv6. Undefined for none. */
+/** An address in any form: alone, in brackets, with a port, or IPv4 within IPv6. Undefined for other texts. */
 function addressIn(text: string): string | undefined {
   const bare = /^\[(.+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text
   const address = bare.replace(/^::ffff:(?=[\d.]+$)/i, '')
-  // A zone is no part of an address, and would be a place for any text.
+  // A zone is not part of an address, and could contain any text.
   return isIP(address) !== 0 && !address.includes('%') ? address : undefined
 }
 

@@ -1,14 +1,14 @@
-/** A stream of bytes that is written when its reader asks, and not before. */
+/** A stream of bytes that is written only when its reader asks. */
 
 export class ByteChannel {
-  /** What the reader reads. */
+  /** The reader's end. */
   readonly readable: ReadableStream<Uint8Array>
   readonly #encoder = new TextEncoder()
   #controller!: ReadableStreamDefaultController<Uint8Array>
   #wanted = false
   #wake: (() => void) | undefined
 
-  /** @param onGone called when the reader went away */
+  /** @param onGone called when the reader has disconnected */
   constructor(onGone: () => void) {
     this.readable = new ReadableStream(
       {
@@ -24,17 +24,17 @@ export class ByteChannel {
           onGone()
         },
       },
-      // With any room of its own the stream would ask ahead of its reader.
+      // With a buffer of its own, the stream would ask ahead of its reader.
       { highWaterMark: 0 },
     )
   }
 
-  /** The reader has taken everything and asks for more. */
+  /** Whether the reader has taken everything and asks for more. */
   get wanted(): boolean {
     return this.#wanted
   }
 
-  /** Resolves when the reader asks for more; it never does for one that went away. One call at a time. */
+  /** Resolves when the reader asks for more, never after it has disconnected. One call at a time. */
   whenWanted(): Promise<void> {
     if (this.#wanted) return Promise.resolve()
     return new Promise(resolve => {
@@ -42,24 +42,24 @@ export class ByteChannel {
     })
   }
 
-  /** Hands over one piece. To be called only while it is wanted. */
+  /** Writes one piece. To be called only while it is wanted. */
   write(text: string): void {
     this.#wanted = false
     this.#controller.enqueue(this.#encoder.encode(text))
   }
 
-  /** Ends the stream as complete; nothing happens when the reader went away. */
+  /** Ends the stream as complete; has no effect after the reader has disconnected. */
   close(): void {
     attempt(() => this.#controller.close())
   }
 
-  /** Ends the stream as broken; nothing happens when the reader went away. */
+  /** Ends the stream as failed; has no effect after the reader has disconnected. */
   fail(error: Error): void {
     attempt(() => this.#controller.error(error))
   }
 }
 
-/** A controller throws when its stream is over already, which is what was asked for. */
+/** A controller throws if its stream is already over, which is the desired state. */
 function attempt(end: () => void): void {
   try {
     end()

@@ -10,16 +10,16 @@ import { EventPump, formatEvent, type StreamEnd } from './sse.ts'
 
 const info = (seq: number, data = `step ${seq}`): LabEvent => ({ event: 'info', data, id: `7-${seq}` })
 
-describe('an event as text', () => {
-  it('has its id, its type and its data', () => {
+describe('formatEvent', () => {
+  it('writes id, type and data', () => {
     expect(formatEvent(info(1))).toBe('id: 7-1\nevent: info\ndata: step 1\n\n')
   })
 
-  it('has no id when its stream was lost', () => {
+  it('writes no id when the event’s stream was lost', () => {
     expect(formatEvent({ event: 'failed', data: 'lost' })).toBe('event: failed\ndata: lost\n\n')
   })
 
-  it('is read as it was, whatever its data', () => {
+  it('writes any data so that a reader gets the same', () => {
     const type = fc.constantFrom<EventType>('complete', 'error', 'failed', 'info', 'progress')
     const data = fc
       .array(fc.constantFrom('a', ' ', ':', '\n', '\r', '\r\n', 'data: x', 'é', '\0'))
@@ -51,8 +51,8 @@ function pumpOf(feed: EventFeed, sever?: () => void) {
   return { clock, pump, reader, read, ended: ended.promise }
 }
 
-describe('a stream of events', () => {
-  it('tells how soon to come back, brings batches in order, and ends with its operation', async () => {
+describe('EventPump', () => {
+  it('sends the retry time, then batches in order, and ends with the operation', async () => {
     const { read, ended } = pumpOf(new ScriptedFeed().push(info(1), info(2)).push(info(3)).end())
     expect(await read()).toBe('retry: 1000\n')
     expect(await read()).toBe(formatEvent(info(1)) + formatEvent(info(2)))
@@ -85,7 +85,7 @@ describe('a stream of events', () => {
     expect(feed.taken).toBe(2)
   })
 
-  it('cuts a reader that takes nothing, and frees the feed', async () => {
+  it('cuts a reader that takes nothing, and closes the feed', async () => {
     let severed = 0
     const feed = new ScriptedFeed().push(info(1)).push(info(2))
     const { clock, read, ended } = pumpOf(feed, () => severed++)
@@ -98,7 +98,7 @@ describe('a stream of events', () => {
     expect([severed, feed.signal?.aborted]).toEqual([1, true])
   })
 
-  it('fails the stream of a reader to cut where there is no connection to break', async () => {
+  it('fails the stream of a reader to cut when there is no connection', async () => {
     const { clock, reader, ended } = pumpOf(new ScriptedFeed().push(info(1)))
     await clock.whenSleeping(writeTimeoutMs)
     clock.advance(writeTimeoutMs)
@@ -106,7 +106,7 @@ describe('a stream of events', () => {
     await expect(reader.read()).rejects.toThrow('event stream cut')
   })
 
-  it('ends cleanly when told, also with a reader that does not read', async () => {
+  it('ends cleanly on stop, also with a reader that does not read', async () => {
     for (const reads of [0, 1]) {
       const { pump, read, ended } = pumpOf(new ScriptedFeed())
       if (reads) await read()
@@ -116,7 +116,7 @@ describe('a stream of events', () => {
     }
   })
 
-  it('ends also when the feed does not heed its signal', async () => {
+  it('ends when the feed ignores its signal', async () => {
     const deaf: EventFeed = { read: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }) }
     const { pump, read, ended } = pumpOf(deaf)
     await read()
@@ -124,7 +124,7 @@ describe('a stream of events', () => {
     expect((await ended).end).toBe('stopped')
   })
 
-  it('frees the feed when its reader goes away', async () => {
+  it('closes the feed when its reader disconnects', async () => {
     const feed = new ScriptedFeed()
     const { clock, reader, read, ended } = pumpOf(feed)
     await read()
@@ -133,7 +133,7 @@ describe('a stream of events', () => {
     expect([feed.signal?.aborted, clock.sleeping]).toEqual([true, 0])
   })
 
-  it('is not disturbed by an event that comes as its reader goes away', async () => {
+  it('ignores an event that arrives while its reader disconnects', async () => {
     const next = Promise.withResolvers<IteratorResult<LabEvent[]>>()
     const feed: EventFeed = { read: () => ({ [Symbol.asyncIterator]: () => ({ next: () => next.promise }) }) }
     const { clock, reader, read, ended } = pumpOf(feed)
@@ -164,7 +164,7 @@ describe('a stream of events', () => {
     await cleaned.promise
   })
 
-  it('ends cleanly when the feed breaks, so that its client comes back, and says why', async () => {
+  it('ends cleanly when the feed fails, so that its client reconnects, and reports the error', async () => {
     const broken: EventFeed = {
       read: async function* () {
         yield [info(1)]
@@ -176,8 +176,8 @@ describe('a stream of events', () => {
     expect(await ended).toMatchObject({ end: 'failed', error: { message: 'Redis went away' } })
   })
 
-  it('leaves no failure of a feed unheard when it is stopped as it asks', async () => {
-    // Unheard, it would end the process, and this run with it.
+  it('handles a failure of the feed while it is being stopped', async () => {
+    // An unhandled rejection would end the process, and this run with it.
     const next = () => {
       stream.pump.stop()
       return Promise.reject(new Error('too late'))
@@ -188,12 +188,12 @@ describe('a stream of events', () => {
     await new Promise(setImmediate)
   })
 
-  it('leaves no listeners behind as it goes on', async () => {
+  it('does not accumulate listeners', async () => {
     const feed = new ScriptedFeed()
     for (let seq = 1; seq <= 20; seq++) feed.push(info(seq))
     const { read } = pumpOf(feed)
     for (let count = 0; count < 20; count++) await read()
-    // One of the feed, one of the wait in progress.
+    // One of the feed, one of the current wait.
     expect(getEventListeners(feed.signal!, 'abort').length).toBeLessThanOrEqual(2)
   })
 })

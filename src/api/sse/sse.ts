@@ -1,15 +1,18 @@
-/** Server-sent events: their text, and the pump that brings an operation's events to one reader. */
+/** Server-sent events: their text, and the pump that sends an operation's events to one reader. */
 import { type Clock, notNeeded } from '../../base/clock.ts'
 import type { LabEvent } from '../../base/domain.ts'
 import type { EventFeed } from '../../ops/labs/service.ts'
 import { ByteChannel } from './channel.ts'
 
 /**
- * How soon a client comes back, here or to another replica, when its stream ended before the operation. Without a blank
- * line: some readers make an event of every block, even of one without data. It belongs to the first event's block.
+ * When a client reconnects, here or to another replica, if its stream ended before the operation. Without a blank line:
+ * it belongs to the first event's block, since some readers make an event of every block, even of one without data.
  */
 export const preamble = 'retry: 1000\n'
-/** With a blank line: readers that take whole blocks, as JupyterHub's spawner does, would not see that the server lives. */
+/**
+ * With a blank line: readers of whole blocks, such as JupyterHub's spawner, would otherwise not notice that the server
+ * lives.
+ */
 const heartbeat = ':\n\n'
 
 /** One event as text; data of several lines become several `data` fields, which a reader joins again. */
@@ -19,24 +22,24 @@ export function formatEvent({ id, event, data }: LabEvent): string {
   return `${head}event: ${event}\n${lines.join('')}\n`
 }
 
-/** How a stream came to its end. `cut`: its reader took nothing for too long. */
+/** The end of a stream. `cut`: its reader took nothing for too long. */
 export type StreamEnd = 'complete' | 'stopped' | 'cut' | 'failed'
 
 export interface PumpOptions {
   readonly clock: Clock
-  /** A comment is sent after so long a silence. */
+  /** A comment is sent after a silence of this length. */
   readonly heartbeatMs: number
-  /** How long a reader may leave what is there for it. */
+  /** How long a reader may leave data unread. */
   readonly writeTimeoutMs: number
-  /** Breaks the connection of a reader that takes nothing; without one, the stream is made to fail. */
+  /** Cuts the connection of a reader that takes nothing; without it, the stream fails. */
   readonly sever?: (() => void) | undefined
   /** Called once, when the stream is over. */
   onEnd(end: StreamEnd, error?: unknown): void
 }
 
 /**
- * Brings a feed to one reader. Nothing is taken from the feed while the reader has not taken what came before, so what
- * a stuck reader costs is one batch.
+ * Sends a feed to one reader. It takes nothing from the feed before the reader has taken everything earlier, so a stuck
+ * reader costs one batch.
  */
 export class EventPump {
   readonly #feed: EventFeed
@@ -55,7 +58,7 @@ export class EventPump {
     return this.#channel.readable
   }
 
-  /** Ends the stream cleanly, wherever it is. */
+  /** Ends the stream cleanly, at any point. */
   stop(): void {
     this.#stop.abort(notNeeded)
   }
@@ -80,7 +83,7 @@ export class EventPump {
       return await this.#bring(batches)
     } finally {
       this.#stop.abort(notNeeded)
-      // A generator left where it had yielded would never let go of what it holds; one that is deaf is not waited for.
+      // A generator that is never resumed would keep its resources. If it ignores this, it is not awaited.
       batches.return?.().catch(() => {})
     }
   }
@@ -91,7 +94,7 @@ export class EventPump {
     for (;;) {
       const written = await this.#write(text)
       if (written !== 'done') return written
-      // Taken only now that what came before is with the reader; a comment may have been sent while it is awaited.
+      // Taken only after the reader has all earlier ones; comments may be sent while it is awaited.
       next ??= take(batches)
       const result = await this.#within(this.#options.heartbeatMs, next)
       if (result === 'stopped') return 'stopped'
@@ -115,11 +118,11 @@ export class EventPump {
     return 'done'
   }
 
-  /** Waits for a promise, at most so long, and not longer than until the stream is stopped. */
+  /** Waits for a promise, up to a time-out, or until the stream is stopped. */
   async #within<T>(ms: number, promise: Promise<T>): Promise<T | 'late' | 'stopped'> {
     const stop = this.#stop.signal
     if (stop.aborted) return 'stopped'
-    // A signal of this wait alone: what listens is gone when the wait is over.
+    // A signal of this wait only, so that its listeners are removed afterwards.
     const wait = new AbortController()
     const cancel = () => wait.abort(notNeeded)
     stop.addEventListener('abort', cancel, { once: true })
@@ -139,7 +142,7 @@ export class EventPump {
   }
 }
 
-/** The next batch. A stream may end while it is on its way: that it failed is then nobody's concern. */
+/** The next batch. If the stream ends meanwhile, a later failure is ignored. */
 function take(batches: AsyncIterator<readonly LabEvent[]>): Promise<IteratorResult<readonly LabEvent[]>> {
   const next = batches.next()
   next.catch(() => {})

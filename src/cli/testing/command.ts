@@ -1,4 +1,4 @@
-/** For tests of commands: a registry on this machine, a folder of files, and what a command says. */
+/** For tests of commands: a registry on this machine, a folder of files, and the output of a command. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ export class CommandTest {
     await rm(this.#folder, { recursive: true })
   }
 
-  /** The full path of a file with this text, or with this value as YAML, which JSON is too. */
+  /** The path of a new file with this text, or with this value as YAML. */
   async file(name: string, content: unknown): Promise<string> {
     const path = join(this.#folder, name)
     const text = name.endsWith('.json') ? JSON.stringify(content) : stringify(content)
@@ -32,13 +32,13 @@ export class CommandTest {
     return path
   }
 
-  /** A configuration of labs from the registry of this test, with more in the block `images`, and other blocks. */
+  /** A configuration of labs with this test's registry, extended in the block `images` and with other blocks. */
   config(images: object = {}, blocks: object = {}): Promise<string> {
     const { server, repository } = this.registry
     return this.file('skylab.yaml', { images: { registry: server.host, docker: { repository }, ...images }, ...blocks })
   }
 
-  /** Runs a command line in an environment that has nothing for it. */
+  /** Runs a command line with an empty environment. */
   async run(...args: string[]) {
     const [out, err]: [string[], string[]] = [[], []]
     const code = await main(args, {

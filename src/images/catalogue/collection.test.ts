@@ -14,14 +14,14 @@ import {
 
 const tagsOf = (images: readonly TaggedImage[]) => images.map(({ tag }) => tag)
 
-/** As a registry lists them that tells no digests. */
+/** Tags as a registry without digests in its list returns them. */
 const read = (tags: readonly string[], aliases: readonly string[] = []) =>
   resolveImages(
     tags.map(tag => ({ tag })),
     new Set(aliases),
   )
 
-describe('the order of all', () => {
+describe('the order of all tags', () => {
   it.each(cases.ordering.collections)('$name', each => {
     const all = read(each.input_tags, each.aliases).filter(({ cycle }) => each.cycle === null || cycle === each.cycle)
     expect(tagsOf(each.hide_arch_specific ? withoutArchitectures(all) : all)).toEqual(each.expected_order)
@@ -37,7 +37,7 @@ describe('latestOf', () => {
     expect(tagsOf(shown.filter(({ tag }) => chosen.has(tag)))).toEqual(expected)
   })
 
-  it('takes none of what has no number', () => {
+  it('returns none of a type without a number', () => {
     expect(latestOf(read(['w_2021_1', 'd_2021_01_01']), { Daily: 0 })).toEqual([])
   })
 })
@@ -58,13 +58,13 @@ describe('resolveImages', () => {
     expect(tagsOf(shown.filter(({ tag }) => !aliased.has(tag)))).toEqual(each.hide_aliased)
   })
 
-  it('keeps apart what has no known digest', () => {
+  it('keeps tags without a known digest apart', () => {
     for (const image of read(['recommended', 'w_2021_1', 'latest'], ['recommended'])) {
       expect(image).toMatchObject({ digest: null, aliases: [], aliasTarget: null })
     }
   })
 
-  it('knows aliases of each other without an image that they stand for', () => {
+  it('relates aliases to each other when they have no image', () => {
     const entries = ['recommended', 'mine'].map(tag => ({ tag, digest: 'sha256:a' }))
     const [recommended, mine] = resolveImages(entries, new Set(['recommended']))
     expect(recommended).toMatchObject({ type: 'Alias', displayName: 'Recommended', aliases: ['mine'] })
@@ -87,7 +87,7 @@ describe('resolveImages', () => {
     expect(images[0]!.aliasTarget).toBe(images[1]!.tag)
   })
 
-  it('does not mind in which order tags are listed, nor how often they are related', () => {
+  it('returns the same whatever the order of tags, and however often they are related', () => {
     const digests = fc.constantFrom('sha256:a', 'sha256:b', 'sha256:c')
     const entries = fc.record({ tag: plainTags, digest: digests })
     const lists = fc.uniqueArray(entries, { selector: ({ tag }) => tag, maxLength: 30 })
@@ -108,14 +108,14 @@ describe('withoutResolvedAliases', () => {
   const entries = ['recommended', 'w_2021_1'].map(tag => ({ tag, digest: 'sha256:a' }))
   const all = resolveImages(entries, new Set(['recommended']))
 
-  it('leaves an alias out beside its image, and keeps it alone', () => {
+  it('leaves an alias out when its image is listed, and keeps it otherwise', () => {
     expect(tagsOf(withoutResolvedAliases(all))).toEqual(['w_2021_1'])
     expect(tagsOf(withoutResolvedAliases(all.slice(0, 1)))).toEqual(['recommended'])
   })
 })
 
 describe('distinct', () => {
-  it('keeps the first of each digest, and of each tag without one', () => {
+  it('keeps the first tag of each digest, and each tag without one', () => {
     const known = ['recommended', 'w_2021_1', 'w_2021_2'].map(tag => ({ tag, digest: 'sha256:a' }))
     const images = resolveImages([...known, { tag: 'd_2021_01_01' }, { tag: 'd_2021_01_02' }], new Set(['recommended']))
     expect(tagsOf(distinct([...images, ...images]))).toEqual(['recommended', 'd_2021_01_02', 'd_2021_01_01'])
@@ -127,7 +127,7 @@ function fieldsOf({ tag, type, displayName, aliasTarget, aliases, cycle, archite
   return { tag, type, display_name: displayName, alias_target: aliasTarget, aliases, cycle, architecture, date }
 }
 
-/** By digest, the first tag that is no alias. */
+/** For each digest, the first tag that is not an alias. */
 function targetsOf(images: readonly TaggedImage[]) {
   const own = images.filter(({ aliasTarget }) => aliasTarget === null)
   return Object.fromEntries(own.toReversed().map(({ tag, digest }) => [digest, tag]))

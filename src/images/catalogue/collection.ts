@@ -1,32 +1,35 @@
-/** The tags of a repository together: which of them name one image, and which belong to a part of it. Pure. */
+/** Relates the tags of a repository: finds those of one image, and those of a part of the repository. Pure. */
 import type { ListedTag } from '../registry/source.ts'
 import type { ImageTag, TagType } from './tags.ts'
 import { compareTags, readTag, resolveAlias } from './tags.ts'
 
-/** A tag with what is known of the image behind it. */
+/** A tag and the known data of its image. */
 export interface TaggedImage extends ImageTag {
-  /** `sha256:…`, null when it is not known. */
+  /** `sha256:…`, or null if unknown. */
   readonly digest: string | null
   /** Compressed, in bytes. */
   readonly sizeBytes?: number
-  /** Of an alias, the tag that says what the image is; null when that is not known. */
+  /** For an alias, the tag that describes the image; null if unknown. */
   readonly aliasTarget: string | null
-  /** Further tags of the same digest, sorted; the first few where there are very many. */
+  /** Further tags of the same digest, sorted; only the first few if there are very many. */
   readonly aliases: readonly string[]
 }
 
-/** So many tags of one digest are told: were it all, 20,000 tags of one digest would name each other 400 million times. */
+/**
+ * Number of tags listed per digest. Without a limit, 20,000 tags of one digest would name each other 400 million times.
+ */
 const maxAliases = 16
 
 /**
- * Tags in the order of SQR-059, each with the others of its digest. `aliasTags` are aliases whatever they look like; a tag
- * of no convention becomes one where the digest has a tag that follows it. The foremost of those is what aliases stand for.
+ * Tags in the order of SQR-059, each with the others of its digest. `aliasTags` are aliases, whatever they look like. A
+ * tag that follows no convention becomes an alias if its digest has a tag that does. An alias refers to the first such
+ * tag.
  */
 export function resolveImages(listed: readonly ListedTag[], aliasTags: ReadonlySet<string>): TaggedImage[] {
   return relate(listed.map(entry => unresolved(entry, aliasTags)))
 }
 
-/** What belongs together, also where some of it did before: a further tag may say better what a digest is. */
+/** Relates images again, also if some were related before: a new tag may describe a digest better. */
 export function relate(images: readonly TaggedImage[]): TaggedImage[] {
   const groups = Map.groupBy(images.toSorted(compareTags), ({ digest }) => digest)
   return [...groups].flatMap(([digest, group]) => (digest === null ? group : resolveGroup(group))).sort(compareTags)
@@ -55,29 +58,29 @@ function resolveGroup(group: readonly TaggedImage[]): readonly TaggedImage[] {
   })
 }
 
-/** Whether a tag is but a name, and does not say what the image is. */
+/** Whether a tag is only a name, and does not describe the image. */
 function isName({ type }: ImageTag): boolean {
   return type === 'Alias' || type === 'Unknown'
 }
 
-/** Without images for one architecture: nodes find theirs by the tag that names all of them. */
+/** Without images for one architecture: nodes choose theirs by the tag for all of them. */
 export function withoutArchitectures<T extends ImageTag>(images: readonly T[]): T[] {
   return images.filter(({ architecture }) => architecture === null)
 }
 
-/** Without some tags: those of `aliasTags` name images, and are none, whether or not it is known which they name. */
+/** Without the given tags. `aliasTags` refer to images and are not images, whether or not their image is known. */
 export function withoutTags<T extends ImageTag>(images: readonly T[], tags: readonly string[]): T[] {
   const unwanted = new Set(tags)
   return images.filter(({ tag }) => !unwanted.has(tag))
 }
 
-/** Without aliases of images that are among them: those need no second place. */
+/** Without aliases of images in the list, which need no second entry. */
 export function withoutResolvedAliases(images: readonly TaggedImage[]): TaggedImage[] {
   const tags = new Set(images.map(({ tag }) => tag))
   return images.filter(({ aliasTarget }) => aliasTarget === null || !tags.has(aliasTarget))
 }
 
-/** Each image once, by its digest or, where that is not known, by its tag: the first that names it. */
+/** Each image once, by digest, or by tag if the digest is unknown: its first entry. */
 export function distinct(images: readonly TaggedImage[]): TaggedImage[] {
   const seen = new Set<string>()
   return images.filter(({ digest, tag }) => {
@@ -88,7 +91,7 @@ export function distinct(images: readonly TaggedImage[]): TaggedImage[] {
   })
 }
 
-/** The latest so many of each type, of images in order; none of a type that has no number. */
+/** The latest images of each type, from images in order; a type without a number has none. */
 export function latestOf<T extends ImageTag>(
   images: readonly T[],
   numbers: Readonly<Partial<Record<TagType, number>>>,

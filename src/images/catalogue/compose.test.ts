@@ -15,7 +15,7 @@ const typesOf = ({ types }: Catalogue) =>
   Object.fromEntries(Object.entries(types).map(([type, image]) => [type, image.tag]))
 const named = (...tags: string[]): ListedTag[] => tags.map(tag => ({ tag }))
 
-describe('the images of a Docker registry, as the specification configures them', () => {
+describe('the images of a Docker registry, configured as in the specification', () => {
   const images = imagesOf({
     registry: 'registry.hub.docker.com',
     docker: { repository: 'lsstsqre/sciplat-lab' },
@@ -28,11 +28,11 @@ describe('the images of a Docker registry, as the specification configures them'
   const wanted = digestsWanted(images, repository.names())
   const catalogue = buildCatalogue(images, repository.names(wanted), nowMs)
 
-  it('has more than a thousand tags', () => {
+  it('have more than a thousand tags', () => {
     expect(repository.tags.length).toBeGreaterThan(1000)
   })
 
-  it('asks for few digests', () => {
+  it('need few requests for digests', () => {
     expect(wanted).toEqual([
       'recommended',
       'w_2026_30',
@@ -45,7 +45,7 @@ describe('the images of a Docker registry, as the specification configures them'
     expect(digestsWanted(images, repository.names(wanted))).toEqual([])
   })
 
-  it('knows what each type means', () => {
+  it('resolve each type', () => {
     expect(typesOf(catalogue)).toEqual({
       recommended: 'recommended',
       'latest-weekly': 'w_2026_30',
@@ -62,7 +62,7 @@ describe('the images of a Docker registry, as the specification configures them'
     expect(catalogue.readAtMs).toBe(nowMs)
   })
 
-  it('prepulls the recommended image and the latest of each kind, none twice', () => {
+  it('prepull the recommended image and the latest of each kind, none twice', () => {
     expect(tagsOf(catalogue.prepull)).toEqual([
       'recommended',
       'r29_1_4',
@@ -73,7 +73,7 @@ describe('the images of a Docker registry, as the specification configures them'
     ])
   })
 
-  it('lists all, each in its place', () => {
+  it('are all listed, in their order', () => {
     const tags = tagsOf(catalogue.all)
     expect(new Set(tags)).toEqual(new Set(repository.tags.filter(tag => tag !== 'recommended')))
     expect(tags.slice(0, 2)).toEqual(['r29_1_4', 'r29_1_3'])
@@ -84,12 +84,12 @@ describe('the images of a Docker registry, as the specification configures them'
     expect(tags.filter(tag => tag.endsWith('-amd64')).length).toBe(100)
   })
 
-  it('offers all that is for every architecture', () => {
+  it('are all in the menu if they are for every architecture', () => {
     expect(tagsOf(catalogue.menu)).toEqual(tagsOf(catalogue.all).filter(tag => !tag.includes('-')))
   })
 })
 
-describe('the images of Artifact Registry, as the specification configures them', () => {
+describe('the images of Artifact Registry, configured as in the specification', () => {
   const images = imagesOf({
     registry: 'us-central1-docker.pkg.dev',
     gar: {
@@ -107,11 +107,11 @@ describe('the images of Artifact Registry, as the specification configures them'
   const repository = new Repository({ aliases: { recommended: 'w_2025_50', mine_too: 'w_2025_50' } })
   const catalogue = buildCatalogue(images, repository.whole(), nowMs)
 
-  it('asks for no digest: listing tells them', () => {
+  it('need no request for digests, which the list contains', () => {
     expect(digestsWanted(images, repository.whole())).toEqual([])
   })
 
-  it('knows by any tag what is recommended', () => {
+  it('include the recommended image under any of its tags', () => {
     expect(catalogue.types.recommended).toEqual({
       reference: 'us-central1-docker.pkg.dev/rubin-shared-services-71ec/sciplat/sciplat-lab:recommended',
       tag: 'recommended',
@@ -122,7 +122,7 @@ describe('the images of Artifact Registry, as the specification configures them'
     })
   })
 
-  it('prepulls pins however old they are', () => {
+  it('prepull pins of any age', () => {
     expect(tagsOf(catalogue.prepull)).toEqual([
       'recommended',
       'r29_1_4',
@@ -137,7 +137,7 @@ describe('the images of Artifact Registry, as the specification configures them'
   })
 })
 
-describe('the images of one cycle, as the specification configures them', () => {
+describe('the images of one cycle, configured as in the specification', () => {
   const images = imagesOf({
     registry: 'ts-dockerhub.lsst.org',
     docker: { repository: 'sal-sciplat-lab' },
@@ -160,7 +160,7 @@ describe('the images of one cycle, as the specification configures them', () => 
   const wanted = digestsWanted(images, repository.names())
   const catalogue = buildCatalogue(images, repository.names(wanted), nowMs)
 
-  it('asks for the digests of aliases too', () => {
+  it('need digests of aliases too', () => {
     expect(wanted).toEqual([
       'recommended_c0026',
       'w_2026_30_c0026.002',
@@ -174,7 +174,7 @@ describe('the images of one cycle, as the specification configures them', () => 
     ])
   })
 
-  it('knows no other images', () => {
+  it('include no image of another cycle', () => {
     expect(typesOf(catalogue)).toEqual({
       recommended: 'recommended_c0026',
       'latest-weekly': 'w_2026_30_c0026.002',
@@ -185,7 +185,7 @@ describe('the images of one cycle, as the specification configures them', () => 
     expect(catalogue.all.find(({ tag }) => tag === 'w_2026_30_c0026.002')!.aliases).toEqual(['latest_weekly'])
   })
 
-  it('prepulls of this cycle alone, and no alias beside its image', () => {
+  it('prepull this cycle only, and no alias beside its image', () => {
     expect(tagsOf(catalogue.prepull)).toEqual([
       'recommended_c0026',
       'w_2026_30_c0026.002',
@@ -196,7 +196,7 @@ describe('the images of one cycle, as the specification configures them', () => 
     expect(catalogue.prepull[0]!.name).toBe('Recommended (Weekly 2026_30, SAL Cycle 0026, Build 001)')
   })
 
-  it('tells by its own name alone of which cycle an alias is, where digests are not known', () => {
+  it('take the cycle of an alias from its name when digests are unknown', () => {
     const unknown = buildCatalogue(images, repository.names(), nowMs)
     expect(unknown.types.recommended).toMatchObject({ name: 'Recommended (SAL Cycle 0026)', digest: null, aliases: [] })
     expect(tagsOf(unknown.all).filter(tag => tag.startsWith('latest'))).toEqual([])
@@ -208,13 +208,13 @@ describe('buildCatalogue', () => {
     [['w_2021_1', 'd_2021_01_01', 'r1_0_0'], 'r1_0_0'],
     [['w_2021_1', 'd_2021_01_01', 'r1_0_0-amd64', 'r1_0_0_rc1'], 'w_2021_1'],
     [['d_2021_01_01', 'exp_x'], 'd_2021_01_01'],
-  ])('of %j recommends %s, where the recommended tag is missing', (tags, tag) => {
+  ])('given %j recommends %s when the recommended tag is missing', (tags, tag) => {
     const { types, prepull } = buildCatalogue(imagesOf({ numReleases: 0 }), named(...tags), nowMs)
     expect(types.recommended?.tag).toBe(tag)
     expect(prepull[0]?.tag).toBe(tag)
   })
 
-  it('leaves out types that nothing matches', () => {
+  it('leaves out types without an image', () => {
     expect(buildCatalogue(imagesOf(), named('exp_x', 'mine', 'r1_0_0_rc1'), nowMs).types).toEqual({})
     expect(buildCatalogue(imagesOf(), [], nowMs)).toEqual({
       types: {},
@@ -225,13 +225,13 @@ describe('buildCatalogue', () => {
     })
   })
 
-  it('leaves out pins that the repository does not have, and those of another cycle', () => {
+  it('leaves out pins that the repository lacks, and pins of another cycle', () => {
     const images = imagesOf({ pins: ['w_2021_1_c0001.001', 'w_2020_1', 'w_1999_1'], cycle: 1, numWeeklies: 0 })
     const { prepull } = buildCatalogue(images, named('w_2021_2_c0001.001', 'w_2021_1_c0001.001', 'w_2020_1'), nowMs)
     expect(tagsOf(prepull)).toEqual(['w_2021_2_c0001.001', 'w_2021_1_c0001.001'])
   })
 
-  it('prepulls for one architecture only what is pinned or recommended', () => {
+  it('prepulls images for one architecture only if they are pinned or recommended', () => {
     const listed = named('recommended-arm64', 'w_2021_3-amd64', 'w_2021_2-amd64', 'w_2021_1')
     const images = imagesOf({ recommendedTag: 'recommended-arm64', pins: ['w_2021_2-amd64'], numWeeklies: 1 })
     const { prepull, types } = buildCatalogue(images, listed, nowMs)
@@ -239,7 +239,7 @@ describe('buildCatalogue', () => {
     expect(types['latest-weekly']?.tag).toBe('w_2021_1')
   })
 
-  it('lists no alias tag, whatever it stands for, and the recommended one where its image is not offered', () => {
+  it('lists no alias tag, except the recommended one when its image is not offered', () => {
     const digests: Record<string, string> = {
       w_2026_29: 'a',
       w_2026_30: 'b',
@@ -278,14 +278,14 @@ describe('buildCatalogue', () => {
     for (const { tag } of [...menu, ...all, ...prepull, ...Object.values(types)]) expect(tag).not.toMatch(/^latest/)
   })
 
-  it('recommends an alias tag where it is the recommended one', () => {
+  it('recommends an alias tag when it is the recommended tag', () => {
     const images = imagesOf({ recommendedTag: 'latest', aliasTags: ['latest'] })
     const { types, all } = buildCatalogue(images, named('latest', 'w_2026_30'), nowMs)
     expect(types.recommended?.tag).toBe('latest')
     expect(tagsOf(all)).toEqual(['w_2026_30'])
   })
 
-  it('judges ages by the moment that it is given', () => {
+  it('judges ages by the given time', () => {
     const images = imagesOf({ menu: { daily: { age: '2d' } } })
     const listed = named('d_2026_07_24', 'd_2026_07_22')
     const menuAt = (moment: string) => tagsOf(buildCatalogue(images, listed, Date.parse(moment)).menu)
@@ -293,7 +293,7 @@ describe('buildCatalogue', () => {
     expect(menuAt('2026-07-24T00:00:01Z')).toEqual(['d_2026_07_24'])
   })
 
-  it('names no image twice, leaves none out, and does not mind the order of listing', () => {
+  it('lists each image exactly once, whatever the order of tags', () => {
     const entry = fc.record({ tag: plainTags, digest: fc.constantFrom('sha256:a', 'sha256:b', undefined) })
     const lists = fc.uniqueArray(entry, { selector: ({ tag }) => tag, maxLength: 16 })
     const shuffled = lists.chain(list =>
@@ -309,9 +309,9 @@ describe('buildCatalogue', () => {
         expect(buildCatalogue(images, other.map(asListed), nowMs)).toEqual(catalogue)
         const prepulled = catalogue.prepull.map(({ digest, tag }) => digest ?? tag)
         expect(new Set(prepulled).size).toBe(prepulled.length)
-        const told = new Set(catalogue.all.flatMap(({ tag, aliases }) => [tag, ...aliases]))
+        const listed = new Set(catalogue.all.flatMap(({ tag, aliases }) => [tag, ...aliases]))
         const isAlias = (tag: string) => images.aliasTags.includes(tag)
-        expect(tags.filter(tag => !isAlias(tag) && !told.has(tag))).toEqual([])
+        expect(tags.filter(tag => !isAlias(tag) && !listed.has(tag))).toEqual([])
         expect(catalogue.all.filter(({ tag }) => isAlias(tag))).toEqual([])
         expect(catalogue.all).toEqual(expect.arrayContaining([...catalogue.menu]))
         expect(catalogue.types.recommended?.tag).toBe(tags[0])
@@ -321,7 +321,7 @@ describe('buildCatalogue', () => {
 })
 
 describe('digestsWanted', () => {
-  it('asks for what the repository has, and not more than 20', () => {
+  it('returns tags of the repository, at most 20', () => {
     const weeklies = Array.from({ length: 40 }, (_, i) => `w_2021_${i + 1}`)
     const images = imagesOf({ numWeeklies: 30, pins: ['w_1999_1'], aliasTags: ['latest', 'stable'] })
     const wanted = digestsWanted(images, named(...weeklies, 'latest', 'd_2021_01_01'))
@@ -341,7 +341,7 @@ describe('displayNameOf', () => {
     ['latest_daily', 'latest_daily'],
     ['r24_0_0_rc1', 'Release Candidate r24.0.0-rc1'],
     ['constructor', 'constructor'],
-  ])('of %s is %s', (tag, name) => {
+  ])('for %s is %s', (tag, name) => {
     expect(displayNameOf(imagesOf({ aliasTags: ['latest_weekly'] }), tag)).toBe(name)
   })
 })

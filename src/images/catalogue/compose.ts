@@ -1,4 +1,4 @@
-/** From what a registry lists to what may be chosen: the configured part of it (SQR-066, "Prepulling"). Pure. */
+/** Composes a catalogue from the list of a registry: the configured part of it (SQR-066, "Prepulling"). Pure. */
 import { qualifiedRepositoryOf } from '../../config/images.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ListedTag } from '../registry/source.ts'
@@ -17,24 +17,24 @@ import type { Catalogue, CatalogueImage, ImageType } from './types.ts'
 
 type Images = Config['images']
 
-/** Each costs a request, of every refresh. */
+/** Each digest costs a request in every refresh. */
 const maxDigestsWanted = 20
 
 /**
- * The tags whose digests the catalogue needs, and listing did not tell: those of images with a type of their own first,
- * then what is to be prepulled, then aliases. At most 20.
+ * The tags whose digests the catalogue needs, and the list lacks: first those of images with a type of their own, then
+ * those to prepull, then aliases. At most 20.
  */
 export function digestsWanted(images: Images, listed: readonly ListedTag[]): string[] {
   const untold = new Set(listed.filter(({ digest }) => digest === undefined).map(({ tag }) => tag))
   const known = knownImages(images, listed)
   const types = typesOf(images, known)
   const chosen = [...Object.values(types), ...prepullOf(images, known, types.recommended)]
-  // An alias of another cycle, as it seems, may turn out to stand for an image of this one.
+  // An alias that seems to be of another cycle may refer to an image of this one.
   const wanted = new Set([images.recommendedTag, ...chosen.map(({ tag }) => tag), ...images.aliasTags])
   return [...wanted].filter(tag => untold.has(tag)).slice(0, maxDigestsWanted)
 }
 
-/** What the registry had at a moment, in milliseconds of Unix time, with the configuration applied. */
+/** The configured part of a registry's list, read at a time in milliseconds of Unix time. */
 export function buildCatalogue(images: Images, listed: readonly ListedTag[], nowMs: number): Catalogue {
   const known = knownImages(images, listed)
   const types = typesOf(images, known)
@@ -51,13 +51,13 @@ export function buildCatalogue(images: Images, listed: readonly ListedTag[], now
   }
 }
 
-/** Tags by which the configuration names an image, the recommended one and pins, and which the registry does not have. */
+/** Tags by which the configuration names images (the recommended one and pins), and which the registry lacks. */
 export function missingTags({ recommendedTag, pins }: Images, listed: readonly ListedTag[]): string[] {
   const there = new Set(listed.map(({ tag }) => tag))
   return [...new Set([recommendedTag, ...pins])].filter(tag => !there.has(tag))
 }
 
-/** What people call the image with this tag, as far as the tag itself tells. */
+/** The display name of the image with this tag, as far as the tag shows it. */
 export function displayNameOf(images: Pick<Images, 'recommendedTag' | 'aliasTags'>, tag: string): string {
   return readTag(tag, aliasTagsOf(images)).displayName
 }
@@ -66,7 +66,7 @@ function aliasTagsOf({ recommendedTag, aliasTags }: Pick<Images, 'recommendedTag
   return new Set([recommendedTag, ...aliasTags])
 }
 
-/** All that counts, in order. An alias is of the cycle of the image that it stands for. */
+/** All images of the configured cycle, in order. An alias has the cycle of its image. */
 function knownImages(images: Images, listed: readonly ListedTag[]): TaggedImage[] {
   const resolved = resolveImages(listed, aliasTagsOf(images))
   return images.cycle === null ? resolved : resolved.filter(({ cycle }) => cycle === images.cycle)
@@ -86,7 +86,7 @@ function typesOf({ recommendedTag }: Images, known: readonly TaggedImage[]) {
   return types
 }
 
-/** The recommended one, then pins and the latest of each kind as all lists have them. */
+/** The recommended image, then pins and the latest of each kind, in the order of all lists. */
 function prepullOf(images: Images, known: readonly TaggedImage[], recommended: TaggedImage | undefined): TaggedImage[] {
   const { numReleases, numWeeklies, numDailies, pins } = images
   const numbers = { Release: numReleases, Weekly: numWeeklies, Daily: numDailies }
@@ -96,7 +96,7 @@ function prepullOf(images: Images, known: readonly TaggedImage[], recommended: T
   return distinct(recommended ? [recommended, ...others] : others)
 }
 
-/** Each image is converted once, however many lists have it. */
+/** Converts each image once, however many lists contain it. */
 function converter(images: Images): (image: TaggedImage) => CatalogueImage {
   const repository = qualifiedRepositoryOf(images)
   const converted = new Map<string, CatalogueImage>()

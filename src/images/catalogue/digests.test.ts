@@ -6,12 +6,12 @@ import { Digests } from './digests.ts'
 
 const down = new Error('the registry is down')
 
-/** What a replica has of digests: a repository, and what all replicas remember. */
+/** Digests of a replica: a repository, and the memory that all replicas share. */
 function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string, string> = {}) {
   const source = new FakeSource(tags)
   const clock = new ManualClock()
   const remembered = new Map<string, string>()
-  const told: [string, string | null][] = []
+  const shared: [string, string | null][] = []
   const redis = { away: false }
   const memory = {
     digestOf: async (tag: string) => {
@@ -20,7 +20,7 @@ function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string,
     },
     remember: async (tag: string, digest: string | null) => {
       if (redis.away) throw new Error('Redis is away')
-      told.push([tag, digest])
+      shared.push([tag, digest])
       if (digest === null) remembered.delete(tag)
       else remembered.set(tag, digest)
     },
@@ -31,17 +31,17 @@ function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string,
   const times = { timeoutMs: 5000, missingMs: 15_000 }
   const isFresh = () => fresh.is
   const parts = { source, memory, catalogued: (tag: string) => catalogued[tag], isFresh, clock, ...times, log }
-  return { fresh, digests: new Digests(parts), source, clock, remembered, told, redis, warned }
+  return { fresh, digests: new Digests(parts), source, clock, remembered, shared, redis, warned }
 }
 
-it('is what the registry tells, of tags and of digests', async () => {
+it('returns the registry’s digest of a tag or digest', async () => {
   const { digests } = digestsOf({ a: digestA })
   expect(await digests.look('a')).toBe(digestA)
   expect(await digests.look(digestA)).toBe(digestA)
   expect(await digests.look('b')).toBe('missing')
 })
 
-it('is asked for once by all who ask within seconds, and again later', async () => {
+it('asks the registry once for all callers within seconds, and again later', async () => {
   const { digests, source, clock } = digestsOf({ a: digestA })
   const together = await Promise.all([1, 2, 3].map(() => digests.look('a')))
   expect(new Set(together)).toEqual(new Set([digestA]))
@@ -53,7 +53,7 @@ it('is asked for once by all who ask within seconds, and again later', async () 
   expect(await digests.look('a')).toBe(digestB)
 })
 
-it('is given up for one caller without spoiling it for the others', async () => {
+it('ends the wait of one caller without ending the others’', async () => {
   const { digests, source } = digestsOf({ a: digestA })
   const gate = Promise.withResolvers<void>()
   source.gate = gate.promise
@@ -67,7 +67,7 @@ it('is given up for one caller without spoiling it for the others', async () => 
   expect(source.asked).toEqual(['a'])
 })
 
-it('is not waited for longer than configured, whether the source heeds it or not', async () => {
+it('waits no longer than configured, whether or not the source obeys the signal', async () => {
   const { digests, source, clock, warned } = digestsOf()
   source.manifestOf = () => new Promise(() => {})
   const looking = digests.look('a')
@@ -76,7 +76,7 @@ it('is not waited for longer than configured, whether the source heeds it or not
   expect(warned).toEqual([expect.stringContaining('no answer within 5000 ms')])
 })
 
-it('is asked for again where it was missing, 15 s later', async () => {
+it('asks again for a missing tag after 15 s', async () => {
   const { digests, source, clock } = digestsOf()
   expect(await digests.look('a')).toBe('missing')
   source.digests.set('a', digestA)
@@ -87,8 +87,8 @@ it('is asked for again where it was missing, 15 s later', async () => {
   expect(await digests.look('a')).toBe(digestA)
 })
 
-it('is told to the other replicas when it is news, by tag', async () => {
-  const { digests, source, clock, told } = digestsOf({ a: digestA })
+it('shares a new digest of a tag with the other replicas', async () => {
+  const { digests, source, clock, shared } = digestsOf({ a: digestA })
   await digests.look('a')
   clock.advance(5000)
   await digests.look('a')
@@ -99,14 +99,14 @@ it('is told to the other replicas when it is news, by tag', async () => {
   clock.advance(5000)
   source.digests.delete('a')
   await digests.look('a')
-  expect(told).toEqual([
+  expect(shared).toEqual([
     ['a', digestA],
     ['a', digestB],
     ['a', null],
   ])
 })
 
-it('leaves the last known, of whoever heard it last, while the registry is down', async () => {
+it('returns the last known digest, of any replica, while the registry is down', async () => {
   const { digests, source, clock, remembered, redis, warned } = digestsOf({ a: digestA }, { a: digestA, c: digestB })
   await digests.look('a')
   source.failure = down
@@ -114,7 +114,7 @@ it('leaves the last known, of whoever heard it last, while the registry is down'
   remembered.set('a', digestB)
   expect(await digests.look('a')).toBe(digestB)
   expect(warned).toEqual([expect.stringContaining('the registry is down')])
-  // Nobody asks a registry that is down once for each creation.
+  // A registry that is down is not asked for each creation.
   await digests.look('a')
   expect(source.asked).toEqual(['a', 'a'])
   expect(await digests.look('c')).toBe(digestB)
@@ -123,7 +123,7 @@ it('leaves the last known, of whoever heard it last, while the registry is down'
   expect(await digests.look('a')).toBe(digestA)
 })
 
-it('is what this replica knew where nobody else does', async () => {
+it('returns this replica’s own memory when Redis has none', async () => {
   const { digests, source, clock, redis } = digestsOf({ a: digestA })
   await digests.look('a')
   redis.away = true
@@ -132,7 +132,7 @@ it('is what this replica knew where nobody else does', async () => {
   expect(await digests.look('a')).toBe(digestA)
 })
 
-it('is unknown where it was never told, and of a tag that was gone before', async () => {
+it('returns null for a tag that was never known, or was gone before', async () => {
   const { digests, source, clock } = digestsOf({ a: digestA })
   await digests.look('a')
   clock.advance(5000)
@@ -144,7 +144,7 @@ it('is unknown where it was never told, and of a tag that was gone before', asyn
   expect(await digests.look('b')).toBeNull()
 })
 
-it('is remembered of five hundred tags at most', async () => {
+it('remembers at most five hundred tags', async () => {
   const { digests, source } = digestsOf(Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`t${i}`, digestA])))
   for (const tag of source.digests.keys()) await digests.look(tag)
   source.asked.length = 0
@@ -153,17 +153,17 @@ it('is remembered of five hundred tags at most', async () => {
   expect(source.asked).toEqual(['t0'])
 })
 
-describe('made-up tags', () => {
+describe('Digests.look of made-up tags', () => {
   const madeUp = (count: number) => Array.from({ length: count }, (_, i) => `made-up-${i}`)
 
-  it('of which a fresh catalogue has none cost the registry 40 requests, and one each second', async () => {
+  it('costs the registry 40 requests, and one each second, when a fresh catalogue lacks them', async () => {
     const { digests, source, fresh, clock } = digestsOf({ a: digestA, pushed: digestB }, { a: digestA })
     fresh.is = true
     const found = await Promise.all(madeUp(1000).map(tag => digests.look(tag)))
     expect(new Set(found)).toEqual(new Set(['missing']))
     expect(source.asked).toHaveLength(40)
     expect(await digests.look('a')).toBe(digestA)
-    // Newer than the catalogue: it can be had as soon as there is room.
+    // Newer than the catalogue: accepted as soon as the bucket has a token.
     expect(await digests.look('pushed')).toBe('missing')
     clock.advance(1000)
     expect(await digests.look('pushed')).toBe(digestB)
@@ -171,14 +171,14 @@ describe('made-up tags', () => {
     expect(source.asked).toHaveLength(42)
   })
 
-  it('are asked for where the catalogue is too old to count', async () => {
+  it('asks the registry when the catalogue is old', async () => {
     const { digests, source } = digestsOf({ pushed: digestB }, {})
     for (const tag of madeUp(50)) await digests.look(tag)
     expect(await digests.look('pushed')).toBe(digestB)
     expect(source.asked).toHaveLength(51)
   })
 
-  it('take two connections of eight, images of the catalogue two more, and the refresher has the others', async () => {
+  it('takes two of eight connections, two more for images of the catalogue, and leaves the others to the refresher', async () => {
     const { digests, source } = digestsOf(
       { a: digestA, b: digestA, c: digestB },
       { a: digestA, b: digestA, c: digestB },
@@ -196,7 +196,7 @@ describe('made-up tags', () => {
     expect(source.mostInFlight).toBe(maxConnections / 2)
   })
 
-  it('are remembered, five hundred at most, and forget no tag that there is', async () => {
+  it('remembers five hundred of them at most, and forgets no existing tag', async () => {
     const { digests, source } = digestsOf({ a: digestA })
     await digests.look('a')
     for (const tag of madeUp(501)) await digests.look(tag)
@@ -205,7 +205,7 @@ describe('made-up tags', () => {
     expect(source.asked).toEqual(['made-up-0'])
   })
 
-  it('a made-up digest is left to the kubelet where there is no room for its look', async () => {
+  it('leaves a made-up digest to the kubelet when too many are asked for', async () => {
     const { digests, fresh } = digestsOf({ a: digestA }, { a: digestA })
     fresh.is = true
     for (const tag of madeUp(40)) await digests.look(tag)

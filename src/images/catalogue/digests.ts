@@ -1,4 +1,4 @@
-/** The digest of an image at this moment, as the registry tells it; else the last that anyone here heard of. */
+/** The current digest of an image from the registry, or else the last one that any replica knows. */
 import { Buckets } from '../../base/buckets.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Deadline, unlessAborted } from '../../base/deadline.ts'
@@ -7,7 +7,7 @@ import { maxConnections } from '../registry/http.ts'
 import { digestForm } from '../registry/names.ts'
 import type { ImageSource } from '../registry/source.ts'
 
-/** What all replicas remember of tags. */
+/** The shared memory of all replicas about tags. */
 export interface DigestMemory {
   digestOf(tag: string): Promise<string | null>
   remember(tag: string, digest: string | null): Promise<void>
@@ -16,41 +16,43 @@ export interface DigestMemory {
 export interface DigestsParts {
   readonly source: Pick<ImageSource, 'manifestOf'>
   readonly memory: DigestMemory
-  /** What the catalogue says of a tag; undefined where it has none. */
+  /** The catalogue's digest of a tag; undefined if the catalogue lacks it. */
   readonly catalogued: (tag: string) => string | null | undefined
-  /** Whether the catalogue is so young that it counts for something that it lacks a tag. */
+  /** Whether the catalogue is recent enough to conclude that a tag which it lacks does not exist. */
   readonly isFresh: () => boolean
   readonly clock: Clock
-  /** Of one look, however many requests it takes. */
+  /** Time-out of one look-up, however many requests it takes. */
   readonly timeoutMs: number
-  /** How long it is remembered that there is no such image. */
+  /** How long a missing image is remembered as missing. */
   readonly missingMs: number
   readonly log: { warn(fields: object, message: string): void }
 }
 
-/** What is known of a tag. */
+/** The known data of a tag. */
 interface Known {
-  /** null when the registry never told. */
+  /** null if the registry never returned one. */
   readonly digest: string | null
   readonly atMs: number
 }
 
-/** How long an answer serves others too: creations come in bursts, and tags move seldom. A failure counts as one. */
+/** How long an answer or a failure is reused: creations come in bursts, and tags change seldom. */
 const freshMs = 5000
-/** How many tags are remembered, and how many that do not exist; with a tag each in a few hundred bytes. */
+/** Number of remembered tags, and of remembered missing tags; a few hundred bytes each. */
 const maxKnown = 500
-/** The other half of the connections is the refresher's: no creation delays the catalogue. */
+/** Half of the connections. The others are the refresher's, so that creations do not delay the catalogue. */
 const maxLooks = maxConnections / 2
-/** Of these, how many may be for what the catalogue lacks: made-up tags do not delay the others. */
+/** Limit for tags that the catalogue lacks, so that made-up tags do not delay the others. */
 const maxLooksForStrangers = maxLooks / 2
-/** A tag that a fresh catalogue lacks may be newer than it. So often it is looked whether it is: more than a user creates. */
+/**
+ * A tag that a fresh catalogue lacks may be newer than it. The rate of such look-ups is higher than a user's creations.
+ */
 const strangers = { perSecond: 1, burst: 40 }
 
-/** One of them serves a whole process. */
+/** One instance serves a whole process. */
 export class Digests {
   readonly #parts: DigestsParts
   readonly #known = new Map<string, Known>()
-  /** By tag or digest that does not exist: since when this is known. */
+  /** Missing tags and digests, and since when this is known. */
   readonly #missing = new Map<string, number>()
   readonly #looks = new Slots(maxLooks)
   readonly #looksForStrangers = new Slots(maxLooksForStrangers)
@@ -63,10 +65,11 @@ export class Digests {
   }
 
   /**
-   * What a tag or a digest names. A registry that does not answer leaves what was last known of it, or null: it is for the
-   * kubelet, then, to find out. All who ask for one image at the same time share one look, which none of them can end for
-   * the others.
-   * @returns 'missing' when the registry says that there is none, or a fresh catalogue when too many such tags are asked for
+   * The digest of a tag or a digest. If the registry does not answer, this is the last known one, or null: then the
+   * kubelet must find out. Concurrent calls for one image share a look-up, and none of them can abort it for the
+   * others.
+   * @returns 'missing' if the registry has no such image, or if a fresh catalogue lacks it and too many such tags are
+   *   asked for
    */
   async look(reference: string, signal?: AbortSignal): Promise<string | null | 'missing'> {
     const nowMs = this.#parts.clock.monotonicMs()
@@ -79,18 +82,18 @@ export class Digests {
     return found === 'missing' ? found : found.digest
   }
 
-  /** Whether the registry said so lately, and the catalogue has not listed it since. */
+  /** Whether the registry recently reported it as missing, and no later catalogue has it. */
   #isMissing(reference: string, nowMs: number): boolean {
     const atMs = this.#missing.get(reference)
     return atMs !== undefined && nowMs - atMs < this.#parts.missingMs && this.#isStranger(reference)
   }
 
-  /** Whether a fresh catalogue lacks it, and too much of that kind was looked for. */
+  /** Whether a fresh catalogue lacks it, and the limit for such look-ups is reached. */
   #isTooMuch(reference: string): boolean {
     return this.#isStranger(reference) && this.#parts.isFresh() && this.#strangers.take('') > 0
   }
 
-  /** What neither the catalogue has, nor this replica found before. */
+  /** Whether neither the catalogue has it, nor this replica has found it before. */
   #isStranger(reference: string): boolean {
     return !this.#known.has(reference) && this.#parts.catalogued(reference) === undefined
   }
@@ -105,16 +108,16 @@ export class Digests {
     const { source, clock, timeoutMs, log } = this.#parts
     const deadline = new Deadline(clock, timeoutMs)
     try {
-      // The source hears of the deadline too; but whether it heeds it, users do not wait for.
+      // The source gets the deadline's signal too, but users do not wait if it ignores the signal.
       const ask = () => unlessAborted(source.manifestOf(reference, deadline.signal), deadline.signal)
       const manifest = await this.#inTurn(this.#isStranger(reference), ask, deadline.signal)
-      this.#tell(reference, manifest?.digest ?? null)
+      this.#share(reference, manifest?.digest ?? null)
       if (manifest) return this.#remember(reference, manifest.digest)
       this.#known.delete(reference)
       this.#rememberMissing(reference)
       return 'missing'
     } catch (err) {
-      log.warn({ err, image: reference }, 'the registry did not tell the digest of an image')
+      log.warn({ err, image: reference }, 'the registry did not return the digest of an image')
       return this.#remember(reference, await this.#lastKnown(reference))
     } finally {
       deadline.release()
@@ -135,13 +138,13 @@ export class Digests {
     }
   }
 
-  /** What it told is told to the other replicas, where it is news here; nobody waits for that. */
-  #tell(reference: string, digest: string | null): void {
+  /** Shares a digest that is new here with the other replicas, without waiting. */
+  #share(reference: string, digest: string | null): void {
     if (digestForm.test(reference) || this.#known.get(reference)?.digest === digest) return
     this.#parts.memory.remember(reference, digest).catch(() => {})
   }
 
-  /** Another replica may have heard later; what the catalogue says is as old as its reading. */
+  /** Another replica may know a later one; the catalogue's is as old as its reading. */
   async #lastKnown(reference: string): Promise<string | null> {
     const { memory, catalogued } = this.#parts
     const remembered = await memory.digestOf(reference).catch(() => null)

@@ -7,31 +7,31 @@ const weekly = imageOf('w_2', { digest: digestA, aliases: ['recommended', 'lates
 const unknown = imageOf('d_1')
 const catalogue = catalogueOf({ types: { recommended }, all: [weekly, unknown] })
 
-it('finds images by tag, and by alias where no image has it as its own', () => {
+it('imageByTag finds images by tag, and by alias when no image has it as its tag', () => {
   expect(imageByTag(catalogue, 'w_2')).toBe(weekly)
   expect(imageByTag(catalogue, 'recommended')).toBe(recommended)
   expect(imageByTag(catalogue, 'latest')).toBe(weekly)
   expect(imageByTag(catalogue, 'd_2')).toBeUndefined()
 })
 
-it('knows the names of a digest', () => {
+it('tagsOfDigest returns all tags and aliases of a digest', () => {
   expect(new Set(tagsOfDigest(catalogue, digestA))).toEqual(new Set(['w_2', 'recommended', 'latest']))
   expect(tagsOfDigest(catalogue, digestB)).toEqual([])
 })
 
-it('tells what a tag or a digest names, and what the catalogue lacks', () => {
+it('digestIn returns the digest of a tag or digest, and undefined when the catalogue lacks it', () => {
   const asked = ['w_2', 'latest', digestA, 'd_1', 'd_2', digestB]
-  const told = [digestA, digestA, digestA, null, undefined, undefined]
-  expect(asked.map(reference => digestIn(catalogue, reference))).toEqual(told)
+  const expected = [digestA, digestA, digestA, null, undefined, undefined]
+  expect(asked.map(reference => digestIn(catalogue, reference))).toEqual(expected)
 })
 
-it('knows a configured alias that no list has, and no other stranger', () => {
+it('knownDigest accepts a configured alias that no list has, and no other unknown tag', () => {
   const images = { aliasTags: ['stable', 'latest'] }
   const asked = ['stable', 'latest', 'd_1', 'd_2']
   expect(asked.map(reference => knownDigest(catalogue, images, reference))).toEqual([null, digestA, null, undefined])
 })
 
-it('a catalogue is fresh until a second reading is due', () => {
+it('isFresh is true until a second reading is due', () => {
   const images = { refreshIntervalSeconds: 300 }
   const read = catalogueOf({ readAtMs: 1_000_000 })
   expect([1_599_999, 1_600_000, 0].map(nowMs => isFresh(read, images, nowMs))).toEqual([true, false, false])

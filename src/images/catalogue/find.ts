@@ -1,4 +1,4 @@
-/** Images of a catalogue by what a request says of them. Pure. */
+/** Finds images of a catalogue by tag or digest. Pure. */
 import type { Config } from '../../config/schema.ts'
 import type { Catalogue, CatalogueImage } from './types.ts'
 
@@ -7,25 +7,25 @@ interface Index {
   readonly tagsByDigest: ReadonlyMap<string, readonly string[]>
 }
 
-/** Of each catalogue, made when it is first asked: a catalogue serves for minutes. */
+/** One index per catalogue, made at its first use: a catalogue serves for minutes. */
 const indexes = new WeakMap<Catalogue, Index>()
 
-/** The image with this tag, or with this alias where none has it as its tag; undefined where the catalogue has none. */
+/** The image with this tag, or else with this alias; undefined if the catalogue has none. */
 export function imageByTag(catalogue: Catalogue, tag: string): CatalogueImage | undefined {
   return indexOf(catalogue).byTag.get(tag)
 }
 
-/** Tags and aliases that are known to name a digest. */
+/** Tags and aliases of a digest. */
 export function tagsOfDigest(catalogue: Catalogue, digest: string): readonly string[] {
   return indexOf(catalogue).tagsByDigest.get(digest) ?? []
 }
 
-/** What a tag or a digest names; null where its digest was not told, undefined where the catalogue has none. */
+/** The digest of a tag or digest; null if it is unknown, undefined if the catalogue lacks the image. */
 export function digestIn(catalogue: Catalogue, reference: string): string | null | undefined {
   return tagsOfDigest(catalogue, reference).length > 0 ? reference : imageByTag(catalogue, reference)?.digest
 }
 
-/** As `digestIn`; a tag of `aliasTags` is no stranger, though no list may have it. */
+/** As `digestIn`, but a tag of `aliasTags` is null even if no list has it. */
 export function knownDigest(
   catalogue: Catalogue,
   { aliasTags }: Pick<Config['images'], 'aliasTags'>,
@@ -35,7 +35,7 @@ export function knownDigest(
   return digest === undefined && aliasTags.includes(reference) ? null : digest
 }
 
-/** Whether the registry was read lately: not longer ago than it takes to miss one reading. */
+/** Whether the registry was read recently, with at most one reading missed. */
 export function isFresh(
   { readAtMs }: Catalogue,
   { refreshIntervalSeconds }: Pick<Config['images'], 'refreshIntervalSeconds'>,

@@ -17,13 +17,13 @@ describe('the menu', () => {
     expect(tagsOf(each.invert ? shown.filter(image => !menu.includes(image)) : menu)).toEqual(each.expected)
   })
 
-  it('is everything by default', () => {
+  it('contains all images by default', () => {
     const all = read(['r1_0_0', 'r1_0_0_rc1', 'w_1999_1', 'd_1999_01_01', 'exp_x', 'x'])
     expect(offered(all, {}, nowMs)).toEqual(all)
   })
 })
 
-describe('a condition', () => {
+describe('offered with a condition', () => {
   it.each([
     ['41h', 'd_2025_02_18', 'd_2025_02_17'],
     ['40h', 'd_2025_02_19', 'd_2025_02_18'],
@@ -32,11 +32,11 @@ describe('a condition', () => {
     ['1w', 'd_2025_02_13', 'd_2025_02_12'],
     ['1m', 'd_2025_01_21', 'd_2025_01_20'],
     ['1y', 'd_2024_02_21', 'd_2024_02_20'],
-  ])('of age %s is met by %s, not by %s', (age, younger, older) => {
+  ])('on the age %s accepts %s, not %s', (age, younger, older) => {
     expect(tagsOf(offered(read([younger, older]), { daily: { age } }, nowMs))).toEqual([younger])
   })
 
-  it('of a date has its moment within', () => {
+  it('on a date accepts an image of this time', () => {
     const images = read(['d_2025_02_18', 'd_2025_02_19'])
     const since = (cutoffDate: string) => tagsOf(offered(images, { daily: { cutoffDate } }, nowMs))
     expect(since('2025-02-19T00:00:00Z')).toEqual(['d_2025_02_19'])
@@ -44,19 +44,19 @@ describe('a condition', () => {
     expect(since('2025-02-19T00:00:01Z')).toEqual([])
   })
 
-  it('of a version or build has both within', () => {
+  it('on a version or build accepts both bounds', () => {
     const images = read(['r27_0_0', 'r26_9_9', 'r28_0_0_rsp5', 'r28_0_0_rsp4'])
     const menu = { release: { cutoffVersion: '27.0.0', cutoffBuild: 5 } }
     expect(tagsOf(offered(images, menu, nowMs))).toEqual(['r28_0_0_rsp5', 'r27_0_0'])
   })
 
-  it('of a version may be a candidate', () => {
+  it('on a version may name a release candidate', () => {
     const images = read(['r27_0_0_rc10', 'r27_0_0_rc2', 'r27_0_0_rc1', 'r27_0_1_rc1'])
     const menu = { releaseCandidate: { cutoffVersion: '27.0.0-rc2' } }
     expect(tagsOf(offered(images, menu, nowMs))).toEqual(['r27_0_1_rc1', 'r27_0_0_rc10', 'r27_0_0_rc2'])
   })
 
-  it('does not judge what an image does not have', () => {
+  it('does not apply to images without the property', () => {
     const images = read(['exp_mine', 'exp_w_2025_07', 'exp_r20_0_0'])
     const menu = {
       experimental: { age: '1y', cutoffDate: '2024-01-01T00:00:00Z', cutoffVersion: '3000.0.0', cutoffBuild: 9 },
@@ -64,7 +64,7 @@ describe('a condition', () => {
     expect(tagsOf(offered(images, menu, nowMs))).toEqual(['exp_mine', 'exp_w_2025_07'])
   })
 
-  it('counts only what meets the others', () => {
+  it('on a number counts only images that meet the other conditions', () => {
     const images = read(['r28_0_0_rsp1', 'r27_0_0', 'r26_0_0', 'r25_0_0'])
     const menu = { release: { number: 2, cutoffBuild: 5 } }
     expect(tagsOf(offered(images, menu, nowMs))).toEqual(['r27_0_0', 'r26_0_0'])

@@ -1,4 +1,4 @@
-/** What the menu of the form offers, by the configured conditions. Pure. */
+/** Selects the images of the form's menu, by the configured conditions. Pure. */
 import type { Config } from '../../config/schema.ts'
 import type { ImageTag, TagType } from './tags.ts'
 import { compareVersions, parseVersion } from './version.ts'
@@ -6,7 +6,7 @@ import { compareVersions, parseVersion } from './version.ts'
 type Menu = Config['images']['menu']
 type Filter = NonNullable<Menu[keyof Menu]>
 
-/** Aliases, and tags of no convention, are not among them: they are always offered. */
+/** Aliases, and tags that follow no convention, have no conditions: they are always offered. */
 const types: Readonly<Record<keyof Menu, TagType>> = {
   release: 'Release',
   weekly: 'Weekly',
@@ -25,8 +25,8 @@ const unitsMs: Readonly<Record<string, number>> = {
 }
 
 /**
- * Those of images, in the order of SQR-059, that the menu offers at a moment, in milliseconds of Unix time. What an image
- * does not have (date, version of a release, build), it is not judged by.
+ * The images that the menu offers at a time in milliseconds of Unix time, in the order of SQR-059. A condition on a
+ * property (date, version of a release, build) does not apply to images without it.
  */
 export function offered<T extends ImageTag>(images: readonly T[], menu: Menu, nowMs: number): T[] {
   const conditions = new Map<TagType, (image: ImageTag) => boolean>()
@@ -37,7 +37,7 @@ export function offered<T extends ImageTag>(images: readonly T[], menu: Menu, no
   return images.filter(image => conditions.get(image.type)?.(image) ?? true)
 }
 
-/** It counts what it has let pass, so each serves one walk through images in order. */
+/** The result counts the images that it accepted, so it serves one pass through images in order. */
 function conditionOf(filter: Filter, nowMs: number): (image: ImageTag) => boolean {
   const { number = Number.POSITIVE_INFINITY, age, cutoffDate, cutoffVersion, cutoffBuild = 0 } = filter
   const oldestMs = Math.max(
@@ -55,7 +55,7 @@ function conditionOf(filter: Filter, nowMs: number): (image: ImageTag) => boolea
   }
 }
 
-/** Milliseconds of an age such as `36h` or `2w`, as the schema of the configuration has checked it. */
+/** Milliseconds of an age such as `36h` or `2w`, in the form that the configuration's schema checks. */
 function parseAge(age: string): number {
   return Number(age.slice(0, -1)) * (unitsMs[age.slice(-1)] ?? 0)
 }

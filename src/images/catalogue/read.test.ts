@@ -12,7 +12,7 @@ const dailies = Object.fromEntries(
   Array.from({ length: 28 }, (_, i) => [`d_2026_01_${String(i + 1).padStart(2, '0')}`, digestB]),
 )
 
-describe('a reading', () => {
+describe('readCatalogue', () => {
   it('asks for the digests that matter, a few at a time', async () => {
     const source = new FakeSource({
       ...dailies,
@@ -36,7 +36,7 @@ describe('a reading', () => {
     expect(missing).toEqual([])
   })
 
-  it('tells which tags of the configuration there are not, also where they went while it was read', async () => {
+  it('returns configured tags that are missing, also if they vanish during the reading', async () => {
     const source = new FakeSource({ recommended: digestA, w_2026_02: digestA, w_2026_01: digestB })
     const list = source.listTags.bind(source)
     source.listTags = async () => {
@@ -48,7 +48,7 @@ describe('a reading', () => {
     expect((await read(source, { images: { ...images, pins } })).missing).toEqual(['recommended', 'w_1999_1'])
   })
 
-  it('has eight questions on their way at most', async () => {
+  it('has at most eight requests in flight', async () => {
     const source = new FakeSource(dailies)
     const { numReleases, numWeeklies } = images
     await readCatalogue({ images: { ...images, numReleases, numWeeklies, numDailies: 18 }, source, clock })
@@ -56,14 +56,14 @@ describe('a reading', () => {
     expect(source.mostInFlight).toBe(8)
   })
 
-  it('asks for nothing that listing tells', async () => {
+  it('asks for no digest that the list contains', async () => {
     const source = new FakeSource({ w_2026_02: digestA })
     source.listsDigests = true
     expect((await read(source)).catalogue.all).toMatchObject([{ tag: 'w_2026_02', digest: digestA }])
     expect(source.asked.filter(what => what === 'w_2026_02')).toEqual([])
   })
 
-  it('leaves out a tag that went while it was read', async () => {
+  it('leaves out a tag that vanishes during the reading', async () => {
     const source = new FakeSource({ w_2026_02: digestA, w_2026_01: digestB })
     const list = source.listTags.bind(source)
     source.listTags = async () => {
@@ -77,7 +77,7 @@ describe('a reading', () => {
   })
 })
 
-describe('digests that the registry does not tell', () => {
+describe('readCatalogue when the registry returns no digest', () => {
   /** Fails for one of two tags. */
   function halfBroken() {
     const source = new FakeSource({ w_2026_02: digestA, w_2026_01: digestB })
@@ -89,7 +89,7 @@ describe('digests that the registry does not tell', () => {
     return source
   }
 
-  it('are as they were known before', async () => {
+  it('uses the digest that was known before', async () => {
     const known = new Map([
       ['w_2026_02', digestB],
       ['w_2026_01', digestA],
@@ -102,39 +102,42 @@ describe('digests that the registry does not tell', () => {
     expect(trouble?.message).toBe('a manifest is broken')
   })
 
-  it('are unknown otherwise', async () => {
+  it('leaves an unknown digest null', async () => {
     expect((await read(halfBroken())).catalogue.all[0]).toMatchObject({ tag: 'w_2026_02', digest: null })
   })
 
-  it('fail the reading where none is told', async () => {
+  it('fails when no digest is returned at all', async () => {
     const source = new FakeSource({ w_2026_02: digestA })
     source.manifestOf = () => Promise.reject(new Error('not for you'))
     await expect(read(source)).rejects.toThrow('not for you')
   })
 })
 
-it('fails where the registry does not list its tags', async () => {
+it('readCatalogue fails when the registry does not list its tags', async () => {
   const source = new FakeSource()
   source.failure = new Error('down')
   await expect(read(source)).rejects.toThrow('down')
 })
 
-it.each(['listTags', 'manifestOf'] as const)('fails where the registry takes too long over all: %s', async question => {
-  const source = new FakeSource({ w_2026_02: digestA })
-  const begun = Promise.withResolvers<void>()
-  source[question] = () => {
-    begun.resolve()
-    return new Promise<never>(() => {})
-  }
-  const reading = read(source, { images: { ...images, readingTimeoutSeconds: 7 } })
-  const words = 'it was not read to the end within 7 s (images.readingTimeoutSeconds)'
-  const failed = expect(reading).rejects.toThrow(words)
-  await begun.promise
-  clock.advance(7000)
-  await failed
-})
+it.each(['listTags', 'manifestOf'] as const)(
+  'readCatalogue fails when the registry takes too long in all: %s',
+  async question => {
+    const source = new FakeSource({ w_2026_02: digestA })
+    const begun = Promise.withResolvers<void>()
+    source[question] = () => {
+      begun.resolve()
+      return new Promise<never>(() => {})
+    }
+    const reading = read(source, { images: { ...images, readingTimeoutSeconds: 7 } })
+    const words = 'it was not read to the end within 7 s (images.readingTimeoutSeconds)'
+    const failed = expect(reading).rejects.toThrow(words)
+    await begun.promise
+    clock.advance(7000)
+    await failed
+  },
+)
 
-it('ends when its caller does', async () => {
+it('readCatalogue ends when its caller aborts it', async () => {
   const source = new FakeSource({ w_2026_02: digestA })
   const caller = new AbortController()
   const ask = source.manifestOf.bind(source)

@@ -1,4 +1,4 @@
-/** From a registry to a catalogue: its tags, and the digests of those that matter. */
+/** Reads a catalogue from a registry: its tags, and the digests of those that matter. */
 import type { Clock } from '../../base/clock.ts'
 import { Deadline, unlessAborted } from '../../base/deadline.ts'
 import { Slots } from '../../base/slots.ts'
@@ -7,32 +7,32 @@ import type { ImageSource, ListedTag, Manifest } from '../registry/source.ts'
 import { buildCatalogue, digestsWanted, missingTags } from './compose.ts'
 import type { Catalogue } from './types.ts'
 
-/** Manifests asked for at once. */
+/** Concurrent requests for manifests. */
 const breadth = 8
 
 export interface ReadParts {
   readonly images: Config['images']
   readonly source: ImageSource
-  /** By its wall time ages of the menu are counted. */
+  /** Its wall time determines ages for the menu. */
   readonly clock: Clock
-  /** Digests as they were known before, by tag: they stand in where the registry is asked for one, and does not tell. */
+  /** Known digests by tag, used when the registry does not return one. */
   readonly known?: ReadonlyMap<string, string>
   readonly signal?: AbortSignal
 }
 
 export interface CatalogueRead {
   readonly catalogue: Catalogue
-  /** Every tag that the registry has, with its digest as far as it is known now. */
+  /** All tags of the registry, with their digests as far as they are known. */
   readonly digests: ReadonlyMap<string, string | null>
-  /** The recommended tag and pins, as far as the registry lacks them: a slip of the configuration, or of who pushes. */
+  /** The recommended tag and pins that the registry lacks: an error in the configuration, or in publishing. */
   readonly missing: readonly string[]
-  /** Why the first digest was not told that was asked for; undefined where all were. */
+  /** Why the first requested digest was not returned; undefined if all were. */
   readonly trouble?: Error
 }
 
 /**
  * Reads the registry once, within `images.readingTimeoutSeconds`.
- * @throws {Error} when it does not list its tags, tells none of the digests that are asked for, or not all in time
+ * @throws {Error} when the registry does not list its tags, returns none of the digests, or takes too long
  */
 export async function readCatalogue(parts: ReadParts): Promise<CatalogueRead> {
   const { readingTimeoutSeconds } = parts.images
@@ -52,12 +52,12 @@ export async function readCatalogue(parts: ReadParts): Promise<CatalogueRead> {
 async function read({ images, source, clock, known, signal }: ReadParts): Promise<CatalogueRead> {
   const listed = await source.listTags(signal)
   const wanted = digestsWanted(images, listed)
-  const { told, failures } = await manifestsOf(source, wanted, signal)
+  const { manifests, failures } = await manifestsOf(source, wanted, signal)
   const [trouble] = failures.values()
   if (trouble && failures.size === wanted.length) throw trouble
   const tags = listed.flatMap((entry): ListedTag[] => {
-    const manifest = told.get(entry.tag)
-    // Gone since it was listed.
+    const manifest = manifests.get(entry.tag)
+    // Deleted since it was listed.
     if (manifest === null) return []
     const before = failures.has(entry.tag) ? known?.get(entry.tag) : undefined
     const digest = manifest?.digest ?? entry.digest ?? before
@@ -74,13 +74,13 @@ async function read({ images, source, clock, known, signal }: ReadParts): Promis
 
 async function manifestsOf(source: ImageSource, tags: readonly string[], signal: AbortSignal | undefined) {
   const slots = new Slots(breadth)
-  const told = new Map<string, Manifest | null>()
+  const manifests = new Map<string, Manifest | null>()
   const failures = new Map<string, Error>()
   await Promise.all(
     tags.map(async tag => {
       await slots.enter(1, signal)
       try {
-        told.set(tag, await source.manifestOf(tag, signal))
+        manifests.set(tag, await source.manifestOf(tag, signal))
       } catch (error) {
         signal?.throwIfAborted()
         failures.set(tag, error as Error)
@@ -89,5 +89,5 @@ async function manifestsOf(source: ImageSource, tags: readonly string[], signal:
       }
     }),
   )
-  return { told, failures }
+  return { manifests, failures }
 }

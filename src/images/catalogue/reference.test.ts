@@ -19,7 +19,7 @@ function refusal(options: LabOptions, settings = images) {
   }
 }
 
-describe('which option decides', () => {
+describe('requestedImage by options', () => {
   it.each<[LabOptions, object]>([
     [
       { image_tag: 'w_1', image_type: 'recommended' },
@@ -40,17 +40,17 @@ describe('which option decides', () => {
       { tag: 'b', option: 'image_dropdown' },
     ],
     [{ image_dropdown: 'lsstsqre/sciplat-lab:b' }, { tag: 'b', option: 'image_dropdown' }],
-  ])('%j', (options, image) => {
+  ])('for %j is the image of the first option', (options, image) => {
     expect(requestedImage(images, options)).toEqual(image)
   })
 
-  it('needs one of them', () => {
+  it('refuses options without an image', () => {
     for (const options of [{}, { size: 'small' }, { image_list: 'use_image_from_dropdown' }]) {
       expect(refusal(options)).toMatchObject({ loc: ['body', 'options'], msg: expect.stringContaining('is needed') })
     }
   })
 
-  it('knows no other types', () => {
+  it('refuses unknown types', () => {
     expect(refusal({ image_type: 'newest' })).toEqual({
       msg: 'There is no such type of images, only recommended, latest-weekly, latest-daily, latest-release',
       type: 'invalid',
@@ -59,18 +59,18 @@ describe('which option decides', () => {
   })
 })
 
-describe('references', () => {
+describe('requestedImage by reference', () => {
   it.each<[string, object]>([
     ['lsstsqre/sciplat-lab:w_2022_37', { tag: 'w_2022_37' }],
     ['registry.hub.docker.com/lsstsqre/sciplat-lab:w_2022_37', { tag: 'w_2022_37' }],
     ['docker.io/lsstsqre/sciplat-lab:w_2022_37', { tag: 'w_2022_37' }],
     [`lsstsqre/sciplat-lab:w_2022_37@${digest}`, { tag: 'w_2022_37', digest }],
     [`registry.hub.docker.com/lsstsqre/sciplat-lab@${digest}`, { digest }],
-  ])('takes %s', (text, image) => {
+  ])('accepts %s', (text, image) => {
     expect(requestedImage(images, { image_list: text })).toEqual({ ...image, option: 'image_list' })
   })
 
-  it('takes a registry with a port', () => {
+  it('accepts a registry with a port', () => {
     const local = { ...images, registry: '127.0.0.1:5000', docker: { repository: 'lab' } }
     expect(requestedImage(local, { image_list: '127.0.0.1:5000/lab:1' })).toMatchObject({ tag: '1' })
     expect(requestedImage(local, { image_list: 'lab:1' })).toMatchObject({ tag: '1' })

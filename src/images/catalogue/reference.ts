@@ -1,4 +1,4 @@
-/** Which image a request asks for: options to a type, or to a tag or a digest of the configured repository. Pure. */
+/** Reads options into the requested image: a type, or a tag or a digest of the configured repository. Pure. */
 
 import type { LabOptions } from '../../base/domain.ts'
 import { invalid } from '../../base/errors.ts'
@@ -13,14 +13,14 @@ export type ImageSettings = Pick<Config['images'], 'registry' | 'docker' | 'gar'
 export interface ImageName {
   readonly tag?: string
   readonly digest?: string
-  /** The option that named it, for what is wrong with it later. */
+  /** The option that named it, for errors about it. */
   readonly option: keyof LabOptions
 }
 
-/** What options ask for: an image by its name, or what the catalogue says is of this type. */
+/** A requested image: by its name, or the catalogue's image of a type. */
 export type ImageRequest = ImageName | { readonly type: ImageType; readonly option: 'image_type' }
 
-/** What the radio buttons of a form say instead of an image, when the menu is to be asked. */
+/** The value of a form's radio buttons that selects the menu. */
 export const fromMenu = 'use_image_from_dropdown'
 
 const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$/s
@@ -28,7 +28,7 @@ const referenceForm = /^(?<name>[^@]*?)(?::(?<tag>[^:/@]*))?(?:@(?<digest>.*))?$
 /**
  * The image that options ask for: `image_tag` before `image_type` before what a form gives (SQR-066, "Labs for bot
  * users").
- * @throws {ApiError} 422 when there is none, or one that labs may not be made of
+ * @throws {ApiError} 422 when there is none, or one that is not allowed for labs
  */
 export function requestedImage(images: ImageSettings, options: LabOptions): ImageRequest {
   if (options.image_tag !== undefined) return { tag: checkTag(options.image_tag, 'image_tag'), option: 'image_tag' }
@@ -47,7 +47,7 @@ function typeOf(text: string): ImageRequest {
 
 /**
  * An image by its reference, with or without registry, tag and digest.
- * @throws {ApiError} 422 when it is none, or not in the configured repository
+ * @throws {ApiError} 422 when it is not a reference, or not of the configured repository
  */
 function parseImage(images: ImageSettings, text: string, option: keyof LabOptions): ImageName {
   const { name = '', tag, digest } = referenceForm.exec(text)?.groups ?? {}

@@ -15,16 +15,16 @@ it.each([
   [['devs'], 'exp_a', true],
   [['devs'], 'exp_secret_a', false],
   [['other'], 'exp_a', false],
-] as const)('members of %j may have %s: %s', (names, tag, may) => {
+] as const)('permittedTags for members of %j and %s is %s', (names, tag, may) => {
   expect(permittedTags(restrictions, groups(...names))!(tag)).toBe(may)
 })
 
-it('knows who may have all', () => {
+it('permittedTags returns undefined when nothing is restricted for the user', () => {
   expect(permittedTags(restrictions, groups('staff'))).toBeUndefined()
   expect(permittedTags([], [])).toBeUndefined()
 })
 
-it('takes patterns for whole tags, and no more than * for a sign', () => {
+it('permittedTags matches whole tags, with only * special', () => {
   const may = permittedTags([{ tags: ['w.1', 'a*z'], groups: ['staff'] }], [])!
   expect(['w.1', 'wx1', 'xw.1', 'az', 'abz', 'azb'].filter(tag => !may(tag))).toEqual(['w.1', 'az', 'abz'])
 })

@@ -1,4 +1,4 @@
-/** Who may have which images (`images.restrictions`). Pure. */
+/** Decides which users may have which images (`images.restrictions`). Pure. */
 
 import type { Group } from '../../base/domain.ts'
 import { globs } from '../../base/glob.ts'
@@ -9,9 +9,9 @@ type Restriction = Config['images']['restrictions'][number]
 const tagsLike = globs()
 
 /**
- * Which tags a user may have: one must satisfy each restriction that concerns it. It is the tag by which an image is asked
- * for that counts, so operators may recommend to all what is limited under its own tag.
- * @returns undefined where nothing is kept from this user
+ * A test for the tags that a user may have: the user must satisfy each restriction that concerns the tag. Only the
+ * requested tag counts, so operators may recommend an image to everyone that is restricted under its own tag.
+ * @returns undefined if nothing is restricted for this user
  */
 export function permittedTags(
   restrictions: readonly Restriction[],

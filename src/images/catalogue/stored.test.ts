@@ -5,7 +5,7 @@ import { StoredCatalogues } from './stored.ts'
 import { encodeCatalogue } from './text.ts'
 import type { Catalogue } from './types.ts'
 
-/** Redis with a catalogue that a test exchanges, and what was asked of it. */
+/** Redis with a catalogue that a test replaces, and the calls that it got. */
 function stored() {
   const redis = { version: undefined as string | undefined, catalogue: catalogueOf({}), away: false }
   const asked: (string | undefined)[] = []
@@ -23,7 +23,7 @@ function stored() {
   return { redis, asked, catalogues, changed, missed }
 }
 
-it('asks for what it does not have, and tells of it once', async () => {
+it('StoredCatalogues reads a new catalogue, and reports it once', async () => {
   const { redis, asked, catalogues, changed } = stored()
   Object.assign(redis, { version: '1', catalogue: catalogueOf({ all: [imageOf('w_2026_02')] }) })
   const first = await catalogues.read()
@@ -35,7 +35,7 @@ it('asks for what it does not have, and tells of it once', async () => {
   expect(changed.map(({ all }) => all[0]!.tag)).toEqual(['w_2026_02', 'w_2026_03'])
 })
 
-it('asks once for all who ask at the same time', async () => {
+it('StoredCatalogues reads once for concurrent callers', async () => {
   const { redis, asked, catalogues } = stored()
   redis.version = '1'
   const all = await Promise.all([1, 2, 3].map(() => catalogues.read()))
@@ -43,7 +43,7 @@ it('asks once for all who ask at the same time', async () => {
   expect(asked).toHaveLength(1)
 })
 
-it('knows what it knew when Redis was emptied, and says that it was', async () => {
+it('StoredCatalogues keeps its catalogue when Redis is emptied, and reports that', async () => {
   const { redis, catalogues, missed } = stored()
   expect(await catalogues.read()).toBeNull()
   redis.version = '1'
@@ -53,7 +53,7 @@ it('knows what it knew when Redis was emptied, and says that it was', async () =
   expect(missed).toEqual([1, 3])
 })
 
-it('gives nobody what to act by while Redis has none, whatever it knew', async () => {
+it('StoredCatalogues agrees on nothing while Redis has no catalogue, whatever it knows', async () => {
   const { redis, catalogues, missed } = stored()
   expect(await catalogues.agreed()).toBeNull()
   redis.version = '1'
@@ -64,7 +64,7 @@ it('gives nobody what to act by while Redis has none, whatever it knew', async (
   expect(catalogues.known).toEqual(redis.catalogue)
 })
 
-it('says so when Redis is away, and is there again with it', async () => {
+it('StoredCatalogues throws while Redis is away, and recovers with it', async () => {
   const { redis, catalogues } = stored()
   redis.away = true
   await expect(catalogues.read()).rejects.toThrow(RetryLater)

@@ -1,4 +1,4 @@
-/** The catalogue as this replica knows it: read from Redis, its body only when there is another one. */
+/** The catalogue as this replica knows it: read from Redis, with its body only if it has changed. */
 import { Listeners } from '../../base/listeners.ts'
 import type { CatalogueLook, ImageStore } from '../../store/images.ts'
 import { decodeCatalogue } from './text.ts'
@@ -6,11 +6,11 @@ import type { Catalogue } from './types.ts'
 
 export interface Catalogues {
   /**
-   * The newest catalogue; null while no replica ever read the registry.
+   * The newest catalogue; null if no replica has ever read the registry.
    * @throws {RetryLater} Redis does not answer
    */
   read(): Promise<Catalogue | null>
-  /** What was read last, without asking. */
+  /** The catalogue that was read last, without a request. */
   readonly known: Catalogue | null
 }
 
@@ -40,20 +40,20 @@ export class StoredCatalogues implements Catalogues {
     return this.#known
   }
 
-  /** Of what is known. */
+  /** The version of the known catalogue. */
   get version(): string | undefined {
     return this.#version
   }
 
-  /** A Redis that was emptied makes nothing untrue that was known: it stands until the registry is read again. */
+  /** After Redis was emptied, the known catalogue remains valid until the registry is read again. */
   async read(): Promise<Catalogue | null> {
     await this.agreed()
     return this.#known
   }
 
   /**
-   * The newest catalogue, and null while Redis has none: for who acts in the name of all replicas. After Redis was emptied
-   * each knows what it read last, and one that had not looked for a while would undo what the others began.
+   * The newest catalogue, or null while Redis has none: for decisions on behalf of all replicas. After Redis was
+   * emptied each replica knows a different catalogue, and a replica with an old one would undo the work of others.
    * @throws {RetryLater} Redis does not answer
    */
   async agreed(): Promise<Catalogue | null> {
@@ -63,7 +63,7 @@ export class StoredCatalogues implements Catalogues {
     return null
   }
 
-  /** How the catalogue in Redis stands; all who ask at the same time share one look. */
+  /** The state of the catalogue in Redis; concurrent callers share one look-up. */
   look(): Promise<CatalogueLook> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined

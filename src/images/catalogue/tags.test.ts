@@ -27,11 +27,11 @@ function fieldsOf(input: string, alias = false): ParseCase {
   }
 }
 
-/** Below zero when the one tag stands before the other. */
+/** Below zero if the one tag is before the other. */
 const compare = (one: string, other: string) => compareTags(parseTag(one), parseTag(other))
 
 describe('parseTag', () => {
-  // Every object has a constructor: what counts is whether the case names one.
+  // Every object has a constructor, so only an own property of the case counts.
   it.each(cases.parse.map(each => ({ each, alias: Object.hasOwn(each, 'constructor') })))(
     'reads $each.input (alias: $alias)',
     ({ each, alias }) => {
@@ -45,7 +45,7 @@ describe('parseTag', () => {
     ['d_2021_02_30', 'a day that the month does not have'],
     ['d_2021_00_10', 'no month'],
     ['d_2023_02_29', 'no leap year'],
-    ['r1234567890_0_0', 'a number too large to be told from its neighbours'],
+    ['r1234567890_0_0', 'a number too large for a double'],
     ['exp_', 'no experiment'],
     ['w_2021_22-', 'an architecture without name'],
     ['w_2021_22-AMD64', 'a suffix in capitals'],
@@ -55,11 +55,11 @@ describe('parseTag', () => {
     ['exp_w_2021_22-AMD64', 'a suffix in capitals behind an experiment'],
     ['recommended_c0027-AMD64', 'a suffix in capitals behind a cycle'],
     ['w_2021_22_random\n', 'a line break'],
-  ])('takes %j for unknown: %s', tag => {
+  ])('reads %j as unknown: %s', tag => {
     expect(parseTag(tag)).toMatchObject({ type: 'Unknown', displayName: tag, base: tag, version: null, dateMs: null })
   })
 
-  it('takes capitals before the suffix for what they are', () => {
+  it('reads a suffix with capitals as part of an unknown tag', () => {
     expect(parseTag('w_2021_22_DM-1234-amd64')).toMatchObject({ type: 'Weekly', architecture: 'amd64' })
     expect(parseTag('w_2021_22_DM-amd64').displayName).toBe('Weekly 2021_22 [DM] [amd64]')
   })
@@ -71,11 +71,11 @@ describe('parseTag', () => {
     ['d_2021_05_27_rsp007-arm64', 'Daily 2021_05_27 (RSP Build 007) [arm64]'],
     ['exp_random_c7.02', 'Experimental random (SAL Cycle 7, Build 02)'],
     ['recommended_c27', 'recommended (SAL Cycle 27)'],
-  ])('displays the numbers of %s with its digits', (tag, displayName) => {
+  ])('shows the numbers of %s with the tag’s digits', (tag, displayName) => {
     expect(parseTag(tag).displayName).toBe(displayName)
   })
 
-  it('displays every number with the digits of the tag, and reads its value', () => {
+  it('shows every number with the tag’s digits, and reads its value', () => {
     const digits = fc.stringMatching(/^\d{1,9}$/)
     fc.assert(
       fc.property(digits, digits, digits, (cycle, cycleBuild, build) => {
@@ -87,15 +87,15 @@ describe('parseTag', () => {
     )
   })
 
-  it('takes a number too large to be told from its neighbours for something extra', () => {
+  it('reads a number that is too large for a double as extra text', () => {
     expect(parseTag('w_2021_22_rsp1234567890')).toMatchObject({ type: 'Weekly', build: null, extra: 'rsp1234567890' })
   })
 
-  it('marks an experiment with an experiment as both', () => {
+  it('marks an experiment of an experiment twice', () => {
     expect(parseTag('exp_exp_w_2021_22').displayName).toBe('Experimental Experimental Weekly 2021_22')
   })
 
-  it('reads a cycle with its build behind a name too', () => {
+  it('reads cycle and build after an unknown name too', () => {
     expect(parseTag('exp_random_c0027.003')).toMatchObject({
       displayName: 'Experimental random (SAL Cycle 0027, Build 003)',
       base: 'random',
@@ -104,7 +104,7 @@ describe('parseTag', () => {
     })
   })
 
-  it('has a name for whatever there is', () => {
+  it('returns a display name for every tag', () => {
     fc.assert(
       fc.property(anyTags, tag => {
         const read = parseTag(tag)
@@ -119,7 +119,7 @@ describe('parseTag', () => {
     )
   })
 
-  it('reads back what a tag was made of', () => {
+  it('reads the parts that a tag was made of', () => {
     const numbers = fc.nat({ max: 999_999_999 })
     const parts = fc.record({
       head: fc.constantFrom('r21_0_1', 'r22_0_0_rc1', 'w_2021_22', 'd_2021_05_27'),
@@ -143,13 +143,13 @@ describe('parseTag', () => {
     )
   })
 
-  it('gives a weekly the Thursday of its ISO week', () => {
+  it('dates a weekly on the Thursday of its ISO week', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9999 }), fc.integer({ min: 0, max: 60 }), (year, week) => {
         const text = String(year).padStart(4, '0')
         const { type, dateMs } = parseTag(`w_${text}_${week}`)
         if (dateMs === null) {
-          // A year has 53 weeks when it begins on a Thursday, or ends on one.
+          // A year has 53 weeks if it begins or ends on a Thursday.
           const ends = [`${text}-01-01`, `${text}-12-31`].map(day => new Date(day).getUTCDay())
           expect(type).toBe('Unknown')
           expect(week === 0 || week > (ends.includes(4) ? 53 : 52)).toBe(true)
@@ -157,7 +157,7 @@ describe('parseTag', () => {
         }
         const dayOfYear = (dateMs - Date.parse(`${text}-01-01`)) / dayMs
         expect(new Date(dateMs).getUTCDay()).toBe(4)
-        // The first week is that of the year's first Thursday.
+        // The first week contains the year's first Thursday.
         expect(Math.floor(dayOfYear / 7) + 1).toBe(week)
         expect(new Date(dateMs).getUTCFullYear()).toBe(year)
       }),
@@ -172,7 +172,7 @@ describe('compareTags', () => {
     expect(compare(lower, higher)).toBeGreaterThan(0)
   })
 
-  it.each(cases.ordering.incomparable)('takes $a and $b for different', ({ a, b }) => {
+  it.each(cases.ordering.incomparable)('distinguishes $a and $b', ({ a, b }) => {
     expect(parseTag(a).type).not.toBe(parseTag(b).type)
     expect(compare(a, b)).not.toBe(0)
   })
@@ -198,7 +198,7 @@ describe('compareTags', () => {
     ).toEqual(tags)
   })
 
-  it('puts tags that say the same in the order of their texts', () => {
+  it('orders equivalent tags by their text', () => {
     expect(compare('w_2021_01', 'w_2021_1')).toBeLessThan(0)
     expect(compare('w_2021_1', 'w_2021_01')).toBeGreaterThan(0)
     expect(compare('exp_exp_w_2021_22', 'exp_w_2021_22')).toBeLessThan(0)
@@ -219,7 +219,7 @@ describe('compareTags', () => {
     )
   })
 
-  it('gives one list however tags were shuffled', () => {
+  it('returns one order for any shuffled list', () => {
     const lists = fc.uniqueArray(anyTags, { minLength: 2, maxLength: 40 })
     const shuffled = lists.chain(tags =>
       fc.tuple(fc.constant(tags), fc.shuffledSubarray(tags, { minLength: tags.length, maxLength: tags.length })),
@@ -239,7 +239,7 @@ describe('compareTags', () => {
 })
 
 describe('aliases', () => {
-  it('are read as such where they are known to be', () => {
+  it('are read as aliases when they are known to be', () => {
     const aliases = new Set(['w_2021_22'])
     expect(readTag('w_2021_22', aliases)).toMatchObject({ type: 'Alias', displayName: 'W 2021 22', dateMs: null })
     expect(readTag('w_2021_21', aliases).type).toBe('Weekly')
@@ -251,11 +251,11 @@ describe('aliases', () => {
       'exp_w_2026_30_c0026.01_rsp07',
       'Recommended (Experimental Weekly 2026_30, SAL Cycle 0026, Build 01, RSP Build 07)',
     ],
-  ])('name %s with its digits', (target, displayName) => {
+  ])('show %s with its digits', (target, displayName) => {
     expect(resolveAlias(parseAlias('recommended'), parseTag(target)).displayName).toBe(displayName)
   })
 
-  it('have a name whatever they are and stand for', () => {
+  it('have a display name, whatever they refer to', () => {
     fc.assert(
       fc.property(anyTags.filter(Boolean), anyTags, (tag, other) => {
         const alias = parseAlias(tag)

@@ -1,47 +1,47 @@
 /**
- * Tags of images by the convention of SQR-059: what they say, what people call them, in which order they stand. Pure.
+ * Tags of images by the convention of SQR-059: their parts, display names and order. Pure.
  *
  * A tag that follows the convention is `<head>[_c<cycle>.<build>][_rsp<build>][_<extra>][-<architecture>]`; before it,
- * `exp_` marks an experiment. Whatever follows none is of the type Unknown, and never an error. Names of architectures
- * have no capitals: a tag with another suffix follows no convention.
+ * `exp_` marks an experiment. Every other tag is of the type Unknown, and never an error. Names of architectures have
+ * no capitals: a tag with another suffix follows no convention.
  */
 import type { Version } from './version.ts'
 import { compareVersions, formatVersion } from './version.ts'
 
-/** In the order in which lists have them. */
+/** In the order of lists. */
 export const tagTypes = ['Alias', 'Release', 'Weekly', 'Daily', 'Release Candidate', 'Experimental', 'Unknown'] as const
 export type TagType = (typeof tagTypes)[number]
 
-/** What a tag says. Null is what it does not say. */
+/** The parts of a tag; null if a tag lacks one. */
 export interface ImageTag {
   readonly tag: string
   readonly type: TagType
-  /** For people; never empty. */
+  /** The display name; never empty. */
   readonly displayName: string
-  /** What the name begins with: the image without its builds and architecture. */
+  /** The beginning of the display name: the image without its builds and architecture. */
   readonly title: string
-  /** Of a daily or weekly its date, which sorts as a version does. */
+  /** For a daily or weekly its date, which sorts like a version. */
   readonly version: Version | null
   /** Whether the version is that of a release, not a date. */
   readonly semantic: boolean
   /** The day of a daily, the Thursday of a weekly's ISO week: its midnight in UTC, in milliseconds of Unix time. */
   readonly dateMs: number | null
-  /** What stands where others have a version. */
+  /** The name in place of a version. */
   readonly base: string | null
-  /** Of the interfaces that the image was built for (SAL). */
+  /** Version of the interfaces that the image was built for (SAL). */
   readonly cycle: number | null
   readonly cycleBuild: number | null
-  /** Of the image itself (RSP). */
+  /** Build of the image itself (RSP). */
   readonly build: number | null
   readonly architecture: string | null
   readonly extra: string | null
 }
 
 type Groups = Readonly<Record<string, string | undefined>>
-/** What a head says of an image. */
+/** The properties of an image that a head contains. */
 type Head = Pick<ImageTag, 'title' | 'version' | 'semantic' | 'dateMs'>
 
-/** A head with what stands behind it, as texts. */
+/** A head with the parts after it, as texts. */
 interface Reading extends Head, Pick<ImageTag, 'type' | 'base'> {
   readonly groups: Groups
 }
@@ -53,7 +53,7 @@ interface Convention {
   readonly head: (groups: Groups) => Head | null
 }
 
-/** Of ten digits and more no number is made: it could not be told from its neighbours at last. */
+/** Numbers have at most nine digits, far below where doubles lose precision. */
 const number = (name: string) => `(?<${name}>\\d{1,9})`
 const builds = `(?:_c${number('cycle')}\\.${number('cycleBuild')})?(?:_rsp${number('build')})?(?:_(?<extra>.+))?`
 const formOf = (head: string) => new RegExp(`^${head}${builds}$`)
@@ -61,7 +61,7 @@ const formOf = (head: string) => new RegExp(`^${head}${builds}$`)
 const triple = `r${number('major')}_${number('minor')}_${number('patch')}`
 const dayMs = 86_400_000
 
-/** The first that fits counts: what is a candidate would also be a release, with something extra. */
+/** The first match counts: a release candidate would also match a release with extra text. */
 const conventions: readonly Convention[] = [
   {
     type: 'Release Candidate',
@@ -69,7 +69,7 @@ const conventions: readonly Convention[] = [
     head: groups => releaseHead('Release Candidate', groups),
   },
   { type: 'Release', form: formOf(triple), head: groups => releaseHead('Release', groups) },
-  // As releases were tagged in former times: r170 is 17.0.
+  // The former form of releases: r170 is 17.0.
   { type: 'Release', form: formOf('r(?<major>\\d\\d)(?<minor>\\d)'), head: groups => releaseHead('Release', groups) },
   {
     type: 'Weekly',
@@ -89,12 +89,12 @@ const conventions: readonly Convention[] = [
   },
 ]
 
-/** Reads a tag of a repository, some of whose tags are known to be other names of images. */
+/** Parses a tag of a repository, some of whose tags are known aliases. */
 export function readTag(tag: string, aliasTags: ReadonlySet<string>): ImageTag {
   return aliasTags.has(tag) ? parseAlias(tag) : parseTag(tag)
 }
 
-/** Reads a tag, whatever it is. No tag at all is `latest`, as for those who pull it. */
+/** Parses any tag. An empty text is `latest`, as in pulling. */
 export function parseTag(text: string): ImageTag {
   const tag = text === '' ? 'latest' : text
   const { body, architecture } = splitArchitecture(tag)
@@ -108,7 +108,7 @@ function readBody(body: string): Reading {
   return { ...read, type: 'Experimental', title: 'Experimental '.repeat(marks.length / 4) + read.title }
 }
 
-/** Reads a tag that is known to be another name of some image. */
+/** Parses a tag that is a known alias. */
 export function parseAlias(tag: string): ImageTag {
   const { body, architecture } = splitArchitecture(tag)
   const read = readName(body)
@@ -116,12 +116,12 @@ export function parseAlias(tag: string): ImageTag {
 }
 
 /**
- * An alias, named after the image that it stands for: of the cycle of that, and of its date and architecture where the
- * alias has none yet.
+ * Completes an alias by its image: with the cycle, and with date and architecture if the alias has none. The display
+ * name contains the image's.
  */
 export function resolveAlias<T extends ImageTag>(alias: T, target: ImageTag): T {
   const architecture = alias.architecture ?? target.architecture
-  // The numbers of a tag do not say how many digits it has.
+  // Numbers do not show how many digits the tag has.
   const { groups } = readBody(splitArchitecture(target.tag).body)
   const meant = [target.title, ...buildNames(groups)].join(', ')
   const further = brackets(target.extra, target.architecture === architecture ? null : target.architecture)
@@ -138,8 +138,8 @@ export function resolveAlias<T extends ImageTag>(alias: T, target: ImageTag): T 
 }
 
 /**
- * The order of SQR-059: by type, then the latest first. Below zero when the first one stands before the other. Tags that
- * say the same in other words stand as their texts do, so no two are equal.
+ * The order of SQR-059: by type, then the latest first. Below zero if the first is before the other. Equivalent tags
+ * are ordered by their text, so no two tags are equal.
  */
 export function compareTags(one: ImageTag, other: ImageTag): number {
   return (
@@ -163,13 +163,13 @@ function readConvention(text: string): Reading | null {
   return null
 }
 
-/** A name of no convention, which may end with a cycle. */
+/** A name that follows no convention, and may end with a cycle. */
 function readName(text: string): Reading {
   const groups: Groups = /^(?<base>.+)_c(?<cycle>\d{1,9})(?:\.(?<cycleBuild>\d{1,9}))?$/s.exec(text)?.groups ?? {}
   return { ...asItIs(groups.base ?? text), groups }
 }
 
-/** A text in which nothing is looked for. */
+/** A text that is not parsed. */
 function asItIs(text: string): Reading {
   return { type: 'Unknown', title: text, base: text, version: null, semantic: false, dateMs: null, groups: {} }
 }
@@ -197,7 +197,7 @@ function splitArchitecture(tag: string): { body: string; architecture: string | 
   return { body: tag.slice(0, dash), architecture: tag.slice(dash + 1) }
 }
 
-/** Whether what stands where an architecture would has capitals. */
+/** Whether the suffix in place of an architecture has capitals. */
 function hasForeignSuffix(tag: string): boolean {
   const dash = tag.lastIndexOf('-')
   return dash >= 0 && /[A-Z]/.test(tag.slice(dash))
@@ -213,7 +213,7 @@ function datedHead(title: string, [major, minor, patch]: [number, number, number
   return dateMs === null ? null : { title, version: { major, minor, patch, prerelease: null }, semantic: false, dateMs }
 }
 
-/** The Thursday of an ISO week, which is always in the week's own year; null when that year has no such week. */
+/** The Thursday of an ISO week, which is always in the week's own year; null if that year has no such week. */
 function thursdayOf(year: string, week: number): number | null {
   // The fourth of January is in the first week of every year.
   const fourth = new Date(`${year}-01-04`)
@@ -224,11 +224,11 @@ function thursdayOf(year: string, week: number): number | null {
 
 function midnightOf(date: string): number | null {
   const midnight = new Date(date)
-  // The thirtieth of February is taken for a day in March.
+  // Date turns February 30 into a day in March.
   return midnight.getUTCDate() === Number(date.slice(-2)) ? midnight.getTime() : null
 }
 
-/** With exactly the digits of the tag. */
+/** With the exact digits of the tag. */
 function buildNames({ cycle, cycleBuild, build }: Groups): string[] {
   return [
     ...(cycle === undefined ? [] : [`SAL Cycle ${cycle}${cycleBuild === undefined ? '' : `, Build ${cycleBuild}`}`]),
@@ -240,13 +240,13 @@ function brackets(...texts: (string | null)[]): string {
   return texts.map(text => (text === null ? '' : ` [${text}]`)).join('')
 }
 
-/** `latest_weekly` is Latest Weekly. */
+/** `latest_weekly` becomes Latest Weekly. */
 function titleCase(name: string): string {
   const words = name.replaceAll('_', ' ')
   return words.replace(/[A-Za-z]+/g, word => word[0]!.toUpperCase() + word.slice(1).toLowerCase())
 }
 
-/** A name is above all versions: it has a base, they have none. */
+/** A name is above all versions: it has a base, and versions have none. */
 function compareHeads(one: ImageTag, other: ImageTag): number {
   return one.version && other.version ? compareVersions(one.version, other.version) : compareTexts(one.base, other.base)
 }
@@ -263,7 +263,7 @@ function compareTexts(one: string | null, other: string | null): number {
   return one < other ? -1 : 1
 }
 
-/** None is the highest: the image for every architecture stands before those for one. */
+/** None is the highest: the image for every architecture precedes those for one. */
 function compareArchitectures(one: string | null, other: string | null): number {
   return one === null || other === null ? compareTexts(other, one) : compareTexts(one, other)
 }

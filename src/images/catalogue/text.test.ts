@@ -3,8 +3,8 @@ import { catalogueOf, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { configSchema } from '../../config/schema.ts'
 import { catalogueScope, decodeCatalogue, encodeCatalogue } from './text.ts'
 
-describe('a catalogue as text', () => {
-  it('is read as it was written', () => {
+describe('encodeCatalogue', () => {
+  it('writes a text that decodeCatalogue reads back', () => {
     const weekly = imageOf('w_2026_02', { digest: `sha256:${'a'.repeat(64)}`, sizeBytes: 7, aliases: ['latest', 'x'] })
     const plain = imageOf('d_2026_01_01')
     const alias = imageOf('recommended')
@@ -18,12 +18,12 @@ describe('a catalogue as text', () => {
     expect(decodeCatalogue(encodeCatalogue(catalogue))).toEqual(catalogue)
   })
 
-  it('may have no image at all', () => {
+  it('accepts a catalogue without images', () => {
     const empty = catalogueOf({})
     expect(decodeCatalogue(encodeCatalogue(empty))).toEqual(empty)
   })
 
-  it('has each image once', () => {
+  it('writes each image once', () => {
     const image = imageOf('w_2026_02')
     const text = encodeCatalogue(catalogueOf({ prepull: [image], menu: [image], all: [image] }))
     expect(text.match(/"w_2026_02"/g)).toHaveLength(1)
@@ -32,13 +32,13 @@ describe('a catalogue as text', () => {
     expect(menu[0]).toBe(all[0])
   })
 
-  it('of twenty thousand tags has some megabytes', () => {
+  it('writes some megabytes for twenty thousand tags', () => {
     const all = Array.from({ length: 20_000 }, (_, i) => imageOf(`d_2026_01_01_c${i}`))
     expect(encodeCatalogue(catalogueOf({ all, menu: all })).length).toBeLessThan(2_500_000)
   })
 })
 
-describe('what a catalogue depends on', () => {
+describe('catalogueScope', () => {
   const scopeOf = (images: object) => catalogueScope(configSchema.parse({ images }).images)
   const plain = scopeOf({})
 
@@ -53,7 +53,7 @@ describe('what a catalogue depends on', () => {
     { cycle: 26 },
     { aliasTags: ['latest'] },
     { menu: { daily: { number: 3 } } },
-  ])('is %j', images => {
+  ])('depends on %j', images => {
     expect(scopeOf(images)).not.toBe(plain)
     expect(scopeOf(images)).toMatch(/^[0-9a-f]{16}$/)
   })
@@ -68,7 +68,7 @@ describe('what a catalogue depends on', () => {
     { credentialsFile: 'config.json' },
     { restrictions: [{ tags: ['*'], groups: ['staff'] }] },
     { prepull: { enabled: false } },
-  ])('is not %j', images => {
+  ])('does not depend on %j', images => {
     expect(scopeOf(images)).toBe(plain)
   })
 })

@@ -1,4 +1,4 @@
-/** A catalogue as text, by which replicas hand it to each other, and what it depends on. Pure. */
+/** Encodes a catalogue as text, which replicas share, and its scope. Pure. */
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import type { Catalogue, CatalogueImage } from './types.ts'
@@ -8,8 +8,8 @@ import { imageTypes } from './types.ts'
 const format = 1
 
 /**
- * What a catalogue depends on, in a few letters and digits: replicas whose configuration makes another one of the same
- * tags must not share it. How the registry is asked, and who may have what, makes no other.
+ * A digest of the settings that determine a catalogue: replicas that would make another one of the same tags must not
+ * share it. Settings of access to the registry, and restrictions of users, do not matter.
  */
 export function catalogueScope(images: Config['images']): string {
   const {
@@ -31,14 +31,14 @@ export function catalogueScope(images: Config['images']): string {
     .slice(0, 16)
 }
 
-/** What a reference of a tag begins with is said once; of tens of thousands of tags it is most of them. */
+/** The common beginning of references is stored once; with tens of thousands of tags it would be most of the text. */
 interface Text {
   readonly readAtMs: number
-  /** Of all references, up to the tag. */
+  /** The beginning of all references, up to the tag. */
   readonly name: string
-  /** tag, name for people, digest, size, aliases */
+  /** tag, display name, digest, size, aliases */
   readonly images: readonly (readonly [string, string, string | null, number | null, ...string[]])[]
-  /** Places in `images`. */
+  /** Indexes in `images`. */
   readonly types: Readonly<Record<string, number>>
   readonly prepull: readonly number[]
   readonly menu: readonly number[]
@@ -68,7 +68,7 @@ export function encodeCatalogue({ types, prepull, menu, all, readAtMs }: Catalog
   return JSON.stringify(text)
 }
 
-/** Of what `encodeCatalogue` made; images that stand in several lists are the same there. */
+/** Reads a text of `encodeCatalogue`; an image in several lists becomes one object. */
 export function decodeCatalogue(text: string): Catalogue {
   const { readAtMs, name, images, types, prepull, menu, all } = JSON.parse(text) as Text
   const made = images.map(([tag, title, digest, size, ...aliases]): CatalogueImage => {
@@ -85,7 +85,7 @@ export function decodeCatalogue(text: string): Catalogue {
   }
 }
 
-/** All are of the one repository. */
+/** All images are of one repository. */
 function nameOf({ reference, tag }: CatalogueImage): string {
   return reference.slice(0, reference.length - tag.length - 1)
 }

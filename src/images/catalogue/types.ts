@@ -1,7 +1,7 @@
-/** What the rooms say to each other about images: the catalogue, what is on nodes, and who answers for both. */
+/** Shared types of images: the catalogue, the images on nodes, and the service for both. */
 import type { Identity, LabOptions, ResolvedImage } from '../../base/domain.ts'
 
-/** What `image_type` may say (SQR-066, "Labs for bot users"). */
+/** Values of `image_type` (SQR-066, "Labs for bot users"). */
 export const imageTypes = ['recommended', 'latest-weekly', 'latest-daily', 'latest-release'] as const
 export type ImageType = (typeof imageTypes)[number]
 
@@ -12,33 +12,33 @@ export interface CatalogueImage {
   readonly tag: string
   /** Other tags of the same digest, as far as digests are known. */
   readonly aliases: readonly string[]
-  /** For people. */
+  /** The display name. */
   readonly name: string
-  /** `sha256:…`, null when it is not known. */
+  /** `sha256:…`, or null if unknown. */
   readonly digest: string | null
   readonly sizeBytes?: number
 }
 
-/** What the registry had when one of the replicas last read it, with the configuration applied. */
+/** The configured images of the registry, as a replica last read it. */
 export interface Catalogue {
-  /** Types that nothing matches are missing. */
+  /** Types without an image are missing. */
   readonly types: Readonly<Partial<Record<ImageType, CatalogueImage>>>
-  /** To be prepulled, the recommended one first, in the order of the form. */
+  /** Images to prepull, the recommended one first, in the order of the form. */
   readonly prepull: readonly CatalogueImage[]
-  /** What the menu offers, in its order. */
+  /** Images of the menu, in its order. */
   readonly menu: readonly CatalogueImage[]
-  /** Every image that may be asked for, in the order of SQR-059. */
+  /** Every image that a user may request, in the order of SQR-059. */
   readonly all: readonly CatalogueImage[]
   /** When the registry was read, in milliseconds of Unix time. */
   readonly readAtMs: number
 }
 
-/** An image on its way to all nodes that should have it. */
+/** An image that is being prepulled to all eligible nodes. */
 export interface PrepullState {
   readonly image: CatalogueImage
   /** Nodes that have it, sorted. */
   readonly nodes: readonly string[]
-  /** Nodes that should, and do not; empty when it is prepulled. */
+  /** Nodes that should have it, and do not; empty when it is prepulled. */
   readonly missing: readonly string[]
   /** Why the last attempt failed. */
   readonly error?: string
@@ -55,21 +55,21 @@ export interface NodeState {
 }
 
 export interface PrepullStatus {
-  /** On every eligible node. */
+  /** Images on every eligible node. */
   readonly prepulled: readonly PrepullState[]
   readonly pending: readonly PrepullState[]
   readonly nodes: readonly NodeState[]
 }
 
-/** Answers for images, at any replica. */
+/** Answers about images, at any replica. */
 export interface ImageService {
-  /** @throws {ApiError} 503 while no registry was ever read, or Redis does not answer */
+  /** @throws {ApiError} 503 if the registry was never read, or Redis does not answer */
   catalogue(): Promise<Catalogue>
   /** @throws {ApiError} as `catalogue` */
   prepulls(): Promise<PrepullStatus>
   /**
-   * The image that options ask for, with its digest at this moment.
-   * @throws {ApiError} 422 when they name none that there is; 403 when it is kept from this user
+   * The image that options request, with its current digest.
+   * @throws {ApiError} 422 for an image that does not exist; 403 for one that is restricted for this user
    */
   resolve(options: LabOptions, caller: Pick<Identity, 'groups'>): Promise<ResolvedImage>
 }

@@ -1,14 +1,14 @@
-/** Versions of releases, and dates that stand where a version would: they are compared in the same way. Pure. */
+/** Versions of releases, and dates in place of versions, which are compared in the same way. Pure. */
 
 export interface Version {
   readonly major: number
   readonly minor: number
   readonly patch: number
-  /** Such as `rc1`. Null for a version that is out. */
+  /** Such as `rc1`; null for a final version. */
   readonly prerelease: string | null
 }
 
-/** A version such as `27.0.0` or `27.0.0-rc1`, as the schema of the configuration has checked it. */
+/** Parses a version such as `27.0.0` or `27.0.0-rc1`, which the configuration's schema has checked. */
 export function parseVersion(text: string): Version {
   const [, numbers = '', prerelease = null] = /^([^-]*)(?:-(.*))?$/s.exec(text) ?? []
   const [major = 0, minor = 0, patch = 0] = numbers.split('.').map(Number)
@@ -19,7 +19,7 @@ export function formatVersion({ major, minor, patch, prerelease }: Version): str
   return `${major}.${minor}.${patch}${prerelease === null ? '' : `-${prerelease}`}`
 }
 
-/** Below zero when the first is the lower one. What is out is above its prereleases. */
+/** Below zero if the first is lower. A final version is above its prereleases. */
 export function compareVersions(one: Version, other: Version): number {
   return (
     one.major - other.major ||
@@ -29,7 +29,7 @@ export function compareVersions(one: Version, other: Version): number {
   )
 }
 
-/** Digits count as a number wherever they stand: by the letter of semantic versions `rc10` would be below `rc2`. */
+/** Digits count as a number everywhere: by the letter of semantic versioning `rc10` would be below `rc2`. */
 function comparePrereleases(one: string | null, other: string | null): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null)
   const pieces = piecesOf(one)

@@ -49,8 +49,8 @@ function image(number: number, tags?: readonly string[], change: Partial<GoogleI
 
 const token = () => [...google.tokens][0]
 
-describe('tags', () => {
-  it('are listed with digests and sizes', async () => {
+describe('ArtifactRegistry.listTags', () => {
+  it('returns tags with digests and sizes', async () => {
     google.images = [image(1, ['w_1', 'recommended']), image(2, ['w_2']), image(3), image(4, [])]
     const { source } = sourceOf()
     expect(await source.listTags()).toEqual([
@@ -66,7 +66,7 @@ describe('tags', () => {
     expect(google.server.asked.at(-1)!.headers.authorization).toBe(`Bearer ${token()}`)
   })
 
-  it('are those of the configured image alone', async () => {
+  it('returns tags of the configured image only', async () => {
     const other = (path: string) => ({ uri: `us-central1-docker.pkg.dev/${path}@${digestOf(9)}` })
     google.images = [
       image(1, ['a']),
@@ -78,7 +78,7 @@ describe('tags', () => {
     expect((await sourceOf().source.listTags()).map(({ tag }) => tag)).toEqual(['a'])
   })
 
-  it('have no size where an index has them, or nobody tells it', async () => {
+  it('returns no size for an index, or when the API has none', async () => {
     google.images = [
       image(1, ['a'], { mediaType: 'application/vnd.oci.image.index.v1+json' }),
       image(2, ['b'], { mediaType: 'application/vnd.docker.distribution.manifest.list.v2+json' }),
@@ -87,7 +87,7 @@ describe('tags', () => {
     for (const listed of await sourceOf().source.listTags()) expect(Object.keys(listed)).toEqual(['tag', 'digest'])
   })
 
-  it('come in pages', async () => {
+  it('reads all pages', async () => {
     google.images = Array.from({ length: 2500 }, (_, number) => image(number, [`t_${number}`]))
     const { source } = sourceOf()
     expect((await source.listTags()).length).toBe(2500)
@@ -98,13 +98,13 @@ describe('tags', () => {
     ])
   })
 
-  it('are no more than they may be', async () => {
+  it('fails when there are more tags than allowed', async () => {
     google.images = [image(1, ['a', 'b']), image(2, ['c'])]
     const { source } = sourceOf({ images: { maxTags: 2 } })
     await expect(source.listTags()).rejects.toThrow('more than 2 tags of some-project/sciplat/sciplat-lab')
   })
 
-  it('are not read in a circle', async () => {
+  it('fails when pages form a circle', async () => {
     const { source } = sourceOf()
     await source.listTags()
     google.server.faults.push(json({ nextPageToken: 'x' }), json({ nextPageToken: 'x' }))
@@ -122,7 +122,7 @@ describe('tags', () => {
       json({ dockerImages: [image(1, [], { imageSizeBytes: 'x' })] }),
       'dockerImages.0.imageSizeBytes',
     ],
-  ])('of an API that answers %s are an error in words', async (_, fault, words) => {
+  ])('fails with a reason when the API answers %s', async (_, fault, words) => {
     const { source } = sourceOf()
     await source.listTags()
     google.server.faults.push(fault)
@@ -131,7 +131,7 @@ describe('tags', () => {
     expect(error.message).toContain(words)
   })
 
-  it('are asked for again after 429 and 500', async () => {
+  it('tries again after 429 and 500', async () => {
     google.images = [image(1, ['a'])]
     const { source, clock } = sourceOf()
     await source.listTags()
@@ -140,7 +140,7 @@ describe('tags', () => {
     expect(clock.waits[0]).toBeGreaterThanOrEqual(2000)
   })
 
-  it('are not waited for longer than configured', async () => {
+  it('waits no longer than configured', async () => {
     const { source, clock } = sourceOf()
     await source.listTags()
     const asked = google.server.asked.length
@@ -152,8 +152,8 @@ describe('tags', () => {
   })
 })
 
-describe('one image', () => {
-  it('is found by its tag', async () => {
+describe('ArtifactRegistry.manifestOf', () => {
+  it('finds an image by tag', async () => {
     google.images = [image(1, ['a']), image(2, ['w_1', 'b'])]
     const { source } = sourceOf()
     expect(await source.manifestOf('b')).toEqual({ digest: digestOf(2) })
@@ -161,7 +161,7 @@ describe('one image', () => {
     expect(await source.manifestOf('c')).toBeNull()
   })
 
-  it('is found by its digest, with its size', async () => {
+  it('finds an image by digest, with its size', async () => {
     google.images = [image(1, ['a'])]
     const { source } = sourceOf()
     expect(await source.manifestOf(digestOf(1))).toEqual({ digest: digestOf(1), sizeBytes: 1000 })
@@ -169,7 +169,7 @@ describe('one image', () => {
     expect(await source.manifestOf(digestOf(2))).toBeNull()
   })
 
-  it('may have a name of several parts', async () => {
+  it('accepts a name of several parts', async () => {
     const uri = `us-central1-docker.pkg.dev/some-project/sciplat/team/lab@${digestOf(1)}`
     google.images = [image(1, ['a'], { uri })]
     const { source } = sourceOf({ images: { gar: google.gar('team/lab') } })
@@ -183,21 +183,21 @@ describe('one image', () => {
     ['403', status(403), 'answered 403'],
     ['nothing', json({}), 'is malformed at version'],
     ['no digest', json({ version: 'a/b/c' }), 'is malformed at version'],
-  ])('of an API that answers %s is an error', async (_, fault, words) => {
+  ])('fails when the API answers %s', async (_, fault, words) => {
     const { source } = sourceOf()
     await source.listTags()
     google.server.faults.push(fault)
     await expect(source.manifestOf('a')).rejects.toThrow(words)
   })
 
-  it('is not asked for by what is neither tag nor digest', async () => {
+  it('fails when the reference is neither tag nor digest', async () => {
     await expect(sourceOf().source.manifestOf('../x')).rejects.toThrow('neither a tag nor a digest')
     expect(google.server.asked).toEqual([])
   })
 })
 
-describe('who asks', () => {
-  it('is a service account that signs, and may read', async () => {
+describe('ArtifactRegistry’s credentials', () => {
+  it('are a service account that signs, with the right to read', async () => {
     const { source } = sourceOf()
     await source.listTags()
     await source.listTags()
@@ -209,7 +209,7 @@ describe('who asks', () => {
     ])
   })
 
-  it('is found by Google’s library where nothing is configured', async () => {
+  it('are found by Google’s library when none are configured', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'skylab-google-'))
     closing.push(async () => rmSync(folder, { recursive: true }))
     const file = join(folder, 'key.json')
@@ -221,7 +221,7 @@ describe('who asks', () => {
     expect(google.claims.length).toBe(1)
   })
 
-  it('is looked for again where nobody was found', async () => {
+  it('are searched again when none were found', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'skylab-google-'))
     closing.push(async () => rmSync(folder, { recursive: true }))
     const file = join(folder, 'key.json')
@@ -232,7 +232,7 @@ describe('who asks', () => {
     expect(await source.listTags()).toEqual([])
   })
 
-  it('gets a new token before the old one ends', async () => {
+  it('lead to a new token before the old one expires', async () => {
     google.seconds = 60
     const { source } = sourceOf()
     await source.listTags()
@@ -240,7 +240,7 @@ describe('who asks', () => {
     expect(google.tokens.size).toBe(2)
   })
 
-  it('gets a new token once when one is refused', async () => {
+  it('lead to a new token once when one is refused', async () => {
     const { source } = sourceOf()
     await source.listTags()
     google.tokens.clear()
@@ -251,7 +251,7 @@ describe('who asks', () => {
     expect(google.server.asked.length - before).toBe(3)
   })
 
-  it('has another key within a minute of its change', async () => {
+  it('are read again within a minute of a change', async () => {
     let key = google.key()
     const { source, clock } = sourceOf({ credentials: async () => key })
     await source.listTags()
@@ -261,7 +261,7 @@ describe('who asks', () => {
     expect(google.claims.map(({ iss }) => String(iss).split('@')[0])).toEqual(['reader', 'other'])
   })
 
-  it('has another key at once when the old one is refused', async () => {
+  it('are read again at once when the old key is refused', async () => {
     let key = google.key()
     const { source } = sourceOf({ credentials: async () => key })
     await source.listTags()
@@ -284,7 +284,7 @@ describe('who asks', () => {
       '{"type": "service_account", "client_email": "a", "private_key": "secret"}',
       'Google gave no token: ',
     ],
-  ])('is unknown by %s', async (_, text, words) => {
+  ])('are refused: %s', async (_, text, words) => {
     const error: Error = await sourceOf({ credentials: async () => text })
       .source.listTags()
       .catch(error => error)
@@ -293,14 +293,14 @@ describe('who asks', () => {
     expect(google.server.asked).toEqual([])
   })
 
-  it('does not sign for an address in the clear', async () => {
+  it('do not sign for an address without TLS', async () => {
     const key = google.key({ token_uri: 'http://auth.example.org/token' })
     await expect(sourceOf({ credentials: async () => key }).source.listTags()).rejects.toThrow(
       'token_uri http://auth.example.org, which is not https',
     )
   })
 
-  it('is refused in words', async () => {
+  it('lead to an error with a reason when Google refuses them', async () => {
     const key = google.key()
     google.rotate()
     await expect(sourceOf({ credentials: async () => key }).source.listTags()).rejects.toThrow(
@@ -308,7 +308,7 @@ describe('who asks', () => {
     )
   })
 
-  it('does not wait for a token longer than configured', async () => {
+  it('wait for a token no longer than configured', async () => {
     google.server.faults.push(faults.never)
     const { source, clock } = sourceOf()
     const listing = source.listTags()
@@ -317,7 +317,7 @@ describe('who asks', () => {
     await expect(listing).rejects.toThrow('no answer within 5000 ms')
   })
 
-  it('does not wait longer than the caller', async () => {
+  it('wait no longer than the caller', async () => {
     google.server.faults.push(faults.never)
     const caller = new AbortController()
     const listing = sourceOf().source.listTags(caller.signal)

@@ -15,7 +15,7 @@ export interface ArtifactRegistryOptions {
   readonly http: RegistryHttp
 }
 
-/** The largest that it gives. */
+/** The largest page of the API. */
 const pageSize = 1000
 const fields = 'nextPageToken,dockerImages(uri,tags,imageSizeBytes,mediaType)'
 const maxPageBytes = 16 * 1024 * 1024
@@ -24,7 +24,7 @@ const imageSchema = z.object({
   /** `<host>/<project>/<repository>/<image>@<digest>` */
   uri: z.string(),
   tags: z.array(z.string()).nullish(),
-  /** An int64, which JSON has as a string. */
+  /** An int64, which is a string in JSON. */
   imageSizeBytes: z
     .string()
     .regex(/^\d{1,15}$/)
@@ -40,7 +40,7 @@ const tagSchema = z.object({ version: z.string() })
 
 export class ArtifactRegistry implements ImageSource {
   readonly #options: ArtifactRegistryOptions
-  /** Of the repository, among whose images are others too. */
+  /** Path of the repository, which may have other images too. */
   readonly #root: string
 
   constructor(options: ArtifactRegistryOptions) {
@@ -55,7 +55,7 @@ export class ArtifactRegistry implements ImageSource {
     const pages = new TagPages(repositoryOf({ gar }), maxTags)
     let pageToken: string | null | undefined = ''
     do {
-      pages.turn(pageToken)
+      pages.request(pageToken)
       const query: Record<string, string> = { pageSize: String(pageSize), fields, ...(pageToken && { pageToken }) }
       const answer = await this.#ask(`dockerImages?${new URLSearchParams(query)}`, signal)
       if (!isSuccess(answer)) throw unexpected(answer)
@@ -89,7 +89,7 @@ export class ArtifactRegistry implements ImageSource {
     throw new RegistryError(`the answer of ${answer.url.host} is malformed at version`)
   }
 
-  /** Tags of the configured image; none where it is another one's. */
+  /** Tags of the configured image; none for another image. */
   #tagsOf(image: Image): readonly ListedTag[] {
     const [name = '', digest = ''] = image.uri.split('@')
     const isOurs = name.slice(name.indexOf('/') + 1) === repositoryOf(this.#options)
@@ -97,7 +97,7 @@ export class ArtifactRegistry implements ImageSource {
     return (image.tags ?? []).filter(tag => tagForm.test(tag)).map(tag => ({ tag, digest, ...sizeOf(image) }))
   }
 
-  /** Once more, with another token, when the first is refused. */
+  /** Asks once more with a new token if the first one is refused. */
   async #ask(path: string, signal: AbortSignal | undefined): Promise<Answer> {
     const { http, tokens } = this.#options
     const url = new URL(`${this.#root}/${path}`)
@@ -110,7 +110,7 @@ export class ArtifactRegistry implements ImageSource {
   }
 }
 
-/** An index is no image of one size. */
+/** An index has no single size. */
 function sizeOf({ imageSizeBytes, mediaType }: Image): { readonly sizeBytes?: number } {
   const isIndex = /\.(index|manifest\.list)\./.test(mediaType ?? '')
   return typeof imageSizeBytes === 'number' && !isIndex ? { sizeBytes: imageSizeBytes } : {}

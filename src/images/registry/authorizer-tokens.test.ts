@@ -26,15 +26,15 @@ async function pair(test?: RegistryTest) {
   return made
 }
 
-/** A service that gives tokens on a host of its own. */
+/** A token service on a host of its own. */
 async function otherHost(tokens: TokenService) {
   const server = await LocalServer.start((asked, response) => tokens.answer(asked)(asked, response))
   closing.push(() => server.stop())
   return server
 }
 
-describe('a token', () => {
-  it('is one that anybody gets, where there are no credentials', async () => {
+describe('Authorizer with tokens', () => {
+  it('gets an anonymous token when there are no credentials', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'
     registry.tags = ['a']
@@ -44,7 +44,7 @@ describe('a token', () => {
     expect(server.lines[1]).toBe('GET /token?service=registry&scope=repository%3Asome%2Flab%3Apull')
   })
 
-  it('is got by a password, which the registry does not see', async () => {
+  it('gets a token by a password, which the registry does not receive', async () => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
     const { registry, server, source } = await pair({ tokens, credentials: credentialsOfAda })
@@ -59,7 +59,7 @@ describe('a token', () => {
     ['named', (host: string) => [host], true],
     ['none', () => [], false],
     ['another', (host: string) => [host.replace(/\d+$/, '1')], false],
-  ])('is asked for at another host as images.tokenHosts says: %s', async (_, hostsOf, isAsked) => {
+  ])('asks another host only as images.tokenHosts allows: %s', async (_, hostsOf, isAsked) => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
     const images = { tokenHosts: hostsOf(service.host) }
@@ -75,7 +75,7 @@ describe('a token', () => {
     ['http://registry.example:5000', ['auth.example'], true],
     ['https://registry.example', undefined, true],
     ['https://registry.example', ['auth.other'], false],
-  ])('of a registry at %s is asked for at auth.example, with hosts %j: %s', async (origin, tokenHosts, isAsked) => {
+  ])('of a registry at %s asks auth.example, with hosts %j: %s', async (origin, tokenHosts, isAsked) => {
     const sent: string[] = []
     const answer = { url: new URL(origin), status: 200, header: () => '', body: Buffer.from('{"token": "t"}') }
     const send = async ({ url }: { url: URL }) => {
@@ -94,7 +94,7 @@ describe('a token', () => {
     expect(sent).toEqual(isAsked ? ['auth.example'] : [])
   })
 
-  it('is got by an identity token, which the registry does not see', async () => {
+  it('gets a token by an identity token, which the registry does not receive', async () => {
     const tokens = new TokenService()
     tokens.identityTokens.add('secret-identity')
     const service = await otherHost(tokens)
@@ -113,14 +113,14 @@ describe('a token', () => {
     expect(server.shown).toEqual([undefined, `Bearer ${[...tokens.tokens][0]}`])
   })
 
-  it('is needed where an identity token is all there is', async () => {
+  it('fails for a registry without tokens when there is only an identity token', async () => {
     const credentials = async (host: string) => dockerConfig(host, { identitytoken: 'secret-identity' })
     const { registry, source } = await pair({ credentials })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toContain('and there is an identity token alone')
   })
 
-  it('is preferred to a password, and named by one of several challenges', async () => {
+  it('prefers a token to a password, among several challenges', async () => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const { registry, server, source } = await pair({ tokens, credentials: credentialsOfAda })
     const bearer = `Bearer realm="${server.url}/token"`
@@ -133,7 +133,7 @@ describe('a token', () => {
   it.each<[number | undefined, number]>([
     [undefined, 60],
     [300, 300],
-  ])('that is said to last %s seconds is shown for %i', async (seconds, lasts) => {
+  ])('uses a token that lasts %s seconds for %i', async (seconds, lasts) => {
     const { registry, server, source, clock } = await pair()
     registry.asks = 'bearer'
     registry.tokens.seconds = seconds
@@ -144,11 +144,11 @@ describe('a token', () => {
     clock.advance(1)
     await source.listTags()
     expect(registry.tokens.tokens.size).toBe(2)
-    // Not shown once more to be refused.
+    // Not sent again to be refused.
     expect(server.asked.length).toBe(6)
   })
 
-  it('that is refused is renewed once', async () => {
+  it('renews a refused token once', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'
     await source.listTags()
@@ -161,14 +161,14 @@ describe('a token', () => {
     ])
   })
 
-  it('is not asked for on and on', async () => {
+  it('does not ask for ever new tokens', async () => {
     const { registry, server, source, host } = await pair({ tokens: new Deaf() })
     registry.asks = 'bearer'
     expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
     expect(server.asked.length).toBe(3)
   })
 
-  it('is shared by all who need it', async () => {
+  it('shares one token among concurrent requests', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'
     for (const tag of ['a', 'b', 'c']) registry.push(tag)
@@ -176,7 +176,7 @@ describe('a token', () => {
     expect(server.lines.filter(line => line.startsWith('GET /token')).length).toBe(1)
   })
 
-  it('is one of a bounded number', async () => {
+  it('keeps a bounded number of tokens', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'
     registry.push('a')
@@ -189,7 +189,7 @@ describe('a token', () => {
     expect(registry.tokens.tokens.size).toBe(102)
   })
 
-  it('is not lost to others with who does not wait for it', async () => {
+  it('keeps a token for other callers when one aborts', async () => {
     const { registry, server, source } = await pair()
     registry.asks = 'bearer'
     const gate = Promise.withResolvers<void>()
@@ -210,7 +210,7 @@ describe('a token', () => {
     expect(registry.tokens.tokens.size).toBe(1)
   })
 
-  it('is another one for other credentials', async () => {
+  it('gets another token for changed credentials', async () => {
     let credentials: string | undefined
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const { registry, source, clock, host } = await pair({ tokens, credentials: async () => credentials })
@@ -225,7 +225,7 @@ describe('a token', () => {
     expect(tokens.tokens.size).toBe(2)
   })
 
-  it('is asked for with a password that was changed, when the old one is refused', async () => {
+  it('reads a changed password when the old one is refused', async () => {
     let password = 'secret-of-ada'
     const tokens = serviceOf(['ada', password])
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', password))
@@ -249,7 +249,7 @@ describe('a token', () => {
     ['no object', json('secret'), /is malformed at the whole$/],
     ['garbage', faults['no JSON'], /is not JSON$/],
     ['too much', faults.huge, /larger than 1048576 bytes$/],
-  ])('is wanting after %s', async (_, fault, words) => {
+  ])('fails after %s', async (_, fault, words) => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
     const { registry, source } = await pair({ tokens, credentials: credentialsOfAda })
@@ -259,7 +259,7 @@ describe('a token', () => {
     expect(message).toMatch(words)
     expect(message).toContain(service.host)
     expect(service.asked.length).toBe(1)
-    // The next one asks again.
+    // The next request asks again.
     expect(await source.listTags()).toEqual([])
   })
 
@@ -267,21 +267,21 @@ describe('a token', () => {
     ['in the clear', 'http://auth.example.org/token'],
     ['nowhere', 'token'],
     ['by another protocol', 'ftp://127.0.0.1/token'],
-  ])('is not asked for %s', async (_, realm) => {
+  ])('does not ask %s', async (_, realm) => {
     const { registry, server, source } = await pair({ credentials: credentialsOfAda })
     Object.assign(registry, { asks: 'bearer', realm })
     expect(await messageOf(source.listTags())).toMatch(/for a token, which is not trusted$/)
     expect(server.asked.length).toBe(1)
   })
 
-  it('by a realm that is empty is no challenge', async () => {
+  it('ignores a challenge with an empty realm', async () => {
     const { server, source } = await pair()
     server.faults.push(status(401, { 'WWW-Authenticate': 'Bearer realm=""' }))
     expect(await messageOf(source.listTags())).toContain('asks for credentials')
   })
 })
 
-/** Gives tokens that are good for nothing. */
+/** Returns tokens that are not accepted anywhere. */
 class Deaf extends TokenService {
   override readonly tokens = new (class extends Set<string> {
     override has() {

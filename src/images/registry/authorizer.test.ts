@@ -22,10 +22,10 @@ async function pair(test?: RegistryTest) {
   return made
 }
 
-describe('a password', () => {
+describe('Authorizer with a password', () => {
   const users = () => serviceOf(['ada', 'secret-of-ada'])
 
-  it('is shown when it is asked for, and from then on', async () => {
+  it('sends it when the registry asks for it, and from then on', async () => {
     const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
     registry.asks = 'basic'
     registry.push('a')
@@ -34,7 +34,7 @@ describe('a password', () => {
     expect(server.shown).toEqual([undefined, basic('ada', 'secret-of-ada'), basic('ada', 'secret-of-ada')])
   })
 
-  it('is not shown to who does not ask, nor read for it', async () => {
+  it('neither sends nor reads it when the registry does not ask', async () => {
     const credentials = vi.fn(credentialsOfAda)
     const { server, source } = await pair({ credentials })
     await source.listTags()
@@ -42,14 +42,14 @@ describe('a password', () => {
     expect(credentials).not.toHaveBeenCalled()
   })
 
-  it('is wanting', async () => {
+  it('fails when there is none', async () => {
     const { registry, server, source, host } = await pair({ tokens: users() })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe(`${host} asks for credentials, and there are none`)
     expect(server.asked.length).toBe(1)
   })
 
-  it('of another host is not shown', async () => {
+  it('does not send the one of another host', async () => {
     const { registry, server, source } = await pair({
       tokens: users(),
       credentials: () => credentialsOfAda('r.example.org'),
@@ -59,7 +59,7 @@ describe('a password', () => {
     expect(server.shown).toEqual([undefined])
   })
 
-  it('that is wrong is shown once', async () => {
+  it('sends a wrong one only once', async () => {
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', 'secret-of-yesterday'))
     const { registry, server, source, host } = await pair({ tokens: users(), credentials })
     registry.asks = 'basic'
@@ -68,7 +68,7 @@ describe('a password', () => {
     expect(server.asked.length).toBe(3)
   })
 
-  it('that was changed is read anew when it is refused', async () => {
+  it('reads a changed one when the old one is refused', async () => {
     let password = 'secret-of-ada'
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', password))
     const { registry, server, source } = await pair({ tokens: users(), credentials })
@@ -80,7 +80,7 @@ describe('a password', () => {
     expect(server.shown.slice(2)).toEqual([basic('ada', 'secret-of-ada'), basic('ada', 'secret-of-today')])
   })
 
-  it('is read anew after a minute', async () => {
+  it('reads it again after a minute', async () => {
     const credentials = vi.fn(credentialsOfAda)
     const { registry, source, clock } = await pair({ tokens: users(), credentials })
     registry.asks = 'basic'
@@ -93,7 +93,7 @@ describe('a password', () => {
     expect(credentials).toHaveBeenCalledTimes(2)
   })
 
-  it('that cannot be read any more is the one that was read before', async () => {
+  it('keeps the last one when it cannot be read any more', async () => {
     let fails = false
     const credentials = (host: string) => (fails ? Promise.reject(new Error('no Kubernetes')) : credentialsOfAda(host))
     const { registry, source, clock } = await pair({ tokens: users(), credentials })
@@ -104,19 +104,19 @@ describe('a password', () => {
     expect(await source.listTags()).toEqual([])
   })
 
-  it('that could never be read is an error', async () => {
+  it('fails when it could never be read', async () => {
     const { registry, source } = await pair({ credentials: () => Promise.reject(new Error('no Kubernetes')) })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe('the credentials of the registry cannot be read')
   })
 
-  it('stands in no message about a file that is none', async () => {
+  it('does not quote an invalid file', async () => {
     const { registry, source } = await pair({ credentials: async () => 'secret-of-ada' })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe('the credentials are no Docker config.json')
   })
 
-  it('does not follow a redirect to another host', async () => {
+  it('does not follow a redirect to another host with it', async () => {
     const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
     registry.asks = 'basic'
     const digest = registry.push('a')

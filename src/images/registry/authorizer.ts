@@ -1,6 +1,6 @@
 /**
- * Who asks, in the way that a registry wants to be told: by a password, or by a token that another host gives for it
- * (Docker's token authentication). Credentials go to these two alone, and to the second only where it is trusted.
+ * Authenticates to a registry in the way that it asks for: by a password, or by a token that another host gives for it
+ * (Docker's token authentication). Credentials are sent to these two only, and to the second only if it is trusted.
  */
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
@@ -12,10 +12,10 @@ import { type Challenge, parseChallenges } from './headers.ts'
 import { type Answer, isSuccess, jsonOf, mayLeadTo, RegistryError, type RegistryHttp } from './http.ts'
 
 export interface AuthorizerOptions {
-  /** As it is configured; credentials are found by it. */
+  /** As configured; selects the credentials. */
   readonly registry: string
   readonly repository: string
-  /** Where the registry is spoken to. */
+  /** The address of the registry. */
   readonly origin: URL
   /** `images.tokenHosts` */
   readonly tokenHosts?: readonly string[] | undefined
@@ -25,20 +25,20 @@ export interface AuthorizerOptions {
   readonly credentials: ReadCredentials
 }
 
-/** A token on its way, or there, as the header that shows it. */
+/** A token as the header that contains it, or a pending request for one. */
 interface Token {
   readonly header: Promise<string>
-  /** The header once it is there. */
+  /** The header, once the token has arrived. */
   shown?: string
   untilMs: number
 }
 
 type Password = Extract<Credential, { readonly username: string }>
 
-/** A registry asks for one or two; one that makes up new ones all the time must not fill memory. */
+/** A registry needs one or two tokens; a registry that asks for ever new ones must not fill the memory. */
 const maxTokens = 100
 const maxTokenBytes = 1024 * 1024
-/** What a token lasts when nobody says how long. */
+/** Lifetime of a token that does not state one. */
 const defaultSeconds = 60
 
 const printable = z.string().regex(/^[\x21-\x7e]+$/)
@@ -56,11 +56,11 @@ const tokenSchema = z
 export class Authorizer {
   readonly #options: AuthorizerOptions
   readonly #credentials: CredentialCache
-  /** What the registry asked for last. */
+  /** The registry's last challenge. */
   #challenge: Challenge | undefined
   readonly #tokens = new Map<string, Token>()
-  /** Of whom tokens are: others' credentials need others. */
-  #tokensOf: string | undefined
+  /** The credentials that cached tokens belong to; tokens are not shared between credentials. */
+  #tokenCredentials: string | undefined
 
   constructor(options: AuthorizerOptions) {
     this.#options = options
@@ -68,24 +68,24 @@ export class Authorizer {
   }
 
   /**
-   * What to show with a request; undefined until the registry has asked for something.
-   * @throws {RegistryError} when it is not to be had; the next request then tries without
+   * The header for a request; undefined until the registry has asked for one.
+   * @throws {RegistryError} when no token is available; the next request then tries without
    */
   async header(signal?: AbortSignal): Promise<string | undefined> {
     return this.#challenge && this.#answer(this.#challenge, signal)
   }
 
   /**
-   * What to show after a 401.
-   * @param challenges what its `WWW-Authenticate` says
-   * @param shown what was refused
-   * @throws {RegistryError} when there is nothing else to show
+   * The header for a request after a 401.
+   * @param challenges the `WWW-Authenticate` of the response
+   * @param shown the refused header
+   * @throws {RegistryError} when there is no other header to send
    */
   async renewed(challenges: string, shown: string | undefined, signal?: AbortSignal): Promise<string> {
     const challenge = this.#choose(parseChallenges(challenges))
     this.#challenge = challenge
     const header = await this.#answer(challenge, signal)
-    // Whoever was refused at the same time may have renewed it already.
+    // A concurrent request that was refused may have renewed it already.
     if (header !== shown) return header
     for (const [key, token] of this.#tokens) if (token.shown === shown) this.#tokens.delete(key)
     await this.#credentials.renew()
@@ -94,14 +94,14 @@ export class Authorizer {
     return other
   }
 
-  /** What there is to say when that is refused too. */
+  /** The error if the renewed header is refused too. */
   refused(): RegistryError {
     return new RegistryError(`${this.#options.registry} answered 401 to the credentials that it asked for`, {
       words: 'it refuses the credentials',
     })
   }
 
-  /** A token rather than the password itself, where there is a choice. */
+  /** Prefers a token to the password itself. */
   #choose(challenges: readonly Challenge[]): Challenge {
     const find = (name: string) => challenges.find(({ scheme }) => scheme === name)
     const bearer = find('bearer')
@@ -113,12 +113,12 @@ export class Authorizer {
   async #answer(challenge: Challenge, signal: AbortSignal | undefined): Promise<string> {
     try {
       const text = await unlessAborted(this.#credentials.current(), signal)
-      if (text !== this.#tokensOf) this.#tokens.clear()
-      this.#tokensOf = text
+      if (text !== this.#tokenCredentials) this.#tokens.clear()
+      this.#tokenCredentials = text
       if (challenge.scheme === 'basic') return this.#basic(text)
       return await unlessAborted(this.#bearer(challenge).header, signal)
     } catch (error) {
-      // A registry that asked for what nobody has may not ask the next time.
+      // The registry may not ask for unavailable credentials the next time.
       this.#challenge = undefined
       throw error
     }
@@ -137,7 +137,7 @@ export class Authorizer {
     return text === undefined ? undefined : credentialFor(text, this.#options.registry, this.#options.repository)
   }
 
-  /** Shared by all who need the same one; asked for anew when it has expired. */
+  /** Shared by all requests with the same challenge; requested anew when it has expired. */
   #bearer(challenge: Challenge): Token {
     const { clock } = this.#options
     const url = this.#realm(challenge)
@@ -156,7 +156,7 @@ export class Authorizer {
     return token
   }
 
-  /** Whom to ask for a token, and for which. */
+  /** The address of the token service, with the parameters of the challenge. */
   #realm({ parameters }: Challenge): URL {
     const { registry, repository } = this.#options
     const realm = parameters.get('realm') ?? ''
@@ -171,7 +171,7 @@ export class Authorizer {
     return url
   }
 
-  /** Whether another host may be shown the password: in the clear anybody on the way may have named it. */
+  /** Whether another host may receive the password: without TLS, an attacker on the way may have named it. */
   #mayShow(url: URL): boolean {
     const { origin, tokenHosts } = this.#options
     if (url.origin === origin.origin) return true
@@ -194,7 +194,7 @@ export class Authorizer {
     return { value, seconds }
   }
 
-  /** Not followed where it leads elsewhere: credentials are in it. */
+  /** Redirects to other hosts are not followed, since the request contains credentials. */
   #request(url: URL, credential: Credential | undefined): Promise<Answer> {
     const { http } = this.#options
     const bounds = { maxBytes: maxTokenBytes }

@@ -1,4 +1,4 @@
-/** The source of images that the configuration names. */
+/** Creates the source of images that the configuration names. */
 import type { Clock } from '../../base/clock.ts'
 import { type ImageConfig, repositoryOf } from '../../config/images.ts'
 import { ArtifactRegistry } from './artifact-registry.ts'
@@ -14,13 +14,13 @@ export interface ImageSourceParts {
   /** PEM of `images.caFile`. */
   readonly authorities?: string | undefined
   /**
-   * The text of a Docker config.json, for `gar` the JSON key of a service account; undefined when there is none. Asked
-   * when somebody wants to know, at most once a minute, and when what it gave was refused.
+   * The text of a Docker config.json, for `gar` the JSON key of a service account; undefined when there is none. Read
+   * on demand, at most once a minute, and again when the credentials were refused.
    */
   readonly credentials?: ReadCredentials | undefined
 }
 
-/** One serves a whole process: it keeps connections and tokens. To be closed. */
+/** One instance serves a whole process: it keeps connections and tokens. It must be closed. */
 export function createImageSource(parts: ImageSourceParts): ImageSource {
   const { images, clock, authorities, credentials = async () => undefined } = parts
   const timeoutMs = images.timeoutSeconds * 1000

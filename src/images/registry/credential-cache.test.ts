@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { hastyClock } from '../../../test/kit/clock.ts'
 import { CredentialCache } from './credential-cache.ts'
 
-it('reads once for all who want to know at the same time, and once more when told to', async () => {
+it('CredentialCache reads once for concurrent callers, and again on renew', async () => {
   const read = vi.fn(async () => `read ${read.mock.calls.length} times`)
   const cache = new CredentialCache(read, hastyClock())
   expect(await Promise.all([cache.current(), cache.current(), cache.renew()])).toEqual(Array(3).fill('read 1 times'))
@@ -10,7 +10,7 @@ it('reads once for all who want to know at the same time, and once more when tol
   expect(await Promise.all([cache.renew(), cache.renew()])).toEqual(Array(2).fill('read 2 times'))
 })
 
-it('asks again after a failure', async () => {
+it('CredentialCache reads again after a failure', async () => {
   const read = vi
     .fn<() => Promise<string>>()
     .mockRejectedValueOnce(new Error('no Kubernetes'))

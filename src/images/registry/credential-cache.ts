@@ -1,11 +1,11 @@
-/** Credentials that somebody else keeps and may change: read when they are needed, and no more than a minute old. */
+/** Caches credentials that may change elsewhere: read on demand, and at most a minute old. */
 import type { Clock } from '../../base/clock.ts'
 import { RegistryError } from './http.ts'
 
-/** How soon a secret that was rotated is taken, at the latest. */
+/** The longest time until a rotated secret is used. */
 const freshMs = 60_000
 
-/** Reads what credentials stand in; undefined when there are none. */
+/** Reads the text of credentials; undefined when there are none. */
 export type ReadCredentials = () => Promise<string | undefined>
 
 export class CredentialCache {
@@ -25,7 +25,7 @@ export class CredentialCache {
     return known && this.#clock.monotonicMs() - known.atMs < freshMs ? known.text : this.renew()
   }
 
-  /** As `current`, but read now: for those that were refused. Who comes meanwhile waits for the same. */
+  /** As `current`, but reads now, after a refusal. Concurrent callers share the reading. */
   renew(): Promise<string | undefined> {
     this.#reading ??= this.#ask().finally(() => {
       this.#reading = undefined
@@ -39,7 +39,7 @@ export class CredentialCache {
       this.#known = { text: await this.#read(), atMs }
     } catch (error) {
       if (!this.#known) throw new RegistryError('the credentials of the registry cannot be read', { cause: error })
-      // What was read before may well be good still.
+      // The former credentials may still be valid.
       this.#known = { text: this.#known.text, atMs }
     }
     return this.#known.text

@@ -8,7 +8,7 @@ const find = (auths: object, registry = 'r.example.org', repository = 'team/lab'
   credentialFor(config(auths), registry, repository)
 const found = { username: 'ada', password: 'secret-of-ada' }
 
-describe('what an entry holds', () => {
+describe('credentialFor by the form of an entry', () => {
   it.each<[string, object, unknown]>([
     ['user and password together', ada, found],
     ['a password with colons', { auth: base64('ada:a:b') }, { username: 'ada', password: 'a:b' }],
@@ -17,12 +17,12 @@ describe('what an entry holds', () => {
     ['an identity token', { auth: base64('ada:'), identitytoken: 'abc' }, { identityToken: 'abc' }],
     ['nothing, since a program keeps it', {}, undefined],
     ['nulls', { auth: null, username: null, password: null, identitytoken: null }, undefined],
-  ])('%s', (_, entry, credential) => {
+  ])('accepts %s', (_, entry, credential) => {
     expect(find({ 'r.example.org': entry })).toEqual(credential)
   })
 })
 
-describe('whose entry it is', () => {
+describe('credentialFor by the key of an entry', () => {
   it.each([
     'r.example.org',
     'R.Example.ORG',
@@ -35,7 +35,7 @@ describe('whose entry it is', () => {
     'r.example.org/team/lab',
     '*.example.org',
     'r*.*.org',
-  ])('%s is for r.example.org/team/lab', key => {
+  ])('uses %s for r.example.org/team/lab', key => {
     expect(find({ [key]: ada })).toEqual(found)
   })
 
@@ -52,17 +52,17 @@ describe('whose entry it is', () => {
     '*.*.example.org',
     'rXexample.org',
     '',
-  ])('%j is not', key => {
+  ])('does not use %j', key => {
     expect(find({ [key]: ada })).toBeUndefined()
   })
 
-  it('knows hosts with ports', () => {
+  it('matches hosts with ports', () => {
     expect(find({ '127.0.0.1:5000': ada }, '127.0.0.1:5000')).toEqual(found)
     expect(find({ '127.0.0.1': ada }, '127.0.0.1:5000')).toBeUndefined()
   })
 
   it.each(['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io'])(
-    'knows Docker Hub, configured as %s, by all of its names',
+    'matches Docker Hub, configured as %s, by all of its names',
     registry => {
       const keys = ['https://index.docker.io/v1/', 'docker.io', 'registry-1.docker.io', 'registry.hub.docker.com']
       for (const key of keys) expect(find({ [key]: ada }, registry)).toEqual(found)
@@ -70,7 +70,7 @@ describe('whose entry it is', () => {
     },
   )
 
-  it('takes the longest path, then a name before a pattern, then what holds something', () => {
+  it('prefers the longest path, then a name to a pattern, then an entry with contents', () => {
     const other = { auth: base64('other:x') }
     expect(find({ 'r.example.org': other, 'r.example.org/team': ada })).toEqual(found)
     expect(find({ '*.example.org': other, 'r.example.org': ada })).toEqual(found)
@@ -78,9 +78,9 @@ describe('whose entry it is', () => {
   })
 })
 
-describe('what is no config.json', () => {
+describe('credentialFor with an invalid file', () => {
   it.each(['secret-of-ada', '[]', '"secret-of-ada"', '{"auths": []}', '{"auths": {"secret-of-ada": 1}}'])(
-    '%s',
+    'refuses %s without quoting it',
     text => {
       const attempt = () => credentialFor(text, 'r.example.org', 'lab')
       expect(attempt).toThrow('the credentials are no Docker config.json')
@@ -88,7 +88,7 @@ describe('what is no config.json', () => {
     },
   )
 
-  it.each(['{}', '{"auths": null}', '{"auths": {}}'])('%s holds nothing', text => {
+  it.each(['{}', '{"auths": null}', '{"auths": {}}'])('finds nothing in %s', text => {
     expect(credentialFor(text, 'r.example.org', 'lab')).toBeUndefined()
   })
 

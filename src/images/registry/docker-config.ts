@@ -1,11 +1,11 @@
-/** Whose credentials of a Docker config.json are for which registry. Pure. */
+/** Finds the credentials for a registry in a Docker config.json. Pure. */
 import { z } from 'zod'
 import { registryNames } from './names.ts'
 
-/** What a registry, or who gives tokens for it, knows somebody by. */
+/** Credentials for a registry, or for its token service. */
 export type Credential =
   | { readonly username: string; readonly password: string }
-  /** To be exchanged for tokens of OAuth 2, never shown to the registry itself. */
+  /** Exchanged for OAuth 2 tokens, and never sent to the registry itself. */
   | { readonly identityToken: string }
 
 const entrySchema = z.object({
@@ -19,10 +19,10 @@ const configSchema = z.object({ auths: z.record(z.string(), entrySchema).nullish
 type Entry = z.output<typeof entrySchema>
 
 /**
- * The credentials for a repository: those of the longest key that its registry and the beginning of its path fit. Keys
- * are hosts, also with a scheme, with a path, or with `*` for labels, as the kubelet takes them from pull secrets.
+ * The credentials for a repository: those of the longest key that matches its registry and the beginning of its path.
+ * Keys are hosts, also with a scheme, with a path, or with `*` in labels, as the kubelet accepts them in pull secrets.
  * @returns undefined when there are none
- * @throws {Error} when the text is no Docker config.json; nothing of it is quoted
+ * @throws {Error} when the text is not a Docker config.json; the message quotes nothing of it
  */
 export function credentialFor(text: string, registry: string, repository: string): Credential | undefined {
   const parsed = configSchema.safeParse(parseJson(text))
@@ -41,7 +41,7 @@ export function credentialFor(text: string, registry: string, repository: string
 
 const keyForm = /^(?:https?:\/\/)?(?<host>[^/]+)(?<path>\/.*)?$/i
 
-/** How well a key fits: the longer its path the better, and a name better than a pattern; -1 when it does not. */
+/** The quality of a match: a longer path is better, and a name is better than a pattern; -1 for no match. */
 function rankOf(key: string, names: readonly string[], repository: string): number {
   const { host = '', path = '' } = keyForm.exec(key)?.groups ?? {}
   const wanted = host.toLowerCase()
@@ -53,7 +53,7 @@ function rankOf(key: string, names: readonly string[], repository: string): numb
   return folder.length * 2 + (exact ? 1 : 0)
 }
 
-/** `*` stands for what is within one label. */
+/** `*` matches within one label. */
 function fitsPattern(name: string, pattern: string): boolean {
   if (!pattern.includes('*')) return false
   const labels = name.split('.')

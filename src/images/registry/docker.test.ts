@@ -27,19 +27,19 @@ it.each<[string, boolean, string]>([
   ['localhost', false, 'http://localhost'],
   ['registry.hub.docker.com', false, 'https://registry.hub.docker.com'],
   ['docker.io', false, 'https://registry-1.docker.io'],
-])('%s (in plain HTTP: %s) is at %s', (registry, plainHttp, origin) => {
+])('originOf %s (in plain HTTP: %s) is %s', (registry, plainHttp, origin) => {
   expect(originOf(registry, plainHttp).origin).toBe(origin)
 })
 
-describe('tags', () => {
-  it('are listed on one page', async () => {
+describe('DockerRegistry.listTags', () => {
+  it('reads one page', async () => {
     const { registry, server, source } = await pair()
     registry.tags = ['a', 'b']
     expect(await source.listTags()).toEqual([{ tag: 'a' }, { tag: 'b' }])
     expect(server.lines).toEqual(['GET /v2/some/lab/tags/list?n=1000'])
   })
 
-  it.each(['relative', 'absolute'] as const)('are listed on pages with %s links', async links => {
+  it.each(['relative', 'absolute'] as const)('follows %s links to further pages', async links => {
     const { registry, server, source } = await pair()
     Object.assign(registry, { links, pageSize: 2, tags: tagsOf(5) })
     expect(names(await source.listTags())).toEqual(tagsOf(5))
@@ -47,7 +47,7 @@ describe('tags', () => {
     expect(server.lines.length).toBe(3)
   })
 
-  it('are 20,000 on twenty pages, or on one where a registry knows no pages', async () => {
+  it('reads 20,000 tags on twenty pages, or on one if a registry has no pages', async () => {
     const { registry, server, source } = await pair()
     registry.tags = tagsOf(20_000)
     expect(names(await source.listTags())).toEqual(tagsOf(20_000))
@@ -56,7 +56,7 @@ describe('tags', () => {
     expect(names(await source.listTags())).toEqual(tagsOf(20_000))
   })
 
-  it('are no more than they may be', async () => {
+  it('fails when there are more tags than allowed', async () => {
     const { registry, source, host } = await pair({ images: { maxTags: 4 } })
     Object.assign(registry, { pageSize: 2, tags: tagsOf(4) })
     expect((await source.listTags()).length).toBe(4)
@@ -64,19 +64,19 @@ describe('tags', () => {
     await expect(source.listTags()).rejects.toThrow(`there are more than 4 tags of ${host}/some/lab (images.maxTags)`)
   })
 
-  it('count once, and only when they could be asked for', async () => {
+  it('returns each valid tag once', async () => {
     const { server, source } = await pair()
     server.faults.push(json({ tags: ['a', 'a', '', '../x', 'b c', 'b'] }))
     expect(names(await source.listTags())).toEqual(['a', 'b'])
   })
 
-  it.each([{ tags: null }, { tags: [] }, {}])('are none in %j', async answer => {
+  it.each([{ tags: null }, { tags: [] }, {}])('returns nothing for %j', async answer => {
     const { server, source } = await pair()
     server.faults.push(json(answer))
     expect(await source.listTags()).toEqual([])
   })
 
-  it('are not read in a circle', async () => {
+  it('fails when pages form a circle', async () => {
     const { server, source } = await pair()
     const page = (next: number): Respond =>
       json({ tags: ['a'] }, { Link: `</v2/some/lab/tags/list?p=${next}>; rel="next"` })
@@ -90,14 +90,14 @@ describe('tags', () => {
     '//registry.example.org/v2/some/lab/tags/list?last=a',
     'http://127.0.0.1:1/v2/some/lab/tags/list?last=a',
     'http://:0:0',
-  ])('are not read on from %s', async next => {
+  ])('does not follow a link to %s', async next => {
     const { server, source, host } = await pair()
     server.faults.push(json({ tags: ['a'] }, { Link: `<${next}>; rel="next"` }))
     await expect(source.listTags()).rejects.toThrow(`${host} has the next page of its tags on another host`)
     expect(server.asked.length).toBe(1)
   })
 
-  it('are read on in the way that is configured, whatever scheme a link has', async () => {
+  it('keeps the configured scheme, whatever scheme a link has', async () => {
     const { registry, server, source, host } = await pair()
     registry.tags = ['b']
     const next = `https://${host}/v2/some/lab/tags/list?n=1`
@@ -113,7 +113,7 @@ describe('tags', () => {
     ['another list', json({ tags: { a: 1 } }), 'is malformed at tags'],
     ['tags that are none', json({ tags: ['a', 1] }), 'is malformed at tags.1'],
     ['no object', json('secret-of-ada'), 'is malformed at the whole'],
-  ])('of a registry that answers %s are an error in words', async (_, fault, words) => {
+  ])('fails with a reason when the registry answers %s', async (_, fault, words) => {
     const { server, source, host } = await pair()
     server.faults.push(fault)
     const error: Error = await source.listTags().catch(error => error)
@@ -127,7 +127,7 @@ describe('tags', () => {
     ['429', status(429), 'answered 429'],
     ['500', status(500), 'answered 500'],
     ['half of the list', faults['cut off'], ''],
-  ])('of a registry that always answers %s are one too', async (_, fault, words) => {
+  ])('fails with a reason when the registry always answers %s', async (_, fault, words) => {
     const { server, source, host } = await pair()
     server.faults.push(fault, fault, fault)
     const error: Error = await source.listTags().catch(error => error)
@@ -135,7 +135,7 @@ describe('tags', () => {
     expect(server.asked.length).toBe(3)
   })
 
-  it('are not waited for longer than configured', async () => {
+  it('waits no longer than configured', async () => {
     const { server, source, clock, host } = await pair()
     server.faults.push(faults['half an answer'])
     const listing = source.listTags()
@@ -144,13 +144,13 @@ describe('tags', () => {
     await expect(listing).rejects.toThrow(new RegExp(`^${host}: .*no answer within 5000 ms`))
   })
 
-  it('are not read to the end of an endless page', async () => {
+  it('stops reading an endless page', async () => {
     const { server, source } = await pair()
     server.faults.push(faults.huge)
     await expect(source.listTags()).rejects.toThrow('larger than 16777216 bytes')
   })
 
-  it('are no longer read when nobody wants them', async () => {
+  it('ends when its caller aborts it', async () => {
     const { registry, server, source } = await pair()
     Object.assign(registry, { pageSize: 1, tags: tagsOf(5) })
     const caller = new AbortController()
@@ -163,8 +163,8 @@ describe('tags', () => {
   })
 })
 
-describe('manifests', () => {
-  it('are known by their heads', async () => {
+describe('DockerRegistry.manifestOf', () => {
+  it('sends HEAD requests', async () => {
     const { registry, server, source } = await pair()
     const digest = registry.push('a', 10)
     expect(await source.manifestOf('a')).toEqual({ digest })
@@ -177,9 +177,9 @@ describe('manifests', () => {
   it.each<[string, Respond]>([
     ['has no HEAD', status(405)],
     ['does not know it', status(501)],
-    ['tells no digest', status(200)],
-    ['tells nonsense', status(200, { 'Docker-Content-Digest': 'latest' })],
-  ])('are read where the registry %s, and tell their size', async (_, head) => {
+    ['returns no digest', status(200)],
+    ['returns nonsense', status(200, { 'Docker-Content-Digest': 'latest' })],
+  ])('reads the manifest, with its size, when the registry %s', async (_, head) => {
     const { registry, server, source } = await pair()
     const digest = registry.push('a', 10, 20)
     server.faults.push(head)
@@ -187,7 +187,7 @@ describe('manifests', () => {
     expect(server.lines[1]).toBe('GET /v2/some/lab/manifests/a')
   })
 
-  it('that are indexes have a digest and no size', async () => {
+  it('returns no size for an index', async () => {
     const { registry, server, source } = await pair()
     const digest = registry.pushIndex('a')
     expect(await source.manifestOf('a')).toEqual({ digest })
@@ -195,19 +195,19 @@ describe('manifests', () => {
     expect(await source.manifestOf('a')).toEqual({ digest })
   })
 
-  it('have the digest of what they are, where nobody tells', async () => {
+  it('computes the digest when the registry returns none', async () => {
     const { server, source } = await pair()
     server.faults.push(status(405), (_, response) => response.end('{"config":1}'))
     expect(await source.manifestOf('a')).toEqual({ digest: sha256('{"config":1}') })
   })
 
-  it('must be what their digest says', async () => {
+  it('fails when the manifest does not have its digest', async () => {
     const { server, source } = await pair()
     server.faults.push(status(405), json({}, { 'Docker-Content-Digest': sha256('other') }))
     await expect(source.manifestOf('a')).rejects.toThrow('gave a manifest that is not what its digest says')
   })
 
-  it('that are not there are null', async () => {
+  it('returns null for a missing image', async () => {
     const { server, source } = await pair()
     expect(await source.manifestOf('a')).toBeNull()
     server.faults.push(status(405))
@@ -217,25 +217,25 @@ describe('manifests', () => {
   it.each<[string, Respond, string]>([
     ['403', status(403), 'answered 403'],
     ['400', status(400), 'answered 400'],
-  ])('of a registry that answers %s are an error', async (_, fault, words) => {
+  ])('fails when the registry answers %s', async (_, fault, words) => {
     const { server, source, host } = await pair()
     server.faults.push(fault)
     await expect(source.manifestOf('a')).rejects.toThrow(`${host} ${words}`)
   })
 
-  it('are read to four mebibytes', async () => {
+  it('reads up to four mebibytes', async () => {
     const { server, source } = await pair()
     server.faults.push(status(405), faults.huge)
     await expect(source.manifestOf('a')).rejects.toThrow('larger than 4194304 bytes')
   })
 
-  it.each(['', '../x', 'a/b', 'sha256:0', 'a?b'])('are not asked for by %j', async reference => {
+  it.each(['', '../x', 'a/b', 'sha256:0', 'a?b'])('fails for the invalid reference %j', async reference => {
     const { server, source } = await pair()
     await expect(source.manifestOf(reference)).rejects.toThrow('neither a tag nor a digest')
     expect(server.asked).toEqual([])
   })
 
-  it('may lie on another host, which is not asked who it is', async () => {
+  it('follows a redirect to another host without credentials', async () => {
     const { registry, server, source } = await pair()
     const digest = registry.push('a')
     const other = await LocalServer.start(status(200, { 'Docker-Content-Digest': digest }))

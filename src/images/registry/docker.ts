@@ -1,4 +1,4 @@
-/** A registry that speaks the Docker Registry HTTP API V2, or OCI Distribution: Docker Hub's protocol. */
+/** A registry with the Docker Registry HTTP API V2 or OCI Distribution. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
@@ -20,10 +20,10 @@ import { TagPages } from './pages.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'
 
 export interface DockerOptions {
-  /** Host, with a port where it is none of the usual ones. */
+  /** Host, with a port if it is not the default one. */
   readonly registry: string
   readonly repository: string
-  /** Whether it is spoken to without TLS; one on a loopback address always is. */
+  /** Whether it is used without TLS; a loopback address always is. */
   readonly plainHttp: boolean
   readonly maxTags: number
   /** `images.tokenHosts` */
@@ -41,18 +41,18 @@ const manifestTypes = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ].join(', ')
 
-/** Registries must take manifests of this size (OCI Distribution), and hold no larger ones in practice. */
+/** Registries must accept manifests of this size (OCI Distribution), and have no larger ones in practice. */
 const maxManifestBytes = 4 * 1024 * 1024
-/** Those that know no pages give all tags at once: a hundred thousand of a hundred bytes. */
+/** Registries without pages return all tags at once: a hundred thousand of a hundred bytes. */
 const maxPageBytes = 16 * 1024 * 1024
 const pageSize = 1000
 
-/** Statuses by which a registry says that it does not do HEAD. */
+/** Statuses of registries that do not support HEAD. */
 const noHead = [405, 501]
 
 const listSchema = z.object({ tags: z.array(z.string()).nullish() })
 const blobSchema = z.object({ size: z.number().int().nonnegative() })
-/** An index has neither, and is no image of one size. */
+/** An index has neither field, and no single size. */
 const imageSchema = z.object({ config: blobSchema, layers: z.array(blobSchema) })
 
 export class DockerRegistry implements ImageSource {
@@ -71,12 +71,12 @@ export class DockerRegistry implements ImageSource {
     const pages = new TagPages(this.#repositoryName, maxTags)
     let url: URL | undefined = new URL(`/v2/${repository}/tags/list?n=${pageSize}`, this.#origin)
     while (url) {
-      pages.turn(url.href)
+      pages.request(url.href)
       const answer: Answer = await this.#ask({ method: 'GET', url, maxBytes: maxPageBytes, signal })
       const none = 'no such repository'
       if (answer.status === 404) throw new RegistryError(`${this.#origin.host} answered 404: ${none}`, { words: none })
       if (!isSuccess(answer)) throw unexpected(answer)
-      // What is no plain tag could not be asked for.
+      // An invalid tag could not be requested.
       for (const tag of jsonOf(answer, listSchema).tags ?? []) if (tagForm.test(tag)) pages.add({ tag })
       url = this.#nextPage(answer.header('link'), url)
     }
@@ -104,14 +104,14 @@ export class DockerRegistry implements ImageSource {
     return `${this.#options.registry}/${this.#options.repository}`
   }
 
-  /** With what the registry is known to want, and once more when that is not it, or not any more. */
+  /** Sends the header that the registry last accepted, and a renewed one after a refusal. */
   async #ask(request: HttpRequest): Promise<Answer> {
     const { http } = this.#options
     const send = (authorization: string | undefined) => {
       const shown = authorization === undefined ? {} : { Authorization: authorization }
       return http.follow({ ...request, headers: { ...request.headers, ...shown } })
     }
-    // Only the registry itself is told who asks: where it sends to, 401 is an answer like any other.
+    // Only the registry itself gets credentials: at the target of a redirect, 401 is an ordinary answer.
     const refuses = ({ status, url }: Answer) => status === 401 && url.origin === this.#origin.origin
     const shown = await this.#authorizer.header(request.signal)
     const answer = await send(shown)
@@ -122,7 +122,7 @@ export class DockerRegistry implements ImageSource {
     throw this.#authorizer.refused()
   }
 
-  /** Taken from the registry itself, in the way that it was configured, wherever `Link` would have it. */
+  /** Requested from the registry itself, by the configured scheme, whatever origin `Link` has. */
   #nextPage(header: string, page: URL): URL | undefined {
     const target = nextLink(header)
     if (target === undefined) return undefined
@@ -132,7 +132,7 @@ export class DockerRegistry implements ImageSource {
   }
 }
 
-/** Where the registry of a name answers. Docker Hub's short name is nobody's address. */
+/** The address of a registry. Docker Hub's short name is not a host. */
 export function originOf(registry: string, plainHttp: boolean): URL {
   const host = registry === 'docker.io' ? 'registry-1.docker.io' : registry
   return new URL(`${plainHttp || isLoopback(registry) ? 'http' : 'https'}://${host}`)
@@ -140,8 +140,8 @@ export function originOf(registry: string, plainHttp: boolean): URL {
 
 function manifestIn(answer: Answer): Manifest {
   const digest = `sha256:${createHash('sha256').update(answer.body).digest('hex')}`
-  const told = answer.header('docker-content-digest')
-  if (digestForm.test(told) && told !== digest) {
+  const claimed = answer.header('docker-content-digest')
+  if (digestForm.test(claimed) && claimed !== digest) {
     throw new RegistryError(`${answer.url.host} gave a manifest that is not what its digest says`)
   }
   const image = imageSchema.safeParse(jsonOf(answer, z.unknown()))

@@ -1,4 +1,4 @@
-/** Tokens for Google's APIs by Google's own library, which is given our connections, bounds and trust. */
+/** Tokens for Google's APIs by Google's own library, which uses our connections, limits and authorities. */
 import type { AuthClient, GoogleAuth } from 'google-auth-library'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
@@ -9,21 +9,20 @@ import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { RegistryError, type RegistryHttp } from './http.ts'
 
 export interface GoogleTokensOptions {
-  /** The project that is asked about; the library need not look for another. */
+  /** The project of requests, so that the library need not search for one. */
   readonly projectId: string
   /** The JSON key of a service account; undefined for application default credentials. */
   readonly credentials: ReadCredentials
   readonly http: RegistryHttp
   readonly clock: Clock
-  /** How long anybody waits for a token, at the most. */
+  /** The longest wait for a token. */
   readonly timeoutMs: number
 }
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform.read-only'
-/** Only where it is needed: loading it takes 70 ms and 24 MB. */
-/** Loaded by who needs it alone. A module of CommonJS is its default export, bundled or not. */
+/** Loaded on demand: it takes 70 ms and 24 MB. A CommonJS module is its default export, bundled or not. */
 const google = async () => (await import('google-auth-library')).default
-/** Where the library asks for tokens, whatever a key says. */
+/** The library's address for tokens, whatever a key contains. */
 const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 const maxTokenBytes = 1024 * 1024
 
@@ -46,8 +45,8 @@ export class GoogleTokens {
   }
 
   /**
-   * What to send with a request.
-   * @throws {RegistryError} when no token is to be had
+   * The headers of a request.
+   * @throws {RegistryError} when no token is available
    */
   async headers(signal?: AbortSignal): Promise<Readonly<Record<string, string>>> {
     const { clock, timeoutMs } = this.#options
@@ -57,7 +56,7 @@ export class GoogleTokens {
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (error instanceof RegistryError) throw error
-      // The library's errors carry the request that failed, with everything in it.
+      // The library's errors contain the failed request with all its data.
       const reason = reasonOf(error)
       const message = isKnown(reason) ? inFull(reason) : (error as Error).message
       throw new RegistryError(`Google gave no token: ${message}`, {
@@ -68,7 +67,7 @@ export class GoogleTokens {
     }
   }
 
-  /** Forgets the token, and reads the key anew: both were refused. */
+  /** Drops the token, and reads the key again, after both were refused. */
   async renew(): Promise<void> {
     this.#kept = undefined
     await this.#credentials.renew()
@@ -87,7 +86,7 @@ export class GoogleTokens {
     if (this.#kept && this.#kept.of === text) return this.#kept.client
     const kept = { of: text, client: text === undefined ? this.#found() : this.#configured(text) }
     this.#kept = kept
-    // What could not be found may be there the next time.
+    // Credentials that were not found may be there the next time.
     kept.client.catch(() => {
       if (this.#kept === kept) this.#kept = undefined
     })
@@ -106,7 +105,7 @@ export class GoogleTokens {
     })
   }
 
-  /** Application default credentials: of the environment, of a file that is well known, or of the machine. */
+  /** Application default credentials: of the environment, of a well-known file, or of the machine. */
   async #found(): Promise<AuthClient> {
     const named = () => (library.jsonContent as { readonly token_uri?: string } | null)?.token_uri
     const { GoogleAuth } = await google()
@@ -118,7 +117,7 @@ export class GoogleTokens {
     return library.getClient()
   }
 
-  /** What the library sends, sent as all else is: to the address of tokens that the key names, where it names one. */
+  /** Sends the library's requests like all others, to the key's token address, if it has one. */
   #transport(tokenUri: () => string | null | undefined) {
     const send = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
       const request = new Request(input, init)
@@ -136,7 +135,7 @@ export class GoogleTokens {
       const headers = { 'Content-Type': header('content-type') }
       return new Response(body.length > 0 ? body.toString('utf8') : null, { status, headers })
     }
-    // What may pass has been tried again by then.
+    // Temporary failures have been tried again by then.
     return { fetchImplementation: send, retryConfig: { retry: 0 } }
   }
 }
@@ -146,7 +145,7 @@ function parseKey(text: string): z.output<typeof keySchema> {
     const parsed = keySchema.safeParse(JSON.parse(text))
     if (parsed.success) return parsed.data
   } catch {
-    // The parser's own words quote what it could not parse.
+    // The parser's own message quotes the text.
   }
   throw new RegistryError('the credentials are no JSON key of a service account')
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { nextLink, parseChallenges, retryAfterMs } from './headers.ts'
 
-describe('challenges', () => {
+describe('parseChallenges', () => {
   const plain = (header: string) =>
     parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)])
 
@@ -30,22 +30,22 @@ describe('challenges', () => {
     ['', []],
     ['realm="x"', []],
     [',;="', []],
-  ])('%s', (header, expected) => {
+  ])('reads %s', (header, expected) => {
     expect(plain(header)).toEqual(expected)
   })
 
-  it('are found behind one that has data of its own', () => {
+  it('finds a challenge after one with data of its own', () => {
     expect(plain('Negotiate YWJj==, Basic realm="x"').at(-1)).toEqual(['basic', { realm: 'x' }])
   })
 
-  it('take no realm from a quote that does not end', () => {
+  it('ignores a realm whose quote does not end', () => {
     expect(plain('Bearer realm="x').every(([, parameters]) => Object.keys(parameters as object).length === 0)).toBe(
       true,
     )
   })
 })
 
-describe('the next page', () => {
+describe('nextLink', () => {
   it.each<[string, string | undefined]>([
     ['</v2/a/tags/list?last=b&n=2>; rel="next"', '/v2/a/tags/list?last=b&n=2'],
     ['<https://r.example/x>; rel=next', 'https://r.example/x'],
@@ -55,19 +55,19 @@ describe('the next page', () => {
     ['</a>; title=next', undefined],
     ['</a>', undefined],
     ['', undefined],
-  ])('%s', (header, expected) => {
+  ])('reads %s', (header, expected) => {
     expect(nextLink(header)).toBe(expected)
   })
 })
 
-it('the next page is looked for in linear time, whatever the header holds', () => {
-  // Where an address may hold <, this takes seconds.
+it('nextLink takes linear time, whatever the header contains', () => {
+  // If addresses could contain <, this would take seconds.
   const begunMs = performance.now()
   for (const part of ['<', '<a>;', '<a>; a="', '; rel=']) expect(nextLink(part.repeat(65_536))).toBeUndefined()
   expect(performance.now() - begunMs).toBeLessThan(1000)
 })
 
-describe('when to come again', () => {
+describe('retryAfterMs', () => {
   const nowMs = Date.parse('2026-11-22T10:00:00Z')
 
   it.each<[string, number | undefined]>([
@@ -77,7 +77,7 @@ describe('when to come again', () => {
     ['Sun, 22 Nov 2026 09:00:00 GMT', 0],
     ['soon', undefined],
     ['', undefined],
-  ])('%s', (header, expected) => {
+  ])('reads %s', (header, expected) => {
     expect(retryAfterMs(header, nowMs)).toBe(expected)
   })
 })

@@ -1,10 +1,10 @@
-/** What registries say in headers: who may ask, where the next page is, when to come again (RFC 9110, RFC 8288). Pure. */
+/** Parses headers of registries: challenges, next pages, times to wait (RFC 9110, RFC 8288). Pure. */
 
-/** One way in which a server wants to be told who asks. */
+/** One way in which a server accepts authentication. */
 export interface Challenge {
-  /** In small letters, such as `basic`. */
+  /** In lower case, such as `basic`. */
   readonly scheme: string
-  /** By their names in small letters. */
+  /** By their names in lower case. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
@@ -13,8 +13,9 @@ const quoted = '"(?:[^"\\\\]|\\\\.)*"'
 const piece = new RegExp(`(${token})(?:\\s*=\\s*(${quoted}|${token}))?`, 'g')
 
 /**
- * The challenges of `WWW-Authenticate`, several of which may stand in one line. What has a value belongs to the scheme
- * before it; what has none is taken for a scheme, also where it is other data, since nobody knows a scheme of that name.
+ * The challenges of `WWW-Authenticate`, which may be several on one line. A parameter with a value belongs to the
+ * scheme before it. A word without a value is read as a scheme, also if it is other data, since it matches no known
+ * scheme.
  */
 export function parseChallenges(header: string): readonly Challenge[] {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = []
@@ -27,11 +28,11 @@ export function parseChallenges(header: string): readonly Challenge[] {
 }
 
 const parameter = `\\s*;\\s*${token}(?:\\s*=\\s*(?:${quoted}|[^\\s",;]+))?`
-// An address holds no angle bracket. Were one let in, each < would be looked behind for an end that is not there.
+// An address contains no angle bracket. Otherwise each < would start another search for its end.
 const link = new RegExp(`<([^<>]*)>((?:${parameter})*)`, 'g')
 const relation = new RegExp(`;\\s*rel\\s*=\\s*(${quoted}|[^\\s",;]+)`, 'i')
 
-/** Where `Link` says that the next page is, as it stands there. */
+/** The address of the next page in `Link`, unchanged. */
 export function nextLink(header: string): string | undefined {
   for (const [, target, parameters = ''] of header.matchAll(link)) {
     const relations = unquote(relation.exec(parameters)?.[1] ?? '').toLowerCase()
@@ -40,7 +41,7 @@ export function nextLink(header: string): string | undefined {
   return undefined
 }
 
-/** How long `Retry-After` asks to wait, as seconds or as a date; undefined where it says nothing. */
+/** The wait in `Retry-After`, from seconds or a date; undefined without one. */
 export function retryAfterMs(header: string, nowMs: number): number | undefined {
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
   const atMs = Date.parse(header)

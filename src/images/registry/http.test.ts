@@ -33,8 +33,8 @@ async function pair(
   return { server, clock, http, request }
 }
 
-describe('one request', () => {
-  it('brings what was answered', async () => {
+describe('RegistryHttp.send of one request', () => {
+  it('returns the answer', async () => {
     const { http, request, server, clock } = await pair(json({ a: 1 }, { 'X-Some': 'value' }))
     const answer = await http.send(request({ headers: { Accept: 'application/json' } }))
     expect(answer).toMatchObject({ status: 200, body: Buffer.from('{"a":1}') })
@@ -45,7 +45,7 @@ describe('one request', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  it('joins headers that stand twice', async () => {
+  it('joins repeated headers', async () => {
     const { http, request } = await pair(status(401, { 'WWW-Authenticate': ['Basic realm="a"', 'Bearer realm="b"'] }))
     expect((await http.send(request())).header('www-authenticate')).toBe('Basic realm="a", Bearer realm="b"')
   })
@@ -53,7 +53,7 @@ describe('one request', () => {
   it.each<[string, Respond]>([
     ['an answer', faults.never],
     ['the rest of one', faults['half an answer']],
-  ])('does not wait for %s longer than configured', async (_, fault) => {
+  ])('waits for %s no longer than configured', async (_, fault) => {
     const { http, request, server, clock } = await pair(fault)
     const sending = http.send(request())
     await server.whenAsked(1)
@@ -64,12 +64,12 @@ describe('one request', () => {
     expect(clock.waits).toEqual([])
   })
 
-  it('reads no more than it may', async () => {
+  it('reads no more bytes than allowed', async () => {
     const { http, request, server } = await pair(faults.huge)
     await expect(http.send(request())).rejects.toThrow(`${server.host}: the answer is larger than 1000 bytes`)
   })
 
-  it('says who cannot be reached', async () => {
+  it('names the server that cannot be reached', async () => {
     const { http, request, server } = await pair()
     const { host } = server
     const asked = request()
@@ -78,8 +78,8 @@ describe('one request', () => {
   })
 })
 
-describe('attempts', () => {
-  it.each([429, 500, 502, 503, 504])('%i is asked again, after a growing wait', async code => {
+describe('RegistryHttp.send with several attempts', () => {
+  it.each([429, 500, 502, 503, 504])('tries again after %i, with a growing wait', async code => {
     const { http, request, server, clock } = await pair()
     server.faults.push(status(code), status(code))
     expect((await http.send(request())).status).toBe(200)
@@ -94,46 +94,46 @@ describe('attempts', () => {
   it.each<[string, Respond]>([
     ['cut off', faults['cut off']],
     ['that hung up', faults['hung up']],
-  ])('a connection %s is tried again', async (_, fault) => {
+  ])('tries again after a connection %s', async (_, fault) => {
     const { http, request, server } = await pair()
     server.faults.push(fault)
     expect((await http.send(request())).status).toBe(200)
     expect(server.asked.length).toBe(2)
   })
 
-  it('are three at the most', async () => {
+  it('makes at most three attempts', async () => {
     const { http, request, server } = await pair(status(503))
     await expect(http.send(request())).rejects.toThrow(`${server.host} answered 503`)
     expect(server.asked.length).toBe(3)
   })
 
-  it.each([200, 301, 400, 401, 403, 404, 405, 501])('%i is an answer', async code => {
+  it.each([200, 301, 400, 401, 403, 404, 405, 501])('returns an answer with %i', async code => {
     const { http, request, server } = await pair(status(code))
     expect((await http.send(request())).status).toBe(code)
     expect(server.asked.length).toBe(1)
   })
 
-  it('wait as long as they are asked to', async () => {
+  it('waits as long as the server asks', async () => {
     const { http, request, server, clock } = await pair()
     server.faults.push(status(429, { 'Retry-After': '3' }))
     expect((await http.send(request())).status).toBe(200)
     expect(clock.waits[0]).toBeGreaterThanOrEqual(3000)
   })
 
-  it('wait until a date', async () => {
+  it('waits until the date that the server sends', async () => {
     const { http, request, server, clock } = await pair()
     server.faults.push(status(503, { 'Retry-After': new Date(clock.wallMs() + 2000).toUTCString() }))
     await http.send(request())
     expect(clock.waits[0]).toBeGreaterThanOrEqual(2000)
   })
 
-  it('are given up when asked to wait for long', async () => {
+  it('fails when the server asks for a long wait', async () => {
     const { http, request, server } = await pair(status(429, { 'Retry-After': '60' }))
     await expect(http.send(request())).rejects.toThrow(`${server.host} answered 429 and asks to wait 60 s`)
     expect(server.asked.length).toBe(1)
   })
 
-  it('end with the signal of who asked', async () => {
+  it('ends when the caller’s signal is aborted', async () => {
     const { http, request, server, clock } = await pair(faults.never)
     const caller = new AbortController()
     const sending = http.send(request({ signal: caller.signal }))
@@ -145,7 +145,7 @@ describe('attempts', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  it('end with it between two of them', async () => {
+  it('ends when the signal is aborted between two attempts', async () => {
     const caller = new AbortController()
     const { http, request, server } = await pair((asked, response) => {
       caller.abort(new Error('gone'))
@@ -156,11 +156,11 @@ describe('attempts', () => {
   })
 })
 
-describe('redirects', () => {
+describe('RegistryHttp.follow', () => {
   const headers = { Authorization: 'Basic secret', Accept: 'x' }
   const to = (url: string): Respond => status(307, { Location: url })
 
-  it('are followed with everything on the same host', async () => {
+  it('sends all headers to the same host', async () => {
     const { http, request, server } = await pair()
     server.faults.push(to('/other'), status(301, { Location: `${server.url}/third` }))
     const answer = await http.follow(request({ headers }))
@@ -168,7 +168,7 @@ describe('redirects', () => {
     expect(server.shown).toEqual(['Basic secret', 'Basic secret', 'Basic secret'])
   })
 
-  it('are followed to another host without Authorization, and back without it too', async () => {
+  it('omits Authorization to another host, and on the way back too', async () => {
     const { http, request, server } = await pair()
     const other = await LocalServer.start(to(`${server.url}/back`))
     closing.push(() => other.stop())
@@ -179,7 +179,7 @@ describe('redirects', () => {
     expect([server.shown, other.shown]).toEqual([['Basic secret', undefined], [undefined]])
   })
 
-  it('are five at the most', async () => {
+  it('follows five redirects at most', async () => {
     const { http, request, server } = await pair(to('/again'))
     await expect(http.follow(request())).rejects.toThrow(`${server.host} redirects more than 5 times`)
     expect(server.asked.length).toBe(6)
@@ -190,21 +190,21 @@ describe('redirects', () => {
     ['ftp://127.0.0.1/x', 'which is not trusted'],
     ['mailto:ada@example.org', 'which is not trusted'],
     ['http://:0:0', 'answered 307 without saying where to go'],
-  ])('to %s is an error', async (location, words) => {
+  ])('fails on a redirect to %s', async (location, words) => {
     const { http, request, server } = await pair()
     server.faults.push(to(location))
     await expect(http.follow(request())).rejects.toThrow(words)
     expect(server.asked.length).toBe(1)
   })
 
-  it('are not followed by who does not want to be led', async () => {
+  it('is not used by send, which returns a redirect', async () => {
     const { http, request, server } = await pair(to('/other'))
     expect((await http.send(request())).status).toBe(307)
     expect(server.asked.length).toBe(1)
   })
 })
 
-describe('where one host may lead to', () => {
+describe('mayLeadTo', () => {
   it.each<[string, string, boolean]>([
     ['https://r.example.org', 'https://auth.example.org/token', true],
     ['https://r.example.org', 'http://auth.example.org/token', false],
@@ -216,23 +216,23 @@ describe('where one host may lead to', () => {
     ['http://127.0.0.1:5000', 'https://auth.example.org/token', true],
     ['http://127.0.0.1:5000', 'ftp://127.0.0.1/token', false],
     ['https://r.example.org', 'https://r.example.org.evil.test', true],
-  ])('%s → %s: %s', (from, to, may) => {
+  ])('from %s to %s is %s', (from, to, may) => {
     expect(mayLeadTo(new URL(from), new URL(to))).toBe(may)
   })
 })
 
-describe('TLS', () => {
+describe('RegistryHttp with TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'skylab-registry-'))
   const own = makeCertificate(folder, 'own')
   const foreign = makeCertificate(folder, 'foreign')
   rmSync(folder, { recursive: true })
 
-  it('believes an authority of our own', async () => {
+  it('trusts a configured authority', async () => {
     const { http, request } = await pair(json({}), { tls: own, authorities: own.ca })
     expect((await http.send(request())).status).toBe(200)
   })
 
-  it('believes the usual ones beside it', async () => {
+  it('trusts the usual authorities too', async () => {
     const usual = getCACertificates('default')
     closing.push(async () => setDefaultCACertificates(usual))
     setDefaultCACertificates([foreign.ca])
@@ -240,7 +240,7 @@ describe('TLS', () => {
     expect((await http.send(request())).status).toBe(200)
   })
 
-  it('believes all of several', async () => {
+  it('trusts several configured authorities', async () => {
     const { http, request } = await pair(json({}), { tls: own, authorities: `${foreign.ca}\n${own.ca}` })
     expect((await http.send(request())).status).toBe(200)
   })

@@ -1,4 +1,4 @@
-/** How registries are spoken to: one pool of connections, with bounds on time, bytes, attempts and redirects. */
+/** HTTP for registries: one pool of connections, with limits on time, bytes, attempts and redirects. */
 import { createSecureContext, getCACertificates } from 'node:tls'
 import { Agent } from 'undici'
 import type { z } from 'zod'
@@ -11,9 +11,9 @@ import { retryAfterMs } from './headers.ts'
 
 export interface HttpOptions {
   readonly clock: Clock
-  /** Of one attempt, to the end of its answer. */
+  /** Limit of one attempt, to the end of its answer. */
   readonly timeoutMs: number
-  /** PEM of authorities that are believed beside the usual ones. */
+  /** PEM of authorities that are trusted in addition to the usual ones. */
   readonly authorities?: string | undefined
 }
 
@@ -23,23 +23,23 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly maxBytes: number
-  /** Ends the request wherever it stands, also between attempts. */
+  /** Ends the request at any stage, also between attempts. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface Answer {
-  /** Where it came from, which is elsewhere than asked after a redirect. */
+  /** The address of the answer, which differs from the request's after a redirect. */
   readonly url: URL
   readonly status: number
-  /** What stands under a name in small letters; empty when nothing does. */
+  /** The value of a header, by its name in lower case; empty without one. */
   header(name: string): string
   readonly body: Buffer
 }
 
-/** Thrown where a registry gave no usable answer: in words, with its host, and without what was sent to it. */
+/** Thrown when a registry gives no usable answer. The message has its host, but nothing of the request. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError'
-  /** For clients, who learn no host. */
+  /** For clients, without the host. */
   readonly words: string
 
   constructor(message: string, { words = 'it gives no usable answer', ...options }: RegistryErrorOptions = {}) {
@@ -52,21 +52,21 @@ interface RegistryErrorOptions extends ErrorOptions {
   readonly words?: string
 }
 
-/** What clients are shown of a registry that could not be read. */
+/** The reason for clients why a registry could not be read. */
 export const registryWords = (error: unknown): string =>
   error instanceof RegistryError ? error.words : reasonOf(error).words
 
 /** With these waits, a second of refusals. */
 const maxAttempts = 3
 const backoff: Backoff = { baseMs: 500, capMs: 5_000 }
-/** Whoever asks to wait longer than this is not waited for. */
+/** A longer wait is not awaited: the request fails. */
 const maxWaitMs = 5_000
 const maxRedirects = 5
-/** To each host. */
+/** Per host. */
 export const maxConnections = 8
 
 const redirects = [301, 302, 303, 307, 308]
-/** Codes of connections that ended under a request. A kept one, which the other side has closed meanwhile, says nothing. */
+/** Codes of connections that end during a request. The end of a kept connection says nothing about the server. */
 const endings = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 
 export class RegistryHttp {
@@ -75,7 +75,7 @@ export class RegistryHttp {
 
   constructor(options: HttpOptions) {
     const { timeoutMs, authorities } = options
-    // The usual ones are named too, since a list of one's own replaces them. Read once, not for each connection.
+    // A configured list replaces the usual authorities, so they are listed too. Read once, not for each connection.
     const ca = authorities === undefined ? undefined : [...getCACertificates('default'), authorities]
     this.#options = options
     this.#agent = new Agent({
@@ -110,8 +110,8 @@ export class RegistryHttp {
   }
 
   /**
-   * As `send`, and on to where redirects lead: to another host without `Authorization`, and only where `mayLeadTo` it.
-   * @throws {RegistryError} as `send`, and for a redirect that leads nowhere good
+   * As `send`, and follows redirects: to another host without `Authorization`, and only if `mayLeadTo` allows it.
+   * @throws {RegistryError} as `send`, and for a redirect that is not allowed
    */
   async follow(request: HttpRequest): Promise<Answer> {
     let { url, headers = {} } = request
@@ -127,16 +127,16 @@ export class RegistryHttp {
     throw new RegistryError(`${request.url.host} redirects more than ${maxRedirects} times`)
   }
 
-  /** Cuts every connection. */
+  /** Closes every connection. */
   close(): Promise<void> {
     return this.#agent.destroy()
   }
 
-  /** An answer, or why there is none. Rejects with the reason of the request's own signal alone. */
+  /** An answer, or why there is none. Rejects only with the reason of the request's own signal. */
   async #exchange(request: HttpRequest): Promise<Answer | Error> {
     const deadline = new Deadline(this.#options.clock, this.#options.timeoutMs, request.signal)
     try {
-      // The pool settles late where an abort meets a connection that is still being opened.
+      // On an abort, the pool settles late while a connection is still being opened.
       return await unlessAborted(this.#read(request, deadline.signal), deadline.signal)
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason
@@ -172,7 +172,7 @@ interface Trouble {
   readonly message: string
   /** For clients. */
   readonly words: string
-  /** Whether another attempt may fare better. */
+  /** Whether another attempt may succeed. */
   readonly passing: boolean
 }
 
@@ -181,26 +181,26 @@ function troubleOf(result: Answer | Error, { host, protocol }: URL): Trouble | u
   if (result instanceof Error) {
     const { code = '', message } = result as NodeJS.ErrnoException
     const reason = reasonOf(result, { trustBy: 'images.caFile', clear })
-    // An error of our own, such as that of an answer that is too large, says more.
+    // An error of our own, such as for an answer that is too large, is more specific.
     const full = isKnown(reason) ? inFull(reason) : message || code
     return { message: `${host}: ${full}`, words: reason.words, passing: endings.includes(code) }
   }
   if (clear && result.status === 400 && reasonOf(result.body.toString()).words === expectsTls) {
     return { message: `${host}: ${expectsTls} (it answered 400)`, words: expectsTls, passing: false }
   }
-  // 501 says that there is no such method: an answer like any other.
+  // 501 means that the method is not supported: an ordinary answer.
   if (result.status !== 429 && (result.status < 500 || result.status === 501)) return undefined
   return { message: `${host} answered ${result.status}`, words: `it answers ${result.status}`, passing: true }
 }
 
-/** Whether one host may send us to another: by TLS, and not from afar to this machine; to itself it always may. */
+/** Whether one host may redirect to another: by TLS, and not from another machine to this one; to itself always. */
 export function mayLeadTo(from: URL, to: URL): boolean {
   if (to.origin === from.origin) return true
   if (!['http:', 'https:'].includes(to.protocol)) return false
   return isLoopback(to.host) ? isLoopback(from.host) : to.protocol === 'https:'
 }
 
-/** An answer with a status that nothing can be made of. */
+/** The error for an answer with an unexpected status. */
 export const unexpected = ({ url, status }: Answer): RegistryError =>
   new RegistryError(`${url.host} answered ${status}`, { words: `it answers ${status}` })
 
@@ -209,8 +209,8 @@ export function isSuccess({ status }: Answer): boolean {
 }
 
 /**
- * What an answer says, as a schema reads it.
- * @throws {RegistryError} which names the places, and quotes nothing
+ * The body of an answer, parsed by a schema.
+ * @throws {RegistryError} names the invalid places, and quotes nothing
  */
 export function jsonOf<T extends z.ZodType>({ url, body }: Answer, schema: T): z.output<T> {
   const parsed = schema.safeParse(parseJson(body, url.host))
@@ -219,7 +219,7 @@ export function jsonOf<T extends z.ZodType>({ url, body }: Answer, schema: T): z
   throw new RegistryError(`the answer of ${url.host} is malformed at ${[...places].slice(0, 3).join(', ')}`)
 }
 
-/** The parser's own words quote what it could not parse. */
+/** The parser's own message quotes the text. */
 function parseJson(body: Buffer, host: string): unknown {
   try {
     return JSON.parse(body.toString('utf8'))

@@ -1,9 +1,9 @@
-/** Names of registries, tags and digests, in the forms that a registry takes. Pure. */
+/** Names of registries, tags and digests, in the forms that a registry accepts. Pure. */
 
-/** The registry of Docker Hub goes by all of these names. */
+/** All names of Docker Hub's registry. */
 const dockerHub = ['registry.hub.docker.com', 'docker.io', 'index.docker.io', 'registry-1.docker.io']
 
-/** All names of a registry, whichever of them it is configured by. */
+/** All names of a registry, whichever of them is configured. */
 export function registryNames(registry: string): readonly string[] {
   return dockerHub.includes(registry) ? dockerHub : [registry]
 }

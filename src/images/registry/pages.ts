@@ -1,12 +1,12 @@
-/** What is listed in pages, put together within bounds. */
+/** Joins the pages of a list within limits. */
 import { RegistryError } from './http.ts'
 import type { ListedTag } from './source.ts'
 
-/** More than any list that is within its bound of tags has, also where pages are small or full of other things. */
+/** More pages than any list within its limit of tags has, even if pages are small or contain other entries. */
 const maxPages = 10_000
 
 export class TagPages {
-  /** Whose tags they are, in words of errors. */
+  /** The owner of the tags, for messages. */
   readonly #owner: string
   readonly #maxTags: number
   readonly #tags = new Map<string, ListedTag>()
@@ -18,10 +18,10 @@ export class TagPages {
   }
 
   /**
-   * To be told of each page before it is asked for.
-   * @throws {RegistryError} when the pages lead round in a circle, or on and on
+   * To be called before each request of a page.
+   * @throws {RegistryError} when the pages form a circle, or do not end
    */
-  turn(page: string): void {
+  request(page: string): void {
     if (this.#asked.has(page)) throw new RegistryError(`the pages of the tags of ${this.#owner} lead round in a circle`)
     if (this.#asked.size >= maxPages) {
       throw new RegistryError(`the tags of ${this.#owner} come in more than ${maxPages} pages`)
@@ -30,7 +30,7 @@ export class TagPages {
   }
 
   /**
-   * Each tag counts once: what is pushed while pages are read may stand on two.
+   * Keeps each tag once: a tag that is pushed during the reading may be on two pages.
    * @throws {RegistryError} when there are more than `maxTags`
    */
   add(tag: ListedTag): void {

@@ -20,20 +20,20 @@ const configured = [
   { name: 'pull', key: '.dockerconfigjson', pull: true },
 ]
 
-it('reads the pull secret anew each time', async () => {
+it('pullSecretReader reads the pull secret anew each time', async () => {
   const { read, asked } = readerOf(secret({ '.dockerconfigjson': Buffer.from(text).toString('base64') }), configured)
   expect([await read(), await read()]).toEqual([text, text])
   const ref = { apiVersion: 'v1', kind: 'Secret', name: 'pull', namespace: 'skylab' }
   expect(asked).toEqual([ref, ref])
 })
 
-it('asks for none where none is configured', async () => {
+it('pullSecretReader reads nothing when none is configured', async () => {
   const { read, asked } = readerOf(null, [{ name: 'other', key: 'password' }])
   expect(await read()).toBeUndefined()
   expect(asked).toEqual([])
 })
 
-it.each([null, secret({ other: 'eA==' })])('says by name what is not there: %j', async found => {
+it.each([null, secret({ other: 'eA==' })])('pullSecretReader names the missing object: %j', async found => {
   const words = 'The Secret pull in the namespace skylab has no key .dockerconfigjson'
   await expect(readerOf(found, configured).read()).rejects.toThrow(words)
 })

@@ -1,15 +1,17 @@
-/** The credentials of labs' own pull secret, for who asks the registry about the images that labs are made of. */
+/** Reads the pull secret of labs, for requests to the registry about their images. */
 import type { Config } from '../../config/schema.ts'
 import type { KubeClient } from '../../kube/client.ts'
 
 export interface PullSecretParts {
   readonly secrets: Config['lab']['secrets']
-  /** The controller's own. */
+  /** The controller's own namespace. */
   readonly namespace: string
   readonly kube: Pick<KubeClient, 'get'>
 }
 
-/** Reads the text of a Docker config.json where `lab.secrets` has a pull secret; undefined where it has none. */
+/**
+ * Returns a reader for the pull secret of `lab.secrets`: the text of a Docker config.json, or undefined without one.
+ */
 export function pullSecretReader({ secrets, namespace, kube }: PullSecretParts): () => Promise<string | undefined> {
   const pull = secrets.find(secret => secret.pull)
   if (pull === undefined) return async () => undefined

@@ -1,34 +1,34 @@
-/** Where images come from, as the catalogue and the resolver see it: a registry, or Google Artifact Registry. */
+/** The source of images for the catalogue and the resolver: a registry, or Google Artifact Registry. */
 
 /** A tag of the configured repository, as its registry lists it. */
 export interface ListedTag {
   readonly tag: string
-  /** `sha256:…` where listing tells it: Artifact Registry does, Docker's protocol does not. */
+  /** `sha256:…` if the list contains it, as with Artifact Registry, not with Docker's protocol. */
   readonly digest?: string
-  /** Compressed, in bytes, where listing tells it. */
+  /** Compressed, in bytes, if the list contains it. */
   readonly sizeBytes?: number
 }
 
-/** What a digest's manifest is, and how large. */
+/** A digest, and the size of its image. */
 export interface Manifest {
   readonly digest: string
-  /** Compressed, in bytes, of config and layers; undefined for an index, and where the registry does not tell. */
+  /** Compressed, in bytes, of config and layers; undefined for an index, and if the registry does not return it. */
   readonly sizeBytes?: number
 }
 
-/** The one repository that labs are made of. */
+/** The repository of labs' images. */
 export interface ImageSource {
   /**
-   * Every tag, each once, in no order.
-   * @throws {Error} when the registry does not tell: out of reach, too slow, refusing, garbage, or more than `maxTags`
+   * All tags, each once, in no order.
+   * @throws {Error} when the registry is unreachable, too slow, refuses, sends garbage, or has more than `maxTags`
    */
   listTags(signal?: AbortSignal): Promise<readonly ListedTag[]>
   /**
-   * What a tag or a digest names.
-   * @returns null when the registry says that there is none
-   * @throws {Error} when it does not say
+   * The manifest of a tag or a digest.
+   * @returns null when the registry reports that there is none
+   * @throws {Error} when the registry does not answer
    */
   manifestOf(reference: string, signal?: AbortSignal): Promise<Manifest | null>
-  /** Ends connections; for the end of the process. */
+  /** Closes connections, at the end of the process. */
   close(): Promise<void>
 }

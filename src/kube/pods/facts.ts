@@ -1,22 +1,22 @@
 /**
- * What the watches keep of Kubernetes' objects: facts, not objects. The projections from objects are in `project.ts`.
+ * Facts that watches keep of Kubernetes' objects. `project.ts` derives them from the objects.
  */
 
-/** A namespace that bears an installation's label. */
+/** A namespace with an installation's label. */
 export interface NamespaceFacts {
   readonly name: string
   readonly uid: string
   readonly installation: string | undefined
-  /** The op of the creation that this namespace is. */
+  /** The op of the creation that made the namespace. */
   readonly op: number | undefined
-  /** The user's true name, from the annotation. */
+  /** The user name, from the annotation. */
   readonly user: string | undefined
   /** The view as JSON, from the annotation. */
   readonly record: string | undefined
-  /** Of the record, from the annotation. */
+  /** The MAC of the record, from the annotation. */
   readonly recordMac?: string | undefined
   readonly terminating: boolean
-  /** What the cluster says stands in the way of its deletion, in its own words. */
+  /** Obstacles to its deletion, in the cluster's words. */
   readonly obstacles: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export interface ContainerFacts {
   readonly started: boolean
   readonly ready: boolean
   readonly restartCount: number
-  /** A container runtime has given it an id: its kubelet tells of its start by an event. */
+  /** The container runtime has given it an id. Its kubelet then reports its start by an event. */
   readonly hasId?: boolean
   readonly waiting: { readonly reason: string; readonly message: string } | undefined
   readonly running: boolean
@@ -39,7 +39,7 @@ export interface TerminationFacts {
   readonly reason: string
   /** The last lines, where the container's termination message policy provides them. */
   readonly message: string
-  /** Milliseconds since the epoch, by the cluster's clock; 0 when not told. */
+  /** Milliseconds since the epoch, by the cluster's clock; 0 when unknown. */
   readonly finishedAtMs: number
 }
 
@@ -49,26 +49,26 @@ export interface PodFacts {
   readonly uid: string
   readonly installation: string | undefined
   readonly op: number | undefined
-  /** The user's true name, from the annotation. */
+  /** The user name, from the annotation. */
   readonly user: string | undefined
   /** UID of the namespace that owns it, from its ownerReferences. */
   readonly ownerUid: string | undefined
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
-  /** Why the pod is in its phase, if told: `Evicted`, `NodeLost`, … */
+  /** The reason of the pod's phase, if any: `Evicted`, `NodeLost`, … */
   readonly reason: string
   readonly message: string
   readonly deleting: boolean
   readonly node: string | undefined
-  /** The condition PodScheduled is False: the scheduler's own words. */
+  /** The scheduler's message if the condition PodScheduled is False. */
   readonly unschedulable: string | undefined
   /**
-   * Whether the pod was ever Ready, now or earlier; absent when its conditions do not tell. A container that crashed has
-   * `started` false again, so this alone tells a lab that ran from one that never came up.
+   * Whether the pod was ever Ready; absent when its conditions do not show it. A container that crashed has `started`
+   * false again, so only this field distinguishes a lab that ran from one that never started.
    */
   readonly everReady?: boolean
-  /** Its node has gone silent: what stands here may be long past. */
+  /** Its node has gone silent: the status may be long out of date. */
   readonly unheard?: boolean
-  /** What must let go of it before it is gone. */
+  /** The finalizers that must be removed before the pod is gone. */
   readonly finalizers?: readonly string[]
   readonly initContainers: readonly ContainerFacts[]
   readonly containers: readonly ContainerFacts[]
@@ -80,7 +80,7 @@ export interface PodEventFacts {
   readonly namespace: string
   readonly pod: string
   readonly podUid: string
-  /** Name of the container that it is about; absent where it is about the whole pod, or about an init container. */
+  /** Name of the event's container; absent if the event is about the whole pod, or about an init container. */
   readonly container?: string
   readonly warning: boolean
   readonly reason: string
@@ -89,12 +89,12 @@ export interface PodEventFacts {
 }
 
 /**
- * How a pod that is to become a lab stands:
+ * State of a pod that is to become a lab:
  * - `starting`: nothing is wrong yet;
- * - `troubled`: something may pass; it fails when it stays longer than the grace of its cause;
- * - `ready`: it has passed its start-up probe: the lab answers;
- * - `ended`: it finished with success before anyone asked;
- * - `doomed`: it cannot succeed; the message tells why, in words for the user.
+ * - `troubled`: the problem may pass; the creation fails if it lasts longer than the grace period of its cause;
+ * - `ready`: the start-up probe has passed: the lab answers;
+ * - `ended`: it ended with success before it was ready;
+ * - `doomed`: it cannot succeed; the message gives the reason for the user.
  */
 export type StartVerdict =
   | { readonly kind: 'starting' | 'ready' | 'ended' }
@@ -102,8 +102,8 @@ export type StartVerdict =
   | { readonly kind: 'doomed'; readonly message: string }
 
 /**
- * How the pod of a running lab stands. `crashing`: its container ended badly and is being restarted in its place (it is
- * waiting in a crash loop, or was restarted `restarts` times); `unknown`: nobody hears from its node.
+ * State of a running lab's pod. `crashing`: its container ended with an error and is being restarted in the pod (it
+ * waits in a crash loop, or was restarted `restarts` times); `unknown`: its node is silent.
  */
 export type LifeVerdict =
   | { readonly kind: 'healthy'; readonly restarts: number; readonly message: string }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { containerFacts, podEventFacts, podFacts, terminationFacts } from '../../../test/kit/labs/pod-facts.ts'
 import type { ContainerFacts, PodFacts } from './facts.ts'
-import { isWhole, judgeLife, judgeStart, tellEvent } from './judge.ts'
+import { eventForUser, isWhole, judgeLife, judgeStart } from './judge.ts'
 
 const podOf = (container: Partial<ContainerFacts>, pod: Partial<PodFacts> = {}) =>
   podFacts({ ...pod, containers: [containerFacts(container)] })
@@ -11,38 +11,38 @@ const waitingFor = (reason: string, message = '') => podOf({ waiting: { reason, 
 const ready: Partial<ContainerFacts> = { running: true, started: true, ready: true }
 const crash = terminationFacts({ exitCode: 3, message: 'Traceback\nImportError: no module\n' })
 
-describe('judgeStart: nothing wrong', () => {
+describe('judgeStart without problems', () => {
   it.each<[string, PodFacts]>([
     ['just made', podFacts({ containers: [], node: undefined })],
     ['making its container', waitingFor('ContainerCreating')],
     ['preparing', waitingFor('PodInitializing')],
     ['running, not answering yet', podOf({ running: true }, { phase: 'Running', everReady: false })],
-  ])('%s: starting', (_, pod) => {
+  ])('returns starting when the pod is: %s', (_, pod) => {
     expect(judgeStart(pod)).toEqual({ kind: 'starting' })
   })
 
-  it('is ready when every container has started', () => {
+  it('returns ready when every container has started', () => {
     expect(judgeStart(podOf(ready, { phase: 'Running' }))).toEqual({ kind: 'ready' })
     const half = podFacts({ phase: 'Running', containers: [containerFacts(ready), containerFacts({ running: true })] })
     expect(judgeStart(half)).toEqual({ kind: 'starting' })
   })
 
-  it('stays ready when the lab that started has crashed since', () => {
+  it('returns ready when the lab has crashed after its start', () => {
     const pod = podOf({ terminated: crash }, { phase: 'Running', everReady: true })
     expect(judgeStart(pod)).toEqual({ kind: 'ready' })
   })
 
-  it('is ready when it was restarted and has started', () => {
+  it('returns ready when the lab was restarted and has started', () => {
     const pod = podOf({ ...ready, restartCount: 1, lastTerminated: crash }, { phase: 'Running', everReady: true })
     expect(judgeStart(pod)).toEqual({ kind: 'ready' })
   })
 
-  it('ended, when it finished with success', () => {
+  it('returns ended when the pod finished with success', () => {
     expect(judgeStart(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended' })
   })
 })
 
-describe('judgeStart: crashes', () => {
+describe('judgeStart with crashes', () => {
   it.each<[string, PodFacts]>([
     ['stopped', podOf({ terminated: crash })],
     ['running again', podOf({ running: true, restartCount: 1, lastTerminated: crash }, { everReady: false })],
@@ -54,14 +54,14 @@ describe('judgeStart: crashes', () => {
         lastTerminated: crash,
       }),
     ],
-  ])('a container that crashed before it started dooms the lab: %s', (_, pod) => {
+  ])('returns doomed when a container crashed before it started: %s', (_, pod) => {
     expect(judgeStart(pod)).toEqual({
       kind: 'doomed',
       message: 'The lab stopped before it had started: exit code 3\nTraceback\nImportError: no module',
     })
   })
 
-  it('tells a lack of memory in words', () => {
+  it('names a lack of memory', () => {
     const pod = podOf({ terminated: terminationFacts({ exitCode: 137, reason: 'OOMKilled' }) })
     expect(judgeStart(pod)).toMatchObject({
       kind: 'doomed',
@@ -69,12 +69,12 @@ describe('judgeStart: crashes', () => {
     })
   })
 
-  it('shows no secrets of the last lines', () => {
+  it('hides secrets in the last lines', () => {
     const pod = podOf({ terminated: terminationFacts({ message: 'http://lab:8888/?token=abc123' }) })
     expect(JSON.stringify(judgeStart(pod))).not.toContain('abc123')
   })
 
-  it('a command that is not there dooms the lab; a runtime in trouble does not', () => {
+  it('returns doomed for a missing command, but not for a runtime in trouble', () => {
     const missing = 'runc create failed: exec: "jupyter": executable file not found in $PATH: unknown'
     const startError = (message: string) =>
       podOf({ terminated: terminationFacts({ exitCode: 128, reason: 'StartError', message }) })
@@ -93,15 +93,15 @@ describe('judgeStart: crashes', () => {
     ['RunContainerError', 'exec: "jupyter": executable file not found in $PATH', 'doomed'],
     ['RunContainerError', 'exec /opt/lab/run: exec format error', 'doomed'],
     ['RunContainerError', '', 'troubled'],
-  ])('%s (%s): %s', (reason, message, kind) => {
+  ])('with the reason %s (%s) returns %s', (reason, message, kind) => {
     const verdict = judgeStart(waitingFor(reason, message))
     expect(verdict.kind).toBe(kind)
     expect(verdict).toMatchObject({ message: expect.stringContaining(message || reason) })
   })
 })
 
-describe('judgeStart: places and ends', () => {
-  it('has no room, in the scheduler’s words', () => {
+describe('judgeStart with scheduling, nodes and ends', () => {
+  it('reports missing room with the scheduler’s message', () => {
     const pod = podFacts({
       node: undefined,
       unschedulable: '0/1 nodes are available: 1 Insufficient cpu.',
@@ -118,7 +118,7 @@ describe('judgeStart: places and ends', () => {
     '0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found',
     '0/3 nodes are available: persistentvolumeclaim "nb-rra-scratch" not found.',
     "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.",
-  ])('lacks a volume, and not room: %s', unschedulable => {
+  ])('reports a missing volume instead of missing room: %s', unschedulable => {
     expect(judgeStart(podFacts({ node: undefined, unschedulable, containers: [] }))).toEqual({
       kind: 'troubled',
       cause: 'no-room',
@@ -126,7 +126,7 @@ describe('judgeStart: places and ends', () => {
     })
   })
 
-  it('is in trouble on a silent node', () => {
+  it('returns troubled when the node is silent', () => {
     for (const facts of [{ unheard: true }, { phase: 'Unknown' }] as const) {
       expect(judgeStart(podFacts(facts))).toEqual({
         kind: 'troubled',
@@ -139,7 +139,7 @@ describe('judgeStart: places and ends', () => {
   it.each<[Partial<PodFacts>, string]>([
     [
       { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' },
-      'The lab stopped: its node put it out (The node was low on resource: memory.)',
+      'The lab stopped: its node evicted it (The node was low on resource: memory.)',
     ],
     [{ phase: 'Failed', reason: 'Odd' }, 'The lab stopped: Odd'],
     [{ phase: 'Failed' }, 'The lab stopped, and the cluster does not say why'],
@@ -153,22 +153,22 @@ describe('judgeStart: places and ends', () => {
       { deleting: true, reason: 'PreemptionByScheduler' },
       "The lab's pod was deleted from outside: the scheduler needed the room for something more important",
     ],
-  ])('is doomed when %j', (facts, message) => {
+  ])('returns doomed when %j', (facts, message) => {
     expect(judgeStart(podFacts(facts))).toEqual({ kind: 'doomed', message })
   })
 })
 
-describe('judgeStart: images', () => {
+describe('judgeStart with images', () => {
   const backOff = 'Back-off pulling image "some/lab:1"'
   const failed = (message: string, podUid = 'pod-uid') =>
     podEventFacts({ warning: true, reason: 'Failed', message: `Failed to pull image "some/lab:1": ${message}`, podUid })
 
-  it('takes the cause from the state where it is told', () => {
+  it('takes the cause from the container’s state when it is there', () => {
     const pod = waitingFor('ImagePullBackOff', `${backOff}: ErrImagePull: some/lab:1: not found`)
     expect(judgeStart(pod)).toMatchObject({ kind: 'doomed' })
   })
 
-  it('else from the last event of this very pod', () => {
+  it('takes the cause from the last event of this pod otherwise', () => {
     const pod = waitingFor('ImagePullBackOff', backOff)
     const notFound = failed('failed to resolve reference "some/lab:1": some/lab:1: not found')
     expect(judgeStart(pod, [failed('i/o timeout'), notFound, podEventFacts()])).toMatchObject({ kind: 'doomed' })
@@ -181,7 +181,7 @@ describe('judgeStart: images', () => {
     })
   })
 
-  it('are not denied for good to a kubelet that asked without the pull secret', () => {
+  it('returns troubled when the kubelet asked without the pull secret', () => {
     const pod = waitingFor('ErrImagePull', 'some/lab:1: 401 Unauthorized')
     const missed = (podUid: string) =>
       podEventFacts({ warning: true, reason: 'FailedToRetrieveImagePullSecret', podUid })
@@ -198,7 +198,7 @@ describe('judgeStart: images', () => {
 })
 
 describe('judgeLife', () => {
-  it('is healthy while its container runs, and counts restarts', () => {
+  it('returns healthy while the container runs, with the number of restarts', () => {
     expect(judgeLife(podOf(ready, { phase: 'Running', everReady: true }))).toEqual({
       kind: 'healthy',
       restarts: 0,
@@ -216,7 +216,7 @@ describe('judgeLife', () => {
     ['just crashed', { terminated: crash }],
     ['waiting', { waiting: { reason: 'CrashLoopBackOff', message: '' }, restartCount: 4, lastTerminated: crash }],
     ['coming up again', { running: true, restartCount: 1, lastTerminated: crash }],
-  ])('is crashing: %s', (_, container) => {
+  ])('returns crashing when the container is: %s', (_, container) => {
     expect(judgeLife(podOf(container, { phase: 'Running' }))).toEqual({
       kind: 'crashing',
       restarts: container.restartCount ?? 0,
@@ -224,18 +224,19 @@ describe('judgeLife', () => {
     })
   })
 
-  it('ended by itself with success', () => {
+  it('returns ended when the pod ended by itself with success', () => {
     expect(judgeLife(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended' })
   })
 
-  it('failed when someone else ended it, however well', () => {
+  it('returns failed when the pod was ended from outside, even with success', () => {
     expect(judgeLife(podFacts({ phase: 'Succeeded', deleting: true, reason: 'EvictionByEvictionAPI' }))).toEqual({
       kind: 'failed',
-      message: "The lab's pod was deleted from outside: it was put out of its node, which is probably being maintained",
+      message:
+        "The lab's pod was deleted from outside: it was evicted from its node, which is probably under maintenance",
     })
   })
 
-  it('failed when its pod did', () => {
+  it('returns failed when the pod failed', () => {
     const oom = containerFacts({ terminated: terminationFacts({ exitCode: 137, reason: 'OOMKilled' }) })
     expect(judgeLife(podFacts({ phase: 'Failed', containers: [oom] }))).toEqual({
       kind: 'failed',
@@ -243,13 +244,13 @@ describe('judgeLife', () => {
     })
   })
 
-  it('is unknown on a silent node', () => {
+  it('returns unknown when the node is silent', () => {
     for (const facts of [{ unheard: true }, { phase: 'Unknown' }] as const) {
       expect(judgeLife(podOf(ready, facts))).toMatchObject({ kind: 'unknown' })
     }
   })
 
-  it('is not unknown while it is being deleted: that is told by the deletion', () => {
+  it('returns healthy on a silent node while the pod is being deleted', () => {
     expect(judgeLife(podOf(ready, { unheard: true, deleting: true }))).toMatchObject({ kind: 'healthy' })
   })
 })
@@ -263,41 +264,41 @@ describe('isWhole', () => {
     ['started once, crashed since', podOf({ restartCount: 1 }, { everReady: true }), true],
     ['never started, restarted all the same', podOf({ restartCount: 1 }, { everReady: false }), false],
     ['restarted, in doubt', podOf({ restartCount: 1 }), true],
-  ])('%s: %s', (_, pod, whole) => {
+  ])('is, for a pod that %s: %s', (_, pod, whole) => {
     expect(isWhole(pod, 'namespace-uid')).toBe(whole)
   })
 })
 
-describe('tellEvent', () => {
-  it('tells what the cluster says', () => {
-    expect(tellEvent(podEventFacts())).toEqual({ event: 'info', data: 'Pulling image "some/lab:1"' })
-    expect(tellEvent(podEventFacts({ warning: true, reason: 'FailedScheduling', message: '0/1 nodes' }))).toEqual({
+describe('eventForUser', () => {
+  it('returns the cluster’s message', () => {
+    expect(eventForUser(podEventFacts())).toEqual({ event: 'info', data: 'Pulling image "some/lab:1"' })
+    expect(eventForUser(podEventFacts({ warning: true, reason: 'FailedScheduling', message: '0/1 nodes' }))).toEqual({
       event: 'error',
       data: '0/1 nodes',
     })
   })
 
-  it('tells the same of a repeat', () => {
-    expect(tellEvent(podEventFacts({ count: 9 }))).toEqual(tellEvent(podEventFacts()))
+  it('returns the same for a repeat', () => {
+    expect(eventForUser(podEventFacts({ count: 9 }))).toEqual(eventForUser(podEventFacts()))
   })
 
-  it('tells the reason where there is no message, and nothing where there is neither', () => {
-    expect(tellEvent(podEventFacts({ message: ' ', reason: 'Killing' }))?.data).toBe('Killing')
-    expect(tellEvent(podEventFacts({ message: '', reason: '' }))).toBeNull()
+  it('returns the reason without a message, and null without both', () => {
+    expect(eventForUser(podEventFacts({ message: ' ', reason: 'Killing' }))?.data).toBe('Killing')
+    expect(eventForUser(podEventFacts({ message: '', reason: '' }))).toBeNull()
   })
 
-  it('is silent about what is ordinary', () => {
+  it('returns null for ordinary events', () => {
     const probe = { warning: true, reason: 'Unhealthy', message: 'Startup probe failed: connection refused' }
-    expect(tellEvent(podEventFacts(probe))).toBeNull()
-    expect(tellEvent(podEventFacts({ ...probe, message: 'Liveness probe failed' }))).not.toBeNull()
+    expect(eventForUser(podEventFacts(probe))).toBeNull()
+    expect(eventForUser(podEventFacts({ ...probe, message: 'Liveness probe failed' }))).not.toBeNull()
     const nameless = { warning: true, reason: 'MissingClusterDNS', message: 'kubelet does not have ClusterDNS IP' }
-    expect(tellEvent(podEventFacts(nameless))).toBeNull()
+    expect(eventForUser(podEventFacts(nameless))).toBeNull()
     const skipped = { warning: true, reason: 'FailedScheduling', message: 'skip schedule deleting pod: a/b' }
-    expect(tellEvent(podEventFacts(skipped))).toBeNull()
+    expect(eventForUser(podEventFacts(skipped))).toBeNull()
   })
 
-  it('tells no secrets', () => {
-    const data = tellEvent(podEventFacts({ message: 'Get "https://r.example.org/?sig=abc"' }))?.data
+  it('hides secrets', () => {
+    const data = eventForUser(podEventFacts({ message: 'Get "https://r.example.org/?sig=abc"' }))?.data
     expect(data).toBe('Get "https://r.example.org/?***"')
   })
 })

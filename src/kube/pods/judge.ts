@@ -1,14 +1,14 @@
 /**
- * Judgement of pods: from facts to what they mean for a lab, in words for its user. Pure.
+ * Judges pods: from facts to their meaning for a lab, with a message for its user. Pure.
  *
- * A verdict is drawn from what stands there now, never from what changed: who comes late judges the same.
+ * A verdict depends only on the current state, never on changes, so every replica judges the same at any time.
  */
 
 import { cleanLastLines, cleanWords } from '../../base/text.ts'
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
-import { judgePull, pullReasons, secretMissed, tellsCause } from './pulling.ts'
+import { hasCause, judgePull, pullReasons, secretMissed } from './pulling.ts'
 
-/** Container states whose cause is in the container's own settings, if it is in any. */
+/** Container states whose cause may be in the container's own settings. */
 const creationReasons = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -18,38 +18,40 @@ const creationReasons = new Set([
   'PostStartHookError',
 ])
 
-/** Causes of these that no further try removes. All others (a ConfigMap not seen yet, a busy runtime) may pass. */
+/** Causes among these that a retry does not remove. All others (a ConfigMap not seen yet, a busy runtime) may pass. */
 const finalCreationCause =
   /executable file not found|exec: "[^"]*": (stat |permission denied|is a directory|no such file)|exec format error|no command specified|runAsNonRoot|not a directory|invalid (mount|capability)/i
 
-/** What users are told of a container, by what it is there for. */
+/** Nouns for messages to users about a container, by its purpose. */
 interface Words {
   readonly image: string
   readonly container: string
   readonly crash: string
 }
 
-const ofLab: Words = {
+const labWords: Words = {
   image: 'The image',
   container: "The lab's container",
   crash: 'The lab stopped before it had started',
 }
 
-/** Of the init container (SQR-066, "User provisioning"). It would be run again and again; its first failure is the end. */
-const ofPreparation: Words = {
+/**
+ * For the init container (SQR-066, "User provisioning"). It would be restarted for ever, so its first failure is final.
+ */
+const preparationWords: Words = {
   image: 'The image that prepares the lab',
   container: 'The container that prepares the lab',
   crash: 'The lab could not be prepared',
 }
 
 const reasonsInWords: Readonly<Record<string, string>> = {
-  Evicted: 'its node put it out',
+  Evicted: 'its node evicted it',
   Preempting: 'its node needed the room for something more important',
   PreemptionByScheduler: 'the scheduler needed the room for something more important',
-  EvictionByEvictionAPI: 'it was put out of its node, which is probably being maintained',
+  EvictionByEvictionAPI: 'it was evicted from its node, which is probably under maintenance',
   DeletionByTaintManager: 'its node was closed to it',
   DeletionByPodGC: 'its node is gone',
-  TerminationByKubelet: 'its node put it out',
+  TerminationByKubelet: 'its node evicted it',
   NodeLost: 'its node is gone',
   NodeShutdown: 'its node was shut down',
   Terminated: 'its node was shut down',
@@ -63,9 +65,9 @@ const reasonsInWords: Readonly<Record<string, string>> = {
 }
 
 /**
- * How a pod that is to become a lab stands.
- * @param events what the cluster told of this pod so far, oldest first: a kubelet that backs off from pulling an image
- *   may have told the cause only there
+ * The state of a pod that is to become a lab.
+ * @param events the cluster's events for this pod so far, oldest first. A kubelet that waits before it pulls an image
+ *   again may have reported the cause only there
  */
 export function judgeStart(pod: PodFacts, events: readonly PodEventFacts[] = []): StartVerdict {
   if (pod.phase === 'Succeeded' && !pod.deleting) return { kind: 'ended' }
@@ -73,31 +75,31 @@ export function judgeStart(pod: PodFacts, events: readonly PodEventFacts[] = [])
   if (pod.deleting) return { kind: 'doomed', message: deletedWords(pod) }
   if (hasStarted(pod)) return { kind: 'ready' }
   const unprepared = pod.initContainers.find(hasFailed)
-  if (unprepared) return judgeCrash(unprepared, ofPreparation)
+  if (unprepared) return judgeCrash(unprepared, preparationWords)
   const crashed = pod.containers.find(hasCrashed)
-  if (crashed) return judgeCrash(crashed, ofLab)
+  if (crashed) return judgeCrash(crashed, labWords)
   return (
-    judgeWaiting(pod, pod.initContainers, ofPreparation, events) ??
-    judgeWaiting(pod, pod.containers, ofLab, events) ??
+    judgeWaiting(pod, pod.initContainers, preparationWords, events) ??
+    judgeWaiting(pod, pod.containers, labWords, events) ??
     judgePlace(pod)
   )
 }
 
 /**
- * Whether the cluster has told of the start of every container. A kubelet tells of what it did in order, so nothing from
- * before the start is on its way then. Where no runtime has named a container, nobody tells of it.
+ * Whether events have reported the start of every container. A kubelet sends events in order, so all events from before
+ * the start have then arrived. No event is expected for a container without an id from the runtime.
  */
-export function isStartTold(pod: PodFacts, events: readonly PodEventFacts[]): boolean {
+export function isStartReported(pod: PodFacts, events: readonly PodEventFacts[]): boolean {
   const started = new Set(events.filter(({ reason }) => reason === 'Started').map(({ container }) => container))
   return pod.containers.every(({ name, hasId }) => !hasId || started.has(name))
 }
 
-/** What users are told while their lab is prepared; null at any other time. */
-export function tellPreparation(pod: PodFacts): string | null {
+/** The message for users while their lab is being prepared; null at any other time. */
+export function preparationMessage(pod: PodFacts): string | null {
   return pod.initContainers.some(({ running }) => running) ? 'Preparing what the lab needs' : null
 }
 
-/** Started once is ready for ever: what befell the lab since is for `judgeLife` to say. */
+/** A lab that started once counts as ready for ever; `judgeLife` judges what happens later. */
 function hasStarted(pod: PodFacts): boolean {
   if (pod.everReady) return true
   return pod.containers.length > 0 && pod.containers.every(container => container.started)
@@ -111,7 +113,7 @@ function hasCrashed(container: ContainerFacts): boolean {
   return badEnd(container) !== undefined
 }
 
-/** An init container that crashed, and has not ended well since. */
+/** An init container that crashed, and has not succeeded since. */
 function hasFailed(container: ContainerFacts): boolean {
   return hasCrashed(container) && container.terminated?.exitCode !== 0
 }
@@ -120,7 +122,7 @@ function badEnd({ terminated, lastTerminated }: ContainerFacts): TerminationFact
   return [terminated, lastTerminated].find(end => end !== undefined && end.exitCode !== 0)
 }
 
-/** A container that could not even be run may have met a runtime out of breath. */
+/** A container that could not even be started may have met an overloaded runtime. */
 function judgeCrash(container: ContainerFacts, words: Words): StartVerdict {
   const end = badEnd(container)!
   const neverRan = end.reason === 'StartError' || end.reason === 'ContainerCannotRun'
@@ -147,7 +149,7 @@ function judgeWaiting(
   return undefined
 }
 
-/** The scheduler counts these among its reasons that no node will do. */
+/** The scheduler counts these among its reasons why no node fits. */
 const missingVolume = /persistentvolumeclaim|persistent volumes? to bind/i
 
 function judgePlace(pod: PodFacts): StartVerdict {
@@ -162,11 +164,11 @@ function judgePlace(pod: PodFacts): StartVerdict {
 }
 
 function pullCause(pod: PodFacts, message: string, events: readonly PodEventFacts[]): string {
-  if (tellsCause(message)) return message
-  const told = events.findLast(
+  if (hasCause(message)) return message
+  const event = events.findLast(
     event => event.podUid === pod.uid && event.reason === 'Failed' && event.message.startsWith('Failed to pull image'),
   )
-  return told?.message ?? message
+  return event?.message ?? message
 }
 
 function judgeCreation(reason: string, cause: string, words: Words): StartVerdict {
@@ -175,25 +177,26 @@ function judgeCreation(reason: string, cause: string, words: Words): StartVerdic
   return { kind: 'troubled', cause: 'unknown', message }
 }
 
-/** How the pod of a running lab stands. */
+/** The state of a running lab's pod. */
 export function judgeLife(pod: PodFacts): LifeVerdict {
   if (pod.phase === 'Failed') return { kind: 'failed', message: failureOf(pod) }
-  // A lab that someone stopped from outside ends with success too, but its user did not ask for it.
+  // A lab that was stopped from outside ends with success too, but not at its user's request.
   if (pod.phase === 'Succeeded')
     return pod.deleting ? { kind: 'failed', message: deletedWords(pod) } : { kind: 'ended' }
   if (isSilent(pod)) return { kind: 'unknown', message: unheardWords(pod) }
   const restarts = pod.containers.reduce((sum, container) => sum + container.restartCount, 0)
-  // A node that was restarted runs it anew.
+  // A restarted node runs the init container again.
   const unprepared = pod.initContainers.find(hasFailed)
-  if (unprepared) return { kind: 'crashing', restarts, message: `${ofPreparation.crash} again: ${crashOf(unprepared)}` }
+  if (unprepared)
+    return { kind: 'crashing', restarts, message: `${preparationWords.crash} again: ${crashOf(unprepared)}` }
   const crashed = pod.containers.find(hasCrashed)
   const message = crashed ? `The lab stopped: ${crashOf(crashed)}` : ''
   return { kind: crashed && !crashed.started ? 'crashing' : 'healthy', restarts, message }
 }
 
 /**
- * Whether a pod is a lab that ever started, owned by this very namespace. Once true it stays true; where the cluster
- * leaves it in doubt (a container restarted, and nothing tells whether it had started before) it is true.
+ * Whether a pod is a lab that ever started, owned by this namespace. Once true it stays true. If the cluster leaves it
+ * in doubt (a container was restarted, and nothing shows whether it had started before) it is true.
  */
 export function isWhole(pod: PodFacts, namespaceUid: string): boolean {
   if (pod.ownerUid !== namespaceUid) return false
@@ -202,18 +205,18 @@ export function isWhole(pod: PodFacts, namespaceUid: string): boolean {
 }
 
 /**
- * What users are told of a Kubernetes Event about their pod, or null when it says nothing to them. A repeat tells the
- * same as the first.
+ * The message for users about a Kubernetes Event of their pod, or null when it is not useful to them. A repeat gives
+ * the same message as the first.
  */
-export function tellEvent(event: PodEventFacts): { event: 'info' | 'error'; data: string } | null {
+export function eventForUser(event: PodEventFacts): { event: 'info' | 'error'; data: string } | null {
   if (isNoise(event)) return null
   const data = cleanWords(event.message) || cleanWords(event.reason)
   return data ? { event: event.warning ? 'error' : 'info', data } : null
 }
 
 /**
- * While a lab comes up its start-up probe fails each second; a cluster without names says so at every look at a pod; a pod
- * that is being deleted is no longer scheduled.
+ * The start-up probe fails each second while a lab starts. A cluster without DNS reports it at every sync of a pod. A
+ * pod that is being deleted is no longer scheduled.
  */
 function isNoise({ reason, message }: PodEventFacts): boolean {
   if (reason === 'Unhealthy') return message.startsWith('Startup probe')
@@ -238,11 +241,11 @@ function unheardWords(pod: PodFacts): string {
 
 function reasonWords({ reason, message }: PodFacts): string {
   const words = reasonsInWords[reason] ?? reason
-  const told = cleanWords(message)
-  return told ? `${words} (${told})` : words
+  const detail = cleanWords(message)
+  return detail ? `${words} (${detail})` : words
 }
 
-/** How a container ended badly, with the last lines that it wrote. */
+/** The error with which a container ended, with the last lines of its output. */
 function crashOf(container: ContainerFacts): string {
   const end = badEnd(container)!
   const lines = cleanLastLines(end.message)

@@ -34,7 +34,7 @@ describe('projectNamespace', () => {
     })
   })
 
-  it('makes nothing of what is not there', () => {
+  it('leaves out missing fields', () => {
     const bare = projectNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } })
     expect(bare).toEqual({
       name: 'default',
@@ -52,7 +52,7 @@ describe('projectNamespace', () => {
     expect(projectNamespace(namespace({ labels: { 'skylab/op': op } })).op).toBeUndefined()
   })
 
-  it('quotes what stands in the way of its end', () => {
+  it('quotes the obstacles to a deletion', () => {
     const conditions = [
       { type: 'NamespaceContentRemaining', status: 'True', message: 'Some resources are remaining: pods. has 1' },
       { type: 'NamespaceFinalizersRemaining', status: 'True', message: 'Some content has finalizers remaining: x' },
@@ -71,7 +71,7 @@ describe('projectNamespace', () => {
   })
 })
 
-/** A pod as a kubelet reports it, in seconds after it was started. */
+/** A pod as a kubelet reports it, in seconds after its start. */
 function pod(status: object, metadata: object = {}): KubeObject {
   return {
     apiVersion: 'v1',
@@ -87,7 +87,7 @@ const readyAt = (second: number, status: string) => ({ type: 'Ready', status, la
 const crashed = { exitCode: 1, reason: 'Error', message: 'boom', finishedAt: at(5) }
 
 describe('projectPod', () => {
-  it('reads a pod that nobody has looked at yet', () => {
+  it('reads a pod without status', () => {
     expect(projectPod({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', namespace: 'y' } })).toEqual({
       name: 'x',
       namespace: 'y',
@@ -109,7 +109,7 @@ describe('projectPod', () => {
     })
   })
 
-  it('reads a lab that runs', () => {
+  it('reads a running lab', () => {
     const facts = projectPod(
       pod({
         phase: 'Running',
@@ -138,18 +138,18 @@ describe('projectPod', () => {
     expect(judgeLife(facts)).toMatchObject({ kind: 'healthy', restarts: 1 })
   })
 
-  it('takes no other owner for the namespace', () => {
+  it('accepts only a namespace as owner', () => {
     const owners = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'x', uid: 'x' }]
     expect(projectPod(pod({}, { ownerReferences: owners })).ownerUid).toBeUndefined()
   })
 
-  it('reads the scheduler’s words', () => {
+  it('reads the scheduler’s message', () => {
     const scheduled = (message: string) => ({ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message })
     expect(projectPod(pod({ conditions: [scheduled('0/1 nodes')] })).unschedulable).toBe('0/1 nodes')
     expect(projectPod(pod({ conditions: [scheduled('')] })).unschedulable).toBe('Unschedulable')
   })
 
-  it('reads why a pod is disrupted, where its status does not say', () => {
+  it('reads the reason of a disruption when the status has none', () => {
     const disruption = {
       type: 'DisruptionTarget',
       status: 'True',
@@ -161,18 +161,18 @@ describe('projectPod', () => {
     expect(projectPod(pod({ conditions: [{ ...disruption, status: 'False' }] }))).toMatchObject({ reason: '' })
   })
 
-  it('knows an unknown phase, and a pod on its way out', () => {
+  it('reads an unknown phase, and a pod that is being deleted', () => {
     expect(projectPod(pod({ phase: 'Odd' })).phase).toBe('Unknown')
     expect(projectPod(pod({}, { deletionTimestamp: at(1) })).deleting).toBe(true)
   })
 })
 
-describe('everReady', () => {
+describe('projectPod’s everReady', () => {
   const restarted = { name: 'lab', started: false, restartCount: 1, lastState: { terminated: crashed } }
   const crashedLab = (...conditions: object[]) =>
     projectPod(pod({ phase: 'Running', startTime: at(0), conditions, containerStatuses: [restarted] }))
 
-  it('tells a lab that crashed while it came up from one that ran', () => {
+  it('distinguishes a lab that crashed during its start from one that ran', () => {
     const never = crashedLab(readyAt(1, 'False'))
     expect(never.everReady).toBe(false)
     expect(isWhole(never, 'namespace-uid')).toBe(false)
@@ -183,24 +183,24 @@ describe('everReady', () => {
     expect(judgeStart(once).kind).toBe('ready')
   })
 
-  it('is not told without the times', () => {
+  it('is absent without the times', () => {
     expect(crashedLab()).not.toHaveProperty('everReady')
     expect(crashedLab({ type: 'Ready', status: 'False' })).not.toHaveProperty('everReady')
     expect(isWhole(crashedLab(), 'namespace-uid')).toBe(true)
   })
 })
 
-describe('unheard', () => {
+describe('projectPod’s unheard', () => {
   const containerStatuses = [{ name: 'lab', started: true, ready: true, state: { running: {} } }]
   const conditions = [readyAt(60, 'False')]
 
-  it('is a pod that lost its readiness while its containers are said to be ready', () => {
+  it('is true when the pod is not ready while its containers are reported as ready', () => {
     expect(projectPod(pod({ phase: 'Running', conditions, containerStatuses })).unheard).toBe(true)
     expect(projectPod(pod({ phase: 'Running', reason: 'NodeLost' })).unheard).toBe(true)
     expect(projectPod(pod({ phase: 'Unknown' })).unheard).toBe(true)
   })
 
-  it('is none whose containers are not ready; one that is being deleted may be', () => {
+  it('is absent when containers are not ready, but not for a pod that is being deleted', () => {
     const starting = [{ ...containerStatuses[0], ready: false }]
     expect(projectPod(pod({ phase: 'Running', conditions, containerStatuses: starting })).unheard).toBe(false)
     expect(projectPod(pod({ phase: 'Pending', conditions })).unheard).toBe(false)
@@ -221,7 +221,7 @@ describe('projectPodEvent', () => {
     ...fields,
   })
 
-  it('reads an event, and how often it was repeated', () => {
+  it('reads an event, and the number of its repeats', () => {
     expect(projectPodEvent(event({ count: 3 }))).toEqual({
       uid: 'event-uid',
       namespace: 'nublado-ada',
@@ -240,7 +240,7 @@ describe('projectPodEvent', () => {
     ['spec.containers{lab}', 'lab'],
     ['spec.initContainers{lab}', undefined],
     ['', undefined],
-  ])('reads of fieldPath %j the container %j', (fieldPath, container) => {
+  ])('reads from the fieldPath %j the container %j', (fieldPath, container) => {
     const involvedObject = { kind: 'Pod', name: 'nb-ada', uid: 'pod-uid', fieldPath }
     expect(projectPodEvent(event({ involvedObject })).container).toBe(container)
   })

@@ -1,11 +1,11 @@
-/** From Kubernetes' objects to the facts that we keep of them. Pure. */
+/** Projects Kubernetes' objects to the facts that we keep of them. Pure. */
 import type { KubeObject } from '../../base/domain.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from '../../base/json.ts'
 import { annotations, labels } from '../labels.ts'
 import type { ContainerFacts, NamespaceFacts, PodEventFacts, PodFacts, TerminationFacts } from './facts.ts'
 
-/** Conditions of a namespace that stand in the way of its deletion while they are true. */
+/** Conditions of a namespace that prevent its deletion while they are true. */
 const obstacleConditions = new Set([
   'NamespaceDeletionDiscoveryFailure',
   'NamespaceDeletionGroupVersionParsingFailure',
@@ -16,7 +16,7 @@ const obstacleConditions = new Set([
 
 const phases: readonly string[] = ['Pending', 'Running', 'Succeeded', 'Failed'] satisfies PodFacts['phase'][]
 
-/** A kubelet marks a pod not Ready in the moment that it gives it its start time; both are told in whole seconds. */
+/** A kubelet sets a pod not Ready at the moment of its start time. Both times are rounded to seconds. */
 const startToleranceMs = 1000
 
 /** Facts of a Namespace. */
@@ -38,10 +38,10 @@ export function projectNamespace(object: KubeObject): NamespaceFacts {
 }
 
 function obstaclesOf(metadata: JsonObject, status: JsonObject): string[] {
-  const told = asObjects(status.conditions)
+  const messages = asObjects(status.conditions)
     .filter(condition => condition.status === 'True' && obstacleConditions.has(asText(condition.type)))
     .map(condition => asText(condition.message) || asText(condition.type))
-  return [...told, ...finalizersOf(metadata).map(name => `The namespace has the finalizer ${name}`)]
+  return [...messages, ...finalizersOf(metadata).map(name => `The namespace has the finalizer ${name}`)]
 }
 
 function finalizersOf(metadata: JsonObject): string[] {
@@ -80,7 +80,7 @@ export function projectPod(object: KubeObject): PodFacts {
   }
 }
 
-/** A pod without status is one that nobody has looked at yet. */
+/** A pod without status has not been handled by anything yet. */
 function phaseOf(phase: unknown): PodFacts['phase'] {
   if (phase === undefined || phase === '') return 'Pending'
   return phases.includes(asText(phase)) ? (phase as PodFacts['phase']) : 'Unknown'
@@ -91,7 +91,7 @@ function unschedulableOf(scheduled: JsonObject | undefined): string | undefined 
   return asText(scheduled.message) || asText(scheduled.reason) || 'The scheduler found no node'
 }
 
-/** A pod that is not Ready, and whose condition changed after it was taken up by its node, was Ready in between. */
+/** A pod that is not Ready, and whose condition changed after its node accepted it, was Ready in between. */
 function wasEverReady(ready: JsonObject | undefined, status: JsonObject): boolean | undefined {
   if (ready?.status === 'True') return true
   const changedMs = asTimeMs(ready?.lastTransitionTime)
@@ -101,8 +101,8 @@ function wasEverReady(ready: JsonObject | undefined, status: JsonObject): boolea
 }
 
 /**
- * Of a node that went silent the node controller knows only to take the pod's readiness: the containers are said to be
- * ready still, as the kubelet last told. The kubelet itself never writes the two at odds.
+ * When a node goes silent, the node controller changes only the pod's readiness. The containers remain ready, as the
+ * kubelet reported last. The kubelet itself never writes such a contradiction.
  */
 function isUnheard(ready: JsonObject | undefined, status: JsonObject, containers: readonly ContainerFacts[]): boolean {
   if (status.phase === 'Unknown' || status.reason === 'NodeLost') return true

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { judgePull, tellsCause } from './pulling.ts'
+import { hasCause, judgePull } from './pulling.ts'
 
 const resolve =
   'failed to pull and unpack image "r.example.org/lab:1": failed to resolve reference "r.example.org/lab:1": '
 
-/** As containerd and Docker write them. */
-describe('causes that no further try removes', () => {
+/** Messages as containerd and Docker write them. */
+describe('judgePull for causes that no retry removes', () => {
   it.each([
     [`rpc error: code = NotFound desc = ${resolve}r.example.org/lab:1: not found`, 'it does not exist'],
     [`${resolve}r.example.org/lab:1: not found`, 'it does not exist'],
@@ -28,7 +28,7 @@ describe('causes that no further try removes', () => {
     [`${resolve}failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized`, 'denies'],
     ['unauthorized: authentication required', 'denies'],
     ['failed to parse image name: invalid reference format', 'its name is not valid'],
-  ])('%s', (cause, words) => {
+  ])('returns doomed for %s', (cause, words) => {
     expect(judgePull('ErrImagePull', cause)).toEqual({
       kind: 'doomed',
       message: expect.stringMatching(new RegExp(`^The image cannot be pulled: .*${words}`)),
@@ -39,12 +39,12 @@ describe('causes that no further try removes', () => {
     ['InvalidImageName', 'its name is not valid'],
     ['ErrImageNeverPull', 'it is not on the node, and pulling it is not allowed'],
     ['SignatureValidationFailed', 'its signature is not valid'],
-  ])('%s needs no message', (reason, words) => {
+  ])('returns doomed for %s without a message', (reason, words) => {
     expect(judgePull(reason, '')).toEqual({ kind: 'doomed', message: `The image cannot be pulled: ${words}` })
   })
 })
 
-describe('causes that may pass', () => {
+describe('judgePull for causes that may pass', () => {
   it.each([
     `${resolve}failed to do request: Head "https://r.example.org/v2/lab/manifests/1": dial tcp 192.0.2.1:443: i/o timeout`,
     `${resolve}failed to do request: Head "https://r.example.org/v2/": dial tcp: lookup r.example.org: no such host`,
@@ -59,25 +59,25 @@ describe('causes that may pass', () => {
     'write /var/lib/containerd/x: permission denied: unknown',
     'failed to extract layer: no space left on device',
     '',
-  ])('%s', cause => {
+  ])('returns troubled for %s', cause => {
     const verdict = judgePull('ErrImagePull', cause)
     expect(verdict).toMatchObject({ kind: 'troubled', cause: 'registry' })
     expect(verdict).toMatchObject({ message: expect.stringMatching(/^The image could not be pulled yet/) })
   })
 })
 
-it('judges the cause, not the name of the image', () => {
+it('judgePull judges the cause, not the name of the image', () => {
   const cause = 'failed to resolve reference "r.example.org/denied-not-found:403": unexpected EOF'
   expect(judgePull('ErrImagePull', cause).kind).toBe('troubled')
 })
 
-it('shows no signed address', () => {
+it('judgePull hides a signed address', () => {
   const verdict = judgePull('ErrImagePull', 'Get "https://cdn.example.org/blob?sig=abc": EOF')
   expect(verdict).toMatchObject({ message: expect.not.stringContaining('abc') })
 })
 
-it('tells a cause from a mere back-off', () => {
-  expect(tellsCause('Back-off pulling image "some/lab:1"')).toBe(false)
-  expect(tellsCause('')).toBe(false)
-  expect(tellsCause('Back-off pulling image "some/lab:1": ErrImagePull: some/lab:1: not found')).toBe(true)
+it('hasCause distinguishes a cause from a mere back-off', () => {
+  expect(hasCause('Back-off pulling image "some/lab:1"')).toBe(false)
+  expect(hasCause('')).toBe(false)
+  expect(hasCause('Back-off pulling image "some/lab:1": ErrImagePull: some/lab:1: not found')).toBe(true)
 })

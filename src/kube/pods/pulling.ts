@@ -1,9 +1,9 @@
-/** Why an image could not be pulled, read from what kubelets and container runtimes write. Pure. */
+/** Reads from messages of kubelets and container runtimes why an image could not be pulled. Pure. */
 
 import { cleanWords } from '../../base/text.ts'
 import type { StartVerdict } from './facts.ts'
 
-/** Container states in which an image is missing. Their message may be silent about the cause. */
+/** Container states in which an image is missing. Their message may lack the cause. */
 export const pullReasons = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -14,7 +14,7 @@ export const pullReasons = new Set([
   'SignatureValidationFailed',
 ])
 
-/** Reasons that need no message to be final. */
+/** Reasons that are final without a message. */
 const finalReasons: Readonly<Record<string, string>> = {
   InvalidImageName: 'its name is not valid',
   ErrImageNeverPull: 'it is not on the node, and pulling it is not allowed',
@@ -22,8 +22,8 @@ const finalReasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers that another try will not change. The text is anchored to how runtimes end or introduce them: an image may be
- * called "denied", and a registry in trouble may mention what was not found.
+ * Answers that a retry will not change. Each pattern is anchored to the words around it: an image may be called
+ * "denied", and a registry in trouble may mention something that was not found.
  */
 const finalCauses: readonly [RegExp, string][] = [
   [/no match for platform/i, 'it does not exist for the kind of machine that labs run on'],
@@ -38,28 +38,28 @@ const finalCauses: readonly [RegExp, string][] = [
   ],
 ]
 
-/** What surely passes, or is of the network: it outweighs the rest of the message. */
+/** Causes that will pass, or are of the network; they take precedence over the rest of the message. */
 const passingCause =
   /i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|no such host|no route to host|network is unreachable|temporary failure|toomanyrequests|too many requests|: 5\d\d [a-z]|unexpected EOF/i
 
 /**
- * Told by a kubelet that pulls without a pull secret which the pod names. It reads each Secret by a watch of its own, which
- * begins with the pod, and waits a second for it. That does not always do: the API server shows a node only the Secrets of
- * pods that it knows to be there, which it learns later than the kubelet learns of the pod, and may answer the first
- * question from before the Secret was made. No order of writes rules that out. By the next attempt, 10 s later, it is there.
+ * The event of a kubelet that pulls without a pull secret which the pod names. The kubelet reads each Secret by a watch
+ * that begins with the pod, and waits a second for it. This may fail: the API server shows a node only the Secrets of
+ * pods that it knows to be on the node, which it learns later than the kubelet learns of the pod, and its first answer
+ * may predate the Secret. No order of writes prevents that. At the next attempt, 10 s later, the Secret is there.
  */
 export const secretMissed = 'FailedToRetrieveImagePullSecret'
 
 export interface PullTrial {
-  /** What users know the image as. */
+  /** The name of the image in messages to users. */
   readonly image?: string
-  /** Whether a pull secret was not at hand: who asks without it may be denied what there is. */
+  /** Whether a pull secret was missing: without it, the registry may deny access to an image that exists. */
   readonly withoutSecret?: boolean
 }
 
 /**
  * The verdict on a container that waits because of its image.
- * @param cause the fullest message there is
+ * @param cause the most complete message
  */
 export function judgePull(reason: string, cause: string, trial: PullTrial = {}): StartVerdict {
   const { image = 'The image', withoutSecret = false } = trial
@@ -68,8 +68,8 @@ export function judgePull(reason: string, cause: string, trial: PullTrial = {}):
   return { kind: 'troubled', cause: 'registry', message: quoting(`${image} could not be pulled yet`, cause) }
 }
 
-/** Whether a message says why, or only that the kubelet waits before it tries again. */
-export function tellsCause(message: string): boolean {
+/** Whether a message names a cause, and not only that the kubelet waits before its next attempt. */
+export function hasCause(message: string): boolean {
   return message !== '' && !/^Back-off pulling image "[^"]*"\.?$/.test(message)
 }
 

@@ -1,4 +1,4 @@
-/** What a scripted API server says of pods, in lists and on watches. */
+/** Pods in lists and watches of a scripted API server. */
 
 import { type Answer, json, type Received, stream } from '../../../test/kit/kube/server.ts'
 import type { KubeObject } from '../../base/domain.ts'
@@ -22,14 +22,14 @@ export function bookmark(resourceVersion: number): string {
 
 export const expired = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' }
 
-/** A watch that says these lines and stays open. */
+/** A watch that sends these lines and stays open. */
 export function says(...chunks: string[]): Answer {
   return stream(response => {
     for (const chunk of chunks) response.write(chunk)
   })
 }
 
-/** A watch that says these lines and ends. */
+/** A watch that sends these lines and ends. */
 export function saysAndEnds(...chunks: string[]): Answer {
   return stream(response => response.end(chunks.join('')))
 }
@@ -42,7 +42,7 @@ export function listsOf(requests: readonly Received[]): Received[] {
   return requests.filter(request => !request.query.has('watch'))
 }
 
-/** The resource version that a watch began at. */
+/** The resource version at which a watch began. */
 export function startOf(request: Received | undefined): string | null | undefined {
   return request?.query.get('resourceVersion')
 }

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../base/domain.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
 import { labNames } from '../../labs/names.ts'
-import { tellsOf } from '../../labs/tells.ts'
+import { podFieldsOf } from '../../labs/pod-fields.ts'
 import type { Mark } from '../../store/compares.ts'
 import type { MacVerdict } from '../../store/sealing.ts'
 import { boundAt, type Trust } from '../trust.ts'
@@ -70,7 +70,7 @@ export function readListing(
       pod: its?.pod,
       names,
       vouched: mac === 'right',
-      tells: its ? tellsOf(its.object) : {},
+      podFields: its ? podFieldsOf(its.object) : {},
     })
     highestOp = Math.max(highestOp, namespace.op!, its?.pod.op ?? 0)
   }

@@ -51,11 +51,12 @@ export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnsw
     answerTo(() => makeOwn(question)),
     ...probing,
   ])
-  const { ofLabs, others } = granted ? missingOfController(granted) : nothingMissing
-  const missing = [...ofLabs, ...others]
+  const { forLabs, others } = granted ? missingOfController(granted) : nothingMissing
+  const missing = [...forLabs, ...others]
   // An account without rights is refused before any policy is asked.
   const withoutRight = [own, ...told].find(answer => refuserOf(answer) === 'rights')
-  if (ofLabs.length > 0) return { active: null, missing, reason: `${account} may not ${listed(ofLabs)}: ${applyRbac}` }
+  if (forLabs.length > 0)
+    return { active: null, missing, reason: `${account} may not ${listed(forLabs)}: ${applyRbac}` }
   if (withoutRight) return { active: null, missing, reason: inOperatorsWords(withoutRight) }
   const loose = told.find(answer => answer !== null)
   const why =
@@ -69,7 +70,7 @@ const outsider = (account: string): string =>
     ? ''
     : `, whom the policy does not concern: it knows ServiceAccounts called ${accountName}`
 
-const nothingMissing: MissingRights = { ofLabs: [], others: [] }
+const nothingMissing: MissingRights = { forLabs: [], others: [] }
 
 /** All of them would be many words where everything was withdrawn. */
 const listed = (rights: readonly string[]): string =>

@@ -33,7 +33,7 @@ const running = podFacts({
   phase: 'Running',
   containers: [containerFacts({ started: true, ready: true, running: true })],
 })
-const rest = { names: { lab: 'nb-ada', namespace: 'nublado-ada' }, vouched: false, tells: {} }
+const rest = { names: { lab: 'nb-ada', namespace: 'nublado-ada' }, vouched: false, podFields: {} }
 const found = (more: Partial<NamespaceFacts> = {}, pod: PodFacts | undefined = running): Found => ({
   ...{ namespace: namespace(more), pod, ...rest },
 })

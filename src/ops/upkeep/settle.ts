@@ -2,7 +2,7 @@
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { isWhole, judgeLife } from '../../kube/pods/judge.ts'
 import type { LabNames } from '../../labs/names.ts'
-import { type PodTells, rebuildView } from '../../labs/tells.ts'
+import { type PodFields, rebuildView } from '../../labs/pod-fields.ts'
 import type { Settlement, Standing } from '../../store/compares.ts'
 import { type LabRecord, readView } from '../../store/records.ts'
 
@@ -13,7 +13,7 @@ export interface Found {
   readonly names: Pick<LabNames, 'lab' | 'namespace'>
   /** Whether the namespace bears a right MAC. */
   readonly vouched: boolean
-  readonly tells: PodTells
+  readonly podFields: PodFields
 }
 
 export type Decision =

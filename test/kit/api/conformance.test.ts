@@ -1,4 +1,4 @@
-/** Each thing that can differ from the document is told: the guard behind all tests that call the API. */
+/** Conformance reports every deviation from the document; all tests that call the API rely on it. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from './conformance.ts'
 import { conformanceOf, prefix } from './scripted-api.ts'
@@ -8,7 +8,7 @@ const error = (type: string, more = {}) => JSON.stringify({ detail: [{ msg: 'wor
 const id = { 'X-Request-ID': 'one' }
 const json = { ...id, 'Content-Type': 'application/json' }
 
-/** A list of users, unless something else is said. */
+/** A list of users, changed as a test needs. */
 function exchange(change: Partial<Omit<Exchange, 'headers'>> & { headers?: Record<string, string> } = {}): Exchange {
   const { headers = json, ...rest } = change
   return { method: 'GET', path: `${prefix}/labs`, status: 200, text: '["ada"]', ...rest, headers: new Headers(headers) }
@@ -17,7 +17,7 @@ function exchange(change: Partial<Omit<Exchange, 'headers'>> & { headers?: Recor
 const missing = { status: 404, text: error('not_found') }
 const wrongMethod = { method: 'PUT', status: 405, text: error('method_not_allowed') }
 
-describe('what the document tells of', () => {
+describe('Conformance with documented answers', () => {
   it.each([
     ['a success', {}],
     ['an error', { status: 403, text: error('scope_missing') }],
@@ -30,7 +30,7 @@ describe('what the document tells of', () => {
   ])('passes: %s', (_, change) => conformance.check(exchange(change)))
 })
 
-describe('what it does not tell of', () => {
+describe('Conformance with undocumented answers', () => {
   it.each([
     ['a status', { status: 418 }, /418, which the document does not know/],
     ['a body of another form', { text: '{"users": []}' }, /must be array/],
@@ -47,5 +47,5 @@ describe('what it does not tell of', () => {
     ['an unknown path that is answered', { path: '/nothing' }, /where the document says 404/],
     ['a method that is not there, answered', { method: 'PUT' }, /Allow/],
     ['methods that are not there', { ...wrongMethod, headers: { ...json, Allow: 'GET, HEAD, PUT' } }, /PUT/],
-  ])('is a fault: %s', (_, change, words) => expect(() => conformance.check(exchange(change))).toThrow(words))
+  ])('reports: %s', (_, change, words) => expect(() => conformance.check(exchange(change))).toThrow(words))
 })

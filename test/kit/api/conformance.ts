@@ -1,4 +1,4 @@
-/** For tests: whether what was answered is what the OpenAPI document tells of. Whatever is not in it, is a fault. */
+/** For tests: whether an answer is as in the OpenAPI document. Everything undocumented is a fault. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 interface DocumentedHeader {
@@ -15,7 +15,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, DocumentedResponse>>
 }
 
-/** As much of an OpenAPI document as is looked at here. */
+/** The part of an OpenAPI document that is used here. */
 interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
@@ -24,21 +24,21 @@ interface ApiDocument {
   readonly 'x-without-operation': Readonly<Record<string, DocumentedResponse>>
 }
 
-/** One request, and what came back. */
+/** One request and its answer. */
 export interface Exchange {
   readonly method: string
   /** As it was sent, with the prefix. */
   readonly path: string
   readonly status: number
   readonly headers: Headers
-  /** The body as text; undefined when nobody can wait for its end, as with event streams. */
+  /** The body as text; undefined if it may not end, as with event streams. */
   readonly text: string | undefined
 }
 
-/** What HTTP itself adds. `Content-Type` is told by the kinds of content. */
+/** Headers that HTTP itself adds. `Content-Type` is documented by the kinds of content. */
 const transport = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']
 
-/** Where a response stands in the document, and what it says. */
+/** A response of the document, and its place. */
 interface Place {
   readonly pointer: string
   readonly response: DocumentedResponse
@@ -47,7 +47,7 @@ interface Place {
 export class Conformance {
   readonly #document: ApiDocument
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
-  /** By pointer, and by what stands there: the same few schemas stand at hundreds of places. */
+  /** By pointer and contents: the same few schemas are used at hundreds of places. */
   readonly #validators = new Map<string, ValidateFunction>()
   readonly #templates: (readonly [template: string, form: RegExp])[]
 
@@ -61,10 +61,10 @@ export class Conformance {
   check(exchange: Exchange): void {
     const place = this.#placeOf(exchange)
     const problems = [...this.#headerProblems(exchange, place), ...this.#bodyProblems(exchange, place)]
-    if (problems.length > 0) throw new Error(`${told(exchange)}: ${problems.join('; ')}`)
+    if (problems.length > 0) throw new Error(`${summaryOf(exchange)}: ${problems.join('; ')}`)
   }
 
-  /** Whether something is as a schema of the document says, by its place, such as `/components/schemas/ErrorBody`. */
+  /** Problems of a value by a schema of the document, named by its place, such as `/components/schemas/ErrorBody`. */
   problemsOf(pointer: string, value: unknown): string[] {
     const validate = this.#validator(pointer)
     if (validate(value)) return []
@@ -84,7 +84,7 @@ export class Conformance {
     }
     const response = operation.responses[exchange.status]
     if (response === undefined)
-      throw new Error(`${told(exchange)}, which the document does not know (src/api/document/problems.ts)`)
+      throw new Error(`${summaryOf(exchange)}, which the document does not know (src/api/document/problems.ts)`)
     if (response.$ref !== undefined) return this.#sharedPlace(response.$ref)
     const steps = ['paths', template, method, 'responses', String(exchange.status)]
     return { pointer: steps.map(step => `/${escaped(step)}`).join(''), response }
@@ -97,7 +97,7 @@ export class Conformance {
   }
 
   #generalPlace(exchange: Exchange, status: number): Place {
-    if (exchange.status !== status) throw new Error(`${told(exchange)}, where the document says ${status}`)
+    if (exchange.status !== status) throw new Error(`${summaryOf(exchange)}, where the document says ${status}`)
     return { pointer: `/x-without-operation/${status}`, response: this.#document['x-without-operation'][status]! }
   }
 
@@ -152,7 +152,7 @@ function schemaAt(document: object, pointer: string): object {
   return at
 }
 
-/** Every error that a route gives is one of its examples. */
+/** Every error of a route must be one of its examples. */
 function* typeProblems(body: unknown, examples: Readonly<Record<string, { value: unknown }>>): Iterable<string> {
   const known = Object.values(examples).flatMap(({ value }) => typesOf(value))
   for (const type of typesOf(body)) {
@@ -170,7 +170,7 @@ function expectAllowed(exchange: Exchange, methods: readonly string[]): void {
   const documented = methods.flatMap(method => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
   const allowed = exchange.headers.get('allow')?.split(', ') ?? []
   if (documented.sort().join() !== allowed.sort().join()) {
-    throw new Error(`${told(exchange)}, with Allow: ${allowed}, where the document has ${documented}`)
+    throw new Error(`${summaryOf(exchange)}, with Allow: ${allowed}, where the document has ${documented}`)
   }
 }
 
@@ -181,4 +181,4 @@ function formOf(template: string): RegExp {
 
 const escaped = (step: string) => step.replaceAll('~', '~0').replaceAll('/', '~1')
 
-const told = ({ method, path, status }: Exchange) => `${method} ${path} was answered ${status}`
+const summaryOf = ({ method, path, status }: Exchange) => `${method} ${path} was answered ${status}`

@@ -1,4 +1,4 @@
-/** What tests call the API with: a scripted engine, four callers, and time that a test moves. */
+/** Unit tests call the API by this: a scripted engine, four callers, and a clock that tests move. */
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { createApi } from '../../../src/api/app.ts'
@@ -23,7 +23,7 @@ export class ScriptedFeed implements EventFeed {
   readonly #batches: (readonly LabEvent[])[] = []
   #ended = false
   #wake: (() => void) | undefined
-  /** How many batches were taken. */
+  /** Number of batches taken. */
   taken = 0
   signal: AbortSignal | undefined
 
@@ -57,7 +57,7 @@ export class ScriptedFeed implements EventFeed {
   }
 }
 
-/** A lab as the specification's example shows it, with ids of events. */
+/** A lab as in the specification's example, with ids of events. */
 export function exampleLab(change: Partial<LabState> = {}): LabState {
   return {
     status: 'running',
@@ -89,7 +89,7 @@ export function exampleLab(change: Partial<LabState> = {}): LabState {
   }
 }
 
-/** An engine in which nobody has a lab, with what a test says instead. */
+/** An engine without labs, changed as a test needs. */
 export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   return {
     create: async () => undefined,
@@ -102,7 +102,7 @@ export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   }
 }
 
-/** A repository of which nothing was read yet, with what a test says instead. */
+/** A repository that was not read yet, changed as a test needs. */
 export function scriptedImages(script: Partial<ImageService> = {}): ImageService {
   const unread = async () => {
     throw unavailable('the registry was not read yet', 5)
@@ -117,7 +117,7 @@ const caller = (username: string, ...scopes: string[]): Identity => ({
   groups: [],
 })
 
-/** `rra` is a user, `hub` an administrator, `guest` may nothing. Their tokens are `rra-token` and so on. */
+/** `rra` is a user, `hub` an administrator, `guest` has no rights. Their tokens are `rra-token` and so on. */
 export const callers = [
   caller('rra', 'exec:notebook'),
   caller('hub', 'admin:jupyterlab'),
@@ -145,13 +145,13 @@ export function apiParts(change: Partial<ApiParts> = {}, api: object = {}, confi
   }
 }
 
-/** Under which the routes of SQR-066 stand by default. */
+/** The default prefix of the routes of SQR-066. */
 export const prefix = '/nublado/spawner/v1'
 
-/** By prefix: what answers are held against. */
+/** Checks of answers, by prefix. */
 const conformances = new Map<string, Conformance>()
 
-/** Holds answers against the document of an API with this configuration. */
+/** Checks answers by the document of an API with this configuration. */
 export function conformanceOf(config: object = {}): Conformance {
   const parts = apiParts({}, config)
   const { prefix } = parts.config.api
@@ -161,15 +161,15 @@ export function conformanceOf(config: object = {}): Conformance {
 }
 
 /**
- * Calls of an API without a port: method, path (under the prefix unless it begins with /), and who calls. Every answer
- * must be one that the OpenAPI document tells of.
+ * Calls of an API without a port: method, path (under the prefix unless it begins with /), and caller. Every answer
+ * must be documented in OpenAPI.
  */
 export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> = {}, config: object = {}) {
   const app = createApi(apiParts({ labs: scriptedLabs(script), ...change }, config))
   const conformance = conformanceOf(config)
-  return async (method: string, path: string, who?: string, init: RequestInit = {}) => {
+  return async (method: string, path: string, name?: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers)
-    if (who !== undefined) headers.set('Authorization', `Bearer ${who}-token`)
+    if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
     const full = path.startsWith('/') ? path : `${prefix}/${path}`
     const response = await requestTo(app, full, { ...init, method, headers })
     conformance.check({ method, path: full, ...(await read(response)) })
@@ -193,7 +193,7 @@ async function read(response: Response) {
   return { status, headers, text: isStream ? undefined : await response.clone().text() }
 }
 
-/** Checks that an answer has the one form of errors; returns its first entry. */
+/** Checks that an answer has the common form of errors; returns its first entry. */
 export async function detailOf(response: Response) {
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   const body = (await response.json()) as { detail: { msg: string; type: string; loc?: unknown[] }[] }

@@ -1,4 +1,4 @@
-/** Images, sizes and an offer as a form may have them: for tests, and for the picture in the docs. */
+/** Images, sizes and an offer, for tests and for the picture in the docs. */
 
 import type { Identity } from '../../../src/base/domain.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -6,12 +6,12 @@ import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/ty
 
 const repository = 'registry.hub.docker.com/lsstsqre/sciplat-lab'
 
-/** @param change of the name, and of all else that does not follow from the tag */
+/** @param change the name, and fields that do not follow from the tag */
 export function exampleImage(tag: string, change: Partial<CatalogueImage> = {}): CatalogueImage {
   return { reference: `${repository}:${tag}`, tag, aliases: [], name: nameOf(tag), digest: null, ...change }
 }
 
-/** Names of images are for the catalogue to give: these are such as it gives. */
+/** The catalogue makes the names of images; these are in its form. */
 function nameOf(tag: string): string {
   return tag.replace(/^w_/, 'Weekly ').replace(/^d_/, 'Daily ').replace(/^exp_/, 'Experimental ')
 }
@@ -41,12 +41,12 @@ export const exampleCatalogue: Catalogue = {
   readAtMs: 0,
 }
 
-/** All nodes have these; the latest daily is on its way. */
+/** All nodes have these; the latest daily is still being pulled. */
 export const examplePrepulled: ReadonlySet<string> = new Set(
   [recommended, release, weekly, dailies[1]!].map(({ reference }) => reference),
 )
 
-/** Whose labs these are: of no quota, and in no group. */
+/** A user without quota and groups. */
 export const exampleCaller: Identity = {
   username: 'ada',
   token: 'ada-token',
@@ -56,5 +56,5 @@ export const exampleCaller: Identity = {
   groups: [],
 }
 
-/** The configuration of a form's surroundings, some blocks changed. */
+/** The configuration around a form, with some blocks changed. */
 export const exampleConfig = (change: object = {}) => configSchema.parse(change)

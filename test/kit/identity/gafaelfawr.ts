@@ -1,9 +1,9 @@
-/** A server that speaks the two routes of Gafaelfawr that are asked, and fails as a test says. */
+/** A server with the two routes of Gafaelfawr that are used, with faults as a test sets them. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** How an answer goes wrong; it may as well never come. */
+/** A fault of an answer; it may also never come. */
 export type Fault = (response: ServerResponse) => void
 
 const json = { 'Content-Type': 'application/json' }
@@ -22,7 +22,7 @@ export const faults = {
   null: response => void response.writeHead(200, json).end('null'),
   huge: response => {
     response.writeHead(200, json)
-    // As fast as it is read, until nobody reads any more.
+    // As fast as it is read, until nobody reads.
     const more = () => response.write(' '.repeat(65_536), error => void (error ?? more()))
     more()
   },
@@ -37,22 +37,22 @@ export const faults = {
   },
 } as const satisfies Record<string, Fault>
 
-/** What is answered of a user. */
-export type Told = Readonly<Record<string, unknown>>
+/** The answer about a user. */
+export type UserAnswer = Readonly<Record<string, unknown>>
 
 export class FakeGafaelfawr {
   readonly #server: Server
   /** Users by their tokens. */
-  readonly users = new Map<string, Told>()
-  /** Scopes by tokens, where they are not `exec:notebook` alone. */
+  readonly users = new Map<string, UserAnswer>()
+  /** Scopes by tokens, if they are not `exec:notebook` alone. */
   readonly scopes = new Map<string, readonly string[]>()
-  /** What is answered instead. */
+  /** A fault that replaces all answers. */
   fault: Fault | undefined
-  /** What is answered instead, of scopes alone. */
+  /** A fault that replaces answers about scopes only. */
   tokenFault: Fault | undefined
-  /** Tokens that were asked about, in order. */
+  /** Tokens of questions, in order. */
   readonly asked: string[] = []
-  /** How many questions were open at once. */
+  /** Largest number of concurrent questions. */
   mostAtOnce = 0
   #open = 0
   #onAsked: (() => void)[] = []
@@ -72,7 +72,7 @@ export class FakeGafaelfawr {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Resolves when so many questions have been asked in all. */
+  /** Resolves after this many questions in all. */
   async whenAsked(count: number): Promise<void> {
     while (this.asked.length < count) await new Promise<void>(resolve => this.#onAsked.push(resolve))
   }
@@ -92,19 +92,19 @@ export class FakeGafaelfawr {
     for (const wake of this.#onAsked.splice(0)) wake()
     const right = request.method === 'GET' && request.url === '/auth/api/v1/user-info'
     if (this.fault) this.fault(response)
-    else if (right) this.#tell(response, this.users.get(token))
+    else if (right) this.#respond(response, this.users.get(token))
     else if (this.tokenFault) this.tokenFault(response)
-    else if (request.url === '/auth/api/v1/token-info') this.#tell(response, this.#tokenInfo(token))
+    else if (request.url === '/auth/api/v1/token-info') this.#respond(response, this.#tokenInfo(token))
     else response.writeHead(404).end()
   }
 
-  #tokenInfo(token: string): Told | undefined {
+  #tokenInfo(token: string): UserAnswer | undefined {
     const user = this.users.get(token)
     const scopes = this.scopes.get(token) ?? ['exec:notebook']
     return user && { token: token.slice(0, 8), username: user.username, token_type: 'notebook', scopes }
   }
 
-  #tell(response: ServerResponse, user: Told | undefined): void {
+  #respond(response: ServerResponse, user: UserAnswer | undefined): void {
     if (user !== undefined) {
       response.writeHead(200, json).end(JSON.stringify(user))
       return

@@ -14,7 +14,7 @@ type Fault = (response: ServerResponse) => void
 
 const grant = { grant_types: ['client_credentials'], redirect_uris: [], response_types: [] }
 
-/** Somebody who may have tokens, and what stands in them beside the usual. */
+/** A client that may have tokens, and additional claims of these. */
 export interface Person {
   readonly username: string
   readonly scopes: readonly string[]
@@ -28,7 +28,7 @@ export async function makeKey(kid: string, alg = 'RS256'): Promise<PrivateKey> {
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' }
 }
 
-/** Where the provider keeps what it issues: tokens that say all themselves are kept nowhere. */
+/** The provider's storage: its tokens are self-contained, so nothing is stored. */
 class Forgetful {
   async upsert() {}
   async find() {}
@@ -43,11 +43,11 @@ export class TestIssuer {
   readonly #server: Server
   readonly #people: readonly Person[]
   #provider: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined
-  /** The first one signs. */
+  /** The first key signs. */
   keys: readonly PrivateKey[] = []
-  /** What is answered instead, at paths that end so. */
+  /** Faults that replace answers, by the end of the path. */
   fault: { readonly at: string; readonly answer: Fault } | undefined
-  /** Paths that were asked for, in order. */
+  /** Paths of requests, in order. */
   readonly asked: string[] = []
 
   private constructor(people: readonly Person[]) {
@@ -72,12 +72,12 @@ export class TestIssuer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** How often the keys were asked for. */
+  /** Number of requests for the keys. */
   get keysAsked(): number {
     return this.asked.filter(path => path === '/jwks').length
   }
 
-  /** From now on these are published, and the first one signs. */
+  /** Publishes these keys from now on; the first one signs. */
   rotate(keys: readonly PrivateKey[]): void {
     this.keys = keys
     const provider = new Provider(this.url, {
@@ -112,7 +112,7 @@ export class TestIssuer {
     this.#provider = provider.callback()
   }
 
-  /** A token as the provider gives it. */
+  /** A token from the provider itself. */
   async token(username: string): Promise<string> {
     const { scopes } = this.#people.find(person => person.username === username)!
     const body = new URLSearchParams({ grant_type: 'client_credentials', resource: audience })
@@ -135,7 +135,7 @@ export class TestIssuer {
   }
 }
 
-/** The provider `oidc` for this issuer, configured otherwise where a test says so. */
+/** The provider `oidc` for this issuer, configured as a test needs. */
 export function oidcIdentity(issuer: TestIssuer, change: object = {}) {
   const parts = testParts()
   const oidc = { issuer: issuer.url, audience, ...change }
@@ -148,7 +148,7 @@ export function oidcIdentity(issuer: TestIssuer, change: object = {}) {
   return { identify, ...parts }
 }
 
-/** A token like those of an issuer, with claims and header changed; undefined takes one away. */
+/** A token like those of an issuer, with changed claims and header; undefined removes one. */
 export async function forge(
   issuer: TestIssuer,
   { claims = {}, header = {}, key = issuer.keys[0]! }: { claims?: object; header?: object; key?: PrivateKey } = {},
@@ -158,7 +158,7 @@ export async function forge(
   return new SignJWT(payload).setProtectedHeader({ ...usual, ...header }).sign(await importJWK(key, key.alg!))
 }
 
-/** What an issuer would say of Ada now. */
+/** The claims that an issuer would make of Ada now. */
 export function soundClaims(issuer: TestIssuer) {
   const now = nowSeconds()
   return { iss: issuer.url, aud: audience, sub: 'ada', iat: now, exp: now + 60, scope: 'exec:notebook' }
@@ -166,13 +166,13 @@ export function soundClaims(issuer: TestIssuer) {
 
 export const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-/** A token of parts that nobody signed together. */
+/** A token of parts that were not signed together. */
 export function assemble(header: unknown, payload: unknown, signature = ''): string {
   const parts = [JSON.stringify(header), JSON.stringify(payload), signature]
   return parts.map(part => Buffer.from(part).toString('base64url')).join('.')
 }
 
-/** What is published of an RSA key. */
+/** The published form of an RSA key. */
 export function publicOf({ n, e, kid, alg }: PrivateKey) {
   return { kty: 'RSA' as const, n: n!, e: e!, kid, alg: alg! }
 }

@@ -1,4 +1,4 @@
-/** The little that tests use of a library without types of its own. */
+/** Types of the few parts of an untyped library that tests use. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

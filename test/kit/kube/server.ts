@@ -1,4 +1,4 @@
-/** An API server for tests: a real HTTP(S) server whose answers are scripted, and a kubeconfig that leads to it. */
+/** An API server for tests: a real HTTP(S) server with scripted answers, and a kubeconfig for it. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** One request as it came. */
+/** One request as it arrived. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -61,7 +61,7 @@ export class ScriptedServer {
     return `${this.#tls ? 'https' : 'http'}://127.0.0.1:${this.port}`
   }
 
-  /** Path of a kubeconfig with one context; `user` holds what is special about its user. */
+  /** Path of a kubeconfig with one context; `user` contains special fields of its user. */
   kubeconfig(user: object = { token: 'first' }, cluster: object = {}): string {
     const trust = this.#tls
       ? { 'certificate-authority-data': Buffer.from(this.#tls.ca).toString('base64') }
@@ -79,12 +79,12 @@ export class ScriptedServer {
     return path
   }
 
-  /** Resolves when so many requests have come. */
+  /** Resolves after this many requests. */
   async until(count: number): Promise<void> {
     while (this.received.length < count) await new Promise<void>(resolve => this.#waiting.add(resolve))
   }
 
-  /** Cuts what is connected, and refuses what comes. */
+  /** Closes all connections, and refuses new ones. */
   async cut(): Promise<void> {
     const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
@@ -123,7 +123,7 @@ export function json(body: unknown, code = 200, headers: Record<string, string> 
   }
 }
 
-/** Refuses as an API server does. */
+/** Refuses in the form of an API server. */
 export function status(code: number, reason: string, message = reason, headers: Record<string, string> = {}): Answer {
   return json({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, message, code }, code, headers)
 }
@@ -131,12 +131,12 @@ export function status(code: number, reason: string, message = reason, headers: 
 /** Never answers. */
 export const hang: Answer = () => {}
 
-/** Cuts the connection instead of an answer. */
+/** Closes the connection instead of answering. */
 export const reset: Answer = (_request, response) => {
   ;(response.socket as Socket).resetAndDestroy()
 }
 
-/** Answers a watch: `play` is handed the open stream. */
+/** Answers a watch: `play` gets the open stream. */
 export function stream(play: (response: ServerResponse, request: Received) => void): Answer {
   return (request, response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' })

@@ -1,4 +1,4 @@
-/** Plans for tests: of a lab by default, with whatever a test configures. */
+/** Plans for tests: of a lab by default, changed as a test needs. */
 
 import type { CreateRequest, Identity, KubeObject, LabPlan } from '../../../src/base/domain.ts'
 import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
@@ -48,7 +48,7 @@ export interface Changes {
   readonly sources?: Partial<LabSources>
 }
 
-/** Renders a lab by a configuration that `skylab check` would take. */
+/** Renders a lab by a configuration that `skylab check` accepts. */
 export function renderBoth(changes: Changes = {}): RenderedLab {
   const config = configSchema.parse(changes.config ?? {})
   const problems = labProblems(config)
@@ -97,7 +97,7 @@ export function renderEverything(lab: ExampleLab, changes: object = {}, installa
 
 export const all = ({ namespace, objects }: LabPlan): KubeObject[] => [namespace, ...objects]
 
-/** The one object of a kind, by the name behind `nb-rra`. */
+/** The only object of a kind, by the part of its name after `nb-rra`. */
 export function objectOf(plan: LabPlan, kind: string, suffix = ''): KubeObject | undefined {
   return plan.objects.find(object => object.kind === kind && object.metadata.name === `nb-rra${suffix}`)
 }

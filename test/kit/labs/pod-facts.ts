@@ -1,4 +1,4 @@
-/** Facts for tests: of a pod that is starting, with whatever a test says otherwise. */
+/** Facts for tests: of a pod that is starting, changed as a test needs. */
 import type { ContainerFacts, PodEventFacts, PodFacts, TerminationFacts } from '../../../src/kube/pods/facts.ts'
 
 export function podFacts(facts: Partial<PodFacts> = {}): PodFacts {

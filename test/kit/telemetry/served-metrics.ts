@@ -1,4 +1,4 @@
-/** For tests: all that a replica serves at `/metrics`, of a replica that has nothing to tell. */
+/** For tests: everything that an idle replica serves at `/metrics`. */
 import { Registry } from 'prom-client'
 import { type Census, createGauges, type GaugeSources } from '../../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'

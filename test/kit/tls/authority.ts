@@ -1,4 +1,4 @@
-/** An authority of a test's own, and certificates of it, made by openssl. */
+/** A certificate authority for tests, and certificates of it, made by openssl. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export interface Issued {
 }
 
 export interface Subject {
-  /** As openssl has them, such as `DNS:skylab` and `IP:127.0.0.1`. Default: none. */
+  /** In openssl's form, such as `DNS:skylab` and `IP:127.0.0.1`. Default: none. */
   readonly alternatives?: readonly string[]
   /** Default: the name of the files. */
   readonly commonName?: string
@@ -26,7 +26,7 @@ export class TestAuthority {
   readonly #folder: string
   readonly #name: string
 
-  /** @param folder that is there */
+  /** @param folder must exist */
   constructor(folder: string, name = 'ca') {
     this.#folder = folder
     this.#name = name
@@ -37,7 +37,7 @@ export class TestAuthority {
     this.ca = readFileSync(certFile, 'utf8')
   }
 
-  /** The certificate of a pair, with the same names, that was valid for a month of 2020 only. */
+  /** The certificate of a pair, with the same names, that was valid for one month of 2020 only. */
   expired({ certFile, keyFile, key }: Issued): Issued {
     const at = (suffix: string) => certFile.replace(/crt$/, suffix)
     const { caFile } = this
@@ -72,7 +72,7 @@ export class TestAuthority {
     return { certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key }
   }
 
-  /** Writes `name.crt` and `name.key`. Those of the same name are written over. */
+  /** Writes `name.crt` and `name.key`, and replaces existing ones. */
   issue(name: string, { alternatives = [], commonName = name, days = 30 }: Subject = {}): Issued {
     const at = (file: string) => join(this.#folder, file)
     const signed = ['-x509', '-CA', this.caFile, '-CAkey', at(`${this.#name}.key`), '-subj', `/CN=${commonName}`]

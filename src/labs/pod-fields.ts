@@ -1,4 +1,4 @@
-/** What a pod itself tells of its lab, where its record is not known to be ours. Pure. */
+/** Rebuilds a lab's view, from its pod where the record is not known to be ours. Pure. */
 import type { KubeObject, LabView, Quotas, Resources } from '../base/domain.ts'
 import { asObject, asObjects, asText, type JsonObject } from '../base/json.ts'
 import { parseQuantity } from '../base/quantity.ts'
@@ -7,7 +7,8 @@ import type { LabNames } from './names.ts'
 import { containerName } from './pod.ts'
 import { labAddress, servicePrefixOf } from './view.ts'
 
-export interface PodTells {
+/** The fields of a lab's view that its pod contains. */
+export interface PodFields {
   readonly uid?: number
   readonly gid?: number
   readonly quotas?: Quotas
@@ -15,8 +16,8 @@ export interface PodTells {
   readonly servicePrefix?: string
 }
 
-/** Only what the pod says in the form in which this program makes pods. */
-export function tellsOf(pod: KubeObject): PodTells {
+/** Reads only fields in the form in which this program makes pods. */
+export function podFieldsOf(pod: KubeObject): PodFields {
   const spec = asObject(pod.spec)
   const { runAsUser, runAsGroup } = asObject(spec.securityContext)
   const container = asObjects(spec.containers).find(({ name }) => name === containerName) ?? {}
@@ -41,22 +42,22 @@ function resourcesOf({ cpu, memory }: JsonObject): Resources | undefined {
 }
 
 export interface Rebuilt {
-  /** As the annotation holds it, or a blank. */
+  /** From the annotation, or a blank. */
   readonly view: LabView
   readonly username: string
   readonly names: Pick<LabNames, 'lab' | 'namespace'>
-  /** Whether the record bears a right MAC. */
+  /** Whether the MAC of the record is right. */
   readonly vouched: boolean
-  readonly tells: PodTells
+  readonly podFields: PodFields
 }
 
 /**
- * The view of a lab that was found in the cluster. Its address is computed. Of a record that nothing vouches for only
- * what is shown, and means nothing, is left as it stands: the rest is what the pod tells.
+ * The view of a lab that was found in the cluster. Its address is computed. Without a right MAC, fields that are only
+ * shown come from the record, and all others from the pod.
  */
-export function rebuildView({ view, username, names, vouched, tells }: Rebuilt): LabView {
+export function rebuildView({ view, username, names, vouched, podFields }: Rebuilt): LabView {
   const recorded = servicePrefixOf(view.internalUrl)
   if (vouched) return { ...view, username, internalUrl: labAddress(names, recorded) }
-  const { servicePrefix = recorded, ...told } = tells
-  return { ...view, ...told, username, internalUrl: labAddress(names, servicePrefix) }
+  const { servicePrefix = recorded, ...fields } = podFields
+  return { ...view, ...fields, username, internalUrl: labAddress(names, servicePrefix) }
 }
