@@ -1,6 +1,6 @@
 /** The API as a value: tests call it without a port, `server.ts` serves it on one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
-import { admission } from './bounds/admit.ts'
+import { type Admission, admission } from './bounds/admit.ts'
 import { boundRequests } from './bounds/in-flight.ts'
 import { limitDocuments } from './bounds/rates.ts'
 import { addDocumentRoute } from './document/document.ts'
@@ -15,6 +15,12 @@ import { refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
 
+/** Adds the routes of one feature. */
+type Mount = (app: OpenAPIHono<ApiEnv>, parts: ApiParts, admit: Admission) => void
+
+/** The features, in the order of the document. */
+const features: readonly Mount[] = [addLabRoutes, addImageRoutes, addFormRoute]
+
 /** Makes the API: the routes of SQR-066 under the configured prefix, and the document of all routes. */
 export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   const { limits, prefix } = parts.config.api
@@ -27,9 +33,7 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.use(refuseBadHead)
   app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   const admit = admission(parts)
-  addLabRoutes(app, parts, admit)
-  addImageRoutes(app, parts, admit)
-  addFormRoute(app, parts, admit)
+  for (const mount of features) mount(app, parts, admit)
   const documents = limitDocuments({ ...parts, rates: parts.config.api.rates })
   addDocumentRoute(app, parts, documents)
   addDocsPage(app, parts, documents)
