@@ -41,7 +41,7 @@ describe.each(overlays)('a site over the overlay %s', overlay => {
   })
 
   test('uses the Secrets that the documentation lists for it', async () => {
-    const rows = rowsUnder('| asked for by | Secret | keys |')
+    const rows = rowsUnder('| needed by | Secret | keys |')
     const concerned = rows.filter(([by]) => by === 'every overlay' || by === `\`k8s/overlays/${overlay}\``)
     const objects = await objectsOf({ overlay })
     expect(secretsIn(objects)).toEqual(new Set(concerned.flatMap(([, secret]) => code(secret!))))

@@ -92,21 +92,24 @@ test('a replica names a pod with its labels in a foreign namespace once, and doe
 test('a replica shows a forged namespace with a running pod at a computed address, to its own user only', async () => {
   const user = fleet().user()
   const op = nowUs() - 1_000_000
-  const { metadata } = await kube().create(forged(user, op))
-  await makePod(metadata.name, `nb-${user.username}`, op, metadata.uid)
+  const { name, labels, annotations } = forged(user, op).metadata
+  // The labels come last: a compare must not see the pod before it runs.
+  const { metadata } = await kube().create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  await makePod(name, `nb-${user.username}`, op, metadata.uid)
   const container = { name: 'lab', started: true, ready: true, restartCount: 0, image: 'x', imageID: 'x' }
   const state = { running: { startedAt: new Date().toISOString() } }
   await fleet().world.setPodStatus(user.username, {
     phase: 'Running',
     containerStatuses: [{ ...container, state }],
   })
+  await kube().patch('Namespace', name, undefined, { metadata: { labels, annotations } })
   const status = await eventually('rebuilt', async () => {
     const answer = await user.userStatus()
     return answer.status === 200 && answer.body.status === 'running' ? answer.body : undefined
   })
   expect(status).toMatchObject({
     username: user.username,
-    internal_url: `http://nb-${user.username}.${metadata.name}:8888/`,
+    internal_url: `http://nb-${user.username}.${name}:8888/`,
   })
   expect(JSON.stringify(status)).not.toContain('evil')
 })
