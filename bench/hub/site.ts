@@ -95,8 +95,8 @@ interface BenchContext {
 
 async function siteOf(context: BenchContext, users: number, close: () => Promise<void>): Promise<Site> {
   const { stack, stateDir, environment, kubectl } = context
-  const load = new Worker({ file: 'hub/load.ts', stateDir, nodeArgs: [] })
-  const stub = new Worker({ file: 'hub/stub.ts', stateDir, nodeArgs: [] })
+  const load = new Worker({ file: new URL('load.ts', import.meta.url), stateDir, nodeArgs: [] })
+  const stub = new Worker({ file: new URL('stub.ts', import.meta.url), stateDir, nodeArgs: [] })
   const versions = await versionsIn(environment)
   const stubUrl = await stub.ask<string>({ version: versions.jupyterhub } satisfies StubQuestion)
   return {

@@ -190,7 +190,7 @@ async function bareLists(repository: Repository, { tags, refreshes }: Options): 
 async function answers({ options, stack, stateDir }: Scene, replica: Replica): Promise<object> {
   const { admin, ada } = stack.users
   const agent = new Agent({ keepAlive: true })
-  const route = new Worker({ file: 'bytes-route.ts', stateDir, nodeArgs: [] })
+  const route = new Worker({ file: new URL('bytes-route.ts', import.meta.url), stateDir, nodeArgs: [] })
   const asked = {
     images: { path: `${prefix}/images`, headers: { authorization: `Bearer ${admin!.token}` } },
     form: { path: `${prefix}/lab-form/ada`, headers: { authorization: `Bearer ${ada!.token}` } },

@@ -1,11 +1,12 @@
 /** Runs programs of a bench as processes, so that the processor time of each is counted separately. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { marker } from '../../dev/process/process.ts'
 
 export interface WorkerOptions {
   /** A module in this folder that calls `answerQuestions`. */
-  readonly file: string
+  readonly file: URL
   /** The folder of an open run; the process ends with the run at the latest. */
   readonly stateDir: string
   /** Options of Node. */
@@ -21,8 +22,8 @@ export class Worker {
   readonly #ended: Promise<never>
 
   constructor({ file, stateDir, nodeArgs }: WorkerOptions) {
-    this.#file = file
-    this.#child = fork(fileURLToPath(new URL(file, import.meta.url)), {
+    this.#file = basename(file.pathname)
+    this.#child = fork(fileURLToPath(file), {
       env: { [marker]: stateDir },
       execArgv: [...nodeArgs],
       serialization: 'advanced',

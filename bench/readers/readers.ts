@@ -59,7 +59,7 @@ export async function readersBench(args: readonly string[], progress: Progress, 
         api: { limits: { writeTimeoutSeconds, stallTimeoutSeconds: 2 * writeTimeoutSeconds } },
       },
     })
-    const worker = new Worker({ file: 'readers-client.ts', stateDir, nodeArgs: [] })
+    const worker = new Worker({ file: new URL('client.ts', import.meta.url), stateDir, nodeArgs: [] })
     const stuck = spawn(python, [stuckProgram], {
       stdio: ['pipe', 'pipe', 2],
       env: { ...process.env, [marker]: stateDir },

@@ -53,7 +53,7 @@ export async function openBenchStack(options: BenchStackOptions): Promise<BenchS
       ...{ ...choice, stateDir, tools, progress, signal, nodeArgs, replicas },
       users: labs + 1,
     })
-    const worker = (file: string) => new Worker({ file, stateDir, nodeArgs })
+    const worker = (name: string) => new Worker({ file: new URL(name, import.meta.url), stateDir, nodeArgs })
     const workers = { client: worker('client.ts'), loop: worker('loop.ts') }
     const routes = Array.from({ length: replicas }, () => worker('route.ts'))
     const balance = async (name: string, replicas: readonly ReplicaPorts[]) =>

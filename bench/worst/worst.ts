@@ -29,7 +29,9 @@ export async function worstBench(args: readonly string[], progress: Progress, si
     const { stateDir } = run
     const { replicas } = options
     const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users: userCount + 2 })
-    const workers = [1, 2].map(() => new Worker({ file: 'worst-client.ts', stateDir, nodeArgs: [] }))
+    const workers = [1, 2].map(
+      () => new Worker({ file: new URL('client.ts', import.meta.url), stateDir, nodeArgs: [] }),
+    )
     try {
       return await figures({ options, stack, workers, progress })
     } finally {

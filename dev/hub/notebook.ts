@@ -4,8 +4,6 @@ import { waitUntil } from '../process/api-client.ts'
 
 const limitMs = 120_000
 const outputMs = 3000
-/** After so many runs without output the page is loaded again, as a person would. */
-const runsBeforeReload = 8
 
 /** Opens a notebook by the launcher, runs one cell and resolves with its output. The code may run more than once. */
 export async function runCell(page: Page, code: string): Promise<string> {
@@ -13,13 +11,9 @@ export async function runCell(page: Page, code: string): Promise<string> {
   const cell = page.locator('.jp-Notebook .cm-content').first()
   await cell.waitFor({ timeout: limitMs })
   const output = page.locator('.jp-OutputArea-output').first()
-  let runs = 0
   // JupyterLab loses text that is typed while the notebook loads, and runs that begin while the kernel connects. It
   // shows neither, so text is typed until the notebook has it, and run until there is output.
   const run = async () => {
-    runs += 1
-    if (runs % runsBeforeReload === 0) await page.reload()
-    await acceptDialog(page)
     if ((await cell.textContent({ timeout: limitMs })) !== code) await cell.fill(code, { timeout: outputMs })
     await cell.click({ timeout: outputMs })
     await page.keyboard.press('Control+Enter')
@@ -30,10 +24,4 @@ export async function runCell(page: Page, code: string): Promise<string> {
     throw new Error(`${error.message}; the page says: ${await page.locator('body').textContent()}`, { cause: error })
   })
   return (await output.textContent()) ?? ''
-}
-
-/** A question of JupyterLab, such as which kernel to use, lies over the notebook and takes its clicks. */
-async function acceptDialog(page: Page): Promise<void> {
-  const button = page.locator('.jp-Dialog .jp-mod-accept').first()
-  if (await button.isVisible()) await button.click({ timeout: outputMs })
 }

@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { username } from '../demo/lab.ts'
 import { createProgress } from '../process/progress.ts'
-import { launchBrowser, openPage } from '../setup/browser.ts'
+import { launchBrowser } from '../setup/browser.ts'
 import { setup } from '../setup/setup.ts'
 import { runCell } from './notebook.ts'
 import { type Platform, withPlatform } from './platform.ts'
@@ -28,7 +28,7 @@ export async function takeHubPicture(file: string, signal: AbortSignal): Promise
 async function walk(page: Page, { hub, stack }: Platform): Promise<readonly Buffer[]> {
   const pictures: Buffer[] = []
   const take = async () => void pictures.push(await page.screenshot())
-  await openPage(page, hub.url)
+  await page.goto(hub.url)
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password').fill(stack.users[username]!.token)
   await take()

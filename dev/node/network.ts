@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { serviceCidr } from '../kube/control-plane.ts'
 import { attempt, run } from '../process/command.ts'
 import { sysctlFile } from '../process/machine.ts'
@@ -30,6 +30,9 @@ const forwardRules = ['-i', '-o'].map(side => ['FORWARD', side, bridge, '-j', 'A
 /** Makes the bridge, with the node's address and a route for services, before the first pod needs it. */
 export async function setUpNetwork(): Promise<void> {
   const ip = (...args: string[]) => run('ip', args)
+  // Else the link of each pod brings an IPv6 address, and Chromium ends every request when an address comes or goes.
+  const addresses = sysctlFile('net.ipv6.conf.default.addr_gen_mode')
+  if (existsSync(addresses)) writeFileSync(addresses, '1')
   // Without a hardware address of its own it would take on that of each new port.
   await ip('link', 'add', bridge, 'address', '02:53:4b:59:00:01', 'type', 'bridge')
   await ip('addr', 'add', `${nodeIp}/24`, 'dev', bridge)

@@ -11,6 +11,7 @@ import { marker, startTimeOf } from './process.ts'
 export const nodeSysctls = [
   'net.ipv4.ip_forward',
   'net.bridge.bridge-nf-call-iptables',
+  'net.ipv6.conf.default.addr_gen_mode',
   'vm.overcommit_memory',
   'vm.panic_on_oom',
   'kernel.panic',

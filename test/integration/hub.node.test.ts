@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { runCell } from '../../dev/hub/notebook.ts'
 import { HubRefusal, HubVisitor } from '../../dev/hub/visitor.ts'
-import { openPage } from '../../dev/setup/browser.ts'
 import type { HubVersion } from '../../dev/setup/jupyterhub.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -47,7 +46,7 @@ async function fromLoginToNothing(version: HubVersion): Promise<void> {
   const { uid, quotas, options } = (await fleet.as(username).userStatus()).body
   expect(options).toMatchObject({ size: 'medium' })
   expect(output.trim()).toBe(`${uid} ${quotas!.limits.cpu} ${quotas!.limits.memory}`)
-  await openPage(page, `${hub(version).url}/hub/home`)
+  await page.goto(`${hub(version).url}/hub/home`)
   await page.locator('#stop').click()
   await untilGone(username)
   await page.context().close()
@@ -139,7 +138,7 @@ describe.concurrent('JupyterHub 5', () => {
     await page.getByRole('button', { name: 'Start' }).click()
     await untilStarted(page)
     const second = await page.context().newPage()
-    await openPage(second, page.url())
+    await second.goto(page.url())
     await untilStarted(second)
     const uid = await podUid(username)
     const killed = await servingReplica(fleet, username)
@@ -155,7 +154,7 @@ describe.concurrent('JupyterHub 5', () => {
     const atServer = (url: URL) => url.pathname.startsWith(`/user/${username}/`)
     const arrive = (tab: Page) => tab.waitForURL(atServer, { timeout: settleMs, waitUntil: 'commit' })
     await Promise.all([page, second].map(arrive))
-    await openPage(page, `${hub(5).url}/user/${username}/lab`)
+    await page.goto(`${hub(5).url}/user/${username}/lab`)
     await untilAtLab(page, username)
     expect(shown).not.toMatch(/fail|error|lost/i)
     expect(await podUid(username)).toBe(uid)

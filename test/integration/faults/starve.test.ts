@@ -18,7 +18,12 @@ const asker = ({ username: name, token }: Client): Asker => ({ name, token })
 
 async function starve(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ defaultRates: true, users: 30 })
-  const worker = () => new Worker({ file: 'worst-client.ts', stateDir: fleet.stateDir, nodeArgs: [] })
+  const worker = () =>
+    new Worker({
+      file: new URL('../../../bench/worst/client.ts', import.meta.url),
+      stateDir: fleet.stateDir,
+      nodeArgs: [],
+    })
   const [steady, worst] = [worker(), worker()]
   trial.context.onTestFinished(async () => {
     await Promise.all([steady.stop(), worst.stop()])

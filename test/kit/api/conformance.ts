@@ -84,7 +84,9 @@ export class Conformance {
     }
     const response = operation.responses[exchange.status]
     if (response === undefined)
-      throw new Error(`${summaryOf(exchange)}, which the document does not know (src/api/document/problems.ts)`)
+      throw new Error(
+        `${summaryOf(exchange)}, which the document does not know: name the problem in the routes.ts of the feature, or in src/api/document/problems.ts`,
+      )
     if (response.$ref !== undefined) return this.#sharedPlace(response.$ref)
     const steps = ['paths', template, method, 'responses', String(exchange.status)]
     return { pointer: steps.map(step => `/${escaped(step)}`).join(''), response }

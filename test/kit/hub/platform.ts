@@ -6,7 +6,7 @@ import { startNames } from '../../../dev/hub/names.ts'
 import { HubVisitor } from '../../../dev/hub/visitor.ts'
 import { run } from '../../../dev/process/command.ts'
 import { createProgress } from '../../../dev/process/progress.ts'
-import { launchBrowser, openPage } from '../../../dev/setup/browser.ts'
+import { launchBrowser } from '../../../dev/setup/browser.ts'
 import { type HubVersion, hubEnvironment, hubPackage, hubVersions } from '../../../dev/setup/jupyterhub.ts'
 import { setup } from '../../../dev/setup/setup.ts'
 import { eventually } from '../cluster/world.ts'
@@ -113,7 +113,7 @@ function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, brow
     },
     async login(version, username) {
       const page = await (await browser.newContext()).newPage()
-      await openPage(page, hub(version).url)
+      await page.goto(hub(version).url)
       await page.getByLabel('Username').fill(username)
       await page.getByLabel('Password').fill(fleet.as(username).token)
       await page.getByRole('button', { name: 'Sign in' }).click()
