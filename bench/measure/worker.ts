@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { marker } from '../../dev/process/process.ts'
 
 export interface WorkerOptions {
-  /** A module in this folder that calls `answerQuestions`. */
+  /** A module that calls `answerQuestions`. */
   readonly file: URL
   /** The folder of an open run; the process ends with the run at the latest. */
   readonly stateDir: string

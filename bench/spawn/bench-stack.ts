@@ -118,7 +118,7 @@ function portsOf(routes: readonly Worker[], { redis }: Stack): Promise<number[]>
 }
 
 function profilerArg(folder: string): string {
-  const module = new URL('profiler.ts', import.meta.url)
+  const module = new URL('../measure/profiler.ts', import.meta.url)
   module.searchParams.set('folder', resolve(folder))
   return `--import=${module}`
 }

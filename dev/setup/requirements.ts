@@ -48,7 +48,7 @@ export function parseRequirements(text: string): Requirements {
 /** The same list with the index's checksums of each version, for other machines too. */
 export async function lockRequirements(text: string, progress: Progress, signal?: AbortSignal): Promise<string> {
   const { comment, pins } = parseRequirements(text)
-  const own = fileURLToPath(new URL('requirements.txt', import.meta.url))
+  const own = fileURLToPath(new URL('lock/requirements.txt', import.meta.url))
   const uv = await pythonProgram({ name: 'uv', requirements: own, progress, signal })
   const options = ['--no-deps', '--no-header', '--no-annotate', '--no-config', '--quiet', '--generate-hashes']
   const args = ['pip', 'compile', ...options, '--universal', '--only-binary', ':all:', '-']

@@ -149,7 +149,7 @@ export interface LabPlan {
 }
 
 /**
- * The state of a lab for clients. `GET …/labs/<u>` is this with `internal_url`, `pod` and `events` as the contract
+ * The state of a lab for clients. `GET …/labs/<u>` is this with `internal_url`, `pod` and `events` as docs/api.md
  * says.
  */
 export interface LabState {

@@ -1,4 +1,4 @@
-/** Authorizes callers (the contract, "Who may ask"). */
+/** Authorizes callers (docs/identity.md). */
 import { createMiddleware } from 'hono/factory'
 import type { Identity, Scope } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-/** Images and prepulling as JSON (SQR-066, "Prepulling", "REST API", with the contract's changes). Pure. */
+/** Images and prepulling as JSON (SQR-066, "Prepulling", "REST API", with the changes of docs/api.md). Pure. */
 import type { z } from '@hono/zod-openapi'
 import { repositoryOf } from '../../config/images.ts'
 import type { Config } from '../../config/schema.ts'

@@ -1,4 +1,4 @@
-/** The status of a lab as JSON (SQR-066, "GET …/labs/<username>", with the contract's changes). Pure. */
+/** The status of a lab as JSON (SQR-066, "GET …/labs/<username>", with the changes of docs/api.md). Pure. */
 import type { z } from '@hono/zod-openapi'
 import type { LabState } from '../../base/domain.ts'
 import type { labStatus } from './schemas.ts'

@@ -11,7 +11,7 @@ export interface LabService {
    * Accepts the creation of a lab (SQR-066, "POST …/create"); returns once nothing can lose it. With an idempotency key,
    * a repeat within ten minutes gets the first one's answer. Whoever owns the operation logs and traces by its origin.
    * @returns 'repeated' where nothing was accepted now, since an earlier one had the same key
-   * @throws {ApiError} 403, 409, 422 or 503 as the contract's table says
+   * @throws {ApiError} 403, 409, 422 or 503 as the table of docs/api.md says
    */
   create(
     caller: Identity,
