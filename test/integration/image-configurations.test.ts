@@ -12,7 +12,7 @@ import { FakeGoogle } from '../kit/images/google.ts'
 import { dailiesFrom, weekliesFrom } from '../kit/images/tags.ts'
 import { pushImages, removeImage } from '../kit/images/tiny-images.ts'
 import {
-  bothTell,
+  bothAnswer,
   distinct,
   expectVanished,
   formOf,
@@ -136,7 +136,7 @@ describe.skipIf(!hasDockerRegistry)('images of a registry with Docker’s protoc
       prepulled.map(tag => [`${registry.address}/${repository}@${digests.get(tag)}`]),
     )
     await prepullsAre(fleet(), site(), prepulls())
-    await bothTell(fleet(), 'images', images())
+    await bothAnswer(fleet(), 'images', images())
     const { body } = await fleet().admin.request<ImagesJson>('images')
     expect(Object.keys(body)).toEqual(['recommended', 'latest-weekly', 'latest-daily', 'latest-release', 'all'])
     const looks = registry.asked().filter(line => /^(GET|HEAD) /.test(line))
@@ -152,7 +152,7 @@ describe.skipIf(!hasDockerRegistry)('images of a registry with Docker’s protoc
     await fleet().world.redis.flushall()
     await eventually('another reading', async () => readings().length > 1)
     await prepullsAre(fleet(), site(), prepulls())
-    await bothTell(fleet(), 'images', images())
+    await bothAnswer(fleet(), 'images', images())
     expect(readings()).toHaveLength(2)
   })
 
@@ -258,7 +258,7 @@ describe('images of Google Artifact Registry, with pins', () => {
     const aliases: Readonly<Record<string, string[]>> = { recommended: ['w_2026_40'], w_2026_40: ['recommended'] }
     const onNodes = new Set([...prepulled, 'w_2026_40'])
     const full = (tag: string) => ({ ...image(tag), aliases: aliases[tag] ?? [], prepulled: onNodes.has(tag) })
-    await bothTell<ImagesJson>(fleet(), 'images', {
+    await bothAnswer<ImagesJson>(fleet(), 'images', {
       recommended: full('recommended'),
       'latest-weekly': full('w_2026_46'),
       'latest-daily': full('d_2026_11_20'),

@@ -8,7 +8,7 @@ import { eventually } from '../kit/cluster/world.ts'
 import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from '../kit/images/docker-registry.ts'
 import { dailiesFrom, weekliesFrom } from '../kit/images/tags.ts'
 import { pushImages } from '../kit/images/tiny-images.ts'
-import { bothTell, distinct, formOf, prepullsAre, pulledFor, useInstallation } from '../kit/prepull/image-site.ts'
+import { bothAnswer, distinct, formOf, prepullsAre, pulledFor, useInstallation } from '../kit/prepull/image-site.ts'
 
 const weeklies = weekliesFrom(2026, 46, 150).map(tag => `${tag}_c0026.003`)
 const dailies = dailiesFrom('2026-11-20', 250).map(tag => `${tag}_c0026.003`)
@@ -109,7 +109,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
       images: { prepulled: all.map(each => ({ ...each, nodes: [name] })), pending: [] },
       nodes: [{ name, eligible: true, cached: all.map(({ reference }) => reference).sort() }],
     })
-    await bothTell(fleet(), 'images', images())
+    await bothAnswer(fleet(), 'images', images())
   })
 
   test('become labs, and others are refused', async () => {
@@ -136,7 +136,7 @@ describe.skipIf(!hasDockerRegistry)('images of one cycle', () => {
     try {
       const before = await failures()
       await eventually('three readings in vain', async () => (await failures()) >= before + 3, 90_000)
-      await bothTell(fleet(), 'images', images())
+      await bothAnswer(fleet(), 'images', images())
       expect((await formOf(fleet())).menu).toEqual(menu)
       expect(await pulledFor(fleet(), { image_type: 'latest-daily' })).toBe(whole('d_2026_11_20_c0026.003'))
     } finally {

@@ -30,7 +30,7 @@ async function until(replica: PrepullReplica, prepulled: readonly string[], pend
   const due = JSON.stringify({ prepulled, pending })
   let reported = ''
   const isReported = async () => {
-    reported = JSON.stringify(await replica.told())
+    reported = JSON.stringify(await replica.summary())
     return reported === due
   }
   await eventually(`the report ${due}`, isReported, 90_000).catch(async error => {
@@ -150,7 +150,7 @@ test('prepulling counts an eviction for lack of disk as a failure', async () => 
   await onlySet(site)
   // The DaemonSet's controller makes another pod at once, with the same result.
   await eventually('it is given up', async () => {
-    await site.tellNow('w_2026_01', 'a', {}, evicted).catch(() => {})
+    await site.reportNow('w_2026_01', 'a', {}, evicted).catch(() => {})
     return (await site.sets()).length === 0
   })
   const { pending } = await replica.status()
@@ -162,13 +162,13 @@ test('prepulling leaves a node with a full disk alone, and serves it when it has
   const replica = await site.replica()
   await site.pulls('w_2026_01', 'b')
   await until(replica, [], { w_2026_01: ['a'] })
-  await site.tellOfDisk('a', { full: true })
+  await site.reportDisk('a', { full: true })
   await until(replica, ['w_2026_01'])
   await untilSets(site, 0)
   const full = (await replica.status()).nodes.find(({ name }) => name === site.name('a'))
   const comment = 'Labs do not tolerate its taint node.kubernetes.io/disk-pressure:NoSchedule'
   expect(full).toEqual({ name: site.name('a'), eligible: false, comment, cached: [] })
-  await site.tellOfDisk('a', { full: false })
+  await site.reportDisk('a', { full: false })
   await site.pulls('w_2026_01', 'a')
   await until(replica, ['w_2026_01'])
   expect((await replica.status()).prepulled[0]!.nodes).toEqual(['a', 'b'].map(node => site.name(node)))
@@ -238,7 +238,7 @@ test('prepulling serves 50 nodes of KWOK, half of them eligible, with two images
   const isDone = async () => {
     // Under load KWOK leaves pods on its new nodes unchanged for minutes.
     await site.pullAll()
-    return (await replica.told()).prepulled.length === images.length
+    return (await replica.summary()).prepulled.length === images.length
   }
   await eventually('all images are on all nodes', isDone, 90_000)
   const { prepulled } = await replica.status()

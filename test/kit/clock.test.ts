@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { hastyClock, ManualClock } from './clock.ts'
 
 describe('ManualClock', () => {
-  it('stands still until it is moved, and wakes who is due', async () => {
+  it('moves only when the test advances it, and wakes the sleepers that are due', async () => {
     const clock = new ManualClock()
     const begunMs = clock.monotonicMs()
     const woken: string[] = []
@@ -16,7 +16,7 @@ describe('ManualClock', () => {
     expect(clock.monotonicMs() - begunMs).toBe(20)
   })
 
-  it('rejects who sleeps when the signal is aborted, and who begins after that', async () => {
+  it('rejects a sleep when its signal is aborted before or during it', async () => {
     const clock = new ManualClock()
     const stop = new AbortController()
     const sleeping = clock.sleep(10, stop.signal)
@@ -26,20 +26,20 @@ describe('ManualClock', () => {
     expect([clock.sleeping, clock.sleeps]).toEqual([0, 1])
   })
 
-  it('tells everybody who waits for a sleeper', async () => {
+  it('resolves every waiter when a sleeper comes', async () => {
     const clock = new ManualClock()
     const waiting = [clock.whenSleeping(30), clock.sleepBetween(20, 40)]
     void clock.sleep(30)
     expect(await Promise.all(waiting)).toEqual([undefined, 30])
   })
 
-  it('steps the wall clock alone', () => {
+  it('moves only the wall clock when a test steps it', () => {
     const clock = new ManualClock({ nowMs: 0 })
     clock.stepWall(-5)
     expect([clock.wallMs(), clock.monotonicMs()]).toEqual([-5, 0])
   })
 
-  it('lets short sleeps pass at once, where it is told to', async () => {
+  it('lets short sleeps pass at once when that option is set', async () => {
     const clock = hastyClock()
     const begunMs = clock.monotonicMs()
     await clock.sleep(4999)
@@ -47,7 +47,7 @@ describe('ManualClock', () => {
     expect([clock.waits, clock.sleeping, clock.monotonicMs() - begunMs]).toEqual([[4999], 1, 4999])
   })
 
-  it('runs on with the system, where it is told to', async () => {
+  it('runs on with the system clock when that option is set', async () => {
     const clock = new ManualClock({ runs: true })
     clock.advance(60_000)
     const beforeMs = clock.monotonicMs()

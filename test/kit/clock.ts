@@ -1,12 +1,12 @@
-/** The one fake clock: it moves when a test says so, or as an option lets it. */
+/** The one fake clock. Only the test moves it, unless an option says otherwise. */
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 
 export interface ManualClockOptions {
-  /** Where both of its times begin, in ms. Default: a second after the epoch. */
+  /** Start of both of its times, in ms. Default: a second after the epoch. */
   readonly nowMs?: number
-  /** Sleeps shorter than this pass at once, moving the clock on; longer ones, such as time-outs, wait. Default: all wait. */
+  /** Shorter sleeps pass at once and move the clock on; longer ones, such as time-outs, wait. Default: all wait. */
   readonly passBelowMs?: number
-  /** Runs on with the system's clock, and sleeps as long as that: a test only adds to its time. Default: it stands still. */
+  /** Runs on with the system's clock; the test only adds to its time. Default: only the test moves it. */
   readonly runs?: boolean
 }
 
@@ -19,9 +19,9 @@ interface Sleeper {
 const still = { wallMs: () => 0, monotonicMs: () => 0 }
 
 export class ManualClock implements Clock {
-  /** The sleeps that passed at once, in their order. */
+  /** The sleeps that passed at once, in order. */
   readonly waits: number[] = []
-  /** How often somebody began to sleep. */
+  /** Number of sleeps so far. */
   sleeps = 0
   readonly #base: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly #runs: boolean
@@ -52,22 +52,22 @@ export class ManualClock implements Clock {
     return Promise.resolve()
   }
 
-  /** How many sleep now. */
+  /** Number of sleepers now. */
   get sleeping(): number {
     return this.#sleepers.size
   }
 
-  /** Resolves when someone sleeps who wakes after exactly so long. */
+  /** Resolves when a sleeper waits that wakes in exactly this time. */
   async whenSleeping(ms: number): Promise<void> {
     await this.#whenSome(({ atMs }) => atMs === this.#monotonicMs + ms)
   }
 
-  /** Resolves with the length of a sleep within these bounds, once somebody sleeps it. */
+  /** Resolves with the length of a sleep within these bounds, once there is one. */
   async sleepBetween(fromMs: number, toMs: number): Promise<number> {
     return (await this.#whenSome(({ ms }) => ms >= fromMs && ms <= toMs)).ms
   }
 
-  /** Moves on, and wakes whose time has come. */
+  /** Advances the clock, and wakes the sleepers that are due. */
   advance(ms: number): void {
     this.#monotonicMs += ms
     this.#wallMs += ms
@@ -77,7 +77,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Sets the wall clock alone to another time. */
+  /** Moves the wall clock alone. */
   stepWall(ms: number): void {
     this.#wallMs += ms
   }
@@ -104,6 +104,6 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Waits between attempts pass at once; time-outs, which are longer, when a test says so. */
+/** Short waits between attempts pass at once; time-outs, which are longer, wait for the test. */
 export const hastyClock = (): ManualClock =>
   new ManualClock({ nowMs: Date.parse('2026-11-22T10:00:00Z'), passBelowMs: 5000 })

@@ -1,25 +1,25 @@
-/** Where the tests run: the cluster that `npm test` started, handed on by a file. */
+/** The test bed: the cluster that `npm test` started. A file describes it to the tests. */
 import { readFileSync } from 'node:fs'
 import type { ConfigPlan } from '../../dev/stack/config.ts'
 
-/** In the environment of vitest: the file. */
+/** Environment variable of vitest: the path of the file. */
 export const testBedVariable = 'SKYLAB_TEST_BED'
 
 export interface TestBed {
-  /** An administrator's, for looking. */
+  /** Kubeconfig of an administrator, for inspection. */
   readonly kubeconfig: string
-  /** The controller's own ServiceAccount's, as which replicas run. */
+  /** Kubeconfig of the controller's ServiceAccount, for replicas. */
   readonly controllerKubeconfig: string
-  /** Null on a cluster that is not ours. */
+  /** The audit log; null on a foreign cluster. */
   readonly auditLog: string | null
-  /** Whether labs go to nodes of KWOK. */
+  /** Whether labs run on nodes of KWOK. */
   readonly labsOnKwok: boolean
   readonly images: ConfigPlan['images']
-  /** Whether a registry answers there, so that tags resolve to digests. */
+  /** Whether the registry exists, so that tags resolve to digests. */
   readonly hasRegistry: boolean
-  /** Folder of the run, in which all that tests start has its place: what is left there is ended with the run. */
+  /** Folder of the run. Everything that tests start lives in it, and ends with the run. */
   readonly stateDir: string
-  /** The image that each test's own Redis is started from; null where it is a process. */
+  /** Image of each test's own Redis; null: a process. */
   readonly redisImage: string | null
   readonly haproxy: string
   readonly kubectl: string
@@ -27,7 +27,7 @@ export interface TestBed {
 
 let bed: TestBed | undefined
 
-/** @throws when the tests were not started by `npm test` */
+/** @throws if the tests were not started by `npm test` */
 export function testBed(): TestBed {
   const file = process.env[testBedVariable]
   if (!file) throw new Error(`integration tests need a cluster: npm test -- --cluster says how (${testBedVariable})`)

@@ -1,4 +1,4 @@
-/** Tags at random: by the convention, nearly so, and not at all. */
+/** Random tags: some follow the convention, some nearly do, some do not. */
 import fc from 'fast-check'
 
 const numbers = fc.oneof(fc.nat({ max: 12 }), fc.nat({ max: 999_999_999 })).map(String)
@@ -25,11 +25,11 @@ const byConvention = fc
   )
   .map(parts => parts.join(''))
 
-/** What a registry may list. */
+/** Tags that a registry may list. */
 export const plainTags = fc.oneof(
   byConvention.filter(tag => /^[A-Za-z0-9_]/.test(tag)),
   fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/),
 )
 
-/** Any text at all. */
+/** Any text. */
 export const anyTags = fc.oneof(byConvention, plainTags, fc.string({ unit: 'binary' }), fc.string())

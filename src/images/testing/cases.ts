@@ -1,4 +1,4 @@
-/** The cases of image-tags.json: tags by the convention of SQR-059, as those who use them today see them. */
+/** The cases of image-tags.json: tags by the convention of SQR-059, as its present users read them. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
 import type { TagType } from '../catalogue/tags.ts'
@@ -46,7 +46,7 @@ export interface SubsetCase extends Tags {
 export interface FilterCase extends Tags {
   readonly policy: Config['images']['menu']
   readonly age_basis: string | null
-  /** Whether what is not offered is expected. */
+  /** Whether `expected` lists the tags that are not offered. */
   readonly invert: boolean
   readonly remove_arch_specific: boolean
   readonly expected: readonly string[]
@@ -66,7 +66,7 @@ export interface AliasCase {
   readonly by_digest: Readonly<Record<string, string>>
   readonly all_images: readonly string[]
   readonly all_images_with_arch: readonly string[]
-  /** Without images that an alias among them stands for. */
+  /** Without images that an alias in the list names. */
   readonly hide_aliased: readonly string[]
   readonly hide_resolved_aliases: readonly string[]
 }

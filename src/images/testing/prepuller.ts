@@ -1,4 +1,4 @@
-/** A prepuller with a cluster, a Redis and a clock that do as the test says. */
+/** A prepuller with a fake cluster, store and clock. */
 import { Registry } from 'prom-client'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { catalogueOf, FakeCluster, image } from '../../../test/kit/images/cluster.ts'
@@ -9,7 +9,7 @@ import { createMetrics } from '../../telemetry/metrics.ts'
 import type { Catalogue } from '../catalogue/types.ts'
 import { Prepuller, type PrepullerOptions } from '../prepull/prepuller.ts'
 
-/** What Redis would hold, and the one lease. */
+/** The records in Redis, and the one lease. */
 export class FakeStore {
   readonly lease = 'lease'
   records: PrepullRecords = { prepulled: new Map(), failures: new Map() }
@@ -30,7 +30,7 @@ export class FakeStore {
     return true
   }
 
-  /** A replica, as far as leases go. */
+  /** One replica's view of the lease. */
   replica(name: string): PrepullerOptions['leases'] {
     return {
       acquireTask: async () => {
@@ -47,13 +47,13 @@ export class FakeStore {
 
 export const weekly = image('w_2026_01')
 
-/** After so long nothing is gathered any more: news are looked at at once. */
+/** After this long without changes the prepuller acts on the next one at once. */
 export const quietMs = 1000
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Lets everything run that does not wait for the clock. */
 export const settled = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Two nodes, and the weekly to be pulled onto them. */
+/** Two nodes, and the weekly, which must be pulled onto both. */
 export class PrepullStage {
   readonly clock = new ManualClock()
   readonly cluster = new FakeCluster()
@@ -67,7 +67,7 @@ export class PrepullStage {
     for (const name of ['kwok-1', 'kwok-2']) this.cluster.setNode(name)
   }
 
-  /** Of a replica; not started. */
+  /** The prepuller of one replica, not started. */
   prepuller(name = 'one', more: Partial<PrepullerOptions> = {}, prepull: object = {}): Prepuller {
     const { clock, cluster, store, log, metrics } = this
     const config = configSchema.parse({ installation: 'north', images: { prepull } })
@@ -80,7 +80,7 @@ export class PrepullStage {
     return made
   }
 
-  /** Lets a time pass in steps short enough for each sleeper. */
+  /** Advances the clock in steps short enough for each sleeper. */
   async pass(ms: number): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= 50) {
       await settled()
@@ -89,7 +89,7 @@ export class PrepullStage {
     await settled()
   }
 
-  /** What is counted of pulls that failed: those that did, those that the cluster refused, and images that fail now. */
+  /** Metrics of failed pulls: pulls that failed, pulls that the cluster refused, and images that fail now. */
   async counted(): Promise<{ failed: number; refused: number; failing: number }> {
     const [failures, failing] = await Promise.all([
       this.metrics.prepullFailures.get(),

@@ -1,11 +1,11 @@
-/** A made-up repository with years of tags, and what registries tell of it. */
+/** A made-up repository with years of tags, in the forms in which registries list it. */
 import { createHash } from 'node:crypto'
 import type { ListedTag } from '../registry/source.ts'
 
 const dayMs = 86_400_000
 
 export interface RepositoryOptions {
-  /** Behind each weekly and daily, such as `_c0026.001`; default: nothing. */
+  /** Appended to each weekly and daily, such as `_c0026.001`. Default: nothing. */
   readonly suffixes?: readonly string[]
   /** Tags that name the image of another tag. */
   readonly aliases?: Readonly<Record<string, string>>
@@ -33,12 +33,12 @@ export class Repository {
       .digest('hex')}`
   }
 
-  /** As Docker's protocol lists them: names alone, but for those whose digests were asked for. */
+  /** The list of Docker's protocol: names, with a digest only for the tags in `asked`. */
   names(asked: readonly string[] = []): ListedTag[] {
     return this.tags.map(tag => (asked.includes(tag) ? { tag, digest: this.digestOf(tag) } : { tag }))
   }
 
-  /** As Artifact Registry lists them. */
+  /** The list of Artifact Registry. */
   whole(): ListedTag[] {
     return this.tags.map(tag => ({ tag, digest: this.digestOf(tag), sizeBytes: 4_000_000_000 }))
   }

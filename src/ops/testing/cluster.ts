@@ -49,7 +49,7 @@ export const podObject = (marks: Marks = {}): KubeObject => ({
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata(names.lab, marks), namespace: names.namespace } },
 })
 
-/** What stands in the cluster, what the watches show of it, and every request that was made. */
+/** The objects in the cluster, the state that the watches show, and every request. */
 export class FakeCluster {
   readonly requests: string[] = []
   readonly #listeners = new Set<(change: Change) => void>()
@@ -57,7 +57,7 @@ export class FakeCluster {
   events: readonly PodEventFacts[] = []
   seen: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
 
-  /** The watches show all that there is. */
+  /** Brings the watches up to date. */
   show(): void {
     this.seen = { ...this.real }
     this.change({ namespace: names.namespace })
@@ -93,9 +93,9 @@ export class FakeCluster {
     },
     delete: async ({ kind, uid }: { kind: string; uid: string }) => {
       this.requests.push(`delete ${kind} ${uid}`)
-      const standing = kind === 'Pod' ? this.real.pod : this.real.namespace
-      if (!standing) return 'gone' as const
-      return standing.metadata.uid === uid ? ('accepted' as const) : ('other' as const)
+      const existing = kind === 'Pod' ? this.real.pod : this.real.namespace
+      if (!existing) return 'gone' as const
+      return existing.metadata.uid === uid ? ('accepted' as const) : ('other' as const)
     },
     account: async () => 'system:serviceaccount:skylab:skylab',
     list: async () => [],
@@ -103,7 +103,7 @@ export class FakeCluster {
   } as unknown as ClusterClient
 }
 
-/** The context of a step of an operation 7 of `user`. */
+/** The context of a step of operation 7 of `user`. */
 export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {}) {
   const clock = new ManualClock()
   const told: NewEvent[] = []

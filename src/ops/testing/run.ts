@@ -1,4 +1,4 @@
-/** For tests: an operation in the hands of an owner, with everything around it made up. */
+/** For tests: an operation held by an owner, with fakes around it. */
 import { Registry } from 'prom-client'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { Slots } from '../../base/slots.ts'
@@ -31,8 +31,8 @@ const record = (more: Partial<LabRecord> = {}): LabRecord => ({
   ...more,
 })
 
-/** An operation on a cluster with nothing but a namespace of its own: its run, its host, and what it writes. */
-export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, told: readonly NewEvent[] = []) {
+/** A run on a cluster that holds only the user's namespace. `earlier`: the stream's events so far. */
+export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, earlier: readonly NewEvent[] = []) {
   const cluster = new FakeCluster()
   cluster.real = { namespace: namespaceObject() }
   cluster.show()
@@ -49,7 +49,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
     },
     release: async () => void calls.push('release'),
   }
-  const events = async () => ({ found: true, events: told.map(([event, data]) => ({ event, data })) })
+  const events = async () => ({ found: true, events: earlier.map(([event, data]) => ({ event, data })) })
   const lost = new AbortController()
   const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
@@ -73,7 +73,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
   const owned = new Owned(options, full, lease, 1)
   const run = new OperationRun(owned)
   const host = new OwnedHost(owned)
-  /** The namespace goes, and is forgotten. */
+  /** The cluster deletes the namespace, and the API server's cached answers expire. */
   const vanish = async () => {
     const uid = cluster.real.namespace!.metadata.uid!
     cluster.real.namespace = undefined
@@ -82,12 +82,12 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
     await clock.sleepBetween(500, 500)
     clock.advance(500)
   }
-  /** How often a lease came to each end. */
+  /** Number of leases by outcome. */
   const leases = async () => {
     const { values } = await metrics.leases.get()
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]))
   }
-  /** Every request is refused from now on, with these words. */
+  /** Makes every later request fail with this error. */
   const refuse = (error: Error = withdrawn) => {
     const no = async () => {
       cluster.requests.push('refused')
@@ -95,7 +95,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
     }
     Object.assign(cluster.kube, { get: no, create: no, delete: no })
   }
-  /** Time passes, for as long as the operation goes on. */
+  /** Advances the clock until the operation ends or the limit passes. */
   const pass = async (over: Promise<void>, limitMs: number) => {
     let isOver = false
     void over.then(() => {
@@ -111,5 +111,5 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, to
   return { ended, run, host, cluster, clock, room, written, calls, lost, owners, vanish, leases, lines, refuse, pass }
 }
 
-/** Lets everything happen that waits for no time. */
+/** Lets everything run that does not wait for the clock. */
 export const settled = () => new Promise(resolve => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** Redis emptied while one replica sees nothing of the cluster, one is stopped as it compares, and one is just starting. */
+/** Redis loses its data while one replica cannot reach the cluster, one is stopped in a compare, and one starts. */
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
@@ -9,19 +9,19 @@ import * as wave from './wave.ts'
 
 const [blind, well, also, starting] = [0, 1, 2, 3]
 const survivorCount = 8
-/** How long one replica sees nothing of the cluster. */
+/** How long one replica cannot reach the cluster. */
 const blindMs = 30_000
-/** The longest request, after which it lets others compare, and as long again for a busy machine. */
+/** The longest request, after which a blind replica gives up its compare, and as long again for a busy machine. */
 const givenUpMs = 20_000
 
-/** Of a deletion, from its acceptance: Kubernetes may still be removing the hundreds of namespaces of attacks before. */
+/** Limit of an operation: Kubernetes may still be removing hundreds of namespaces of earlier attacks. */
 const deadlineMs = 180_000
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)))
 
 /**
- * The blind one begins to compare before anyone else can, and gets no lists. Whoever compares after it is stopped when it
- * has them. Gives which one that was.
+ * The blind replica begins a compare first, and gets no lists. The next to compare is stopped once it has its lists.
+ * Returns the index of the stopped replica.
  */
 async function stopInCompare(trial: Trial, fleet: Fleet): Promise<number> {
   const begun = fleet.arm('compare.begun', 'note', { replica: `replica-${blind + 1}` })
@@ -37,7 +37,7 @@ async function stopInCompare(trial: Trial, fleet: Fleet): Promise<number> {
   return fleet.indexOf(replica)
 }
 
-/** All that answer are asked all the time, the one that is starting as soon as it does. */
+/** Sends requests to the two replicas that answer, and to the starting one as soon as it runs. */
 function beginTraffic(trial: Trial, fleet: Fleet, urls: readonly string[], survivors: readonly SurvivingLab[]) {
   const traffic = new Traffic(urls, survivingChecks(fleet, trial, survivors))
   const late = fleet
@@ -67,21 +67,21 @@ async function loseAmid(trial: Trial): Promise<void> {
 
   const lostAtMs = performance.now()
   const stopped = await stopInCompare(trial, fleet)
-  const asked = [blind, well + also - stopped].map(index => fleet.url(index))
-  const begun = beginTraffic(trial, fleet, asked, survivors)
+  const answering = [blind, well + also - stopped].map(index => fleet.url(index))
+  const begun = beginTraffic(trial, fleet, answering, survivors)
   const first = [
-    insist(() => fleet.admin.at(asked[0]!).delete(doomed.username)),
-    insist(() => newcomer.at(asked[0]!).create()),
-    ...asked.map(url => insist(() => survivors[0]!.user.at(url).create())),
+    insist(() => fleet.admin.at(answering[0]!).delete(doomed.username)),
+    insist(() => newcomer.at(answering[0]!).create()),
+    ...answering.map(url => insist(() => survivors[0]!.user.at(url).create())),
   ]
   const statuses = (await Promise.all(first)).map(({ status }) => status)
   if (String(statuses) !== '202,303,409,409') trial.violation(`the first requests were answered ${statuses}`)
-  // It was about to write what it had read before all others.
+  // The stopped replica was about to write lists that are now the oldest.
   await fleet.kill(stopped, 'SIGCONT')
   const all = await Promise.all(begun)
   trial.landed()
   await eventually(
-    'an answer of the stopped one',
+    'an answer of the stopped replica',
     async () => (await fleet.admin.at(fleet.url(stopped)).labs()).status === 200,
   )
   await pause(blindAtMs + blindMs - performance.now())

@@ -1,4 +1,4 @@
-/** Redis' clock is two days behind the labs that stand; a label that somebody else wrote is far ahead of it. */
+/** Redis' clock is two days behind existing labs; or a stranger's label is far ahead of it. */
 import { labels } from '../../../src/kube/labels.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -32,7 +32,7 @@ async function run(user: Client): Promise<void> {
   if (outcome !== 'complete') throw new Error(`${user.username}: ${outcome}`)
 }
 
-/** Asks every replica for every lab. Nobody may be denied; who cannot be answered is told to come again. */
+/** Asks every replica for every lab. No answer may deny a lab; a replica that cannot tell answers 503. */
 async function askAll(trial: Trial, fleet: Fleet, users: readonly Client[], mayBe503: boolean): Promise<void> {
   for (const url of fleet.urls) {
     for (const user of users) {
@@ -92,7 +92,7 @@ async function clockBehind(trial: Trial): Promise<void> {
   await fleet.world.emptied()
 }
 
-/** Whoever may make a namespace, and a pod in it, writes the highest number there is. */
+/** A stranger with the right to make a namespace and a pod writes the largest number as its op. */
 async function poisonedLabel(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ config: { times: { compareIntervalSeconds } } })
   const { kube, redis, keys } = fleet.world
@@ -104,7 +104,7 @@ async function poisonedLabel(trial: Trial): Promise<void> {
   try {
     const named = async () => (await fleet.log(0)) + (await fleet.log(1)) + (await fleet.log(2))
     const isKnown = async () => (await named()).includes(name) || Number(await redis.get(keys.last)) > Date.now() * 1000
-    if (await eventually('a compare has seen it', isKnown)) trial.landed()
+    if (await eventually('a compare that saw the namespace', isKnown)) trial.landed()
     const users = [fleet.user(), fleet.user()]
     await Promise.all(users.map(run))
     const last = Number(await redis.get(keys.last))
@@ -113,7 +113,7 @@ async function poisonedLabel(trial: Trial): Promise<void> {
       const { status } = await fleet.admin.delete(username)
       if (status !== 202) trial.violation(`the deletion of ${username} was answered ${status}`)
     }
-    for (const user of users) await eventually('gone', async () => (await user.userStatus()).status === 404)
+    for (const user of users) await eventually('the end of a lab', async () => (await user.userStatus()).status === 404)
   } finally {
     await kube.delete('Namespace', name)
   }

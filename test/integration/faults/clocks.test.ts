@@ -1,4 +1,4 @@
-/** Wall clocks that are an hour off, and that step while operations are owned: of Redis, and of replicas. */
+/** Wall clocks of Redis and of replicas are an hour off, and step while operations are owned. */
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -7,13 +7,13 @@ import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
 const hour = 3600
-/** Above what a step takes of them: deadlines go by Redis' clock. */
+/** More than the steps add up to: deadlines go by Redis' clock. */
 const deadlineSeconds = 4 * hour
 const usersAtOnce = 9
-/** Of what is asked of Redis and of logs, beside what is timed. */
+/** Added to limits, for reading Redis and logs beside the measured time. */
 const lookMs = 500
 
-/** Steps a clock, of Redis or of this replica; gives whether that is seen. */
+/** Steps the clock of Redis or of this replica. Returns whether the step is visible. */
 type Step = (fleet: Fleet, index: number) => Promise<boolean>
 
 const redisTo =
@@ -33,13 +33,13 @@ const replicaTo =
       const { time } = JSON.parse((await fleet.log(index)).trimEnd().split('\n').at(-1)!) as { time: string }
       return Math.abs(Date.parse(time) - Date.now() - offSeconds * 1000) < 60_000
     }
-    return eventually('the step is seen', isSeen)
+    return eventually('the step of the clock', isSeen)
   }
 
 const ofRedis = [hour, 0, -hour, 0].map(redisTo)
 const ofReplicas = [hour, -hour].map(replicaTo)
 
-/** How often each user's operation was resumed, and who had each last. */
+/** Each user's last owner, and how often the operation was resumed. */
 async function ownersOf(
   fleet: Fleet,
 ): Promise<ReadonlyMap<string, { readonly index: number; readonly resumed: number }>> {
@@ -57,12 +57,12 @@ async function ownersOf(
   )
 }
 
-/** Whose operation is another's by now. */
+/** Whether another replica has taken over the user's operation. */
 async function isTaken(fleet: Fleet, { username }: Client): Promise<boolean> {
   return ((await ownersOf(fleet)).get(username)?.resumed ?? 0) > 0
 }
 
-/** While the clock steps one owner dies, and others live. Gives how many of theirs were taken from the living. */
+/** Steps a clock, and kills one owner. Returns how many operations the other owners lost. */
 async function stepAndKill(trial: Trial, fleet: Fleet, step: Step): Promise<number> {
   const users = Array.from({ length: usersAtOnce }, () => fleet.user())
   await Promise.all(users.map((user, i) => wave.waitForRoom(user, fleet.url(i % fleet.size))))
@@ -70,14 +70,14 @@ async function stepAndKill(trial: Trial, fleet: Fleet, step: Step): Promise<numb
   const victim = owners.get(users[0]!.username)!.index
   const isVictims = ({ username }: Client) => owners.get(username)!.index === victim
   trial.injected()
-  // Stopped first: nothing of its own is sent any more after the step.
+  // Stopped before the step, so that it sends nothing after it.
   await fleet.kill(victim, 'SIGSTOP')
   if (await step(fleet, (victim + 1) % fleet.size)) trial.landed()
   await fleet.kill(victim)
   const killedMs = performance.now()
   await Promise.all(
     users.filter(isVictims).map(async user => {
-      await eventually(`${user.username} taken over`, () => isTaken(fleet, user), 60_000)
+      await eventually(`a take-over for ${user.username}`, () => isTaken(fleet, user), 60_000)
       const ms = performance.now() - killedMs
       trial.took(ms)
       if (ms > wave.promisedMs + lookMs) trial.violation(`I7 ${user.username} waited ${Math.round(ms)} ms`)
@@ -95,7 +95,7 @@ async function stepAndKill(trial: Trial, fleet: Fleet, step: Step): Promise<numb
   return lost.length
 }
 
-/** Whoever compares is stopped, Redis' clock goes back, and it dies: nobody can extend its lease, which is an hour long. */
+/** The comparing replica dies after Redis' clock went back: its lease, an hour long, cannot be extended. */
 async function stepWhileComparing(trial: Trial, fleet: Fleet): Promise<void> {
   fleet.expects({ redisLoss: true })
   const arm = fleet.arm('compare.begun', 'hold')
@@ -107,7 +107,7 @@ async function stepWhileComparing(trial: Trial, fleet: Fleet): Promise<void> {
   if (await redisTo(-hour)(fleet, 0)) trial.landed()
   await fleet.kill(fleet.indexOf(replica))
   const killedMs = performance.now()
-  await eventually('compared by another', async () => (await fleet.admin.labs()).status === 200, 60_000)
+  await eventually('a compare by another replica', async () => (await fleet.admin.labs()).status === 200, 60_000)
   const ms = performance.now() - killedMs
   trial.figure('compareTakenOverMs', Math.round(ms))
   if (ms > wave.promisedMs + lookMs) trial.violation(`I7 all waited ${Math.round(ms)} ms for a compare`)

@@ -1,4 +1,4 @@
-/** Whoever compares the records with the cluster dies in the middle of it, or is stopped there past its lease. */
+/** The comparing replica is killed in the middle of its compare, or stopped there past its lease. */
 import { expect } from 'vitest'
 import type { Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -8,7 +8,7 @@ import * as wave from './wave.ts'
 
 const places = ['compare.begun', 'compare.listed', 'compare.settled']
 
-/** What else must be so of labs that ran all the time. */
+/** Further checks of labs that ran all the time. */
 type Check = (fleet: Fleet, users: readonly Client[]) => Promise<void>
 
 async function running(fleet: Fleet, count: number): Promise<readonly Client[]> {
@@ -18,7 +18,7 @@ async function running(fleet: Fleet, count: number): Promise<readonly Client[]> 
   return users
 }
 
-/** One lab in the middle of its creation and one in the middle of its deletion; gives what lets their owners go on. */
+/** One lab in the middle of its creation and one in the middle of its deletion. Returns what releases both. */
 async function inFlight(fleet: Fleet): Promise<() => void> {
   const [[deleted], created] = [await running(fleet, 1), fleet.user()]
   const deletion = fleet.arm('lab.delete.pod.before-act', 'hold', { user: deleted!.username })
@@ -30,9 +30,9 @@ async function inFlight(fleet: Fleet): Promise<() => void> {
   }
 }
 
-/** Asks until it is told: meanwhile nobody knows, and never is a lab missing. */
+/** Asks until the list comes. Until then the answer is 503, and no list lacks a lab. */
 async function untilCompared(admin: Client, users: readonly Client[]): Promise<void> {
-  await eventually('the labs again', async () => {
+  await eventually('the list of labs', async () => {
     const answer = await admin.labs().catch(() => null)
     expect([200, 503, undefined]).toContain(answer?.status)
     if (answer?.status === 200) expect(answer.body).toEqual(expect.arrayContaining(users.map(user => user.username)))
@@ -40,7 +40,7 @@ async function untilCompared(admin: Client, users: readonly Client[]): Promise<v
   })
 }
 
-/** Redis loses its data while a lab is made and one deleted, and whoever compares is stopped at each place in turn. */
+/** Redis loses its data during a creation and a deletion. The comparing replica is stopped at each place in turn. */
 async function strikeAll(
   trial: Trial,
   fleet: Fleet,
@@ -68,14 +68,14 @@ async function strikeAll(
     await Promise.all([compared, goOn(struck, users)])
     await fleet.ready()
   }
-  // The lease of comparing runs out, a scan of ours finds it free, and then the compare takes its time.
+  // The compare's lease expires, a replica finds it free at its next scan, and the compare itself takes time.
   wave.expectInTime(trial, waits, wave.promisedMs + 1000)
   expect(await uids()).toEqual(before)
   return users
 }
 
-/** Another one compares, and every lab is as it was. */
-export async function killWhoCompares(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
+/** Another replica compares, and every lab stays as it was. */
+export async function killComparer(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
   const fleet = await trial.fleet({ ...options, restart: true })
   const users = await strikeAll(trial, fleet, struck => fleet.kill(struck))
   await check?.(fleet, users)
@@ -86,15 +86,15 @@ async function restarts(fleet: Fleet, index: number): Promise<number> {
   return Number(/^skylab_compare_duration_seconds_count\{.*result="restarted".*\} (\d+)/m.exec(metrics)?.[1] ?? 0)
 }
 
-/** What it read before it was stopped is refused: it begins again. */
-export async function stopWhoCompares(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
+/** Redis refuses the lists that the replica read before the stop, and the replica begins again. */
+export async function stopComparer(trial: Trial, options: FleetOptions, check?: Check): Promise<void> {
   const fleet = await trial.fleet(options)
   const refused = new Map<number, number>()
   const labs = await strikeAll(trial, fleet, async (struck, users) => {
     await untilCompared(fleet.admin.at(fleet.url((struck + 1) % fleet.size)), users)
     await fleet.kill(struck, 'SIGCONT')
     const before = refused.get(struck) ?? 0
-    await eventually('the stale compare is refused', async () => (await restarts(fleet, struck)) > before)
+    await eventually('a refusal of the stale compare', async () => (await restarts(fleet, struck)) > before)
     refused.set(struck, await restarts(fleet, struck))
   })
   trial.figure(

@@ -1,4 +1,4 @@
-/** Everything that 409 can mean: done before, debris, foreign, on its way out, or not the one that was meant. */
+/** Every meaning of 409: made before, debris, foreign, being deleted, or another object than intended. */
 import { expect } from 'vitest'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { annotations, labels } from '../../../src/kube/labels.ts'
@@ -16,10 +16,10 @@ interface Scene {
   readonly fleet: Fleet
   readonly user: Client
   readonly op: number
-  /** Name of the user's namespace, and its UID where it stands. */
+  /** Name of the user's namespace, and its UID if it exists. */
   readonly namespace: string
   readonly namespaceUid: string | undefined
-  /** Lets it go on, to its end; gives how it ended and what was told last before that. */
+  /** Lets the operation run to its end. Returns its outcome and its last error. */
   end(): Promise<{ readonly outcome: string; readonly error: string }>
 }
 
@@ -55,7 +55,7 @@ interface Marks {
   readonly user?: string
 }
 
-/** The user's namespace as somebody made it meanwhile. */
+/** The user's namespace as another client may have made it meanwhile. */
 function namespaceObject({ fleet, user, namespace, op }: Scene, marks: Marks = {}): KubeObject {
   const { installation = fleet.installation, user: name = user.username } = marks
   const itsLabels = { [labels.installation]: installation, [labels.op]: String(marks.op ?? op) }
@@ -67,7 +67,7 @@ const foreignNamespace = ({ namespace: name }: Scene): KubeObject => ({
   ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
 })
 
-/** The ConfigMap that the user's creation is about to make, as somebody made it meanwhile. */
+/** The ConfigMap of the user's creation as another client may have made it meanwhile. */
 function configMap(scene: Scene, op: number, ownerUid: string, more: object = {}, owner = scene.namespace): KubeObject {
   const { fleet, user, namespace } = scene
   const itsLabels = { [labels.installation]: fleet.installation, [labels.op]: String(op) }
@@ -84,15 +84,15 @@ const put = ({ fleet }: Scene, object: KubeObject) => fleet.world.kube.create(ob
 const conflicts = async ({ fleet, namespace, op }: Scene) =>
   (await fleet.audit.requestsOf(namespace)).filter(request => request.code === 409 && request.op === op)
 
-/** The namespace was made already, or what stands there is made way for: the lab stands in one of its own op. */
-async function expectStands(scene: Scene, isAdopted: boolean, stood: KubeObject): Promise<void> {
+/** The lab gets a namespace of its own op: the existing one, if it has that op, else a new one. */
+async function expectNamespace(scene: Scene, isAdopted: boolean, stood: KubeObject): Promise<void> {
   expect(await scene.end()).toMatchObject({ outcome: 'complete' })
   const { metadata } = await scene.fleet.world.namespaceOf(scene.user.username)
   expect(metadata.labels[labels.op]).toBe(String(scene.op))
   expect(metadata.uid === stood.metadata.uid).toBe(isAdopted)
 }
 
-/** It fails in words, and what stands there is as it was; then its owner takes it away. */
+/** The creation fails with a message, and leaves the existing namespace unchanged; then the test deletes it. */
 async function expectRefused(scene: Scene, stood: KubeObject): Promise<void> {
   const { outcome, error } = await scene.end()
   expect(outcome).toBe('failed')
@@ -106,7 +106,7 @@ async function expectUntouched({ fleet, user, namespace }: Scene, stood: KubeObj
   await fleet.world.kube.delete('Namespace', namespace)
 }
 
-/** The lab stands, and its ConfigMap is the one that stood there, or another one that bears its own marks. */
+/** The lab runs, and its ConfigMap is the existing one, or a new one with the lab's own marks. */
 async function expectMade(scene: Scene, isAdopted: boolean, stood: KubeObject): Promise<void> {
   expect(await scene.end()).toMatchObject({ outcome: 'complete' })
   const { metadata } = await scene.fleet.world.kube.get(stood.kind, stood.metadata.name, scene.namespace)
@@ -115,7 +115,7 @@ async function expectMade(scene: Scene, isAdopted: boolean, stood: KubeObject): 
   expect(metadata.uid === stood.metadata.uid).toBe(isAdopted)
 }
 
-/** One of each further kind, as an older creation's late write leaves it: made way for by its UID. */
+/** An object of another kind, as a late write of an older creation leaves it. The creation removes it by its UID. */
 async function olderObject(fleet: Fleet, step: string, object: object, suffix = ''): Promise<Scene> {
   const scene = await creating(fleet, step)
   const metadata = { name: `nb-${scene.user.username}${suffix}`, namespace: scene.namespace, labels: {} }
@@ -124,7 +124,7 @@ async function olderObject(fleet: Fleet, step: string, object: object, suffix = 
   return scene
 }
 
-/** A ConfigMap that is being deleted and cannot go: the creation comes back to it until it can. */
+/** A ConfigMap that a finalizer keeps while it is being deleted: the creation retries until it is gone. */
 async function awaitedObject(fleet: Fleet, opOf: (op: number) => number): Promise<Scene> {
   const scene = await creating(fleet, 'configmap-nss')
   const { kube } = fleet.world
@@ -134,16 +134,16 @@ async function awaitedObject(fleet: Fleet, opOf: (op: number) => number): Promis
   await kube.delete('ConfigMap', name, scene.namespace)
   const made = expectMade(scene, false, stood)
   made.catch(() => {})
-  await eventually('it comes back', async () => (await conflicts(scene)).length > 1)
+  await eventually('a retry of the creation', async () => (await conflicts(scene)).length > 1)
   await kube.patch('ConfigMap', name, scene.namespace, { metadata: { finalizers: null } })
   await made
   return scene
 }
 
-/** What an older creation's pod would be, in the newer one's namespace. */
+/** The pod of an older creation in the newer one's namespace. */
 async function olderPod(scene: Scene): Promise<KubeObject> {
   const metadata = { name: `nb-${scene.user.username}`, namespace: scene.namespace }
-  // A quota takes no container that does not say what it needs.
+  // The quota refuses containers without requests and limits.
   const some = { cpu: 1, memory: '1Mi' }
   const containers = [{ name: 'late', image: 'late', resources: { limits: some, requests: some } }]
   const spec = { containers, terminationGracePeriodSeconds: 0 }
@@ -157,17 +157,17 @@ interface QuotaStatus {
   readonly used?: Readonly<Record<string, string>>
 }
 
-/** Another pod stands under the name when the deletion comes: it was not the one that was meant, and goes in its turn. */
+/** The deletion finds another pod of the same name than intended, and removes that one next. */
 async function exchangedPod(fleet: Fleet): Promise<Scene> {
   const scene = await deleting(fleet, 'pod')
   const { kube } = fleet.world
   const { metadata, spec, ...pod } = await fleet.world.podOf(scene.user.username)
   const { name, namespace, labels: itsLabels, ownerReferences } = metadata
   await kube.delete('Pod', name, namespace, 0)
-  await eventually('the pod is gone', async () => !(await fleet.world.podOf(scene.user.username)))
-  // The cluster takes a moment to count again what its quota has room for.
+  await eventually('the end of the pod', async () => !(await fleet.world.podOf(scene.user.username)))
+  // The cluster takes a moment to count the quota again.
   const quota = async () => (await kube.get('ResourceQuota', name, namespace))?.status as QuotaStatus | undefined
-  await eventually('the quota has room', async () => (await quota())?.used?.['limits.ephemeral-storage'] === '0')
+  await eventually('room in the quota', async () => (await quota())?.used?.['limits.ephemeral-storage'] === '0')
   const { nodeName, ...unscheduled } = spec
   await put(scene, { ...pod, metadata: { name, namespace, labels: itsLabels, ownerReferences }, spec: unscheduled })
   expect(nodeName).toBeTruthy()
@@ -176,11 +176,15 @@ async function exchangedPod(fleet: Fleet): Promise<Scene> {
   return scene
 }
 
-/** Another namespace stands under the name when the deletion comes. */
+/** The deletion finds another namespace of the same name. */
 async function exchangedNamespace(fleet: Fleet, newOne: (scene: Scene) => KubeObject): Promise<[Scene, KubeObject]> {
   const scene = await deleting(fleet, 'namespace')
   await fleet.world.kube.delete('Namespace', scene.namespace)
-  await eventually('the namespace is gone', async () => !(await fleet.world.namespaceOf(scene.user.username)), 60_000)
+  await eventually(
+    'the end of the namespace',
+    async () => !(await fleet.world.namespaceOf(scene.user.username)),
+    60_000,
+  )
   const stood = await put(scene, newOne(scene))
   expect(await scene.end()).toMatchObject({ outcome: 'complete' })
   return [scene, stood]
@@ -189,19 +193,19 @@ async function exchangedNamespace(fleet: Fleet, newOne: (scene: Scene) => KubeOb
 const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
   'namespace of this op: made before': async fleet => {
     const scene = await creating(fleet, 'namespace')
-    await expectStands(scene, true, await put(scene, namespaceObject(scene)))
+    await expectNamespace(scene, true, await put(scene, namespaceObject(scene)))
     return scene
   },
   'namespace of an older op: made way for': async fleet => {
     const scene = await creating(fleet, 'namespace')
-    await expectStands(scene, false, await put(scene, namespaceObject(scene, { op: scene.op - 1 })))
+    await expectNamespace(scene, false, await put(scene, namespaceObject(scene, { op: scene.op - 1 })))
     return scene
   },
   'namespace on its way out: awaited': async fleet => {
     const scene = await creating(fleet, 'namespace')
     const stood = await put(scene, namespaceObject(scene))
     await fleet.world.kube.delete('Namespace', scene.namespace)
-    await expectStands(scene, false, stood)
+    await expectNamespace(scene, false, stood)
     return scene
   },
   'namespace of nobody: refused': async fleet => {
@@ -262,7 +266,7 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
   'object of this op and another namespace: removed': async fleet => {
     const scene = await creating(fleet, 'configmap-nss')
     const { metadata } = await fleet.world.kube.get('Namespace', 'default')
-    // Of one that is gone the garbage collector would often be first.
+    // The owner exists: otherwise the garbage collector would often remove the object first.
     await expectMade(scene, false, await put(scene, configMap(scene, scene.op, metadata.uid, {}, 'default')))
     return scene
   },
@@ -291,7 +295,7 @@ const cells: Readonly<Record<string, (fleet: Fleet) => Promise<Scene>>> = {
   },
 }
 
-/** Each answer of 409 is proved by the audit log. */
+/** The audit log proves each 409. */
 async function conflict(trial: Trial): Promise<void> {
   const names = Object.keys(cells)
   const { fullLab } = await fullLabFleet(trial, 2 * names.length)

@@ -1,6 +1,6 @@
 /**
- * Nobody overtakes for long when hundreds ask at once. It leaves their namespaces, which the cluster removes in minutes and
- * one after another: so it has a project of its own, the last one on the cluster.
+ * No request overtakes another for long when hundreds come at once. The attack leaves its namespaces, which the cluster
+ * removes one after another in minutes. It is therefore the last project on the cluster.
  */
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -32,7 +32,7 @@ attack(
       }),
     )
     trial.landed(answers.filter(status => status === 303).length)
-    await eventually('all are claimed', async () => order.claimed.length >= many, 240 * seconds)
+    await eventually('a claim of each operation', async () => order.claimed.length >= many, 240 * seconds)
     const totalRoom = fleet.size * engine.room
     const displacements = order.claimed.map((user, i) => Math.abs(order.accepted.indexOf(user) - i))
     const within = displacements.filter(by => by <= totalRoom).length / many
@@ -50,7 +50,7 @@ attack(
   { limitMs: 540_000 },
 )
 
-/** Users in the order in which Redis itself saw them accepted and first claimed. */
+/** Users in the order in which Redis received their acceptances and first claims. */
 async function watchOrder({ redis, world }: Fleet) {
   const [accepted, claimed] = [new Set<string>(), new Set<string>()]
   const prefix = world.keys.record('')
@@ -72,17 +72,17 @@ async function watchOrder({ redis, world }: Fleet) {
 }
 
 /**
- * Tells of every command that Redis carries out from now on; gives what ends that. The client has this too, and takes
- * what comes in one piece with the OK for answers to nothing.
+ * Calls back for every command that Redis carries out from now on. Returns what ends this. The client has this too, but
+ * it mistakes data that come in one piece with the OK for unexpected replies.
  */
-async function monitor(url: string, tell: (command: readonly string[]) => void): Promise<() => void> {
+async function monitor(url: string, onCommand: (command: readonly string[]) => void): Promise<() => void> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) }, () => socket.write('MONITOR\r\n'))
   const began = Promise.withResolvers<void>()
   socket.once('error', began.reject)
   createInterface({ input: socket }).on('line', line => {
     if (line === '+OK') began.resolve()
-    else tell([...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word!))
+    else onCommand([...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word!))
   })
   await began.promise
   return () => socket.destroy()

@@ -1,4 +1,4 @@
-/** Redis emptied, or restarted empty, under labs that run and operations in progress. */
+/** Redis is emptied, or restarted empty, during running labs and operations in progress. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect } from 'vitest'
 import type { LabEvent } from '../../../src/base/domain.ts'
@@ -9,7 +9,7 @@ import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
-/** Resolves when the data are gone; what it gives brings Redis back. */
+/** Resolves when the data are lost. The result brings Redis back. */
 type Lose = (fleet: Fleet) => Promise<() => Promise<unknown>>
 
 const losses: readonly [string, Lose][] = [
@@ -28,10 +28,10 @@ const losses: readonly [string, Lose][] = [
     },
   ],
 ]
-/** Within which open streams are told. */
-const toldMs = 2000
+/** Open streams must end within this time. */
+const endsWithinMs = 2000
 
-/** Asks until the answer is no 503, each of which must say when to come again. Gives how many there were. */
+/** Asks until the answer is no 503. Each 503 must have Retry-After. Returns how many there were. */
 async function insist<B>(
   ask: () => Promise<Answer<B>>,
   onPutOff = () => {},
@@ -60,7 +60,7 @@ async function run(user: Client): Promise<void> {
 const withoutEvents = ({ events: _, ...rest }: StatusAnswer) => rest
 const podUid = async (fleet: Fleet, user: Client) => (await fleet.world.podOf(user.username))?.metadata.uid
 
-/** The first requests after the loss, to every replica: the list, a deletion, creations and GETs of labs that run. */
+/** The first requests after the loss, to every replica: the list, a deletion, creations, and GETs of running labs. */
 function askEverywhere(fleet: Fleet, { users, kept }: Labs, onPutOff: () => void) {
   return fleet.urls.flatMap((url, i) => {
     const admin = fleet.admin.at(url)
@@ -77,13 +77,13 @@ function askEverywhere(fleet: Fleet, { users, kept }: Labs, onPutOff: () => void
   })
 }
 
-/** All users with a lab, of whom the first few are to be deleted. */
+/** All users with a lab. The first few are deleted. */
 interface Labs {
   readonly users: readonly Client[]
   readonly kept: readonly Client[]
 }
 
-/** Of 20 labs none is denied, restarted or forgotten, whoever asks first and for what. */
+/** No replica denies, restarts or forgets any of 20 labs, whatever the first request is. */
 async function loseUnderLabs(trial: Trial, lose: Lose): Promise<void> {
   const fleet = await trial.fleet()
   fleet.expects({ redisLoss: true })
@@ -99,7 +99,7 @@ async function loseUnderLabs(trial: Trial, lose: Lose): Promise<void> {
   const bringBack = await lose(fleet)
   const asked = Promise.withResolvers<void>()
   const answers = askEverywhere(fleet, { users, kept }, asked.resolve)
-  // Nothing is compared before somebody was put off: the blow has landed while they ask.
+  // No compare ends before a request got a 503: so the loss lands while requests go on.
   const answered = Promise.all<Answer & { puts: number }>(answers)
   await Promise.race([asked.promise, answered])
   await bringBack()
@@ -123,7 +123,7 @@ async function loseUnderLabs(trial: Trial, lose: Lose): Promise<void> {
   await wave.expectNothingLeft(fleet, users)
 }
 
-/** What was half made is removed, what was half removed goes on or stands again, and clients are told. */
+/** Half-made labs are removed. Half-removed ones are removed or stay. Clients see how their operations ended. */
 async function loseInProgress(trial: Trial, lose: Lose): Promise<void> {
   const fleet = await trial.fleet({ users: 60 })
   fleet.expects({ redisLoss: true })
@@ -133,25 +133,25 @@ async function loseInProgress(trial: Trial, lose: Lose): Promise<void> {
   lateness.enable()
   const lostAtMs = performance.now()
   const back = (await lose(fleet))()
-  // Each is held where it is to be.
+  // Every failpoint holds its operation.
   trial.landed(cases.length)
-  const told = await Promise.all(cases.map(each => expectTold(each, lostAtMs)))
+  const reported = await Promise.all(cases.map(each => expectReported(each, lostAtMs)))
   lateness.disable()
   const lateMs = Math.round(lateness.max / 1e6)
   trial.figure('reader_late_ms', lateMs)
-  for (const { point, afterMs } of told) {
+  for (const { point, afterMs } of reported) {
     trial.took(afterMs)
-    // Attacks share this process, which may itself be late to read what was told in time.
-    expect([point, afterMs - lateMs < toldMs]).toEqual([point, true])
+    // Attacks share this process, which may itself read events late.
+    expect([point, afterMs - lateMs < endsWithinMs]).toEqual([point, true])
   }
   await back
-  // An owner that does not know yet may still carry out what Redis has lost, a deletion of a lab that was rebuilt too.
-  // A namespace takes longer to go than a lease lasts.
+  // An owner that has not noticed yet may still carry out a lost operation, even the deletion of a rebuilt lab.
+  // Removing a namespace takes longer than a lease lasts.
   for (const { user } of cases.filter(({ expected }) => expected === 'gone')) {
-    await eventually('gone', async () => (await user.userStatus()).status === 404, 60_000)
+    await eventually('the end of a half-made lab', async () => (await user.userStatus()).status === 404, 60_000)
   }
   for (const { arm } of cases) arm.release()
-  await eventually('stale owners give up', async () => {
+  await eventually('the end of every stale owner', async () => {
     const lines = await Promise.all(fleet.urls.map((_, i) => wave.logged(fleet, i, 'operation is no longer ours')))
     const users = new Set(lines.flat().map(({ line }) => line.user))
     return cases.every(({ user }) => users.has(user.username))
@@ -166,21 +166,21 @@ async function loseInProgress(trial: Trial, lose: Lose): Promise<void> {
   )
 }
 
-/** The open stream tells what became of the operation, and so does the lab. Gives how long the stream took. */
-async function expectTold({ point, user, stream, expected }: Begun, lostAtMs: number) {
+/** The open stream and the lab's status report the outcome. Returns how long the stream took. */
+async function expectReported({ point, user, stream, expected }: Begun, lostAtMs: number) {
   const { events, afterMs } = await readToEnd(stream, lostAtMs)
   const last = events.at(-1)
   if (expected === 'whole') expect([point, last]).toMatchObject([point, { event: 'complete' }])
   else expect([point, last]).toEqual([point, { event: 'failed', data: 'The record of this operation was lost' }])
   const status = await insist(() => user.userStatus())
-  const told = status.status === 404 ? 'gone' : status.body.status
-  expect([point, told]).toEqual([point, expect.stringMatching(statuses[expected])])
+  const reported = status.status === 404 ? 'gone' : status.body.status
+  expect([point, reported]).toEqual([point, expect.stringMatching(statuses[expected])])
   return { point, afterMs }
 }
 
-/** What comes of it: the lab goes; it stands, and its operation is lost; it stands, and its operation has succeeded. */
-type Expected = 'gone' | 'stands' | 'whole'
-const statuses = { gone: /^(gone|terminating)$/, stands: /^running$/, whole: /^running$/ } as const
+/** Outcome: the lab is removed; it stays and its operation is lost; it stays and its operation succeeds. */
+type Expected = 'gone' | 'stays' | 'whole'
+const statuses = { gone: /^(gone|terminating)$/, stays: /^running$/, whole: /^running$/ } as const
 
 const inProgress: readonly { readonly point: string; readonly expected: Expected }[] = [
   { point: 'lab.create.make.namespace.before-act', expected: 'gone' },
@@ -189,7 +189,7 @@ const inProgress: readonly { readonly point: string; readonly expected: Expected
   { point: 'lab.create.make.pod.before-act', expected: 'gone' },
   { point: 'lab.create.start.after-commit', expected: 'whole' },
   { point: 'lab.create.finish.before-act', expected: 'whole' },
-  { point: 'lab.delete.pod.before-act', expected: 'stands' },
+  { point: 'lab.delete.pod.before-act', expected: 'stays' },
   { point: 'lab.delete.pod.after-act', expected: 'gone' },
   { point: 'lab.delete.namespace.before-act', expected: 'gone' },
   { point: 'lab.delete.namespace.after-act', expected: 'gone' },
@@ -208,7 +208,7 @@ async function begin(fleet: Fleet, { point, expected }: (typeof inProgress)[numb
   return { point, user, arm, expected, stream: await user.events() }
 }
 
-/** All events of a stream, and how long after a moment the last one came. */
+/** All events of a stream, and the time from `sinceMs` to the last one. */
 async function readToEnd(stream: AsyncIterable<LabEvent>, sinceMs: number) {
   const events: LabEvent[] = []
   let afterMs = 0

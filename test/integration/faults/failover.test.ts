@@ -1,4 +1,4 @@
-/** Redis fails over to a copy that lacks the last writes, all of which were acknowledged. */
+/** Redis fails over to a replica that lacks the last acknowledged writes. */
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
@@ -12,17 +12,17 @@ import * as wave from './wave.ts'
 type Place = `lab.${'create' | 'delete'}.${string}`
 type End = 'gone' | 'running' | 'failed'
 
-/** One user's story: what the copy knows of it, what it lacks, and what may come of that. */
+/** One user's story: the data that the copy has and lacks, and the possible outcomes. */
 interface Story {
   readonly name: string
-  /** What the copy has: a lab that runs, or a creation that is held; by default nothing. */
+  /** Data that the copy has: a running lab, or a held creation. Default: nothing. */
   readonly known?: 'lab' | Place
-  /** What was acknowledged after that, in order; operations end where they are not held. */
+  /** Acknowledged writes after that, in order. An operation ends unless it is held. */
   readonly lost: readonly ('create' | 'delete' | Place)[]
   readonly ends: readonly End[]
 }
 
-/** Held owners go on after the failover: what Redis acknowledged and lost may then still be carried out. */
+/** Held owners continue after the failover, and may carry out writes that Redis acknowledged and lost. */
 const stories: readonly Story[] = [
   { name: 'accepted, nothing made', lost: ['lab.create.make.namespace.before-act'], ends: ['gone'] },
   { name: 'half made', lost: ['lab.create.make.service.after-act'], ends: ['gone'] },
@@ -37,17 +37,17 @@ const stories: readonly Story[] = [
 
 const usersPerStory = 3
 const survivorCount = 5
-/** Replicas hear of the new Redis within this time, one after another. */
+/** Replicas switch to the new Redis within this time, one after another. */
 const spreadMs = 1500
-/** Owners that are held go on within this time after all have heard. */
+/** Held owners continue within this time after the last switch. */
 const wakeWithinMs = 4000
-/** What a compare found is claimed once former owners have stopped: a lease and the longest request later. */
+/** Findings of a compare can be claimed once former owners have stopped: after a lease and the longest request. */
 const heldMs = wave.ttlMs + 10_000
 
 interface Actor {
   readonly story: Story
   readonly user: Client
-  /** Lets go whoever is held. */
+  /** Releases the held owner. */
   release: () => void
 }
 
@@ -65,7 +65,7 @@ async function begin(fleet: Fleet, story: Story): Promise<Actor> {
   return actor
 }
 
-/** What is acknowledged and lost. */
+/** Writes that Redis acknowledges, and loses in the failover. */
 async function lose(fleet: Fleet, actor: Actor): Promise<void> {
   const { story, user } = actor
   for (const step of story.lost) {
@@ -81,7 +81,7 @@ async function lose(fleet: Fleet, actor: Actor): Promise<void> {
   }
 }
 
-/** Whether the copy lacks what the first one acknowledged. */
+/** Whether the copy lacks writes that the first Redis acknowledged. */
 async function isLost(fleet: Fleet, standby: Standby, { user }: Actor): Promise<boolean> {
   const read = (redis: Fleet['world']['redis']) =>
     redis.hmget(fleet.world.keys.record(user.username), 'op', 'status', 'active')
@@ -133,7 +133,7 @@ async function expectEnd(trial: Trial, { story, user }: Actor): Promise<void> {
   trial.took(performance.now() - begunMs)
 }
 
-/** Every number that was ever told of an acceptance, also by the Redis that is no more, was given out once. */
+/** Every op that any Redis ever accepted was given out once. */
 async function expectNewOps(trial: Trial, fleet: Fleet, actors: readonly Actor[]): Promise<void> {
   await Promise.all(actors.map(({ user }) => user.create()))
   const lines = await Promise.all(fleet.urls.map((_, i) => wave.logged(fleet, i, 'operation accepted')))

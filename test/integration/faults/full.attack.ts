@@ -1,4 +1,4 @@
-/** Replicas that have no room left: what is past its deadline is ended all the same. */
+/** Replicas without free slots still end operations that are past their deadlines. */
 import { expect } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -10,7 +10,7 @@ import { expectInTime, halfMade, resumptions, scanIntervalMs, ttlMs } from './wa
 const seconds = 1000
 const deadlineMs = 12 * seconds
 const cleanUpMs = 4 * seconds
-/** Of everything accepted (P3). */
+/** Limit for everything accepted (P3). */
 const promisedMs = deadlineMs + ttlMs + scanIntervalMs + cleanUpMs
 const room = 2
 const replicas = 2
@@ -31,13 +31,13 @@ async function passDeadline(trial: Trial): Promise<void> {
   const late = Array.from({ length: 3 }, () => fleet.user())
   trial.injected(late.length + 1)
   const begunMs = performance.now()
-  const asked = [...late.map(user => ask(user, () => user.create())), ask(running, () => deletion(fleet, running))]
-  // All of them are in somebody's hands although nobody has room: those who hold it may go on, whose time is over too.
-  await Promise.all(asked.map(({ taken }) => taken))
+  const requests = [...late.map(user => ask(user, () => user.create())), ask(running, () => deletion(fleet, running))]
+  // All requests have owners although no replica has a free slot. The overdue holders of slots may continue now.
+  await Promise.all(requests.map(({ taken }) => taken))
   for (const arm of arms) arm.release()
-  const ends = asked.map(({ ended }) => ended)
+  const ends = requests.map(({ ended }) => ended)
   for (const { outcome, errors, ms, begun } of await Promise.all(ends)) {
-    // Whoever took it had no room for it, and it was not begun before its time was over.
+    // Its owner had no free slot, so it began nothing before the deadline.
     trial.landed(outcome === 'failed' && !begun ? 1 : 0)
     trial.took(ms)
     expect(errors.at(-1)).toMatch(/longer than \d+ seconds/)
@@ -48,7 +48,7 @@ async function passDeadline(trial: Trial): Promise<void> {
   expect((await running.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
 }
 
-/** What a dead replica left has an owner in time, though none that lives has room to go on with it. */
+/** A dead replica's operations get a new owner in time, although no live replica has a slot to continue them. */
 async function inheritWithoutRoom(trial: Trial): Promise<void> {
   const engine = { room: 1, leaseTtlMs: ttlMs, scanIntervalMs }
   const fleet = await trial.fleet({ replicas: 2, config: { engine } })
@@ -59,7 +59,7 @@ async function inheritWithoutRoom(trial: Trial): Promise<void> {
   const pids = [heir, owner].map(arm => arm.marks()[0]!.pid)
   expect(new Set(pids).size).toBe(2)
   await fleet.kill([0, 1].find(index => fleet.replica(index).pid === pids[1])!)
-  const resumedAtMs = await eventually('an owner', async () =>
+  const resumedAtMs = await eventually('an owner of the orphan', async () =>
     (await resumptions(fleet, killedAtMs)).get(orphaned.username),
   )
   trial.landed(1)
@@ -74,7 +74,7 @@ if (isWhole) attack('deadline when all replicas are full', passDeadline)
 
 const deletion = (fleet: Fleet, user: Client) => fleet.admin.delete(user.username)
 
-/** Asks and follows to the end: when somebody took it, how long it took, and whether any step was begun. */
+/** Sends the request, and follows it to the end: when it got an owner, how long it took, and whether a step began. */
 function ask(user: Client, request: () => Promise<unknown>) {
   const begunMs = performance.now()
   const taken = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** Writes that a webhook holds behind the policy, until the lab that they were meant for is another one. */
+/** A webhook behind the policy holds writes until their lab has been replaced by another one. */
 import { expect } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -10,13 +10,13 @@ import { isWhole } from './points.ts'
 
 const owner = 0
 const heirs = [1, 2]
-/** Longer than what a namespace takes to go. */
+/** Longer than the removal of a namespace. */
 const heldMs = 12_000
 
 /**
- * When the write is let go:
- * - `before`: the newer lab's namespace stands, and its own object of that name is about to be made;
- * - `after`: the newer lab runs; `never`: the lab was deleted, and nobody asked for another.
+ * When the webhook releases the write:
+ * - `before`: the newer lab's namespace exists, and its own object of that name is about to be made;
+ * - `after`: the newer lab runs; `never`: the lab was deleted, and not requested again.
  */
 type Moment = 'before' | 'after' | 'never'
 
@@ -30,7 +30,7 @@ const steps = ['namespace', 'configmap-env', 'configmap-nss', 'secret', 'secret-
 const moments: readonly Moment[] = ['before', 'after', 'never']
 
 const all = steps.flatMap(step => moments.map((moment): Case => ({ step, moment })))
-/** What lands in a namespace that is gone: one kind that the controller watches, and one that it does not. */
+/** Kinds whose writes reach a deleted namespace: one that the controller watches, and one that it does not. */
 const isLanding = ({ step, moment }: Case) => moment === 'never' && ['pod', 'secret'].includes(step)
 const cases = isWhole ? all : all.filter(isLanding)
 const honestUsers = isWhole ? 12 : 2
@@ -39,11 +39,11 @@ interface Held extends Case, Omit<late.StaleWrite, 'sinceMs'> {
 }
 
 interface Renewed extends Held, late.StaleWrite {
-  /** Waits for the newer lab; its op, or null where there is none. */
+  /** Waits for the newer lab. Returns its op, or null if there is none. */
   readonly end: () => Promise<number | null>
 }
 
-/** Asks one replica for a lab, up to just before the write that is to be held. */
+/** Requests a lab from one replica, and waits until its creation is about to make the write. */
 async function begin(fleet: Fleet, webhook: HoldingWebhook, each: Case): Promise<() => Promise<Held>> {
   const user = fleet.user()
   const arm = fleet.arm(`lab.create.make.${each.step}.before-act`, 'hold', { user: user.username })
@@ -59,7 +59,7 @@ async function begin(fleet: Fleet, webhook: HoldingWebhook, each: Case): Promise
 
 const singular: Readonly<Record<string, string>> = { networkpolicies: 'networkpolicy' }
 
-/** The part of a step's name that tells what it makes. */
+/** The part of a step's name that names the object. */
 function stepOf({ resource, name }: { readonly resource: string; readonly name: string }): string {
   const kind = singular[resource] ?? resource.replace(/s$/, '')
   return kind + (/-(env|nss)$/.exec(name)?.[0] ?? '')
@@ -79,9 +79,9 @@ async function renew(fleet: Fleet, held: Held): Promise<Renewed> {
   hold.release(heldMs)
   const end = async () => {
     if (moment === 'never') return null
-    // A kubelet removes the very pod that was deleted; KWOK removes what bears its name, and would hit the newer one.
+    // A kubelet removes exactly the deleted pod. KWOK removes by name, and would hit the newer one.
     if (arm && step === 'pod')
-      await eventually('the stale pod is gone', async () => !(await fleet.world.podOf(user.username)))
+      await eventually('the end of the stale pod', async () => !(await fleet.world.podOf(user.username)))
     if (arm) arm.release()
     const { outcome, op } = await there.follow()
     expect([step, moment, outcome]).toEqual([step, moment, 'complete'])
@@ -90,7 +90,7 @@ async function renew(fleet: Fleet, held: Held): Promise<Renewed> {
   return { ...held, sinceMs: Date.now(), end }
 }
 
-/** Labs that come and go meanwhile, through the same webhook and the same policy; gives how many were made. */
+/** Creates and deletes labs meanwhile, through the same webhook and policy. Returns how many. */
 function churn(fleet: Fleet, users: readonly Client[]): () => Promise<number> {
   let [over, made] = [false, 0]
   const live = async (user: Client) => {
@@ -111,7 +111,7 @@ function churn(fleet: Fleet, users: readonly Client[]): () => Promise<number> {
   }
 }
 
-/** At rest nothing stale is there, and none was seen by the newer pod; nobody honest is refused for good. */
+/** At rest nothing stale is left, the newer pod saw nothing stale, and no honest write is refused for good. */
 async function heldByWebhook(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ users: 60, config: { engine: { room: 48 } } })
   const webhook = await HoldingWebhook.start(fleet)
@@ -119,9 +119,9 @@ async function heldByWebhook(trial: Trial): Promise<void> {
   await Promise.all(heirs.map(index => fleet.kill(index, 'SIGSTOP')))
   trial.injected(cases.length)
   const begun = await Promise.all(cases.map(each => begin(fleet, webhook, each)))
-  // All at once: from here on the API server waits for 30 s.
+  // All at the same time: from now on the API server waits for 30 s.
   const held = await Promise.all(begun.map(send => send()))
-  // Its connections stay open: nobody tells the API server that nobody waits any more.
+  // The webhook's connections stay open: nothing tells the API server that the client gave up.
   await fleet.kill(owner, 'SIGSTOP')
   await Promise.all(heirs.map(index => fleet.kill(index, 'SIGCONT')))
 
@@ -135,11 +135,11 @@ async function heldByWebhook(trial: Trial): Promise<void> {
   const newer = await Promise.all(renewed.map(({ end }) => end()))
   trial.figure('honest_labs', newer.filter(op => op !== null).length + (await honest()))
   await Promise.all(held.map(({ user }, i) => late.expectNothingStale(fleet, user, newer[i]!)))
-  late.tellFates(trial, await late.fatesOf(fleet, tried))
+  late.reportFates(trial, await late.fatesOf(fleet, tried))
   for (const [i, each] of renewed.entries()) {
     if (each.moment === 'before') await late.expectUnseen(fleet, each, newer[i]!)
   }
-  await late.tellRefusals(trial, fleet, renewed)
+  await late.reportRefusals(trial, fleet, renewed)
   await fleet.kill(owner, 'SIGCONT')
 }
 

@@ -1,4 +1,4 @@
-/** Clients that leave their event stream again and again, and go on with `Last-Event-ID` at another replica. */
+/** Clients leave their event stream again and again, and continue with `Last-Event-ID` at another replica. */
 import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
@@ -9,9 +9,9 @@ import * as wave from './wave.ts'
 
 const userCount = isWhole ? 12 : 4
 const hoppersPerUser = 3
-/** A client stays no longer than this. */
+/** Longest stay of a client. */
 const stayMs = 1000
-/** Each operation is held here for a while, so that there is something to leave in the middle of. */
+/** Each operation is held here for a while, so that clients can leave in the middle. */
 const pauses = {
   create: ['make.namespace.before-act', 'make.secret.after-act', 'make.pod.before-act', 'finish.before-act'],
   delete: ['pod.before-act', 'namespace.after-act', 'finish.before-act'],
@@ -20,7 +20,7 @@ const pauseMs = 700
 
 const isLast = ({ event }: LabEvent) => event === 'complete' || event === 'failed'
 
-/** Reads an operation to its end, at another replica after each stay. */
+/** Reads an operation to its end, and changes the replica after each stay. */
 async function hop(trial: Trial, fleet: Fleet, user: Client, first: number): Promise<LabEvent[]> {
   const events: LabEvent[] = []
   for (let hops = first; !events.some(isLast); hops++) {
@@ -35,20 +35,20 @@ async function hop(trial: Trial, fleet: Fleet, user: Client, first: number): Pro
   return events
 }
 
-/** How many ids are missing, and how many came twice. */
+/** Number of missing ids, and of repeated ones. */
 function count(events: readonly LabEvent[]): { gaps: number; repeats: number } {
   const seqs = events.map(({ id }) => Number(id!.split('-')[1]))
   const distinct = new Set(seqs)
   return { gaps: Math.max(...seqs) - distinct.size, repeats: seqs.length - distinct.size }
 }
 
-/** Over all who hop. */
+/** Sums over all clients. */
 interface Tally {
   gaps: number
   repeats: number
 }
 
-/** One operation, slowed down, with all who follow it; gives its stream as one reads it who stays. */
+/** Runs one slowed-down operation with its followers. Returns the stream as a client reads it that stays. */
 async function followed(
   trial: Trial,
   fleet: Fleet,
@@ -70,7 +70,7 @@ async function followed(
   return [...events]
 }
 
-/** What a client gets that comes with an id; as much as is there at once. */
+/** The ids that a client gets at once for a Last-Event-ID, from each replica. */
 async function ask(fleet: Fleet, user: Client, lastEventId: string): Promise<(number | string[])[]> {
   return Promise.all(
     fleet.urls.map(async url => {
@@ -83,7 +83,7 @@ async function ask(fleet: Fleet, user: Client, lastEventId: string): Promise<(nu
   )
 }
 
-/** Ids of streams that have ended, that never were, and that are another's, asked of every replica. */
+/** Ids of ended streams, of streams that never existed, and of other users' streams, sent to every replica. */
 async function askForOthers(
   trial: Trial,
   fleet: Fleet,

@@ -1,4 +1,4 @@
-/** Sealing keys that are rotated, lost or wrong, and plans that were put where they do not belong. */
+/** Sealing keys that are rotated, lost or wrong, and plans stored under the wrong user. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const point = 'lab.create.make.secret.before-act'
 const startLimitMs = 60_000
 
-/** Waits until a replica has started, and says that it is not ready for want of the key. */
+/** Waits until a replica has started, and reports that it is not ready without the key. */
 async function lacksKey(fleet: Fleet, index: number): Promise<void> {
   const saysSo = async () => {
     const response = await fetch(`${fleet.monitoringUrl(index)}/readyz`)
@@ -27,7 +27,7 @@ async function lacksKey(fleet: Fleet, index: number): Promise<void> {
   await eventually('a replica that lacks the key', saysSo, startLimitMs)
 }
 
-/** A creation whose plan was sealed, in the hands of the replica `index`. */
+/** A creation with a sealed plan, owned by replica `index`. */
 async function begin(fleet: Fleet, user: Client, index: number) {
   const arm = await wave.halfMade(fleet, user, fleet.url(index), point)
   return { user, arm, sealed: (await fleet.world.redis.hget(fleet.world.keys.record(user.username), 'plan'))! }
@@ -38,7 +38,7 @@ async function restart(fleet: Fleet, index: number, keys: readonly Buffer[]): Pr
   await fleet.start(index, { ready: false })
 }
 
-/** Without each other's keys two replicas would strand each other's creations. */
+/** Replicas without each other's keys would strand each other's creations. */
 async function wrongThenRotated(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ replicas: 2 })
   const older = Buffer.from(await readFile(join(fleet.stateDir, 'sealing.key'), 'utf8'), 'base64')
@@ -66,7 +66,7 @@ async function wrongThenRotated(trial: Trial): Promise<void> {
   expect((await following).outcome).toBe('complete')
   trial.landed()
 
-  // Without a creation in between. Then it is away for a while, so that the other one owns the next creation.
+  // No creation in between. Then the replica is away, so that the other one owns the next creation.
   await restart(fleet, 0, [newer])
   await fleet.ready()
   await fleet.kill(0)
@@ -82,7 +82,7 @@ async function wrongThenRotated(trial: Trial): Promise<void> {
 
 if (isWhole) attack('P8 a wrong sealing key, then a rotation', wrongThenRotated, { concurrent: true, limitMs: 300_000 })
 
-/** Nobody has the key any more that a creation was sealed with. */
+/** No replica has the key any more that sealed a creation. */
 async function lost(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ replicas: 2 })
   const { user, arm } = await begin(fleet, fleet.user(), 0)
@@ -91,7 +91,7 @@ async function lost(trial: Trial): Promise<void> {
   arm.disarm()
   const key = randomBytes(32)
   const { keys, redis } = fleet.world
-  // Or it were forgotten before a slow machine has started them.
+  // Otherwise a slow machine would start replicas after the key was forgotten.
   await redis.persist(keys.sealing)
   await Promise.all([0, 1].map(index => restart(fleet, index, [key])))
   await lacksKey(fleet, 0)
@@ -108,7 +108,7 @@ async function lost(trial: Trial): Promise<void> {
 
 attack('P8 the sealing key lost', lost, { concurrent: true, limitMs: 300_000 })
 
-/** The plans of two users change places in Redis, and their owner dies. */
+/** The plans of two users are swapped in Redis, and their owner dies. */
 async function swapped(trial: Trial): Promise<void> {
   const fleet = await trial.fleet({ replicas: 2 })
   await fleet.kill(1)
@@ -150,7 +150,7 @@ const useless: readonly [name: string, sealing: string, key: Buffer | string | u
   ['no base64', '{keyFiles: [a.key]}', `${'!'.repeat(43)}=`, 'sealing.keyFiles.0: not 32 bytes in base64'],
 ]
 
-/** A process that never listens, for it has no key: one line says which field is wrong, and nothing of the key. */
+/** A process without a usable key never listens: one line names the wrong field, and shows nothing of the key. */
 async function unusable(trial: Trial): Promise<void> {
   for (const [name, sealing, key, words] of useless) {
     trial.injected()
@@ -161,9 +161,9 @@ async function unusable(trial: Trial): Promise<void> {
       await writeFile(file, `identity: {static: {file: tokens.yaml}}\nsealing: ${sealing}\n`)
       const text = typeof key === 'string' ? key : key?.toString('base64')
       if (text !== undefined) await writeFile(join(folder, 'a.key'), text)
-      const { code, told } = await serve(file)
-      expect([name, code, told]).toEqual([name, 2, expect.stringContaining(words)])
-      if (text !== undefined) expect(told).not.toContain(text)
+      const { code, output } = await serve(file)
+      expect([name, code, output]).toEqual([name, 2, expect.stringContaining(words)])
+      if (text !== undefined) expect(output).not.toContain(text)
       trial.landed()
     } finally {
       await rm(folder, { recursive: true })
@@ -172,10 +172,10 @@ async function unusable(trial: Trial): Promise<void> {
 }
 
 const serve = (file: string) =>
-  new Promise<{ code: unknown; told: string }>(resolve => {
+  new Promise<{ code: unknown; output: string }>(resolve => {
     const { SKYLAB_SEALING_KEY: _, ...env } = process.env
     execFile(process.execPath, [main, 'serve', '--config', file], { env }, (error, stdout, stderr) => {
-      resolve({ code: error?.code, told: stdout + stderr })
+      resolve({ code: error?.code, output: stdout + stderr })
     })
   })
 

@@ -1,10 +1,10 @@
-/** Owners that die or hang at the worst moments, of labs whose containers a real kubelet starts: each is started once. */
+/** Owners die or hang at the worst moments of labs whose containers a real kubelet starts, each exactly once. */
 import { expect } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
-import { killWhoCompares, stopWhoCompares } from './comparing.ts'
+import { killComparer, stopComparer } from './comparing.ts'
 import { isWhole, worstPoints } from './points.ts'
 import { verdicts } from './stale.ts'
 import { strikeSuperseded } from './superseding.ts'
@@ -13,7 +13,7 @@ import * as wave from './wave.ts'
 const owners = [0, 1]
 const heirs = [2, 3]
 
-/** One node has room for all, and the time to start them: a lab is what answers on its port. */
+/** One node has room for all, and gets time to start them: a lab runs when it answers on its port. */
 const size = { limits: { cpu: 0.2, memory: '256Mi' } }
 const fleetOptions = {
   ...wave.waveFleet,
@@ -31,7 +31,7 @@ const fleetOptions = {
 const few = /\.pod\.after-(send|act)$/
 const points = () => worstPoints().filter(({ name }) => isWhole || few.test(name))
 
-/** How often the kubelet has started the container of a lab, by its own events. */
+/** How often the kubelet started a lab's container, by its own events. */
 async function startsOf(fleet: Fleet, username: string): Promise<number> {
   const [status] = (await fleet.world.podOf(username))?.status.containerStatuses ?? []
   if (!status) return 0
@@ -40,7 +40,7 @@ async function startsOf(fleet: Fleet, username: string): Promise<number> {
   return status.restartCount + started.reduce((sum, count) => sum + count, 0)
 }
 
-/** Wakes the stale owners, and waits until they know. */
+/** Wakes the stale owners, and waits until they give up. */
 async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<void> {
   const owned = struck.filter(({ point }) =>
     /\.(owned|after-send|after-act|after-commit|before-commit)$/.test(point.name),
@@ -72,7 +72,7 @@ async function strike(trial: Trial, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
   const created = struck.filter(({ point }) => point.story === 'create')
   const starts = await Promise.all(created.map(({ user }) => startsOf(fleet, user.username)))
   expect(starts).toEqual(created.map(() => 1))
-  // What was deleted has no events any more: its one pod was made once, and never after the deletion.
+  // A deleted lab has no events any more: its one pod was made once, and never after the deletion.
   const pods = (await fleet.audit.writesOf(fleet.namespacePrefix)).filter(
     ({ verb, code, resource }) => verb === 'create' && code < 300 && resource === 'pods',
   )
@@ -84,7 +84,7 @@ async function strike(trial: Trial, signal: 'SIGKILL' | 'SIGSTOP'): Promise<void
   )
 }
 
-/** Labs that ran all the time were not started again. */
+/** Labs that ran all the time were not restarted. */
 async function expectOneStart(fleet: Fleet, users: readonly Client[]): Promise<void> {
   expect(await Promise.all(users.map(user => startsOf(fleet, user.username)))).toEqual(users.map(() => 1))
 }
@@ -98,6 +98,6 @@ if (isWhole) {
   attack('T3 stop past the lease on a real kubelet', trial => strike(trial, 'SIGSTOP'), { limitMs: 240_000 })
   attack('T1 kill -9 while superseding on a real kubelet', trial => strikeSuperseded(trial, 'SIGKILL', patient))
   attack('T3 stop while superseding on a real kubelet', trial => strikeSuperseded(trial, 'SIGSTOP', patient))
-  attack('T1 kill -9 in a compare on a real kubelet', trial => killWhoCompares(trial, compared, expectOneStart))
-  attack('T3 stop in a compare on a real kubelet', trial => stopWhoCompares(trial, compared, expectOneStart))
+  attack('T1 kill -9 in a compare on a real kubelet', trial => killComparer(trial, compared, expectOneStart))
+  attack('T3 stop in a compare on a real kubelet', trial => stopComparer(trial, compared, expectOneStart))
 }

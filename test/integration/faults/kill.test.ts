@@ -16,7 +16,7 @@ import {
   waveFleet,
 } from './wave.ts'
 
-/** As many as a replica that dies may well have in its hands. */
+/** As many operations as one replica may own when it dies. */
 const waveSize = 48
 
 interface Sides {
@@ -24,7 +24,7 @@ interface Sides {
   readonly heirs: readonly number[]
 }
 
-/** Strikes the owners of these, who know nothing of their heirs. */
+/** Kills the owners of these operations. Heirs start later. */
 async function strike(trial: Trial, fleet: Fleet, points: readonly Point[], { owners, heirs }: Sides) {
   trial.injected(points.length)
   const struck = await hold(fleet, points, owners)
@@ -59,7 +59,7 @@ async function killAt(trial: Trial, points: readonly Point[], options: FleetOpti
   )
 }
 
-/** Full labs are twice the work: where not all is asked for, only creations are of these. */
+/** Full labs are twice the work: a run that is not whole uses them only for creations. */
 async function killEverywhere(trial: Trial): Promise<void> {
   const points = pointsToStrike()
   const plain = isWhole ? [] : points.filter(point => point.story !== 'create')

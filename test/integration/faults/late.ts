@@ -1,4 +1,4 @@
-/** Writes of an older operation that come late: what became of each, by the audit log and by what stands at last. */
+/** Late writes of older operations, and the fate of each by the audit log and the final state. */
 import { expect } from 'vitest'
 import { labels } from '../../../src/kube/labels.ts'
 import type { Trial } from '../../kit/attack/attack.ts'
@@ -8,28 +8,28 @@ import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { collector, removalOf } from './stale.ts'
 
-/** A write of one object, sent by who owned an operation that is over. */
+/** A write of one object, sent by the owner of an operation that is over. */
 export interface StaleWrite {
   readonly user: Client
   readonly op: number
   readonly resource: string
   readonly name: string
-  /** When what it was meant for was no more: only what is answered later counts. */
+  /** End of the write's target: only later answers count. */
   readonly sinceMs: number
 }
 
 /**
- * - `policy`: refused by it; `taken`: the newer operation's own stood there; `gone`: no namespace did, or one on its way
- *   out; `cut`: its sender gave it up before it was stored;
- * - `debris`, `collected`: it landed, and was removed by the newer operation (or as nobody's) or by the garbage collector;
- * - `slipped`: it landed, and nobody removed it.
+ * - `policy`: the policy refused it; `taken`: an object of the newer operation had its name; `gone`: the namespace did
+ *   not exist or was being deleted; `cut`: its sender gave up before it was stored;
+ * - `debris`, `collected`: it was stored, and then removed by a replica or by the garbage collector;
+ * - `slipped`: it was stored, and never removed.
  */
 export type Fate = 'policy' | 'taken' | 'gone' | 'cut' | 'debris' | 'collected' | 'slipped'
 
 /** No write outlives its operation by more than the longest request. */
 const promisedMs = 60_000
 
-/** The late attempt to create it, once it was answered. */
+/** The late attempt to create the object, once answered. */
 function attemptOf(all: readonly AuditedRequest[], { user, ...write }: StaleWrite, fleet: Fleet) {
   const namespace = fleet.namespace(user.username)
   return all.findLast(
@@ -43,7 +43,7 @@ function attemptOf(all: readonly AuditedRequest[], { user, ...write }: StaleWrit
   )
 }
 
-/** Waits until each was tried too late, and answered; gives those of which that is so within the limit. */
+/** Waits until each write was attempted late and answered. Returns those for which this happened in time. */
 export async function awaitTried<T extends StaleWrite>(fleet: Fleet, writes: readonly T[]): Promise<T[]> {
   let tried: T[] = []
   const all = async () => {
@@ -51,12 +51,12 @@ export async function awaitTried<T extends StaleWrite>(fleet: Fleet, writes: rea
     tried = writes.filter(write => attemptOf(requests, write, fleet))
     return tried.length === writes.length
   }
-  // Who was not tried is counted as missed.
-  await eventually('stale writes are answered', all, 20_000).catch(() => {})
+  // A missing attempt counts as missed.
+  await eventually('answers to the stale writes', all, 20_000).catch(() => {})
   return tried
 }
 
-/** What became of each, once all is at rest. */
+/** The fate of each write, at rest. */
 export async function fatesOf(fleet: Fleet, writes: readonly StaleWrite[]): Promise<Fate[]> {
   const all = await fleet.audit.all()
   return writes.map(write => {
@@ -71,7 +71,7 @@ export async function fatesOf(fleet: Fleet, writes: readonly StaleWrite[]): Prom
   })
 }
 
-/** Everything in a user's namespace is the newer operation's; of a user without a lab there is nothing at all. */
+/** A user's namespace holds only objects of the newer operation; without a lab there is nothing. */
 export async function expectNothingStale(fleet: Fleet, user: Client, op: number | null): Promise<void> {
   const stale = async () => {
     const namespace = await fleet.world.namespaceOf(user.username)
@@ -88,8 +88,8 @@ export async function expectNothingStale(fleet: Fleet, user: Client, op: number 
 }
 
 /**
- * No pod was made before what had landed late was gone: what stood under a name that a pod mounts or is reached by was
- * removed before the newer operation could make its own, and the pod comes last.
+ * The pod came after the removal of the late object: that object had a name that the newer operation needs for its own,
+ * and the pod comes last.
  */
 export async function expectUnseen(fleet: Fleet, write: StaleWrite, newerOp: number): Promise<void> {
   const own = (await fleet.audit.writesOf(fleet.namespace(write.user.username))).filter(
@@ -101,8 +101,8 @@ export async function expectUnseen(fleet: Fleet, write: StaleWrite, newerOp: num
   expect(made!.completedAtMs, write.resource).toBeLessThanOrEqual(pod!.completedAtMs)
 }
 
-/** Of the policy's refusals in this fleet's namespaces: those of honest writes, and those of anyone else. */
-export async function tellRefusals(trial: Trial, fleet: Fleet, stale: readonly StaleWrite[]): Promise<void> {
+/** Counts the policy's refusals in this fleet's namespaces: of stale, of honest and of other clients' writes. */
+export async function reportRefusals(trial: Trial, fleet: Fleet, stale: readonly StaleWrite[]): Promise<void> {
   const isStale = ({ op }: AuditedRequest) => stale.some(write => write.op === op)
   const ours = (await fleet.audit.all()).filter(({ namespace }) => namespace.startsWith(`${fleet.namespacePrefix}-`))
   const refused = ours.filter(isPolicyRefusal)
@@ -112,8 +112,8 @@ export async function tellRefusals(trial: Trial, fleet: Fleet, stale: readonly S
   if (others.length > 0) trial.violation(`P2 the policy refused writes of ${others.map(({ sender }) => sender)}`)
 }
 
-/** Counts what became of them. */
-export function tellFates(trial: Trial, fates: readonly Fate[]): void {
+/** Counts fates. A write that slipped breaks a promise. */
+export function reportFates(trial: Trial, fates: readonly Fate[]): void {
   const counts: Record<Fate, number> = { policy: 0, taken: 0, gone: 0, cut: 0, debris: 0, collected: 0, slipped: 0 }
   for (const fate of fates) counts[fate] += 1
   trial.figure('stale', { tried: fates.length, ...counts })

@@ -1,4 +1,4 @@
-/** T24: the scripts of leases on a real Redis, beside a model that says what each must answer. */
+/** T24: the lease scripts on a real Redis, compared with a model of their answers. */
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
@@ -16,12 +16,12 @@ import { type Command, firstOp, LeaseModel, ownerCount } from './lease-model.ts'
 import { isWhole } from './points.ts'
 
 const runs = isWhole ? 10_000 : 300
-/** Nothing ends by itself in a run. */
+/** Long enough that nothing expires during a run. */
 const ttlMs = 60_000
 const user = 'ada'
 const identity = 'this-redis'
 
-/** The stores of one run, which send at once: all commands of a run are on their way before the first is answered. */
+/** The stores of one run. All commands of a run are sent before the first answer comes. */
 class Scripts {
   readonly keys: Keys
   readonly #redis: Redis
@@ -51,10 +51,10 @@ class Scripts {
     }
     if (command.do === 'expire') return void (await this.#redis.del(this.keys.lease(user)))
     if (command.do === 'free') return this.#free(command.late)
-    const by = { ...model.owners[command.who]!, user }
+    const by = { ...model.owners[command.owner]!, user }
     if (command.do === 'acquire') {
       const key = this.keys.lease(user)
-      return (await this.#redis.set(key, model.nextToken(command.who), 'PX', ttlMs, 'NX')) === 'OK'
+      return (await this.#redis.set(key, model.nextToken(command.owner), 'PX', ttlMs, 'NX')) === 'OK'
     }
     if (command.do === 'claim') return (await this.#owners.claim(user, by.token, ttlMs)) !== null
     if (command.do === 'extend') return (await this.#owners.extend([by], ttlMs))[0]
@@ -86,8 +86,8 @@ class Scripts {
     return this.#owners.free(user, beat - (late ? 1 : 0), ttlMs)
   }
 
-  /** As the model has it. */
-  async standing(): Promise<Pick<LeaseModel, 'record' | 'lease' | 'waiting' | 'owned'>> {
+  /** The state in the form of the model. */
+  async state(): Promise<Pick<LeaseModel, 'record' | 'lease' | 'waiting' | 'owned'>> {
     const { keys } = this
     const [flat, lease, look] = await Promise.all([
       this.#redis.hgetall(keys.record(user)),
@@ -101,17 +101,17 @@ class Scripts {
   }
 }
 
-const who = fc.nat(ownerCount - 1)
+const owner = fc.nat(ownerCount - 1)
 const late = fc.boolean()
 const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('acquire' as const), who }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('claim' as const), who }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('extend' as const, 'release', 'giveBack'), who }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('commit' as const), who, late, acting: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('acquire' as const), owner }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('claim' as const), owner }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('extend' as const, 'release', 'giveBack'), owner }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('commit' as const), owner, late, acting: fc.boolean() }) },
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ do: fc.constant('finish' as const), who, late },
+      ...{ do: fc.constant('finish' as const), owner, late },
       outcome: fc.constantFrom('running' as const, 'failed', 'gone'),
     }),
   },
@@ -122,10 +122,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 )
 
-/** What belongs together often comes together, or hardly anybody would ever own anything. */
-const take = who.map((who): Command[] => [
-  { do: 'acquire', who },
-  { do: 'claim', who },
+/** Commands that belong together come together often, since random ones would hardly ever own anything. */
+const take = owner.map((index): Command[] => [
+  { do: 'acquire', owner: index },
+  { do: 'claim', owner: index },
 ])
 const takeOver = take.map((commands): Command[] => [{ do: 'expire' }, ...commands])
 const story = fc
@@ -148,7 +148,7 @@ async function compareWithModel(trial: Trial): Promise<void> {
       const [answers, expected]: [Promise<unknown>[], unknown[]] = [[], []]
       for (const each of commands) {
         answers.push(scripts.send(each, model))
-        // Its beat must be read before the next script moves it.
+        // The script's beat must be read before the next script changes it.
         if (each.do === 'free') await answers.at(-1)
         expected.push(model.answer(each))
       }
@@ -157,7 +157,7 @@ async function compareWithModel(trial: Trial): Promise<void> {
         expected.map((answer, i) => [commands[i]!.do, answer]),
       )
       const { record, lease, waiting, owned } = model
-      expect(await scripts.standing()).toEqual({ record, lease, waiting, owned })
+      expect(await scripts.state()).toEqual({ record, lease, waiting, owned })
       count(counts, expected)
       trial.injected()
       trial.landed()

@@ -1,23 +1,23 @@
-/** What the scripts of leases promise, as a small model of one user's lab with three owners. */
+/** The promises of the lease scripts, as a small model of one user's lab with three owners. */
 
 export type Outcome = 'running' | 'failed' | 'gone'
 
-/** What may happen next. `who` is one of the owners; `late` is a write that was sent before, or a beat that has moved on. */
+/** The next command of `owner`. `late` marks a write of an earlier seq, or a beat that has changed since. */
 export type Command =
-  | { readonly do: 'acquire'; readonly who: number }
-  | { readonly do: 'claim'; readonly who: number }
-  | { readonly do: 'extend'; readonly who: number }
-  | { readonly do: 'release'; readonly who: number }
-  | { readonly do: 'giveBack'; readonly who: number }
-  | { readonly do: 'commit'; readonly who: number; readonly late: boolean; readonly acting: boolean }
-  | { readonly do: 'finish'; readonly who: number; readonly late: boolean; readonly outcome: Outcome }
+  | { readonly do: 'acquire'; readonly owner: number }
+  | { readonly do: 'claim'; readonly owner: number }
+  | { readonly do: 'extend'; readonly owner: number }
+  | { readonly do: 'release'; readonly owner: number }
+  | { readonly do: 'giveBack'; readonly owner: number }
+  | { readonly do: 'commit'; readonly owner: number; readonly late: boolean; readonly acting: boolean }
+  | { readonly do: 'finish'; readonly owner: number; readonly late: boolean; readonly outcome: Outcome }
   | { readonly do: 'free'; readonly late: boolean }
   | { readonly do: 'create' }
   | { readonly do: 'delete' }
   | { readonly do: 'expire' }
 
 export const ownerCount = 3
-/** An hour to come: above every number that Redis' clock gives, and no further ahead of it than a script draws. */
+/** An hour ahead: above every op from Redis' clock, and no further than a script accepts. */
 export const firstOp = (Date.now() + 3_600_000) * 1000
 
 interface Owner {
@@ -26,8 +26,8 @@ interface Owner {
   seq: number
 }
 
-/** The record, as far as leases concern it. */
-export interface Standing {
+/** The fields of the record that leases concern. */
+export interface LeaseRecord {
   op: number
   status: 'pending' | 'running' | 'terminating' | 'failed'
   active: boolean
@@ -38,7 +38,7 @@ export interface Standing {
 }
 
 export class LeaseModel {
-  record: Standing | null = null
+  record: LeaseRecord | null = null
   lease = ''
   waiting = false
   owned = false
@@ -49,7 +49,7 @@ export class LeaseModel {
   #tombstone = 0
   #tokens = 0
 
-  /** Does one command. @returns what the script must answer */
+  /** Applies one command. @returns the answer that the script must give */
   answer(command: Command): unknown {
     if (command.do === 'create') return this.#create()
     if (command.do === 'delete') return this.#delete()
@@ -58,7 +58,7 @@ export class LeaseModel {
       this.lease = ''
       return undefined
     }
-    const by = this.owners[command.who]!
+    const by = this.owners[command.owner]!
     if (command.do === 'acquire') return this.#acquire(by)
     if (command.do === 'claim') return this.#claim(by)
     if (command.do === 'extend') return this.lease === by.token && this.#isOf(by)
@@ -67,9 +67,9 @@ export class LeaseModel {
     return this.#release(by, command.do === 'giveBack')
   }
 
-  /** The token that an owner tries next to take the lease with. */
-  nextToken(who: number): string {
-    return `t${who}-${this.#tokens + 1}`
+  /** The token that an owner uses for its next attempt on the lease. */
+  nextToken(owner: number): string {
+    return `t${owner}-${this.#tokens + 1}`
   }
 
   #isOf(by: Owner): boolean {
@@ -86,7 +86,7 @@ export class LeaseModel {
     return this.record.status === 'terminating' ? 'joined' : this.#begin('terminating')
   }
 
-  #begin(status: Standing['status']) {
+  #begin(status: LeaseRecord['status']) {
     this.#op += 1
     this.#acting = true
     this.record = { op: this.#op, status, active: true, token: '', seq: 1, claims: 0, attempts: 0 }
@@ -156,7 +156,7 @@ export class LeaseModel {
     this.waiting = true
   }
 
-  /** By a watcher of beats; of a lease that was won and not claimed with it knows nothing. */
+  /** A watcher of beats frees the lease. It cannot know of a lease that was taken but not claimed with. */
   #free(late: boolean): boolean {
     if (!this.owned || late) return false
     if (this.lease !== '' && this.lease !== this.record?.token) return false

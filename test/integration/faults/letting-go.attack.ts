@@ -1,4 +1,4 @@
-/** The owner dies after its last commit, when it drains, and before it gives its leases back. */
+/** The draining owner dies after its last commit, before it returns its leases. */
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { allPoints, isWhole } from './points.ts'
 import * as wave from './wave.ts'
@@ -7,7 +7,7 @@ const draining = 0
 const heirs = [1, 2]
 const last = /^lab\.(create\.make\.service|delete\.pod)\.after-commit$/
 
-/** They are taken over when their leases have run out, and go on behind what was committed. */
+/** Other replicas take over when the leases expire, and continue after the last commit. */
 async function killBeforeRelease(trial: Trial): Promise<void> {
   const fleet = await trial.fleet(wave.waveFleet)
   await Promise.all(heirs.map(index => fleet.kill(index)))

@@ -1,4 +1,4 @@
-/** T23: creations, deletions and labs that end, at once from three replicas: as if one after another. */
+/** T23: concurrent creations, deletions and ends of labs through three replicas are linearizable. */
 import fc from 'fast-check'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { type Asked, type Exchange, isLinearizable } from '../../kit/attack/linear.ts'
@@ -8,7 +8,7 @@ import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
-/** What is sent at once, each through a replica of its own choice, and whether the next waits until all of it is over. */
+/** Requests sent at once, each through its own replica, and whether the next group waits for the end of all. */
 interface Round {
   readonly sent: readonly { readonly asked: Asked; readonly replica: number }[]
   readonly settle: boolean
@@ -35,14 +35,14 @@ async function answerTo(asked: Asked, fleet: Fleet, user: Client, url: string): 
     const { status, body } = await user.at(url).userStatus()
     return status === 404 ? 'none' : body.status
   }
-  // Where there is no pod, nothing ends.
+  // Without a pod nothing can end.
   return fleet.world.setPodStatus(user.username, { phase: 'Succeeded' }).then(
     () => '',
     () => null,
   )
 }
 
-/** Plays a program for a user of its own. Gives what was asked and answered. */
+/** Runs a program for a user of its own. Returns its requests and answers. */
 async function play(fleet: Fleet, user: Client, rounds: readonly Round[]): Promise<Exchange[]> {
   const history: Exchange[] = []
   const ask = async (asked: Asked, replica: number) => {
@@ -57,7 +57,7 @@ async function play(fleet: Fleet, user: Client, rounds: readonly Round[]): Promi
     await Promise.all(sent.map(({ asked, replica }) => ask(asked, replica)))
     if (!settle) continue
     const isSettled = async () => !/pending|terminating/.test((await ask('status', 0))!.answer)
-    await eventually('it settles', isSettled, settleLimitMs)
+    await eventually('a settled lab', isSettled, settleLimitMs)
   }
   return history
 }
@@ -67,12 +67,12 @@ const overlaps = (history: readonly Exchange[]) =>
     history.slice(i + 1).some(other => one.sentMs < other.answeredMs && other.sentMs < one.answeredMs),
   )
 
-const told = (history: readonly Exchange[]) =>
+const described = (history: readonly Exchange[]) =>
   history.map(
     ({ asked, answer, sentMs, answeredMs }) => `${asked} ${answer} ${sentMs.toFixed(1)}-${answeredMs.toFixed(1)}`,
   )
 
-/** The smallest program that goes wrong like this one, as far as it is found in a minute. */
+/** The smallest program that fails in the same way, searched for at most a minute. */
 async function shrink(fleet: Fleet, failing: Round[]): Promise<string> {
   const property = fc.asyncProperty(program, async rounds => isLinearizable(await play(fleet, fleet.user(), rounds)))
   const found = await fc.check(property, { examples: [[failing]], numRuns: 1, interruptAfterTimeLimit: 60_000 })
@@ -88,7 +88,7 @@ async function atOnce(trial: Trial): Promise<void> {
     await Promise.all(
       players.map(async ({ rounds, user }) => {
         const history = await play(fleet, user, rounds)
-        // Where nothing crossed there was no blow: a lab cannot be told to end before it has a pod.
+        // Without overlapping requests there was no blow: a lab cannot end before it has a pod.
         if (overlaps(history)) {
           trial.injected()
           trial.landed()
@@ -99,7 +99,7 @@ async function atOnce(trial: Trial): Promise<void> {
         }
         if (isLinearizable(history)) return
         trial.violation(
-          `not as if one after another: ${told(history).join(', ')}; smallest: ${await shrink(fleet, rounds)}`,
+          `not as if one after another: ${described(history).join(', ')}; smallest: ${await shrink(fleet, rounds)}`,
         )
       }),
     )

@@ -1,7 +1,7 @@
-/** Ways in which Redis loses what it held. */
+/** Ways in which Redis loses its data. */
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 
-/** Resolves when the data are gone; what it gives brings Redis back. */
+/** Resolves when the data are lost. The result brings Redis back. */
 export type Lose = (fleet: Fleet) => Promise<() => Promise<unknown>>
 
 export const flushAll: Lose = async fleet => {

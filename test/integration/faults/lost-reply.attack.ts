@@ -1,4 +1,4 @@
-/** Replies of Redis that are lost after it has done what it was asked: sent again, there is one effect. */
+/** Redis carries out a command, and its reply is lost: the command is sent again, and has one effect. */
 import { expect, test } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -9,35 +9,35 @@ import { allCommands, commandsOfPrepulling, loseReplyTo } from './commands.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
-/** What makes replicas send a command; asserts that there is one effect. `lost` resolves when its reply is lost. */
+/** Makes replicas send a command, and asserts that it has one effect. `lost` resolves when its reply is lost. */
 type Story = (fleet: Fleet, user: Client, lost: () => Promise<void>) => Promise<void>
 
 const leaseTtlMs = 3 * wave.ttlMs
-/** A connection has as long as it takes to come back where the machine is busy: a third of the lease is the most. */
+/** A reconnect may take this long on a busy machine. A third of the lease is the limit. */
 const patient = { engine: { leaseTtlMs }, redis: { commandTimeoutMs: leaseTtlMs / 3 } }
 
-/** What a doubt left is forgotten by then, and a compare is done. */
+/** By then the remains of a doubt are forgotten and a compare is done. */
 const recoveryMs = 30_000
 
-/** For what is sent every now and then, as long as something is in progress. */
+/** For commands that replicas send now and then while an operation is in progress. */
 const aWhile = () => new Promise(resolve => setTimeout(resolve, leaseTtlMs / 2))
 
-/** One reply lost is made up for; two in a row, such as by a connection that is not back yet, are a 503. */
+/** Waits until every replica is connected: it makes up for one lost reply, but answers two in a row with 503. */
 async function whole(fleet: Fleet): Promise<void> {
   for (const url of fleet.urls) {
     await eventually('connected', async () => (await fleet.admin.at(url).labs()).status === 200)
   }
 }
 
-/** Its creation is one: one acceptance, one claim, each event and each object once, one end. */
+/** The user has one creation: one acceptance, one claim, each event and each object once, one end. */
 async function expectCreatedOnce(fleet: Fleet, user: Client): Promise<void> {
   const { outcome, op, events } = await user.follow()
   expect(outcome).toBe('complete')
-  // One that a cluster refuses which is not so far yet is sent again.
+  // Writes that a cluster refuses because it is behind are sent again, and do not count.
   const writes = (await fleet.audit.writesOf(fleet.namespace(user.username))).filter(({ code }) => code < 300)
   expect(writes.map(write => write.op)).toEqual(Array.from({ length: 8 }, () => op))
-  const told = events.map(({ event, data }) => `${event} ${data}`)
-  expect(told).toEqual([...new Set(told)])
+  const lines = events.map(({ event, data }) => `${event} ${data}`)
+  expect(lines).toEqual([...new Set(lines)])
   expect((await user.create()).status).toBe(409)
 }
 
@@ -72,12 +72,12 @@ const podFails: Story = async (fleet, user, lost) => {
   const landed = lost()
   await fleet.world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted' })
   await landed
-  await eventually('failed', async () => (await user.userStatus()).body.status === 'failed')
+  await eventually('a failed lab', async () => (await user.userStatus()).body.status === 'failed')
   const { events } = (await user.userStatus()).body
   expect(events.filter(({ event }) => event === 'error')).toHaveLength(1)
 }
 
-/** Somebody scrapes every replica. */
+/** Scrapes every replica. */
 const scrape: Story = async (fleet, user, lost) => {
   await user.create()
   await user.follow()
@@ -88,13 +88,13 @@ const scrape: Story = async (fleet, user, lost) => {
   for (const text of texts) expect(text).toMatch(/^skylab_labs\{status="running"\} [1-9]/m)
 }
 
-/** A replica that drains gives its leases back. */
+/** A draining replica returns its leases. */
 const handOver: Story = async (fleet, user, lost) => {
   const arm = await wave.halfMade(fleet, user, fleet.anyUrl())
   const owner = fleet.indexOf(arm.marks()[0]!.replica)
   const landed = lost()
   const ended = fleet.kill(owner, 'SIGTERM')
-  await eventually('draining', async () => (await wave.logged(fleet, owner, 'draining')).length > 0)
+  await eventually('a draining owner', async () => (await wave.logged(fleet, owner, 'draining')).length > 0)
   arm.release()
   await expectCreatedOnce(fleet, user)
   await landed
@@ -102,7 +102,7 @@ const handOver: Story = async (fleet, user, lost) => {
   await fleet.start(owner)
 }
 
-/** A replica that starts asks which commands it may call. */
+/** A starting replica checks which commands it may call. */
 const restart: Story = async (fleet, user, lost) => {
   await fleet.kill(0, 'SIGTERM')
   const landed = lost()
@@ -112,7 +112,7 @@ const restart: Story = async (fleet, user, lost) => {
   await expectCreatedOnce(fleet, user)
 }
 
-/** Redis is emptied, and whoever compares takes its time. */
+/** Redis is emptied, and the compare is slow. */
 const compare: Story = async (fleet, user, lost) => {
   await user.create()
   await user.follow()
@@ -123,7 +123,7 @@ const compare: Story = async (fleet, user, lost) => {
   await fleet.world.redis.flushall()
   fleet.admin.labs().catch(() => {})
   await arm.landed()
-  // Its lease is renewed meanwhile, and others ask for it.
+  // Its lease is renewed meanwhile, and other replicas try to take it.
   await Promise.race([landed, aWhile()])
   arm.release()
   await landed
@@ -133,7 +133,7 @@ const compare: Story = async (fleet, user, lost) => {
   expect((await fleet.world.podOf(user.username)).metadata.uid).toBe(uid)
 }
 
-/** An owner dies, and Redis' clock has gone back: who looks sees a beat that stands still. */
+/** An owner dies after Redis' clock went back: scans see a beat that does not change. */
 const stillBeat: Story = async (fleet, user, lost) => {
   const arm = await wave.halfMade(fleet, user, fleet.anyUrl())
   const owner = fleet.indexOf(arm.marks()[0]!.replica)
@@ -146,7 +146,7 @@ const stillBeat: Story = async (fleet, user, lost) => {
   await fleet.start(owner)
 }
 
-/** Redis' clock is two days behind, and a compare is needed: it leaves a doubt, until the clock is right. */
+/** Redis' clock is two days behind, and a compare is needed: it records a doubt until the clock is right. */
 const doubted: Story = async (fleet, user, lost) => {
   await user.create()
   await user.follow()
@@ -161,7 +161,7 @@ const doubted: Story = async (fleet, user, lost) => {
   await expectSameLab(fleet, user, uid)
 }
 
-/** An operator removes what a poisoned counter and record left. */
+/** An operator heals the remains of a poisoned counter and record. */
 const healed: Story = async (fleet, user, lost) => {
   await user.create()
   await user.follow()
@@ -172,7 +172,7 @@ const healed: Story = async (fleet, user, lost) => {
   await redis.hset(keys.record(user.username), 'op', poison)
   const landed = lost()
   const { code, err } = await heal(fleet, '--apply')
-  // The audit log of a command goes to standard error.
+  // A command's audit log goes to standard error.
   const words = err.split('\n').filter(line => line !== '' && !line.startsWith('{"log":"audit",'))
   expect([code, ...words]).toEqual([0])
   await landed
@@ -182,12 +182,12 @@ const healed: Story = async (fleet, user, lost) => {
 
 async function expectSameLab(fleet: Fleet, user: Client, uid: string): Promise<void> {
   const runs = async () => (await user.userStatus()).body.status === 'running'
-  await eventually('its lab runs', runs, recoveryMs)
+  await eventually('a running lab', runs, recoveryMs)
   expect((await fleet.world.podOf(user.username)).metadata.uid).toBe(uid)
   await whole(fleet)
 }
 
-/** By what each command is sent; those of compares and of clocks have a fleet of their own. */
+/** Each command with the story that sends it. Compares and clocks have a fleet of their own. */
 const ofOperations: readonly (readonly [string, Story])[] = [
   ...['accept-create', 'claim-operation', 'commit-step', 'extend-leases', 'finish-operation'].map(
     command => [command, creation] as const,
@@ -208,7 +208,7 @@ const ofReading = [
 ]
 const ofCompares = ['begin-compare', 'settle-lab', 'end-compare', 'renew-lease', 'return-lease', 'free-overlong']
 const others: readonly (readonly [string, Story])[] = [
-  // First: a replica tells the others only what is news to it.
+  // First, since a replica publishes a digest only when it is new.
   ['remember-digest', creation],
   ...ofReading.map(command => [command, creation] as const),
   ['settle-pod', podFails],

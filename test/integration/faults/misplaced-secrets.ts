@@ -1,9 +1,9 @@
-/** Requests that bear a secret where none belongs: each is refused, and nobody is told what it was. */
+/** Requests with a secret in the wrong place: each is refused, and no answer or log contains the secret. */
 import { connect } from 'node:net'
 import type { Answer, Client, RequestOptions } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 
-/** Who asks for what, with which answer. */
+/** The caller, the request, and the status of the answer. */
 interface Misplaced {
   readonly as?: 'admin'
   readonly path?: string
@@ -19,10 +19,10 @@ const env = (more: object): Misplaced => ({ request: post({ options: tag, env: m
 const asking = (headers: Record<string, string>, status = 404): Misplaced => ({
   ...{ path: 'user-status', request: { headers }, status },
 })
-/** Of the body of a request; one that is larger still goes out whole before the answer comes. */
+/** Limit of a request's body. A client sends a larger body completely before it gets the answer. */
 export const maxBodyBytes = 65_536
 
-/** By the place that each secret was put in. `path` is by default that of a creation for oneself. */
+/** By the place of the secret. The default `path` creates a lab for oneself. */
 export const misplaced: Readonly<Record<string, (secret: string) => Misplaced>> = {
   'a body cut off': s => ({ request: post(`{"env": {"A_TOKEN": "${s}"`), status: 400 }),
   'a body that is text': s => ({ request: post(s, { 'content-type': 'text/plain' }), status: 415 }),
@@ -59,26 +59,26 @@ export const misplaced: Readonly<Record<string, (secret: string) => Misplaced>> 
   'a method': s => ({ path: `labs/${s}`, request: { method: 'PUT', headers: json }, status: 405 }),
 }
 
-/** Asks all of it, through one replica after another. Gives the names of what was answered otherwise than it should be. */
+/** Sends all of them, through one replica after another. Returns the names of those with a wrong status. */
 export async function misplace(
   fleet: Fleet,
   user: Client,
   plant: (name: string) => string,
-  told: (answer: unknown) => void,
+  keep: (answer: unknown) => void,
 ): Promise<string[]> {
   const wrong: string[] = []
   for (const [name, make] of Object.entries(misplaced)) {
     const { as, path = 'labs/ME/create', request, status } = make(plant(name))
     const client = as === 'admin' ? fleet.admin : user
     const answer: Answer = await client.request(path.replace('ME', user.username), request)
-    told([...answer.headers])
-    told(answer.body)
+    keep([...answer.headers])
+    keep(answer.body)
     if (answer.status !== status) wrong.push(`${name}: ${answer.status}`)
   }
   return wrong
 }
 
-/** What is hardly HTTP: sends it as it is, and gives the answer. */
+/** Sends text that is barely HTTP, unchanged. Returns the answer. */
 export function sendRaw(url: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Redis dies and comes back with its data, and hangs for a while: nobody waits long for an answer, and nothing is lost. */
+/** Redis dies and returns with its data, or hangs for a while: no answer takes long, and nothing is lost. */
 import { expect } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -9,7 +9,7 @@ import * as wave from './wave.ts'
 
 /** Longer than any call may take. */
 const outageMs = 2000
-/** Of one call, whatever Redis does. */
+/** Limit of one call, whatever Redis does. */
 const longestMs = 1200
 
 type Outage = readonly [string, begin: (fleet: Fleet) => unknown, end: (fleet: Fleet) => unknown]
@@ -24,7 +24,7 @@ interface Asked {
   readonly ms: number
 }
 
-/** Asks every replica again and again for what each user has. Gives what ends it, and then all answers. */
+/** Asks every replica again and again for each user. Returns what ends this and gives all answers. */
 function askOn(fleet: Fleet, users: readonly Client[]): () => Promise<readonly Asked[]> {
   const asked: Asked[] = []
   let isOver = false
@@ -60,7 +60,7 @@ async function cutOff(trial: Trial, begin: Outage[1], end: Outage[2]): Promise<v
   await new Promise(resolve => setTimeout(resolve, outageMs))
   await end(fleet)
   const answersAgain = (url: string) => async () => (await fleet.admin.at(url).labs()).status === 200
-  await Promise.all(fleet.urls.map(url => eventually('an answer again', answersAgain(url))))
+  await Promise.all(fleet.urls.map(url => eventually('an answer after the outage', answersAgain(url))))
   const asked = await enough()
   const putOff = asked.filter(({ status }) => status === 503).length
   if (putOff > 0) trial.landed()

@@ -1,4 +1,4 @@
-/** One replica is cut off from Redis without a word: its connections stay open, and nothing passes. */
+/** One replica loses Redis silently: its connections stay open, and nothing passes. */
 
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -8,20 +8,20 @@ import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
-/** As in production: what an owner has left between its own end and the lease's shows on a busy machine too. */
+/** As in production: the time between an owner's own end and the lease's shows on a busy machine too. */
 const ttlMs = 10_000
 const { scanIntervalMs } = wave
 const selfStopMs = 0.7 * ttlMs
 const takeoverMs = ttlMs + scanIntervalMs + 1000
-/** Redis is given up after one second, whoever asks. */
+/** A call to Redis fails after one second. */
 const longestCallMs = 1200
 
 const cutOff = 0
 const heirs = [1, 2]
-/** What an owner is about to do. */
+/** The acts at which owners are held. */
 const acts = ['make.configmap-env', 'make.service', 'make.pod'].map(step => `lab.create.${step}.before-act`)
 
-/** Asks the replica that is cut off until told to stop; gives how long the longest answer took. */
+/** Asks the replica that is cut off until the signal. Returns the time of the slowest answer. */
 async function ask(trial: Trial, fleet: Fleet, signal: AbortSignal): Promise<number> {
   const admin = fleet.admin.at(fleet.url(cutOff))
   let longest = 0
@@ -35,7 +35,7 @@ async function ask(trial: Trial, fleet: Fleet, signal: AbortSignal): Promise<num
   return longest
 }
 
-/** When each operation came to an heir, by user. */
+/** When an heir resumed each operation, by user. */
 async function resumed(fleet: Fleet): Promise<ReadonlyMap<string, number>> {
   const lines = await Promise.all(heirs.map(index => wave.logged(fleet, index, 'operation resumed')))
   return new Map(lines.flat().map(({ line, atMs }) => [line.user!, atMs]))
@@ -43,14 +43,14 @@ async function resumed(fleet: Fleet): Promise<ReadonlyMap<string, number>> {
 
 interface Cast {
   readonly fleet: Fleet
-  /** Their operations wait for the cluster. */
+  /** Users whose operations wait for the cluster. */
   readonly idle: readonly Client[]
-  /** Theirs are held in the middle of acts. */
+  /** Users whose operations are held in the middle of acts. */
   readonly acting: readonly Client[]
   readonly arms: readonly Arm[]
 }
 
-/** All are in the hands of the one that will be cut off; then its heirs come. */
+/** The replica that will be cut off owns all operations; then its heirs start. */
 async function begin(trial: Trial): Promise<Cast> {
   const config = { engine: { room: 64, leaseTtlMs: ttlMs, scanIntervalMs }, lab: { sizes: wave.sizes } }
   const fleet = await trial.fleet({ proxies: 'open', config })
@@ -70,15 +70,18 @@ async function partition(trial: Trial): Promise<void> {
   trial.injected(users.length)
   const silentAtMs = Date.now()
   fleet.proxies(cutOff).redis.silence()
-  // What was on its way may be answered still.
-  await eventually('silence', async () => (await fleet.admin.at(fleet.url(cutOff)).labs()).status === 503)
+  // Answers that were on their way may still arrive.
+  await eventually(
+    'a 503 of the replica that is cut off',
+    async () => (await fleet.admin.at(fleet.url(cutOff)).labs()).status === 503,
+  )
   const asked = new AbortController()
   const longest = ask(trial, fleet, asked.signal)
   const isOver = async () => {
     const taken = await resumed(fleet)
     return users.every(({ username }) => taken.has(username))
   }
-  await eventually('all are taken over', isOver, 2 * takeoverMs).finally(() => asked.abort())
+  await eventually('all take-overs', isOver, 2 * takeoverMs).finally(() => asked.abort())
   trial.figure('longestCallMs', Math.round(await longest))
   if ((await longest) > longestCallMs) trial.violation(`an answer took ${Math.round(await longest)} ms`)
   await judgeTimes(trial, cast, silentAtMs)
@@ -87,7 +90,7 @@ async function partition(trial: Trial): Promise<void> {
   await wave.expectNothingLeft(fleet, [...users, newcomer])
 }
 
-/** The owner stops first, then another comes. */
+/** The owner stops before an heir resumes. */
 async function judgeTimes(trial: Trial, { fleet, idle, acting }: Cast, silentAtMs: number): Promise<void> {
   const taken = await resumed(fleet)
   trial.landed(taken.size)
@@ -106,11 +109,11 @@ async function judgeTimes(trial: Trial, { fleet, idle, acting }: Cast, silentAtM
   if (Math.max(...stopsMs) > selfStopMs) trial.violation(`an owner stopped after ${Math.max(...stopsMs)} ms`)
 }
 
-/** What was sent and not heard arrives; nothing of it counts, and the replica works again. */
+/** The delayed commands arrive; none has an effect, and the replica works again. */
 async function comeBack(trial: Trial, { fleet, acting }: Cast): Promise<Client> {
   const url = fleet.url(cutOff)
   fleet.proxies(cutOff).redis.resume()
-  await eventually('an answer again', async () => (await fleet.admin.at(url).labs()).status === 200)
+  await eventually('an answer after the partition', async () => (await fleet.admin.at(url).labs()).status === 200)
   for (const user of acting) {
     if ((await user.at(url).follow()).outcome !== 'complete') trial.violation(`${user.username}: its creation failed`)
   }

@@ -1,4 +1,4 @@
-/** Every place where a blow can land, made from the step lists themselves: a new step is struck on its first day. */
+/** Every point where a blow can land, made from the step lists: a new step is struck from its first day. */
 
 import type { Identity, LabPlan } from '../../../src/base/domain.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -11,20 +11,20 @@ import type { Step } from '../../../src/ops/steps.ts'
 import { fullLabConfig, fullLabSources, quota } from '../../kit/fleet/full-lab.ts'
 
 /**
- * What a user is in the middle of:
+ * The operation that a user is in the middle of:
  * - `create`: a first lab; `remake`: a lab after one that failed and left its namespace;
- * - `fail`: a creation that cannot succeed, and cleans up; `delete`: the deletion of a lab that runs;
- * - `supersede`: a deletion that takes the place of a creation.
+ * - `fail`: a creation that cannot succeed, and cleans up; `delete`: the deletion of a running lab;
+ * - `supersede`: a deletion that replaces a creation.
  */
 export type Story = 'create' | 'remake' | 'fail' | 'delete' | 'supersede'
 
 export interface Point {
   readonly story: Story
-  /** Of the failpoint. */
+  /** Name of the failpoint. */
   readonly name: string
 }
 
-/** Of a lab that has only what all have, or everything that can be configured. */
+/** The plan of a lab with the minimum, or with everything that can be configured. */
 function planOf(hasFullLabs: boolean): LabPlan {
   const config = configSchema.parse(hasFullLabs ? { lab: fullLabConfig('full') } : {})
   const person: Identity = { username: 'ada', token: 't', scopes: [], uid: 1, gid: 1, groups: [] }
@@ -36,14 +36,14 @@ function planOf(hasFullLabs: boolean): LabPlan {
   return renderLab({ config, identity, request, choice, image, sources }).plan
 }
 
-/** How many objects the operation of a story makes. Who had a lab before was provisioned by it. */
+/** Number of objects that a story's operation makes. A user with an earlier lab was provisioned by that one. */
 export function objectsMade({ story }: Point, hasFullLabs: boolean): number {
   if (story === 'delete' || story === 'supersede') return 0
   const all = planOf(hasFullLabs).objects.length + 1
   return hasFullLabs && story === 'remake' ? all - 1 : all
 }
 
-/** Around the one write of an act: its request and, after that, its script. A wait writes nothing but its script. */
+/** Points around the one write of an act: its request, then its script. A wait writes only its script. */
 const ofAct = ['before-act', 'before-send', 'after-send', 'after-act']
 const ofScript = ['before-commit', 'after-commit']
 const places = ({ kind }: Step) => (kind === 'act' ? [...ofAct, ...ofScript] : ofScript)
@@ -54,18 +54,18 @@ const along = (story: Story, kind: 'create' | 'delete', steps: readonly Step[]):
 const finish = (story: Story, kind: 'create' | 'delete'): Point[] =>
   ['before-act', 'before-commit', 'after-act'].map(place => ({ story, name: `lab.${kind}.finish.${place}` }))
 
-/** Accepted but not answered; the lease taken, but nothing claimed; owned, before the first step. */
+/** Accepted but not answered; the lease taken but not claimed with; owned, before the first step. */
 const begin = (story: Story, kind: 'create' | 'delete'): Point[] =>
   [`lab.${kind}.accepted`, 'lab.claim.before-act', `lab.${kind}.owned`].map(name => ({ story, name }))
 
-/** The owner of a creation that was superseded has a write on the wire, lets go, or has let go. */
+/** The owner of a superseded creation has sent a write, is about to release, or has released. */
 export const supersededPoints = [
   'lab.create.make.service.after-send',
   'lab.create.release.before-act',
   'lab.create.release.after-act',
 ]
 
-/** Its successor is accepted, begins, and removes what there is of it. */
+/** The successor of a creation is accepted, begins, and removes the creation's objects. */
 const superseding: readonly Point[] = [
   'lab.delete.accepted',
   'lab.delete.owned',
@@ -74,7 +74,7 @@ const superseding: readonly Point[] = [
 
 const isClear = ({ name }: Step) => name.startsWith('clear.')
 
-/** Of objects that only some labs have, which are made as all others are: one place each, every time another one. */
+/** Points of objects that only some labs have. They are made like all others: so one place each, in rotation. */
 function ofSome(common: readonly Step[]): Point[] {
   const names = new Set(common.map(({ name }) => name))
   const steps = createSteps(planOf(true)).filter(({ name }) => !names.has(name))
@@ -86,10 +86,10 @@ function ofSome(common: readonly Step[]): Point[] {
 
 const namesOfSome = new Set(ofSome(createSteps(planOf(false))).map(({ name }) => name))
 
-/** Whether only a full lab comes to it. */
-export const isOfFurnished = ({ name }: Point): boolean => namesOfSome.has(name)
+/** Whether only a full lab reaches it. */
+export const isOfFullLab = ({ name }: Point): boolean => namesOfSome.has(name)
 
-/** All of them, in the order of the steps; those of objects that only some labs have are reached in a fleet of full labs. */
+/** All points in the order of the steps. Those of objects that only some labs have need a fleet of full labs. */
 export function allPoints(): Point[] {
   const steps = createSteps(planOf(false))
   return [
@@ -122,17 +122,17 @@ const isWorst = ({ story, name }: Point) =>
 
 export const worstPoints = (): Point[] => allPoints().filter(isWorst)
 
-/** Whether the whole matrix is asked for, which takes minutes, and not what is tried at each change. */
+/** Whether the run has full size, which takes minutes, instead of the points for each change. */
 export const isWhole = process.env.SKYLAB_FAULTS === 'all'
 
-/** Objects that are made one like the other; both sides of one script; and what most steps have in common. */
+/** Points that differ little from others: similar objects, both sides of one script, common parts of steps. */
 const alike = [
   /\.make\.(configmap-(nss|provision)|secret|secret-env|networkpolicy|service)\./,
   /\.(clear|clean)\..*\.(before-act|after-commit)$/,
   /(?<!\.make\.pod|\.delete\.pod|\.finish)\.(before-send|after-send|before-commit)$/,
 ]
 
-/** All of them where the whole is asked for; otherwise without those that differ little from others. */
+/** All points in a whole run; else without those that differ little from others. */
 export function pointsToStrike(): Point[] {
   const isLike = ({ story, name }: Point) => story !== 'supersede' && alike.some(pattern => pattern.test(name))
   return isWhole ? allPoints() : allPoints().filter(point => !isLike(point))

@@ -1,4 +1,4 @@
-/** Operations that take their owner down with every act of their own, beside others that only wait. */
+/** Operations that kill their owner with every act of their own, beside others that only wait. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { labels } from '../../../src/kube/labels.ts'
@@ -12,7 +12,7 @@ import * as wave from './wave.ts'
 const maxAttempts = 3
 const waitingCount = isWhole ? 50 : 20
 
-/** A fleet whose pods find their node only while it bears a label, and the way to set that. */
+/** A fleet whose pods find their node only while it has a label. Returns it with a function that sets the label. */
 async function labelledFleet(trial: Trial) {
   const label = `skylab.test/${randomBytes(4).toString('hex')}`
   const fleet = await trial.fleet({
@@ -31,7 +31,7 @@ async function labelledFleet(trial: Trial) {
   return { fleet, setLabel }
 }
 
-/** Asks for what kills its owner at this point: given up after as many acts as are allowed. */
+/** Starts an operation that kills its owner at this point. Replicas give it up after the allowed number of acts. */
 async function poison(
   trial: Trial,
   fleet: Fleet,
@@ -51,22 +51,22 @@ async function poison(
   trial.figure(`attempts_${point.split('.')[1]}`, attempts)
   trial.figure(`poisoned_ms_${point.split('.')[1]}`, Math.round(performance.now() - begunMs))
   arm.disarm()
-  // Whoever was struck last is back.
+  // Continue when the struck replica is back.
   await fleet.ready()
 }
 
-/** One after the other: an act that stands beside one that kills is counted as an attempt, too. */
+/** One after the other: an act beside a deadly one counts as an attempt, too. */
 async function poisonBoth(trial: Trial, fleet: Fleet, maker: Client, leaver: Client): Promise<void> {
   await poison(trial, fleet, maker, 'lab.create.make.service.after-act', () => maker.create())
   expect((await maker.userStatus()).body).toMatchObject({ status: 'failed', pod: 'missing' })
   expect(await fleet.world.namespaceOf(maker.username)).toBeNull()
 
-  // Not after the act: with its pod gone, the next owner would have nothing to do that could kill it.
+  // Not after the act: without its pod, the next owner would have no deadly act left.
   await poison(trial, fleet, leaver, 'lab.delete.pod.before-act', () => fleet.admin.delete(leaver.username))
   expect((await leaver.userStatus()).body).toMatchObject({ status: 'failed', pod: 'present' })
 }
 
-/** From when their pods may start. Each has had one pod. */
+/** Lets the pods start. Each lab has had one pod. */
 async function expectUnharmed(trial: Trial, fleet: Fleet, others: readonly Client[]): Promise<void> {
   const begunMs = performance.now()
   const follow = async (user: Client) => {
@@ -105,6 +105,6 @@ async function besideOthers(trial: Trial): Promise<void> {
 }
 
 attack(`T22 poison beside ${waitingCount} that wait for their pods`, besideOthers, {
-  // With so many its take-overs are timed in nobody's company.
+  // Take-overs of this many are timed, so nothing else may run.
   concurrent: !isWhole,
 })

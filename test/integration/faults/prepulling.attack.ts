@@ -1,6 +1,6 @@
 /**
- * Whoever reads the registry, or prepulls, is killed or stopped at each of its steps, and Redis is emptied amid a pull:
- * every image gets onto every node by one DaemonSet, and of a catalogue that empties nothing is left.
+ * The replica that reads the registry or prepulls is killed or stopped at each step, and Redis is emptied in a pull.
+ * Every image reaches every node by one DaemonSet, and nothing is left of a catalogue that becomes empty.
  */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
@@ -14,7 +14,7 @@ import { commandsOfPrepulling, loseReplyTo } from './commands.ts'
 import { isWhole } from './points.ts'
 
 const nodes = ['a', 'b']
-/** From a blow until all know of the pull: a take-over, a reading of the registry, a pull. */
+/** From a blow until all replicas report the pull: a take-over, a reading of the registry, a pull. */
 const convergeMs = 30_000
 
 type Effect = 'kill' | 'stop'
@@ -46,7 +46,7 @@ class Story {
   readonly fleet: Fleet
   readonly registry: FakeRegistry
   readonly site: PrepullSite
-  /** How many DaemonSets there may be of each image, by their name. */
+  /** Allowed number of DaemonSets of each image, by their name. */
   readonly allowed = new Map<string, number>()
 
   constructor(trial: Trial, fleet: Fleet, registry: FakeRegistry) {
@@ -56,7 +56,7 @@ class Story {
     this.site = new PrepullSite(fleet.redis, {}, fleet.installation)
   }
 
-  /** A newer image, which takes the place of the one before; gives its tag. */
+  /** Pushes a newer image, which replaces the one before. Returns its tag. */
   publish(allowed = 1): string {
     const tag = `w_2026_${String(this.allowed.size + 1).padStart(2, '0')}`
     const digest = this.registry.push(tag, 1000 + this.allowed.size)
@@ -65,15 +65,15 @@ class Story {
     return tag
   }
 
-  /** The kubelets have pulled it, wherever a pod asks for it. */
+  /** Lets the kubelets pull it, wherever a pod needs it. */
   pull(tag: string): Promise<unknown> {
     return Promise.all(nodes.map(node => this.site.pulls(tag, node)))
   }
 
-  /** Each replica that works says that these images are on all nodes, and no other is to be; nothing pulls any more. */
+  /** Waits until each working replica reports exactly these images on all nodes, none is pending, and no pull runs. */
   async settled(...tags: readonly string[]): Promise<void> {
     const due = JSON.stringify([tags, []])
-    const isTold = async (index: number) => {
+    const isReported = async (index: number) => {
       const { status, body } = await this.fleet.admin.at(this.fleet.url(index)).request<PrepullsAnswer>('prepulls')
       if (status !== 200) return false
       const { prepulled, pending } = body.images
@@ -81,13 +81,13 @@ class Story {
     }
     const isSettled = async () => {
       if ((await this.site.sets()).length > 0) return false
-      return (await Promise.all(this.fleet.working().map(isTold))).every(Boolean)
+      return (await Promise.all(this.fleet.working().map(isReported))).every(Boolean)
     }
-    await eventually(`${due} is told everywhere`, isSettled, convergeMs)
+    await eventually(`${due} in every replica's report`, isSettled, convergeMs)
   }
 
   async strike(effect: Effect, place: string): Promise<void> {
-    // What was about to be sent when its sender was stopped is sent all the same: nodes have the image by then.
+    // A stopped sender still sends its request when it wakes: nodes have the image by then.
     const slips = effect === 'stop' && /^prepull\.(recorded|create\.before-send)$/.test(place)
     this.trial.injected()
     const tag = this.publish(slips ? 2 : 1)
@@ -106,7 +106,7 @@ class Story {
     await this.settled(tag)
   }
 
-  /** The reply to what is asked next is lost. */
+  /** Loses the reply to the next command. */
   async lose(command: string): Promise<void> {
     this.trial.injected()
     const tag = this.publish()
@@ -116,7 +116,7 @@ class Story {
     await lost
   }
 
-  /** Redis loses all when a DaemonSet was just made. */
+  /** Redis loses its data just after the creation of a DaemonSet. */
   async empty(): Promise<void> {
     this.trial.injected()
     const tag = this.publish()
@@ -129,7 +129,7 @@ class Story {
     await this.settled(tag)
   }
 
-  /** There is no image any more while one is pulled, and whoever takes the pull back is killed. */
+  /** The last image vanishes during its pull, and the replica that cancels the pull is killed. */
   async endCatalogue(): Promise<void> {
     const { fleet, site, registry } = this
     this.publish()
@@ -141,7 +141,7 @@ class Story {
     this.trial.landed()
     await fleet.start(index)
     await this.settled()
-    await eventually('the pods are gone', async () => (await site.pods()).length === 0)
+    await eventually('the end of the pods', async () => (await site.pods()).length === 0)
     const { keys, redis } = fleet.world
     expect(await redis.exists(keys.prepulled, keys.prepullFailures)).toBe(0)
   }

@@ -1,6 +1,6 @@
 /**
- * P8: a secret is put wherever one can enter, and looked for wherever something is told, while labs are made, fail, are
- * taken over, lost and found again.
+ * P8: secrets enter at every place, and every output is searched for them, while labs are created, fail, are taken
+ * over, lost and found again.
  */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -18,20 +18,20 @@ import { testBed } from '../../kit/testbed.ts'
 import { maxBodyBytes, misplace, sendRaw } from './misplaced-secrets.ts'
 import * as wave from './wave.ts'
 
-/** Stands in the clear in an environment: what finds it would find a secret. */
+/** Plain text in an environment: a search that finds it would also find a secret. */
 const plain = `plain-${randomBytes(8).toString('hex')}`
 
-/** More than are made. */
+/** More than the attack creates. */
 const fullLabs = 12
 
 class Story {
   readonly trial: Trial
   readonly fleet: Fleet
-  /** Secrets by where they were put. */
+  /** Secrets by their place of entry. */
   readonly secrets: Record<string, string> = {}
-  /** Those that went into labs. */
-  readonly ofLabs: string[] = []
-  readonly told: string[] = []
+  /** Secrets in labs. */
+  readonly inLabs: string[] = []
+  readonly answers: string[] = []
   readonly people: Client[] = []
 
   constructor(trial: Trial, fleet: Fleet) {
@@ -45,20 +45,20 @@ class Story {
   }
 
   hear(answer: unknown): void {
-    this.told.push(JSON.stringify(answer) ?? '')
+    this.answers.push(JSON.stringify(answer) ?? '')
   }
 
-  /** Somebody who has a token, and puts secrets into the environment of their lab. */
+  /** A user with a token, who puts secrets into the environment of their lab. */
   someone(name: string): { user: Client; env: Record<string, string> } {
     const user = this.fleet.user()
     this.people.push(user)
     const lab = (what: string) => {
-      const secret = this.plant(`${what} of who ${name}`)
-      this.ofLabs.push(secret)
+      const secret = this.plant(`${what} of the user who ${name}`)
+      this.inLabs.push(secret)
       return secret
     }
-    this.secrets[`the token of who ${name}`] = user.token
-    this.ofLabs.push(user.token)
+    this.secrets[`the token of the user who ${name}`] = user.token
+    this.inLabs.push(user.token)
     const env = {
       ...{ PLAIN: plain, HUB_API_TOKEN: lab('a token'), dbPassword: lab('a password'), SIGNING_KEY: lab('a key') },
       DATABASE: `postgres://me:${lab('an address')}@db.example/labs?sslmode=off`,
@@ -75,7 +75,7 @@ class Story {
 
   async runs(name: string): Promise<Client> {
     const { user, env } = this.someone(name)
-    const key = this.plant(`the Idempotency-Key of who ${name}`)
+    const key = this.plant(`the Idempotency-Key of the user who ${name}`)
     for (const more of [{ key }, { key, env: { ...env, MORE: 'of it' } }]) {
       const answer = await user.create(undefined, { env, ...more })
       this.hear(answer.body)
@@ -85,9 +85,9 @@ class Story {
     return user
   }
 
-  /** Looks for everything everywhere; what is in the clear must be found wherever it may be told. */
+  /** Searches every place for every secret. Plain texts must be found in the places that may contain them. */
   async look(when: string, controls: Readonly<Record<string, string>>): Promise<void> {
-    const places: Places = { ...(await allPlaces(this.fleet, this.people)), answers: this.told.join('\n') }
+    const places: Places = { ...(await allPlaces(this.fleet, this.people)), answers: this.answers.join('\n') }
     for (const [place, control] of Object.entries(controls)) {
       expect(places[place]?.includes(control), `${control} in ${place}, ${when}`).toBe(true)
     }
@@ -95,7 +95,7 @@ class Story {
   }
 }
 
-/** Credentials that the replicas themselves have. */
+/** The replicas' own credentials. */
 async function plantCredentials(story: Story): Promise<void> {
   const { fleet, secrets } = story
   const sealingKey = (await readFile(join(fleet.stateDir, 'sealing.key'), 'utf8')).trim()
@@ -120,7 +120,7 @@ async function plantCredentials(story: Story): Promise<void> {
   await fleet.ready()
 }
 
-/** For the registry that they ask; gives the path of the file. */
+/** Credentials for the registry. Returns the path of the file. */
 async function plantRegistryPassword(story: Story): Promise<string> {
   const { fleet, secrets } = story
   const auth = `robot:${story.plant('the password of the registry')}`
@@ -131,15 +131,15 @@ async function plantRegistryPassword(story: Story): Promise<string> {
   return file
 }
 
-/** What every lab gets a copy of. */
-function plantSources({ secrets, ofLabs }: Story, fullLab: FullLab): void {
+/** Sources that are copied into every lab. */
+function plantSources({ secrets, inLabs }: Story, fullLab: FullLab): void {
   secrets['a configured Secret'] = fullLab.secrets.file
   secrets['the password of the pull secret'] = fullLab.secrets.password
   secrets['the credentials of the pull secret'] = fullLab.credentials
-  ofLabs.push(fullLab.secrets.file, fullLab.credentials)
+  inLabs.push(fullLab.secrets.file, fullLab.credentials)
 }
 
-/** A creation whose pod the cluster speaks ill of, quoting what nobody should read. */
+/** A creation whose pod gets an event of the cluster that quotes a secret. */
 async function speaksOfSecrets(story: Story): Promise<void> {
   const { fleet } = story
   const { user, env } = story.someone('has no image')
@@ -153,7 +153,7 @@ async function speaksOfSecrets(story: Story): Promise<void> {
   await fleet.world.setPodStatus(user.username, { containerStatuses: [status] })
   arm.release()
   await story.follow(user, 'failed')
-  expect(story.told.at(-1)).toContain('registry.example')
+  expect(story.answers.at(-1)).toContain('registry.example')
 }
 
 async function isTakenOver(story: Story): Promise<void> {
@@ -178,7 +178,7 @@ async function findsNoRoom(story: Story): Promise<void> {
   await story.follow(user, 'failed')
 }
 
-/** What is asked for so badly that it is refused. */
+/** Requests that are refused. */
 async function isRefused(story: Story): Promise<void> {
   const { user } = story.someone('asks badly')
   const plant = (name: string) => story.plant(name)
@@ -191,7 +191,7 @@ async function isRefused(story: Story): Promise<void> {
   }
 }
 
-/** Each secret of a lab is where it belongs: it was not lost on its way. */
+/** Each secret of a lab is in its place: none got lost on its way. */
 async function expectKept(story: Story): Promise<void> {
   const { world } = story.fleet
   const lists = await Promise.all(story.people.map(({ username }) => world.objectsOf(username)))
@@ -201,15 +201,15 @@ async function expectKept(story: Story): Promise<void> {
     .flatMap(secret => Object.values((secret as unknown as { data?: Record<string, string> }).data ?? {}))
     .map(text => Buffer.from(text, 'base64').toString())
     .join('\n')
-  const alive = story.ofLabs.filter(secret => kept.includes(secret))
-  // Of those who run, and of the one in the making, beside what all have.
+  const alive = story.inLabs.filter(secret => kept.includes(secret))
+  // Secrets of running labs and of the one in creation, besides those of all labs.
   expect(alive.length).toBeGreaterThanOrEqual(2 * 6 + 2)
   story.trial.figure('kept_in_secrets', alive.length)
 }
 
-async function tell(trial: Trial): Promise<void> {
+async function plantAndSearch(trial: Trial): Promise<void> {
   const { fullLab, config, ...options } = await wave.fullLabFleet(trial, fullLabs)
-  // Who finds no room is to be told so, and nobody else, however busy the cluster is.
+  // Only the lab without room may fail, however busy the cluster is.
   const own = { times: { noRoomGraceSeconds: 15 }, api: { limits: { maxBodyBytes } } }
   const fleet = await trial.fleet({ ...options, fullLab, config: { ...config, ...own } })
   fleet.expects({ redisLoss: true })
@@ -246,8 +246,8 @@ async function tell(trial: Trial): Promise<void> {
   await redis.flushall()
   story.hear(await stream)
   arm.release()
-  await eventually('gone', async () => (await half.userStatus()).status === 404, 60_000)
-  await eventually('rebuilt', async () => (await running.userStatus()).status === 200)
+  await eventually('the end of the half-made lab', async () => (await half.userStatus()).status === 404, 60_000)
+  await eventually('a rebuilt record', async () => (await running.userStatus()).status === 200)
   await story.look('when Redis was emptied', { ...inTheClear, ...always })
 
   await wave.expectNothingLeft(fleet, story.people)
@@ -261,4 +261,4 @@ async function tell(trial: Trial): Promise<void> {
   )
 }
 
-attack('P8 planted secrets', tell, { concurrent: true, limitMs: 300_000 })
+attack('P8 planted secrets', plantAndSearch, { concurrent: true, limitMs: 300_000 })

@@ -1,4 +1,4 @@
-/** An owner whose event loop is blocked beyond its lease: nothing in it can act meanwhile, and then it must not. */
+/** An owner's event loop is blocked beyond its lease: it cannot act meanwhile, and must not act afterwards. */
 import { expect } from 'vitest'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -8,11 +8,11 @@ import { verdicts } from './stale.ts'
 import * as wave from './wave.ts'
 
 const blockMs = 2 * wave.ttlMs
-/** Before the last look at the lease, and behind it; before a script. */
+/** Before and after the last check of the lease; before a script. */
 const all = ['make.pod.before-act', 'make.pod.before-send', 'make.pod.before-commit', 'start.before-commit']
 const points = (isWhole ? all : all.slice(1, 2)).map(place => `lab.create.${place}`)
 
-/** How long after its event loop was free again the owner gave the operation up. */
+/** Time from the end of the block until the owner gave up the operation. */
 async function block(trial: Trial, fleet: Fleet, point: string): Promise<number> {
   const user = fleet.user()
   const arm = fleet.arm(point, 'spin', { user: user.username, ms: blockMs })
@@ -23,10 +23,10 @@ async function block(trial: Trial, fleet: Fleet, point: string): Promise<number>
   expect([point, outcome]).toEqual([point, 'complete'])
   const resumedAtMs = (await wave.resumptions(fleet, atMs)).get(user.username)!
   wave.expectInTime(trial, [{ ms: resumedAtMs - atMs }])
-  // Nobody else can have gone on unless the loop was blocked for so long.
+  // Another replica can have continued only if the loop was blocked for so long.
   if (resumedAtMs < atMs + blockMs) trial.landed()
   const gaveUp = async () => (await verdicts(fleet, blocked, atMs)).get(op)
-  const reason = await eventually(`given up at ${point}`, gaveUp)
+  const reason = await eventually(`the owner giving up at ${point}`, gaveUp)
   expect([point, reason]).toEqual([point, expect.stringMatching(/lease is lost|moved on/)])
   const line = (await wave.logged(fleet, blocked, 'operation is no longer ours')).find(each => each.line.op === op)!
   return line.atMs - (atMs + blockMs)

@@ -1,34 +1,34 @@
-/** What became of all that owners tried after their time: every write is accounted for, by the audit log and their own. */
+/** Accounts for every write of owners after their time, by the audit log and by their own logs. */
 import { type AuditedRequest, isPolicyRefusal } from '../../kit/evidence/audit.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { logged } from './wave.ts'
 
-/** Counts; `slipped` lists what stands although it should not. */
+/** Counts; `slipped` lists objects that exist although they must not. */
 export interface Account {
-  /** Operations whose owner stopped by itself: its clock, or what it heard, told it that it was late. */
+  /** Operations whose owner stopped by itself: by its clock, or by a message. */
   readonly selfStops: number
-  /** Operations whose owner sent a script that was refused. */
+  /** Operations whose owner sent a script that Redis refused. */
   readonly refusedByRedis: number
-  /** Writes to the cluster that were sent. */
+  /** Writes sent to the cluster. */
   readonly tried: number
   readonly refusedByPolicy: number
-  /** The name was taken, or gone, or bears another UID. */
+  /** The name was taken or gone, or its object had another UID. */
   readonly refusedByName: number
-  /** What stands in its place has all that the namespace's quota gives. */
+  /** An object in its place uses all of the namespace's quota. */
   readonly refusedByQuota: number
-  /** Its sender had given it up before the API server answered, and nothing came of it. */
+  /** The sender gave up before the API server answered, and nothing was stored. */
   readonly cut: number
   readonly removedAsDebris: number
   readonly garbageCollected: number
-  /** Asked again for what had been asked for: a deletion of the same object, on its way out. */
+  /** Repeated deletions of an object that is already being deleted. */
   readonly repeated: number
   readonly slipped: readonly string[]
 }
 
-/** Who removes what belongs to nothing that stands. */
+/** The garbage collector: it removes objects whose owner does not exist. */
 export const collector = 'system:serviceaccount:kube-system:generic-garbage-collector'
 
-/** Operations that one replica no longer owns, or has ended, since a moment; with what it said of them. */
+/** Operations that one replica has given up or ended since a moment, with its reason. */
 export async function verdicts(fleet: Fleet, index: number, sinceMs: number): Promise<ReadonlyMap<number, string>> {
   const gaveUp = await logged(fleet, index, 'operation is no longer ours')
   const ended = await logged(fleet, index, 'operation ended')
@@ -36,7 +36,7 @@ export async function verdicts(fleet: Fleet, index: number, sinceMs: number): Pr
   return new Map(lines.map(({ line }) => [line.op!, line.reason ?? 'ended']))
 }
 
-/** Operations of a replica that find something newer in their place each time they look, and wait for it to go. */
+/** Operations of a replica that find a newer object in their place at each look, and wait for its end. */
 export async function turnedAway(fleet: Fleet, index: number, sinceMs: number): Promise<ReadonlySet<number>> {
   const reads = (await fleet.audit.requestsOf(fleet.namespacePrefix)).filter(
     ({ verb, replica, receivedAtMs }) =>
@@ -46,7 +46,7 @@ export async function turnedAway(fleet: Fleet, index: number, sinceMs: number): 
   return new Set([...byOp].filter(([, group]) => group.length > 1).map(([op]) => op))
 }
 
-/** Of these operations, as far as one replica went on with them after a moment. */
+/** Accounts for these operations, as far as one replica continued them after a moment. */
 export async function accountOf(
   fleet: Fleet,
   index: number,
@@ -84,7 +84,7 @@ function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
   if (isPolicyRefusal(write)) return 'policy'
   if (code === 404 || code === 409) return 'name'
   if (code === 504) return 'cut'
-  // Kubernetes asks the quota before it looks for the name.
+  // Kubernetes checks the quota before the name.
   if (code === 403 && / is forbidden: exceeded quota: /.test(write.message)) return 'quota'
   if (code >= 300) return 'slipped'
   if (verb === 'delete') return 'repeated'
@@ -93,11 +93,11 @@ function fateOf(write: AuditedRequest, all: readonly AuditedRequest[]): string {
   return removal.sender === collector ? 'collector' : 'debris'
 }
 
-/** The first deletion that took along what was written, of requests in the order of their arrival. */
+/** The first deletion of the written object, among requests in the order of their arrival. */
 export const removalOf = (write: AuditedRequest, all: readonly AuditedRequest[]): AuditedRequest | undefined =>
   all.find(later => removes(later, write))
 
-/** A deletion that took along what was written, by itself or with its namespace. */
+/** Whether this deletion removed the written object, by itself or with its namespace. */
 function removes(later: AuditedRequest, { resource, name, namespace, completedAtMs }: AuditedRequest): boolean {
   if (later.verb !== 'delete' || later.code >= 300 || later.namespace !== namespace) return false
   if (later.receivedAtMs < completedAtMs) return false

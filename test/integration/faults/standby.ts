@@ -1,4 +1,4 @@
-/** A second Redis that follows the fleet's own until it takes its place, as under Sentinel. */
+/** A second Redis that follows the fleet's own until it replaces it, as under Sentinel. */
 import { Redis as Client } from 'ioredis'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -18,18 +18,18 @@ export class Standby {
     this.client = new Client(redis.url).on('error', () => {})
   }
 
-  /** Has all that the fleet's Redis has, and hears of every change. */
+  /** Has all data of the fleet's Redis, and gets every change. */
   static async of(fleet: Fleet): Promise<Standby> {
     const link = await TcpProxy.before(fleet.redis.url)
     await link.open()
-    // A process in any case: it follows through a proxy on loopback, which no container reaches.
+    // Always a process: it follows through a proxy on loopback, which containers cannot reach.
     const standby = new Standby(fleet, await startRedis({ stateDir: fleet.stateDir }), link)
     await standby.client.call('REPLICAOF', '127.0.0.1', link.port)
     await standby.caughtUp()
     return standby
   }
 
-  /** Resolves when it has all that the first one has now. */
+  /** Resolves when it has all present data of the first Redis. */
   async caughtUp(): Promise<void> {
     const written = offsetOf(await this.#fleet.world.redis.info('replication'))
     await eventually('replication', async () => {
@@ -38,14 +38,14 @@ export class Standby {
     })
   }
 
-  /** From here on it hears nothing more of the first. */
+  /** Cuts it off: it gets no further changes of the first. */
   lag(): void {
     this.#link.silence()
   }
 
   /**
-   * It becomes the fleet's Redis. Replicas are led to it one after another, so some still write to the first, which ends
-   * when all have come. Gives for each replica how many ms after its turn it answered again.
+   * Makes it the fleet's Redis. Replicas switch one after another, so some still write to the first, which ends after
+   * the last switch. Returns for each replica the ms from its turn to its first answer.
    */
   async promote(delaysMs: readonly number[]): Promise<number[]> {
     const first = this.#fleet.redis
@@ -72,5 +72,5 @@ export class Standby {
   }
 }
 
-/** How far its history has been written, or, of one that follows, been heard. */
+/** Offset of its written history; for a follower, of its received history. */
 const offsetOf = (info: string) => Number(/^(?:slave_repl_offset|master_repl_offset):(\d+)/m.exec(info)?.[1])

@@ -1,4 +1,4 @@
-/** T28: one user sends the worst that is let in, beside the labs and requests of twenty others. */
+/** T28: one user sends the worst requests that pass, beside the labs and requests of twenty others. */
 import { percentile } from '../../../bench/measure/statistics.ts'
 import { Worker } from '../../../bench/measure/worker.ts'
 import type { Asker, Steady, Worst, WorstQuestion } from '../../../bench/worst/client.ts'
@@ -9,9 +9,9 @@ import { isWhole } from './points.ts'
 
 const seconds = isWhole ? 20 : 6
 const limitMs = 250
-/** Where twenty users alone wait longer than this, others keep the machine busy, and times say nothing. */
+/** If twenty users alone wait longer than this, other work keeps the machine busy, and times prove nothing. */
 const busyMs = 50
-/** Of each replica, for each second of all that. Without the bounds it is seconds. */
+/** Processor time of each replica per second of the attack. Without the bounds it takes seconds. */
 const maxCpuSeconds = 0.6
 
 const asker = ({ username: name, token }: Client): Asker => ({ name, token })
@@ -31,24 +31,24 @@ async function starve(trial: Trial): Promise<void> {
   const { urls, monitoringUrls } = fleet
   const users = Array.from({ length: 20 }, () => fleet.user())
   const makers = Array.from({ length: 5 }, () => fleet.user())
-  const ask = <T>(who: Worker, question: WorstQuestion) => who.ask<T>(question)
-  const asked = () => ask<Steady>(steady, { do: 'steady', urls, users: users.map(asker), seconds })
+  const ask = <T>(worker: Worker, question: WorstQuestion) => worker.ask<T>(question)
+  const measure = () => ask<Steady>(steady, { do: 'steady', urls, users: users.map(asker), seconds })
 
   const villain = fleet.user()
-  // A create that was accepted under this key may be repeated for nothing.
+  // A repeated create with this key is cheap: it was accepted before.
   const key = 'known'
   await make(trial, [villain], key)
-  const before = await asked()
+  const before = await measure()
   const cpuBefore = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
-  const [beside, told] = await Promise.all([
-    asked(),
+  const [beside, refusals] = await Promise.all([
+    measure(),
     ask<Worst>(worst, { do: 'worst', urls, user: asker(villain), key, seconds }),
     oneByOne(trial, makers),
   ])
-  countBlows(trial, told)
+  countBlows(trial, refusals)
   const cpuAfter = await Promise.all(monitoringUrls.map(url => metric(url, cpuForm)))
   const cpu = Math.max(...cpuAfter.map((after, i) => after - cpuBefore[i]!)) / seconds
-  const after = await asked()
+  const after = await measure()
   judgeTimes(trial, [before, beside, after])
   trial.figure('cpuMsPerSecond', Math.round(cpu * 1000))
   if (!(cpu <= maxCpuSeconds)) trial.violation(`a replica took ${cpu.toFixed(1)} s of processor time in a second`)
@@ -60,9 +60,9 @@ async function starve(trial: Trial): Promise<void> {
 }
 
 /**
- * From the fourth second on. In the first ones full buckets let most pass, and no replica has compiled its code yet: the
- * bench `worst` judges them too, by replicas that are warm. A part of `npm test` runs beside other tests, so it shows times
- * and judges all else.
+ * Judges times from the fourth second on. In the first seconds, full buckets let most requests pass, and no replica has
+ * compiled its code yet; the bench `worst` judges those with warm replicas. A part of `npm test` runs beside other
+ * tests, so it only shows times, and judges everything else.
  */
 function judgeTimes(trial: Trial, halves: readonly Steady[]): void {
   const [before, p99, after] = halves.map(({ laterMs }) => Math.round(percentile(laterMs, 0.99))) as [
@@ -78,7 +78,7 @@ function judgeTimes(trial: Trial, halves: readonly Steady[]): void {
     trial.violation(`p99 of the others was ${p99} ms, and ${aloneMs} ms alone`)
 }
 
-/** Labs are made meanwhile, one after the other, so that there is always a lease to lose. */
+/** Creates labs meanwhile, one after the other, so that there is always a lease to lose. */
 async function oneByOne(trial: Trial, makers: readonly Client[]): Promise<void> {
   for (const maker of makers) await make(trial, [maker])
 }
@@ -93,9 +93,9 @@ async function make(trial: Trial, makers: readonly Client[], key?: string): Prom
   for (const outcome of outcomes) if (outcome !== 'complete') trial.violation(`a lab beside the worst user: ${outcome}`)
 }
 
-/** Each kind of request must have been refused: else nothing was tried that the bounds are for. */
-function countBlows(trial: Trial, told: Worst): void {
-  for (const [kind, statuses] of Object.entries(told)) {
+/** Each kind of request must have been refused: otherwise it did not test the bounds. */
+function countBlows(trial: Trial, refusals: Worst): void {
+  for (const [kind, statuses] of Object.entries(refusals)) {
     trial.injected()
     if ((statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0) > 0) trial.landed()
     trial.figure(kind, statuses)

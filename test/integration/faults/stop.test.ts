@@ -1,6 +1,6 @@
 /**
- * Owners that were stopped past the end of their leases, and go on when others have taken their place. Some are stopped
- * between their last look at the lease and the write itself: nothing of their own can hold those back.
+ * Owners are stopped past the end of their leases, and continue after others took their place. Some stop between their
+ * last check of the lease and the write itself, so that nothing of their own can prevent the write.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
@@ -8,7 +8,7 @@ import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
-import { allPoints, isOfFurnished, isWhole, type Point, pointsToStrike } from './points.ts'
+import { allPoints, isOfFullLab, isWhole, type Point, pointsToStrike } from './points.ts'
 import { type Account, accountOf, turnedAway, verdicts } from './stale.ts'
 import * as wave from './wave.ts'
 
@@ -16,14 +16,14 @@ const stopped = 0
 const heirs = [1, 2]
 const heir = 1
 const lastLook = 'last-look'
-/** As many as a replica that hangs may well have in its hands. */
+/** As many operations as one replica may own when it hangs. */
 const waveSize = 48
-/** Until a namespace that nobody knows is looked into, and for as long as the cluster takes to remove one. */
+/** Until a replica checks an unknown namespace, and the cluster has removed it. */
 const debrisLimitMs = 45_000
 
 /**
- * What a stale owner finds when it wakes: the lab as its heir left it; one made anew; a newer namespace with nothing in it
- * yet; or nothing.
+ * State that a stale owner finds when it wakes: the lab as its heir left it; a new lab; a newer, still empty namespace;
+ * or nothing.
  */
 type Sequel = 'stays' | 'renewed' | 'newer' | 'gone'
 
@@ -34,19 +34,19 @@ interface Case {
 
 const isLastLook = ({ name }: Point) => /\.before-(send|commit)$/.test(name)
 const isMaking = ({ name }: Point) => name.startsWith('lab.create.make.')
-/** Of the others nobody is the owner yet, or any more. */
+/** Other points have no owner yet, or none any more. */
 const hasOwner = ({ name }: Point) => !/\.accepted$|^lab\.claim\./.test(name)
 
-/** Where a write is about to be made, was just made, and was just recorded; what is left out differs little from these. */
-const telling =
+/** Points where a write is about to be made, was just made, or was just recorded. Others differ little from these. */
+const revealing =
   /^lab\.create\.make\.(namespace|pod|secret-pull)\.|\.clean\.namespace\.|^lab\.delete\.(pod|namespace)\.|\.finish\.before|\.owned$/
-/** Where a write slips through to something newer. */
+/** Points where a write reaches a newer namespace. */
 const slippery = /^lab\.(create\.make\.(namespace|configmap-env)|delete\.namespace)\.before-send$/
 
-function tellingPoints(): Point[] {
+function revealingPoints(): Point[] {
   const few = new Set(pointsToStrike().map(({ name }) => name))
-  const points = allPoints().filter(({ name }) => slippery.test(name) || (few.has(name) && telling.test(name)))
-  return isWhole ? points : points.filter(point => !isOfFurnished(point))
+  const points = allPoints().filter(({ name }) => slippery.test(name) || (few.has(name) && revealing.test(name)))
+  return isWhole ? points : points.filter(point => !isOfFullLab(point))
 }
 
 const sequels: readonly Sequel[] = ['stays', 'renewed', 'newer', 'gone']
@@ -55,12 +55,12 @@ function casesOf(points: readonly Point[]): Case[] {
   return points.flatMap((point, i): Case[] => {
     if (point.story !== 'create') return [{ point, sequel: i % 2 ? 'stays' : 'renewed' }]
     if (!isMaking(point) || !isLastLook(point)) return [{ point, sequel: sequels[i % sequels.length]! }]
-    // What slips through into a newer namespace is the worst there is.
+    // A write that reaches a newer namespace is the worst case.
     return (isWhole ? (['newer', 'gone'] as const) : (['newer'] as const)).map(sequel => ({ point, sequel }))
   })
 }
 
-/** @returns the newer creation, where it is held */
+/** @returns the failpoint that holds the newer creation, if any */
 async function makeSequel(fleet: Fleet, { user }: wave.Struck, sequel: Sequel): Promise<Arm | undefined> {
   if (sequel === 'stays') return undefined
   const url = fleet.url(heir)
@@ -74,14 +74,14 @@ async function makeSequel(fleet: Fleet, { user }: wave.Struck, sequel: Sequel): 
   return undefined
 }
 
-async function standing(fleet: Fleet, { user }: wave.Struck) {
+async function stateOf(fleet: Fleet, { user }: wave.Struck) {
   const through = user.at(fleet.url(heir))
   const [namespace, pod] = [await fleet.world.namespaceOf(user.username), await fleet.world.podOf(user.username)]
   const { status, body } = await through.userStatus()
   return { namespaceUid: namespace?.metadata.uid, podUid: pod?.metadata.uid, status, body }
 }
 
-/** Stops the owner of all these, lets others take its place, and gives what each of them then looks like. */
+/** Stops the owner of all these operations, lets heirs take over, and makes the sequel of each. */
 async function stopAndInherit(trial: Trial, fleet: Fleet, all: readonly Case[]) {
   const points = all.map(({ point }) => point)
   const groupOf = (point: Point) => (isLastLook(point) ? lastLook : undefined)
@@ -97,7 +97,7 @@ async function stopAndInherit(trial: Trial, fleet: Fleet, all: readonly Case[]) 
   return { struck, newer: held.filter(arm => arm !== undefined) }
 }
 
-/** Wakes the stale owner, and waits until nothing of what it had in its hands is under way. */
+/** Wakes the stale owner, and waits until none of its operations is in progress. */
 async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<Account> {
   const owned = struck.filter(({ point }) => hasOwner(point))
   const ops = new Set(await Promise.all(owned.map(async ({ ended }) => (await ended).op)))
@@ -111,26 +111,26 @@ async function wake(fleet: Fleet, struck: readonly wave.Struck[]): Promise<Accou
   await eventually('every stale owner gives up', gaveUp, debrisLimitMs)
   const account = () => accountOf(fleet, stopped, wokenAtMs, ops)
   await eventually(
-    'what slipped in is removed',
+    'the removal of what slipped in',
     async () => (await account()).slipped.length === 0,
     debrisLimitMs,
   ).catch(() => {})
   return account()
 }
 
-/** Nothing that a stale owner does stands, and nothing is told twice. */
+/** A stale owner's writes leave nothing, and no event comes twice. */
 async function strike(trial: Trial, options: FleetOptions, all: readonly Case[]): Promise<Account> {
   const fleet = await trial.fleet(options)
   await Promise.all(heirs.map(index => fleet.kill(index)))
   trial.injected(all.length)
   const { struck, newer } = await stopAndInherit(trial, fleet, all)
-  const before = await Promise.all(struck.map(each => standing(fleet, each)))
+  const before = await Promise.all(struck.map(each => stateOf(fleet, each)))
   const account = await wake(fleet, struck)
-  // Who does not know that it is late would go on as soon as there is nothing newer.
+  // An owner without its guard would continue as soon as nothing newer exists.
   if (options.control) await fleet.kill(stopped)
-  const now = () => Promise.all(struck.map(each => standing(fleet, each)))
-  // What slipped in may still be on its way out.
-  await eventually('all is as it was', async () => isDeepStrictEqual(await now(), before), debrisLimitMs).catch(
+  const now = () => Promise.all(struck.map(each => stateOf(fleet, each)))
+  // Objects that slipped in may still be being deleted.
+  await eventually('the state from before', async () => isDeepStrictEqual(await now(), before), debrisLimitMs).catch(
     () => {},
   )
   expect(await now()).toEqual(before)
@@ -154,7 +154,7 @@ async function stopPastLease(trial: Trial, points: readonly Point[], options: Fl
   trial.figure('stops', all.length)
   for (const [name, value] of Object.entries(total)) trial.figure(name, value)
   for (const words of total.slipped) trial.violation(`slipped: ${words}`)
-  // Else nothing was proved.
+  // Otherwise the attack proved nothing.
   expect(total.tried, 'stale writes tried').toBeGreaterThan(0)
   expect(total.refusedByRedis, 'stale scripts refused by Redis').toBeGreaterThan(0)
   expect(total.refusedByPolicy, 'stale writes refused by the policy').toBeGreaterThan(0)
@@ -171,19 +171,19 @@ function sum(accounts: readonly Account[]): Account {
   })
 }
 
-/** What only full labs have is struck by T1 at each change, and here where all is asked for. */
+/** T1 strikes the points of full labs at each change; here they are part of whole runs. */
 async function stopEverywhere(trial: Trial): Promise<void> {
   if (isWhole) {
     const points = allPoints()
     await stopPastLease(trial, points, await wave.fullLabFleet(trial, 3 * points.length))
-  } else await stopPastLease(trial, tellingPoints(), wave.waveFleet)
+  } else await stopPastLease(trial, revealingPoints(), wave.waveFleet)
 }
 
 attack('T3 stop past the lease', stopEverywhere, { limitMs: 480_000 })
 
-/** The fence alone holds. */
+/** Without self-stop, the fence alone must hold. */
 async function stopWithoutSelfStop(trial: Trial): Promise<void> {
-  const points = tellingPoints()
+  const points = revealingPoints()
   const options = await wave.fullLabFleet(trial, 3 * points.length)
   const { selfStops } = await stopPastLease(trial, points, { ...options, control: 'no-self-stop' })
   expect(selfStops, 'owners that stopped by themselves').toBe(0)

@@ -1,4 +1,4 @@
-/** The owner of a creation is struck when a deletion has taken its place and it has not let go yet, or just has. */
+/** The owner of a superseded creation is struck before it has released the creation, or just after. */
 import { expect } from 'vitest'
 import type { Trial } from '../../kit/attack/attack.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
@@ -7,10 +7,10 @@ import * as wave from './wave.ts'
 
 const points = isWhole ? supersededPoints : supersededPoints.slice(1, 2)
 
-/** Brings a creation to where its owner is to be struck, and has it superseded. */
+/** Brings a creation to the point of the blow, and supersedes it. */
 async function supersede(fleet: Fleet, point: string, url: string) {
   const user = fleet.user()
-  // A write that is on the wire when the deletion comes; whoever is not there yet lets go first.
+  // At the first point a write is on the wire when the deletion comes; at the others the owner releases first.
   const isOnWire = point.startsWith('lab.create.make.')
   const first = await wave.halfMade(fleet, user, url, isOnWire ? point : undefined)
   const arm = isOnWire ? first : fleet.arm(point, 'hold', { user: user.username })
@@ -19,7 +19,7 @@ async function supersede(fleet: Fleet, point: string, url: string) {
   return { user, arm, mark: await arm.landed() }
 }
 
-/** The deletion comes to its end, and nothing of the creation is left. */
+/** The deletion completes, and nothing of the creation is left. */
 export async function strikeSuperseded(
   trial: Trial,
   signal: 'SIGKILL' | 'SIGSTOP',
@@ -33,12 +33,12 @@ export async function strikeSuperseded(
     const struck = fleet.indexOf(mark.replica)
     const struckAtMs = Date.now()
     await fleet.kill(struck, signal)
-    // Its lease ran on, or it was let go of already: else another owner has come before the blow.
+    // Its lease ran on, or it was released: otherwise another owner came before the blow.
     if (struckAtMs - mark.atMs < wave.ttlMs / 2) trial.landed()
     const through = user.at(fleet.url((struck + 1) % fleet.size))
     const { outcome, op } = await through.follow()
     expect([point, outcome]).toEqual([point, 'complete'])
-    // The deletion may have begun before its predecessor's owner was struck.
+    // The deletion may have begun before the creation's owner was struck.
     const begunAtMs = (await wave.resumptions(fleet, 0, op)).get(user.username)!
     wave.expectInTime(trial, [{ ms: Math.max(0, begunAtMs - mark.atMs) }])
     arm.release()

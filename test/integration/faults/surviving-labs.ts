@@ -1,4 +1,4 @@
-/** Labs that run when Redis loses its data, and that nobody may deny, change or restart. */
+/** Running labs when Redis loses its data. No answer may deny, change or restart them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Trial } from '../../kit/attack/attack.ts'
 import type { Answer, Client, StatusAnswer } from '../../kit/fleet/client.ts'
@@ -14,7 +14,7 @@ export interface SurvivingLab {
 const withoutEvents = ({ events: _, ...rest }: StatusAnswer) => rest
 const podUidOf = async (fleet: Fleet, { username }: Client) => (await fleet.world.podOf(username))?.metadata.uid
 
-/** Makes a lab with something of everything in its status. */
+/** Makes a lab with every kind of entry in its status. */
 export async function run(user: Client): Promise<void> {
   const env = { PLAIN: user.username, API_TOKEN: 'hidden', JUPYTERHUB_SERVICE_PREFIX: `/nb/user/${user.username}/` }
   await user.create({ image_type: ['recommended'], size: ['medium'], enable_debug: 'true' }, { env })
@@ -27,7 +27,7 @@ export async function startSurvivor(fleet: Fleet): Promise<SurvivingLab> {
   return { user, before: (await user.userStatus()).body, podUid: await podUidOf(fleet, user) }
 }
 
-/** The same again and again: what of its answers is in order, at any moment. */
+/** Requests for repetition, each with the answers that are allowed at any moment. */
 export function survivingChecks(fleet: Fleet, { random }: Trial, survivors: readonly SurvivingLab[]): Question[] {
   const admin = (url: string) => fleet.admin.at(url)
   const names = survivors.map(({ user }) => user.username)
@@ -54,7 +54,7 @@ export function survivingChecks(fleet: Fleet, { random }: Trial, survivors: read
   ]
 }
 
-/** They have the pods that they had, and streams that say that they run. */
+/** The labs have their former pods, and streams that say that they run. */
 export async function expectSurvived(trial: Trial, fleet: Fleet, survivors: readonly SurvivingLab[]): Promise<void> {
   for (const { user, podUid } of survivors) {
     if ((await podUidOf(fleet, user)) !== podUid) trial.violation(`P7 ${user.username} has another pod`)

@@ -1,4 +1,4 @@
-/** SIGTERM to the owner of operations at every kind of step: handed over within a second, and the process ends. */
+/** SIGTERM to the owner of operations at every kind of step: it hands them over within a second, and exits. */
 import { expect } from 'vitest'
 import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
@@ -10,7 +10,7 @@ import * as wave from './wave.ts'
 
 const draining = 0
 const heirs = [1, 2]
-/** As promised for a clean hand-over. */
+/** The promise for a clean hand-over. */
 const promisedMs = 1000
 const drainSeconds = 15
 
@@ -18,7 +18,7 @@ const chosen =
   /^lab\.(create\.make\.(namespace|secret|pod)|delete\.(pod|namespace))\.(before-act|after-act|after-commit)$/
 const points = () => allPoints().filter(({ name }) => chosen.test(name))
 
-/** Users whose labs wait for a node that has room. */
+/** Users whose labs wait for a node with room. */
 async function waitForRoom(fleet: Fleet): Promise<readonly Client[]> {
   const waiting = Array.from({ length: 4 }, () => fleet.user())
   const url = fleet.url(draining)
@@ -31,7 +31,7 @@ async function waitForRoom(fleet: Fleet): Promise<readonly Client[]> {
   return waiting
 }
 
-/** Reads the users' events from the replica that drains; gives what makes sure that what was cut off goes on elsewhere. */
+/** Reads the users' events from the draining replica. Returns a check that cut-off streams continue elsewhere. */
 async function readThere(fleet: Fleet, users: readonly Client[]): Promise<() => Promise<void>> {
   const streams = await Promise.all(users.map(user => user.at(fleet.url(draining)).events()))
   const read = streams.map(async stream => {
@@ -48,14 +48,14 @@ async function readThere(fleet: Fleet, users: readonly Client[]): Promise<() => 
   }
 }
 
-/** Users whose operation did not end where it was, having nothing left to wait for. */
+/** Users whose operation could not end at its owner, since it had to wait for something. */
 async function handedOver(fleet: Fleet, struck: readonly wave.Struck[]): Promise<readonly Client[]> {
   const endedThere = new Set((await wave.logged(fleet, draining, 'operation ended')).map(({ line }) => line.op))
   const all = await Promise.all(struck.map(async ({ user, ended }) => ({ user, op: (await ended).op })))
   return all.filter(({ op }) => !endedThere.has(op)).map(({ user }) => user)
 }
 
-/** Operations that act and operations that wait go on elsewhere. */
+/** Acting and waiting operations continue on another replica. */
 async function terminate(trial: Trial): Promise<void> {
   const config = { ...wave.waveFleet.config, times: { drainSeconds } }
   const fleet = await trial.fleet({ ...wave.waveFleet, config })
@@ -69,8 +69,8 @@ async function terminate(trial: Trial): Promise<void> {
   const toldAtMs = Date.now()
   const drained = ended.then(code => ({ code, ms: Date.now() - toldAtMs }))
   const gone = fleet.kill(draining, 'SIGTERM')
-  // It drains while all of them are held, or wait.
-  await eventually('draining', async () => (await wave.logged(fleet, draining, 'draining')).length > 0)
+  // The replica drains while all operations are held, or wait.
+  await eventually('a draining owner', async () => (await wave.logged(fleet, draining, 'draining')).length > 0)
   trial.landed(struck.length + waiting.length)
   for (const { arm } of struck) arm.release()
 

@@ -1,6 +1,6 @@
 /**
- * Faults after which a take-over is timed: their replicas mostly wait, so beside each other they are not late. Those that
- * keep the processors busy come before and after them.
+ * Attacks that time take-overs: their replicas mostly wait, so they do not delay each other. CPU-heavy attacks run
+ * before and after them.
  */
 import './full.attack.ts'
 import './worst.attack.ts'

@@ -1,4 +1,4 @@
-/** Faults in which nothing is timed to the second: all at once, each with a fleet of its own; what takes longest begins. */
+/** Attacks that time nothing to the second: all at once, each with its own fleet. The longest start first. */
 import './withdrawn.attack.ts'
 import './poison.attack.ts'
 import './sealing.attack.ts'

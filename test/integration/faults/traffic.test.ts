@@ -1,4 +1,4 @@
-/** Redis emptied, or restarted empty, while clients ask every replica for everything all the time. */
+/** Redis is emptied, or restarted empty, while clients send all kinds of requests to every replica. */
 import { isDeepStrictEqual } from 'node:util'
 import type { LabEvent } from '../../../src/base/domain.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
@@ -13,7 +13,7 @@ import { insist, type Question, Traffic } from './traffic.ts'
 import * as wave from './wave.ts'
 
 const survivorCount = 10
-/** Where creations, none of which has a lab yet, and deletions are held when the data are lost. */
+/** Points that hold creations, none of which has a lab yet, and deletions when the data are lost. */
 const makesPod = 'lab.create.make.pod.before-act'
 const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'make.secret.after-commit']
   .concat('make.service.after-act')
@@ -22,18 +22,18 @@ const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'mak
 const deletions = ['pod.before-act', 'pod.after-act', 'pod-gone.after-commit', 'namespace.before-act']
   .concat('namespace.after-act')
   .map(place => `lab.delete.${place}`)
-/** Owners that know nothing of the loss go on within this time, each at a moment of its own. */
+/** Owners that do not know of the loss continue within this time, each at its own moment. */
 const wakeWithinMs = 4000
-/** Within which open streams are told. */
-const toldMs = 2000
-/** Until a namespace is removed: the cluster may still be at the hundreds that another attack left it. */
+/** Open streams must end within this time. */
+const endsWithinMs = 2000
+/** Limit for the removal of a namespace: the cluster may still be removing hundreds of another attack. */
 const removedMs = 120_000
 
-/** In the middle of an operation, with its events as they come. */
+/** A user in the middle of an operation. `end` is the last event of the stream, and its time. */
 interface Held {
   readonly user: Client
   readonly arm: Arm
-  readonly told: Promise<{ readonly last: LabEvent | undefined; readonly atMs: number }>
+  readonly end: Promise<{ readonly last: LabEvent | undefined; readonly atMs: number }>
 }
 
 async function hold(fleet: Fleet, point: string): Promise<Held> {
@@ -44,22 +44,22 @@ async function hold(fleet: Fleet, point: string): Promise<Held> {
   await (isDeletion ? fleet.admin.delete(user.username) : user.create())
   await arm.landed()
   const stream = await user.events()
-  const told = (async () => {
+  const end = (async () => {
     let [last, atMs]: [LabEvent | undefined, number] = [undefined, 0]
     for await (const event of stream) [last, atMs] = [event, performance.now()]
     return { last, atMs }
   })()
-  return { user, arm, told }
+  return { user, arm, end }
 }
 
 const ofHeld = (fleet: Fleet, held: readonly Held[]): Question[] =>
   held.map(({ user }) => ({
-    what: `GET of ${user.username}, who is in the middle of something`,
+    what: `GET of ${user.username}, who has an operation in progress`,
     ask: url => fleet.admin.at(url).status(user.username),
     allows: ({ status }) => status === 200 || status === 404,
   }))
 
-/** Somebody deletes a lab, and somebody new asks for one, through each replica. */
+/** Deletes a lab and creates another, through each replica. */
 function mixIn(fleet: Fleet, doomed: readonly Client[], newcomers: readonly Client[]): Promise<unknown> {
   return Promise.all(
     fleet.urls.map(async (url, i) => {
@@ -72,19 +72,20 @@ function mixIn(fleet: Fleet, doomed: readonly Client[], newcomers: readonly Clie
   )
 }
 
-/** How those end that were in the middle of something. */
+/** Waits for the end of each held operation. */
 async function settle(trial: Trial, fleet: Fleet, held: readonly Held[], lostAtMs: number): Promise<void> {
-  for (const [i, { user, arm, told }] of held.entries()) {
+  for (const [i, { user, arm, end }] of held.entries()) {
     const point = arm.marks()[0]!.point
-    const { last, atMs } = await told
-    // An owner that goes on without a word to Redis may have started the lab before anybody looked: then it stands.
-    const stands = last?.event === 'complete' && point === makesPod && (await runs(fleet, user))
-    if (last?.event !== 'failed' && !stands) {
+    const { last, atMs } = await end
+    // An owner that continues without Redis may have started the lab before the first compare: then the lab stays.
+    const isKept = last?.event === 'complete' && point === makesPod && (await runs(fleet, user))
+    if (last?.event !== 'failed' && !isKept) {
       trial.violation(`${point}: its stream ended with ${JSON.stringify(last)}`)
     }
-    if (atMs - lostAtMs > toldMs) trial.violation(`${point}: its stream was told after ${atMs - lostAtMs} ms`)
+    if (atMs - lostAtMs > endsWithinMs) trial.violation(`${point}: its stream ended after ${atMs - lostAtMs} ms`)
     trial.took(atMs - lostAtMs)
-    if (i < creations.length && !stands) await eventually(`${point}: gone`, () => isGone(fleet, user), removedMs)
+    if (i < creations.length && !isKept)
+      await eventually(`${point}: the end of the lab`, () => isGone(fleet, user), removedMs)
   }
 }
 
@@ -112,14 +113,14 @@ async function loseUnderTraffic(trial: Trial, lose: Lose): Promise<void> {
   const traffic = new Traffic(fleet.urls, [...survivingChecks(fleet, trial, survivors), ...ofHeld(fleet, held)])
   await eventually('traffic', async () => traffic.asked > 200)
   const before = { asked: traffic.asked, putOff: traffic.putOff }
-  // Nothing is compared before somebody was put off: the blow has landed while they ask.
+  // No compare ends before a request got a 503: so the loss lands while requests go on.
   const comparing = fleet.arm('compare.begun', 'hold')
   const lostAtMs = performance.now()
   const bringBack = await lose(fleet)
   const mixed = mixIn(fleet, doomed, newcomers)
   const woken = held.map(({ arm }) => setTimeout(() => arm.release(), trial.random() * wakeWithinMs))
   trial.context.onTestFinished(() => woken.forEach(clearTimeout))
-  await eventually('somebody is put off', async () => traffic.putOff > before.putOff)
+  await eventually('a 503', async () => traffic.putOff > before.putOff)
   trial.landed()
   await bringBack()
   comparing.release()

@@ -1,12 +1,12 @@
-/** Requests that go on whatever happens, through every replica, each answer held against what may be said. */
+/** Continuous requests through every replica. Each answer is checked against the allowed ones. */
 import type { Answer } from '../../kit/fleet/client.ts'
 
-/** What is asked again and again. */
+/** A request that is repeated. */
 export interface Question {
   readonly what: string
-  /** Through the replica of this address. */
+  /** Sends it through the replica at this address. */
   ask(url: string): Promise<Answer<unknown>>
-  /** Whether this may be said: not asked of a 503, which may always be said for a while. */
+  /** Whether the answer is allowed. Not called for a 503, which is always allowed for a while. */
   allows(answer: Answer<unknown>): boolean
 }
 
@@ -15,7 +15,7 @@ const everyMs = 50
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 const saysWhenToReturn = ({ headers }: Answer<unknown>) => Number(headers.get('retry-after')) > 0
 
-/** Asks until the answer is no 503. @throws when one of those does not say when to come again */
+/** Asks until the answer is no 503. @throws if a 503 has no Retry-After */
 export async function insist<B>(ask: () => Promise<Answer<B>>): Promise<Answer<B>> {
   while (true) {
     const answer = await ask()
@@ -28,13 +28,13 @@ export async function insist<B>(ask: () => Promise<Answer<B>>): Promise<Answer<B
 export class Traffic {
   readonly violations: string[] = []
   asked = 0
-  /** How many were put off with a 503, and when the last one was. */
+  /** Number of 503s, and the time of the last one. */
   putOff = 0
   lastPutOffMs = 0
   readonly #done = new AbortController()
   readonly #loops: Promise<void>[]
 
-  /** Asks all of it through each of these replicas every 50 ms, or as fast as the answers come. */
+  /** Sends all requests through each of these replicas every 50 ms, or as fast as answers come. */
   constructor(urls: readonly string[], questions: readonly Question[]) {
     this.#loops = urls.map(url => this.#goOn(url, questions))
   }

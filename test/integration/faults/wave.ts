@@ -1,6 +1,6 @@
 /**
- * A wave of blows: every user is in the middle of an operation, each held at a point of their own, when the owners are
- * struck. All are struck by the same signal, so a whole matrix takes one take-over.
+ * A wave of blows: every user has an operation in progress, each held at its own point, when the owners are struck. All
+ * get the same signal, so a whole matrix takes one take-over.
  */
 import { expect } from 'vitest'
 import type { Trial } from '../../kit/attack/attack.ts'
@@ -13,17 +13,17 @@ import { objectsMade, type Point, type Story } from './points.ts'
 
 export const ttlMs = 3000
 export const scanIntervalMs = 300
-/** Of an operation that is held until a whole wave is, and then taken over. */
+/** Limit of an operation that is held until its whole wave is held, and then taken over. */
 const followLimitMs = 150_000
-/** Of a take-over after a crash. */
+/** Promised time of a take-over after a crash. */
 export const promisedMs = ttlMs + scanIntervalMs + 1000
 
 const small = { limits: { cpu: 1, memory: '4Gi' } }
-/** No node has room for it: a creation that fails after its grace. */
+/** No node has room for `huge`: a creation fails after its grace. */
 export const sizes = { small, medium: small, large: small, huge: { limits: { cpu: 100_000, memory: '1Gi' } } }
 export const hugeOptions = { ...defaultOptions, size: 'huge' }
 
-/** Room for all that are held at once, and time: a request that is held goes on towards its deadline. */
+/** Slots for all held operations, and time: a held request approaches its deadline. */
 export const waveFleet = {
   users: 160,
   config: {
@@ -34,35 +34,35 @@ export const waveFleet = {
   },
 } satisfies FleetOptions
 
-/** The same with labs that have everything that can be configured: so many of them, one after another. */
+/** The same with this many full labs, one after another. */
 export async function fullLabFleet({ context }: Pick<Trial, 'context'>, labs: number) {
   const fullLab = new FullLab()
   context.onTestFinished(() => fullLab.remove())
   await fullLab.make(labs)
-  // A pod finds no room until its claim is bound, which takes seconds where the cluster is busy.
+  // A pod finds no room until its claim is bound, which takes seconds on a busy cluster.
   const times = { noRoomGraceSeconds: 5 }
   return { ...waveFleet, fullLab, config: { ...waveFleet.config, times } } satisfies FleetOptions
 }
 
-/** One user in the middle of something. */
+/** One user with an operation in progress. */
 export interface Struck {
   readonly point: Point
   readonly user: Client
   readonly arm: Arm
-  /** Status of the answer to what was asked for; `unknown` where none came. */
+  /** Status of the answer to the request; `unknown` if none came. */
   readonly answer: Promise<number | 'unknown'>
-  /** The operation to its end, over as many connections as it takes. */
+  /** The operation, followed to its end over one or more connections. */
   readonly ended: Promise<Followed>
 }
 
-/** Brings a user to where their story begins. */
+/** Brings a user to the start of their story. */
 async function prepare(fleet: Fleet, user: Client, story: Story): Promise<void> {
   if (story !== 'delete' && story !== 'remake') return
   await user.create()
   expect((await user.follow()).outcome).toBe('complete')
   if (story === 'delete') return
   await fleet.world.setPodStatus(user.username, { phase: 'Failed', reason: 'Evicted' })
-  await eventually('failed', async () => (await user.userStatus()).body.status === 'failed')
+  await eventually('a failed lab', async () => (await user.userStatus()).body.status === 'failed')
 }
 
 const isDeletion = ({ story }: Point) => story === 'delete' || story === 'supersede'
@@ -89,7 +89,7 @@ type Asking = Pick<Struck, 'point' | 'user'>
 
 const isUnanswered = ({ name }: Point) => name.endsWith('.accepted')
 
-/** What the user, or an administrator, asks for. Where the answer itself is struck nobody waits for it. */
+/** Sends the request of the user or an administrator. Does not wait for the answer if the answer itself is struck. */
 async function ask(fleet: Fleet, { point, user }: Asking, url: string): Promise<Pick<Struck, 'answer'>> {
   const superseded = point.story === 'supersede' ? await halfMade(fleet, user, url) : undefined
   const asked = isDeletion(point)
@@ -104,7 +104,7 @@ async function ask(fleet: Fleet, { point, user }: Asking, url: string): Promise<
   return { answer }
 }
 
-/** Whoever got no answer asks again, and is told of the one operation that there is. */
+/** A client without an answer asks again, and gets the one existing operation. */
 export async function askAgain(fleet: Fleet, struck: Struck): Promise<void> {
   const { point, user, answer, ended } = struck
   if (!isUnanswered(point)) return
@@ -112,20 +112,20 @@ export async function askAgain(fleet: Fleet, struck: Struck): Promise<void> {
   const again = isDeletion(point)
     ? await fleet.admin.delete(user.username)
     : await user.create(defaultOptions, { key: user.username })
-  // A deletion is joined, or has ended meanwhile.
+  // The deletion joins the first one, or finds that it has ended.
   expect([point, ...(isDeletion(point) ? [202, 404] : [303])]).toContain(again.status)
   const { op } = await ended
   expect([point, (await user.follow()).op]).toEqual([point, op])
 }
 
 export interface HoldOptions {
-  /** Where events are read. Default: over the balancer. */
+  /** Address of the event streams. Default: the balancer. */
   readonly through?: string
-  /** Which of them are to go on together. */
+  /** Group of a point: members are released together. */
   readonly groupOf?: (point: Point) => string | undefined
 }
 
-/** Begins one operation for each point through the replicas `indices`, and waits until each is held where it is to be. */
+/** Begins one operation per point through the replicas `indices`, and waits until each is held at its point. */
 export async function hold(
   fleet: Fleet,
   points: readonly Point[],
@@ -142,13 +142,13 @@ export async function hold(
     const { answer } = await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
     if (isUnanswered(point)) await arm.landed()
     const ended = user.at(url).follow({ limitMs: followLimitMs })
-    // Whoever awaits it later is told.
+    // A later await still gets the rejection.
     ended.catch(() => {})
     await arm.landed()
     return { point, user, arm, answer, ended }
   }
   const held = await Promise.all(points.map((point, i) => (isClaim(point) ? null : holdOne(point, i))))
-  // Whoever is held there looks for nothing else: these come last, and each takes a replica of its own.
+  // A replica held at a claim claims nothing else: so these come last, each on a replica of its own.
   for (const [i, point] of points.entries()) if (isClaim(point)) held[i] = await holdOne(point, i)
   return held as Struck[]
 }
@@ -163,13 +163,13 @@ interface Line {
   readonly reason?: string
 }
 
-/** Lines of a replica's log with these words. */
+/** Lines of a replica's log with this message. */
 export async function logged(fleet: Fleet, index: number, msg: string): Promise<{ atMs: number; line: Line }[]> {
   const lines = (await fleet.log(index)).split('\n').filter(line => line.includes(`"msg":"${msg}"`))
   return lines.map(text => JSON.parse(text) as Line).map(line => ({ line, atMs: Date.parse(line.time) }))
 }
 
-/** When each operation, or the one named, was first resumed, or begun where nobody had, after a moment; by user. */
+/** Time of each operation's first resumption or step after a moment, by user. `op` selects one operation. */
 export async function resumptions(fleet: Fleet, afterMs: number, op?: number): Promise<ReadonlyMap<string, number>> {
   const replicas = Array.from({ length: fleet.size }, (_, i) => i)
   const signs = ['operation resumed', 'step']
@@ -179,7 +179,7 @@ export async function resumptions(fleet: Fleet, afterMs: number, op?: number): P
   return new Map(sorted.map(({ line, atMs }) => [line.user!, atMs]))
 }
 
-/** How it must end, by the story; by the audit log each object was made once. */
+/** The operation ends as its story says. By the audit log it made each object once. */
 export async function expectEnded(fleet: Fleet, { point, user, ended }: Struck): Promise<Followed> {
   const followed = await ended
   expect([point, followed.outcome]).toEqual([point, point.story === 'fail' ? 'failed' : 'complete'])
@@ -187,13 +187,13 @@ export async function expectEnded(fleet: Fleet, { point, user, ended }: Struck):
   const made = writes.filter(({ verb, code, op }) => verb === 'create' && code < 300 && op === followed.op)
   const objects = made.map(({ resource, name }) => `${resource}/${name}`)
   expect([point, objects]).toEqual([point, [...new Set(objects)]])
-  // Whoever meets what stands already binds itself to read it.
+  // A creation that finds existing objects binds itself to read them, and makes this extra object.
   const ofLab = objects.filter(object => object !== 'rolebindings/skylab-lab')
   expect([point, ofLab.length]).toEqual([point, objectsMade(point, fleet.hasFullLabs)])
   return followed
 }
 
-/** Deletes what stands; afterwards there is nothing in the cluster, and in Redis nothing without expiry. */
+/** Deletes the users' labs. Afterwards the cluster is empty, and Redis has no keys without expiry. */
 export async function expectNothingLeft(fleet: Fleet, users: readonly Client[]): Promise<void> {
   await Promise.all(
     users.map(async user => {
@@ -206,11 +206,11 @@ export async function expectNothingLeft(fleet: Fleet, users: readonly Client[]):
   await fleet.world.emptied()
 }
 
-/** How long after a blow each operation was resumed, of those that were somebody's to resume. */
+/** Time from a blow to the resumption of each operation that had to be resumed. */
 export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtMs: number) {
   const resumed = await resumptions(fleet, blowAtMs)
-  // What was struck in its answer, or behind its last script, had its owner elsewhere or had ended; a lease that nothing
-  // was claimed with is not extended, and may have run out before the blow.
+  // At an answer, or after the last script, the owner was another replica or the operation had ended. An unclaimed
+  // lease is not extended, and may have expired before the blow.
   const open = struck.filter(({ point }) => !/accepted|finish\.after-act|^lab\.claim/.test(point.name))
   return open.map(({ point, user }) => {
     const atMs = resumed.get(user.username) ?? Number.POSITIVE_INFINITY
@@ -218,7 +218,7 @@ export async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtM
   })
 }
 
-/** Tells how long each of these took. One that took longer than is promised breaks the promise, and not the attack off. */
+/** Reports how long each took. A slow one breaks the promise, but does not end the attack. */
 export function expectInTime(trial: Trial, taken: readonly { readonly ms: number }[], limitMs = promisedMs): void {
   for (const { ms } of taken) trial.took(ms)
   const late = taken.filter(({ ms }) => ms > limitMs).toSorted((a, b) => b.ms - a.ms)

@@ -1,6 +1,6 @@
 /**
- * Each right of the controller's account is withdrawn and given back, under creations, deletions, compares and prepulls:
- * every operation ends by its deadline, in words, and nothing is left when the right is back.
+ * Each right of the controller's account is withdrawn and restored during creations, deletions, compares and prepulls.
+ * Every operation ends by its deadline, with a message, and nothing is left when the right is back.
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { labels } from '../../../src/kube/labels.ts'
@@ -16,7 +16,7 @@ import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
 const seconds = 1000
-/** Long enough for a lab on a busy machine, and longer than a refusal is borne. */
+/** Long enough for a lab on a busy machine, and longer than a replica bears refusals. */
 const limit = 24
 const times = {
   spawnTimeoutSeconds: limit,
@@ -24,22 +24,22 @@ const times = {
   noRoomGraceSeconds: 1,
   compareIntervalSeconds: 1,
 }
-/** From the acceptance to the last event: deadline, lease, look, cleaning. */
+/** From the acceptance to the last event: deadline, lease, scan, cleaning. */
 const endsWithinMs = (limit + limit) * seconds + wave.promisedMs
 const cleanWithinMs = 60 * seconds
 const lanes = isWhole ? 3 : 1
 
-/** What no lab of these has: claims of volumes. */
+/** Rights that these labs never need: they claim no volumes. */
 const untried = new Set(['create persistentvolumeclaims'])
-/** What is only asked for where a DaemonSet of that name stands already, or nodes join it. */
+/** Rights that are needed only if a DaemonSet of that name exists already, or nodes join it. */
 const rare = new Set(['get daemonsets', 'patch daemonsets'])
-/** Needed where an object of an older creation stands in the way: it is read, and removed, by a right that is bound then. */
+/** Rights for an object of an older creation in the way: a right that is bound then reads and removes it. */
 const binding = new Set(['create rolebindings', 'bind clusterroles'])
 
-/** Of all that, what `npm test` tries. */
+/** The rights that `npm test` withdraws. */
 const some = new Set(['get namespaces', 'delete namespaces'])
 
-/** Everything that an account has is withdrawn at once, too. */
+/** A round that withdraws all rights of the account at once. */
 const everything = 'everything'
 
 interface Round {
@@ -47,7 +47,7 @@ interface Round {
   readonly rights: readonly RightsRule[]
 }
 
-/** What labs may have is no right of the account: `two-installations` tries what the policies refuse. */
+/** Rights of labs are no rights of the account: `two-installations` tries what the policies refuse. */
 const isOfAccount = ({ apiGroups, resources }: RightsRule): boolean =>
   apiGroups[0] !== 'skylab.dev' || ['installations', 'marks'].includes(resources[0]!)
 
@@ -72,7 +72,7 @@ class Story {
     this.registry = registry
   }
 
-  /** A newer image takes the place of the one before: one is pulled, the other no longer. */
+  /** Replaces the image by a newer one: replicas pull that, and no longer the old one. */
   publish(): string {
     this.#tags += 1
     const tag = `w_2026_${String(this.#tags).padStart(2, '0')}`
@@ -84,10 +84,10 @@ class Story {
     return this.fleet.user()
   }
 
-  /** Refusals that replicas met so far. The debug log has each request. */
+  /** Refusals that replicas got so far. The debug log has each request. */
   async #refused({ verbs, resources, apiGroups }: RightsRule): Promise<number> {
     const logs = await Promise.all(this.fleet.urls.map((_, index) => this.fleet.log(index)))
-    // What is no resource of the API is asked for by a policy, of whatever is made; to bind, of a RoleBinding.
+    // A right on no resource of the API is checked by a policy, at any creation; `bind` at the one of a RoleBinding.
     const [verb, resource] =
       apiGroups[0] === 'skylab.dev'
         ? ['create', 'namespaces']
@@ -95,7 +95,7 @@ class Story {
           ? ['create', 'rolebindings']
           : [verbs[0]!, resources[0]!]
     const words = `"verb":"${verb}","resource":"${resource}","code":"403"`
-    // Whether the policy is at work is asked by requests that it must refuse; they are of no operation.
+    // Probes of the policy are requests that it must refuse; they belong to no operation.
     const isProbed = ['namespaces', 'configmaps'].includes(resource) && ['create', 'delete'].includes(verb)
     const isRefusal = (line: string) => line.includes(words) && (!isProbed || line.includes('"op":'))
     return logs.flatMap(log => log.split('\n')).filter(isRefusal).length
@@ -106,7 +106,7 @@ class Story {
     const users = [this.user(), this.user(), this.user()] as const
     const [maker, leaver] = users
     await leaver.create()
-    if ((await leaver.follow()).outcome !== 'complete') throw new Error(`${round.name}: no lab to be deleted`)
+    if ((await leaver.follow()).outcome !== 'complete') throw new Error(`${round.name}: there is no lab to delete`)
     const release = await this.#plant(round, maker)
     const before = await Promise.all(round.rights.map(right => this.#refused(right)))
     trial.injected()
@@ -117,7 +117,7 @@ class Story {
       ends = await this.#goOn(round, users, release)
       await this.#expectRefused(round, before)
     } finally {
-      // What has not ended does then, and is judged.
+      // Operations that have not ended end then, and are judged.
       await account.giveBack()
     }
     const backMs = performance.now()
@@ -131,7 +131,7 @@ class Story {
     await wave.expectNothingLeft(fleet, users)
   }
 
-  /** A creation, a deletion and a creation that fails by itself, while the right is missing; how each ends. */
+  /** A creation, a deletion, and a creation that fails by itself, without the right. Returns how each ends. */
   async #goOn(round: Round, [maker, leaver, failing]: readonly [Client, Client, Client], release?: () => void) {
     const isAll = round.name === everything
     const restarted = isAll || /^(list|watch) /.test(round.name) ? this.#restart() : undefined
@@ -154,7 +154,7 @@ class Story {
     if (!isRefused) this.trial.violation(`${round.name}: nothing was refused`)
   }
 
-  /** Ends by its deadline, and a failure has words. */
+  /** Each ends by its deadline, and a failure has a message. */
   async #end(round: Round, user: Client): Promise<string> {
     const begunMs = performance.now()
     const { outcome, errors } = await user.follow({ limitMs: endsWithinMs })
@@ -165,7 +165,7 @@ class Story {
     return outcome
   }
 
-  /** What an older creation left stands in the way of this one, which goes on when the right is gone. */
+  /** Puts an object of an older creation in the way of this one, which continues without the right. */
   async #plant({ name }: Round, user: Client): Promise<(() => void) | undefined> {
     if (!binding.has(name)) return undefined
     const { fleet } = this
@@ -180,21 +180,21 @@ class Story {
     return () => arm.release()
   }
 
-  /** A replica that starts lists and watches all. Its rollout would stop: it is not ready before it may. */
+  /** A starting replica lists and watches everything: it is not ready without the right, so a rollout would stop. */
   async #restart(): Promise<void> {
     await this.fleet.kill(1)
     await this.fleet.start(1, { ready: false })
   }
 
-  /** Who runs stays ready, or nobody would answer any more, and says what is missing. */
+  /** Running replicas stay ready, since nobody else would answer, and report the missing rights. */
   async #named(): Promise<void> {
-    await eventually('the missing rights are named', async () => {
+    await eventually('a report of the missing rights', async () => {
       const answer = await fetch(`${this.fleet.monitoringUrl(0)}/readyz`)
       return answer.status === 200 && /may not .*create namespaces.*rbac\.yaml/.test(await answer.text())
     })
   }
 
-  /** Every replica is ready and misses nothing, and the image is on all nodes. */
+  /** Every replica is ready and misses no right, and the image is on all nodes. */
   async recovered({ name }: Pick<Round, 'name'>, tag: string): Promise<void> {
     const { fleet } = this
     const isWell = async (url: string) => {
@@ -225,7 +225,7 @@ interface Prepulls {
   readonly images: Readonly<Record<'prepulled' | 'pending', readonly { readonly tag: string }[]>>
 }
 
-/** One of some fleets, each with an account of its own, that share the rights among them. */
+/** One of several fleets, each with its own account, that divide the rights among them. */
 function withdrawEach(lane: number) {
   return async (trial: Trial): Promise<void> => {
     const registry = await FakeRegistry.start()
@@ -243,7 +243,7 @@ function withdrawEach(lane: number) {
       config: {
         ...{ images, times, lab: { sizes: wave.sizes } },
         engine: { leaseTtlMs: wave.ttlMs, scanIntervalMs: wave.scanIntervalMs },
-        // Without, what comes when a right is missing would be refused before it is accepted.
+        // Without it, a replica would refuse requests before acceptance while a right is missing.
         kubernetes: { requirePolicy: false },
       },
     })

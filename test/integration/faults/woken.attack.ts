@@ -1,4 +1,4 @@
-/** Owners stopped between their last look at the lease and the bytes of a write, and woken when a newer lab's namespace stands. */
+/** Owners stop between their last check of the lease and the bytes of a write; a newer lab's namespace wakes them. */
 import { expect } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { KubeClient } from '../../../src/kube/client.ts'
@@ -11,7 +11,7 @@ import { testBed } from '../../kit/testbed.ts'
 import * as late from './late.ts'
 import { isWhole } from './points.ts'
 
-/** What each of the stopped replicas is about to write. */
+/** The write that each stopped replica is about to make. */
 const steps = isWhole ? ['configmap-env', 'secret', 'networkpolicy', 'service', 'pod'] : ['configmap-env', 'pod']
 const heir = steps.length
 const everyone = Array.from({ length: steps.length + 1 }, (_, index) => index)
@@ -23,7 +23,7 @@ interface Stopped extends Omit<late.StaleWrite, 'sinceMs'> {
   readonly step: string
 }
 
-/** Stops a replica by itself, just before the write of a lab that it makes while all others are stopped. */
+/** Stops a replica just before a write of its lab's creation, while all others are stopped. */
 async function stop(fleet: Fleet, step: string, replica: number): Promise<Stopped> {
   const user = fleet.user()
   const arm = fleet.arm(`lab.create.make.${step}.before-send`, 'stop', { user: user.username })
@@ -35,7 +35,7 @@ async function stop(fleet: Fleet, step: string, replica: number): Promise<Stoppe
   return { user, op, step, replica, resource: resources[step] ?? `${step}s`, name }
 }
 
-/** The cluster as a replica watches it. */
+/** The cluster as a replica's watch shows it. */
 async function watchNamespaces(trial: Trial, { installation, namespacePrefix }: Fleet): Promise<Watches> {
   const kubernetes = { kubeconfig: testBed().kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
   const common = { clock: systemClock, log: silentLog }
@@ -50,7 +50,7 @@ async function watchNamespaces(trial: Trial, { installation, namespacePrefix }: 
   return watches
 }
 
-/** Resolves in the moment in which the watch shows a namespace of a newer op. */
+/** Resolves as soon as the watch shows a namespace with a newer op. */
 function newerNamespace({ namespaces }: Watches, name: string, op: number): Promise<number> {
   return new Promise(resolve => {
     const off = namespaces.on(({ type, value }) => {
@@ -61,13 +61,13 @@ function newerNamespace({ namespaces }: Watches, name: string, op: number): Prom
   })
 }
 
-/** Deletes the lab, asks for another, and wakes the owner of the first at the watch event of its namespace. */
+/** Deletes the lab, requests another, and wakes the owner of the first at the watch event of the new namespace. */
 async function wake(fleet: Fleet, watches: Watches, stopped: Stopped, isHeld: boolean) {
   const { user, op, step, replica } = stopped
   const there = user.at(fleet.url(heir))
   expect((await fleet.admin.at(fleet.url(heir)).delete(user.username)).status).toBe(202)
   expect((await there.follow()).outcome).toBe('complete')
-  // Held, the newer operation cannot have taken the name before the stale write comes.
+  // The held newer operation cannot have taken the name before the stale write comes.
   const arm = isHeld ? fleet.arm(`lab.create.make.${step}.before-act`, 'hold', { user: user.username }) : undefined
   const appears = newerNamespace(watches, fleet.namespace(user.username), op)
   expect((await there.create()).status).toBe(303)
@@ -82,9 +82,9 @@ async function ended(user: Client, fleet: Fleet, newerOp: number): Promise<void>
   expect({ outcome, op }).toEqual({ outcome: 'complete', op: newerOp })
 }
 
-/** Each writes, for nobody has told it yet; nothing of that stays, and nothing honest is refused for good. */
+/** Each owner writes, since it does not know yet. Nothing of that stays, and no honest write is refused for good. */
 async function wokenByNewer(trial: Trial): Promise<void> {
-  // Woken after the time-out of a request, a replica would cut what it has just sent.
+  // A replica that wakes after the time-out of a request would cut off what it has just sent.
   const fleet = await trial.fleet({ replicas: everyone.length, config: { kubernetes: { requestTimeoutSeconds: 60 } } })
   const watches = await watchNamespaces(trial, fleet)
   await Promise.all(everyone.map(index => fleet.kill(index, 'SIGSTOP')))
@@ -98,9 +98,9 @@ async function wokenByNewer(trial: Trial): Promise<void> {
   for (const { release } of woken) release()
   await Promise.all(woken.map(({ user, newerOp }) => ended(user, fleet, newerOp)))
   await Promise.all(woken.map(({ user, newerOp }) => late.expectNothingStale(fleet, user, newerOp)))
-  late.tellFates(trial, await late.fatesOf(fleet, tried))
+  late.reportFates(trial, await late.fatesOf(fleet, tried))
   for (const each of woken) await late.expectUnseen(fleet, each, each.newerOp)
-  await late.tellRefusals(trial, fleet, woken)
+  await late.reportRefusals(trial, fleet, woken)
 }
 
 attack('T14 woken by the watch event of a newer namespace', wokenByNewer, { concurrent: true })

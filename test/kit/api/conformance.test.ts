@@ -1,4 +1,4 @@
-/** Conformance reports every deviation from the document; all tests that call the API rely on it. */
+/** Conformance reports every deviation from the document. All tests that call the API rely on it. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from './conformance.ts'
 import { conformanceOf, prefix } from './scripted-api.ts'
@@ -8,7 +8,7 @@ const error = (type: string, more = {}) => JSON.stringify({ detail: [{ msg: 'wor
 const id = { 'X-Request-ID': 'one' }
 const json = { ...id, 'Content-Type': 'application/json' }
 
-/** A list of users, changed as a test needs. */
+/** A list of users; each test changes it. */
 function exchange(change: Partial<Omit<Exchange, 'headers'>> & { headers?: Record<string, string> } = {}): Exchange {
   const { headers = json, ...rest } = change
   return { method: 'GET', path: `${prefix}/labs`, status: 200, text: '["ada"]', ...rest, headers: new Headers(headers) }

@@ -1,4 +1,4 @@
-/** For tests: whether an answer is as in the OpenAPI document. Everything undocumented is a fault. */
+/** For tests: checks answers against the OpenAPI document. Everything undocumented is a fault. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 interface DocumentedHeader {
@@ -15,7 +15,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, DocumentedResponse>>
 }
 
-/** The part of an OpenAPI document that is used here. */
+/** The part of an OpenAPI document that the checks use. */
 interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
@@ -27,18 +27,18 @@ interface ApiDocument {
 /** One request and its answer. */
 export interface Exchange {
   readonly method: string
-  /** As it was sent, with the prefix. */
+  /** The path as sent, with the prefix. */
   readonly path: string
   readonly status: number
   readonly headers: Headers
-  /** The body as text; undefined if it may not end, as with event streams. */
+  /** The body as text; undefined for a body that does not end, such as an event stream. */
   readonly text: string | undefined
 }
 
 /** Headers that HTTP itself adds. `Content-Type` is documented by the kinds of content. */
 const transport = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']
 
-/** A response of the document, and its place. */
+/** A response in the document, with its pointer. */
 interface Place {
   readonly pointer: string
   readonly response: DocumentedResponse
@@ -47,24 +47,24 @@ interface Place {
 export class Conformance {
   readonly #document: ApiDocument
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
-  /** By pointer and contents: the same few schemas are used at hundreds of places. */
+  /** By pointer and by contents, since hundreds of places use the same few schemas. */
   readonly #validators = new Map<string, ValidateFunction>()
   readonly #templates: (readonly [template: string, form: RegExp])[]
 
-  /** @param document as it is served */
+  /** @param document as the API serves it */
   constructor(document: object) {
     this.#document = document as ApiDocument
     this.#templates = Object.keys(this.#document.paths).map(template => [template, formOf(template)])
   }
 
-  /** @throws when the answer is not as the document says */
+  /** @throws if the answer deviates from the document */
   check(exchange: Exchange): void {
     const place = this.#placeOf(exchange)
     const problems = [...this.#headerProblems(exchange, place), ...this.#bodyProblems(exchange, place)]
     if (problems.length > 0) throw new Error(`${summaryOf(exchange)}: ${problems.join('; ')}`)
   }
 
-  /** Problems of a value by a schema of the document, named by its place, such as `/components/schemas/ErrorBody`. */
+  /** Problems of a value against the schema of the document at `pointer`, such as `/components/schemas/ErrorBody`. */
   problemsOf(pointer: string, value: unknown): string[] {
     const validate = this.#validator(pointer)
     if (validate(value)) return []

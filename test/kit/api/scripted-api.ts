@@ -1,4 +1,4 @@
-/** Unit tests call the API by this: a scripted engine, four callers, and a clock that tests move. */
+/** Unit tests call the API through this: a scripted engine, four callers, and a manual clock. */
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { createApi } from '../../../src/api/app.ts'
@@ -18,7 +18,7 @@ import { noTracing } from '../../../src/telemetry/tracing.ts'
 import { ManualClock } from '../clock.ts'
 import { Conformance } from './conformance.ts'
 
-/** A feed that a test fills and ends. */
+/** A feed that the test fills and ends. */
 export class ScriptedFeed implements EventFeed {
   readonly #batches: (readonly LabEvent[])[] = []
   #ended = false
@@ -89,7 +89,7 @@ export function exampleLab(change: Partial<LabState> = {}): LabState {
   }
 }
 
-/** An engine without labs, changed as a test needs. */
+/** An engine without labs; each test changes it. */
 export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   return {
     create: async () => undefined,
@@ -102,7 +102,7 @@ export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   }
 }
 
-/** A repository that was not read yet, changed as a test needs. */
+/** A repository that was not read yet; each test changes it. */
 export function scriptedImages(script: Partial<ImageService> = {}): ImageService {
   const unread = async () => {
     throw unavailable('the registry was not read yet', 5)
@@ -186,7 +186,7 @@ export async function requestTo(
   return app.request(path, init, { head: { path: pathOf(path) } })
 }
 
-/** An event stream is left to its reader. */
+/** Event streams are left to their reader. */
 async function read(response: Response) {
   const { status, headers } = response
   const isStream = headers.get('content-type') === 'text/event-stream'

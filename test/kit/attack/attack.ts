@@ -1,6 +1,6 @@
 /**
- * One attack: faults of which each needs proof that it landed, fleets that are judged at rest, and a line of figures. A
- * run without a blow, with one that missed, or with a broken promise is red.
+ * One attack: faults that each need proof that they landed, fleets that are judged at rest, and a line of figures.
+ * An attack fails if it has no blow, if a blow missed, or if a promise was broken.
  */
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -9,47 +9,47 @@ import { aborted } from '../../../dev/process/program.ts'
 import { Fleet, type FleetOptions } from '../fleet/fleet.ts'
 import { controlVariable } from '../program/controls.ts'
 import { judge } from './judge.ts'
-import { type Result, seedVariable, tell } from './result.ts'
+import { type Result, report, seedVariable } from './result.ts'
 
 const defaultLimitMs = 300_000
-/** Of every fleet: more would weigh more than what they are to watch. */
+/** Operations of each fleet of which all replicas are asked (P6). More would disturb what the attack observes. */
 const readBacks = 200
 
 export interface AttackOptions {
-  /** Of the whole test. */
+  /** Limit of the whole test. */
   readonly limitMs?: number
-  /** Whether others of the same file may run beside it: where nothing is timed to the second. */
+  /** Whether other attacks of the file may run beside it. Set where no time is measured to the second. */
   readonly concurrent?: boolean
 }
 
-/** What a test of faults is given. */
+/** The argument of an attack. */
 export interface Trial {
   readonly context: TestContext
-  /** Chosen anew for each run, and printed: with SKYLAB_SEED it is repeated. */
+  /** Random for each run, and printed. SKYLAB_SEED repeats it. */
   readonly seed: number
-  /** The next of a row of numbers in [0, 1) that the seed decides. */
+  /** The next number in [0, 1) of the seed's sequence. */
   random(): number
   /** Starts a fleet, which is judged and stopped with the test. */
   fleet(options?: FleetOptions): Promise<Fleet>
-  /** Counts faults that are tried. */
+  /** Counts faults that the attack tries. */
   injected(count?: number): void
-  /** Counts faults that were proved to have landed in the window they name. */
+  /** Counts faults with proof that they landed in the intended window. */
   landed(count?: number): void
-  /** A time that the test is about, such as a take-over, in ms: told as p50, p99 and max. */
+  /** A time that the attack measures, such as a take-over, in ms. The line has p50, p99 and max. */
   took(ms: number): void
   /** One more figure for the line. */
   figure(name: string, value: unknown): void
-  /** A promise that was broken, where the judge alone would not see it. */
+  /** A broken promise that the judge alone cannot see. */
   violation(words: string): void
 }
 
-/** What one attack has counted so far, and its fleets. */
+/** The counts and the fleets of one attack so far. */
 class Tally {
   readonly times: number[] = []
   readonly violations: string[] = []
   readonly figures: [string, unknown][] = []
   readonly fleets: Fleet[] = []
-  /** Of the judge, over all fleets. */
+  /** The judge's figures, summed over all fleets. */
   readonly #sums = new Map<string, number>()
   injected = 0
   landed = 0
@@ -87,7 +87,7 @@ class Tally {
 
 const longestWords = 400
 
-/** The first line of its message, with what was found where an expectation failed. */
+/** The first line of the error's message, with the value found if an expectation failed. */
 function wordsOf(error: unknown): string {
   const line = (error instanceof Error ? error.message : String(error)).split('\n')[0]!
   const { actual, expected } = error as { readonly actual?: unknown; readonly expected?: unknown }
@@ -95,13 +95,13 @@ function wordsOf(error: unknown): string {
   return (line + found).slice(0, longestWords)
 }
 
-/** Of lists of the same length only what differs. */
+/** The items that differ, for lists of the same length; else the whole value. */
 function unlike(actual: unknown, expected: unknown): unknown {
   if (!Array.isArray(actual) || !Array.isArray(expected) || actual.length !== expected.length) return actual
   return actual.filter((each, i) => JSON.stringify(each) !== JSON.stringify(expected[i]))
 }
 
-/** Defines a test. `name` begins with the attack's number where it has one, such as `T3 stop past the lease`. */
+/** Defines a test. `name` begins with the attack's number, if it has one, such as `T3 stop past the lease`. */
 export function attack(name: string, body: (trial: Trial) => Promise<void>, options: AttackOptions = {}): void {
   const define = options.concurrent ? test.concurrent : test
   define(name, context => runAttack(name, body, context), options.limitMs ?? defaultLimitMs)
@@ -125,9 +125,9 @@ async function runAttack(name: string, body: (trial: Trial) => Promise<void>, co
     })
   }
   await inTime(body(trialOf(tally, seed, context)))
-  // What failed is judged too: what the judge finds may be the cause.
+  // A failed attack is judged too: a violation may be the cause.
   if (!context.signal.aborted) await inTime(tally.judge())
-  tell(tally.result(name, seed, (performance.now() - begunMs) / 1000, error))
+  report(tally.result(name, seed, (performance.now() - begunMs) / 1000, error))
   if (error !== undefined) throw error
   expect({ violations: tally.violations, landed: tally.landed }).toEqual({ violations: [], landed: tally.injected })
   expect(tally.injected, 'blows').toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-/** What became of the promises in one fleet: its evidence at rest, held against the invariants of `check.ts`. */
+/** Judges one fleet: gathers its evidence at rest and checks it against the invariants of `check.ts`. */
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,29 +7,29 @@ import { markMs } from '../../../src/store/compares.ts'
 import { check, type Violation } from '../check/check.ts'
 import { operationsOf, usersOf } from '../check/operations.ts'
 import type { Answers, Evidence, LogLine, Usage } from '../evidence/evidence.ts'
-import { toldBy } from '../evidence/evidence.ts'
+import { parseHistory } from '../evidence/evidence.ts'
 import { labValue } from '../evidence/recorder.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 
 export type { Violation } from '../check/check.ts'
 
-/** Within which a fleet comes to rest: a lease that runs out after data were lost, then the deletion of what is left. */
+/** Limit for a fleet to come to rest: a lease expires after data loss, then the remains are deleted. */
 const defaultRestMs = 60_000
 const lookMs = 200
-/** One that compares begins anew within this time. An older mark is of one that was killed, and goes by itself. */
+/** A running compare renews its mark within this time. An older mark is of a killed compare, and expires. */
 const turnMs = 15_000
-/** Of more users not every replica is asked for each. */
+/** At most this many users are looked up at every replica. */
 const askedUsers = 100
 
 export interface Verdict {
   readonly violations: readonly Violation[]
-  /** What there was to judge. */
+  /** How much there was to judge. */
   readonly figures: Figures
 }
 
 export interface Figures {
   readonly operations: number
-  /** Answers of replicas that were asked because they had to know of an end. */
+  /** Answers to the requests that follow the end of an operation (P6). */
   readonly read_backs: number
   readonly judged_ms: number
 }
@@ -39,34 +39,34 @@ export interface JudgeOptions {
   readonly restMs?: number
 }
 
-/** Judges a fleet, before it is stopped: lets go what is held, waits for rest, gathers the evidence, and checks it. */
+/** Judges a fleet before it is stopped: releases what failpoints hold, waits for rest, and checks the evidence. */
 export async function judge(fleet: Fleet, { restMs = defaultRestMs }: JudgeOptions = {}): Promise<Verdict> {
   fleet.failpoints.letGo()
   await Promise.all(fleet.stopped().map(index => fleet.kill(index, 'SIGCONT')))
   await fleet.recorder.close()
-  // One that was just started again, or continued, is asked when it can answer.
+  // A replica that was just started or continued first becomes ready.
   await fleet.ready().catch(() => {})
   const restless = await rest(fleet, restMs)
   const begunMs = performance.now()
   const evidence = await gather(fleet, restless)
   const violations = check(evidence)
   if (violations.length > 0) await keep(fleet, evidence)
-  const told = toldBy(evidence.history)
+  const parsed = parseHistory(evidence.history)
   const figures = {
-    operations: operationsOf(evidence, told).length,
-    read_backs: told.calls.filter(({ after, status }) => after !== undefined && status !== undefined).length,
+    operations: operationsOf(evidence, parsed).length,
+    read_backs: parsed.calls.filter(({ after, status }) => after !== undefined && status !== undefined).length,
     judged_ms: Math.round(performance.now() - begunMs),
   }
   return { violations, figures }
 }
 
-/** Beside the history, so that what was found can be looked into, and checked again. */
+/** Keeps the evidence beside the history, so that a violation can be examined and checked again. */
 function keep(fleet: Fleet, { history: _, ...evidence }: Evidence): Promise<void> {
   const text = JSON.stringify({ ...evidence, redis: Object.fromEntries(evidence.redis) }, null, 1)
   return writeFile(join(fleet.stateDir, 'log', 'evidence.json'), text)
 }
 
-/** Waits until nothing goes on any more. Gives what still does when the time is up. */
+/** Waits until the fleet is at rest. Returns what is still in progress when the time is up. */
 async function rest(fleet: Fleet, restMs: number): Promise<readonly string[]> {
   const endMs = performance.now() + restMs
   for (;;) {
@@ -93,7 +93,7 @@ async function operationsUnderWay({ world: { keys, redis } }: Fleet): Promise<re
   ]
 }
 
-/** What is on its way out, or has to be: of no lab, or of no namespace that stands. */
+/** Objects that are being deleted or have to be: they belong to no lab, or to no existing namespace. */
 async function leavingObjects({ world }: Fleet): Promise<readonly string[]> {
   const { keys, redis } = world
   const records = new Set((await redis.keys(keys.record('*'))).map(key => key.slice(keys.record('').length)))
@@ -127,7 +127,7 @@ async function gather(fleet: Fleet, restless: readonly string[]): Promise<Eviden
     redis,
     restless,
   }
-  const users = usersOf({ ...evidence, answers: [], usage: [] }, toldBy(recorder.history)).slice(0, askedUsers)
+  const users = usersOf({ ...evidence, answers: [], usage: [] }, parseHistory(recorder.history)).slice(0, askedUsers)
   const answers = await Promise.all(fleet.working().map(index => ask(fleet, index, users)))
   return { ...evidence, answers, usage: await measure(fleet) }
 }
@@ -149,7 +149,7 @@ async function readLogs(fleet: Fleet): Promise<readonly LogLine[]> {
   return logs.flat().sort((a, b) => a.atMs - b.atMs)
 }
 
-/** The last one of a replica that was killed may be half written. */
+/** The last line of a killed replica may be incomplete. */
 function parseLine(text: string): LogLine | undefined {
   try {
     const { msg, replica, time, user, op, kind, result } = JSON.parse(text)
@@ -172,7 +172,7 @@ async function ask(fleet: Fleet, index: number, users: readonly string[]): Promi
   return { replica: `replica-${index + 1}`, list: { status: list.status, names }, labs: Object.fromEntries(labs) }
 }
 
-/** Of the replicas that have lived since the fleet began. */
+/** Usage of the replicas that have run since the fleet began. */
 async function measure(fleet: Fleet): Promise<readonly Usage[]> {
   const lasting = fleet.working().filter(index => fleet.baseline.get(index)?.pid === fleet.replica(index).pid)
   return Promise.all(

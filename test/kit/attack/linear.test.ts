@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Asked, type Exchange, isLinearizable } from './linear.ts'
 
-/** `create 303 0-5`: what was asked, the answer, when it was sent and answered. */
+/** Reads `create 303 0-5`: request, answer, and the times of both. */
 const history = (...lines: string[]): Exchange[] =>
   lines.map(line => {
     const [asked, answer, times] = line.split(' ')
@@ -27,7 +27,7 @@ test.each([
   ],
   [['create 303 0-1', 'cull . 2-3', 'status failed 4-5', 'create 303 6-7']],
   [['create 303 0-1', 'cull . 2-9', 'status terminating 3-4']],
-])('could have been: %j', lines => {
+])('isLinearizable is true for %j', lines => {
   expect(isLinearizable(history(...lines))).toBe(true)
 })
 
@@ -41,6 +41,6 @@ test.each([
   ['a lab that ended unasked', ['create 303 0-1', 'status running 2-3', 'status terminating 4-5']],
   ['a failure without a reason', ['create 303 0-1', 'status failed 2-3']],
   ['a deletion that nobody could have asked for yet', ['create 303 0-1', 'status terminating 2-3', 'delete 202 4-5']],
-])('could not: %s', (_, lines) => {
+])('isLinearizable is false for %s', (_, lines) => {
   expect(isLinearizable(history(...lines))).toBe(false)
 })

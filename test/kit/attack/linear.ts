@@ -1,4 +1,4 @@
-/** Whether answers that crossed each other could have been given one after another, by a model of one user's lab. */
+/** Checks whether overlapping answers are linearizable by a model of one user's lab. */
 
 export type Asked = 'create' | 'delete' | 'cull' | 'status'
 
@@ -10,10 +10,10 @@ export interface Exchange {
   readonly answeredMs: number
 }
 
-/** A lab's states; with `!` its pod has ended well, which is yet to be noticed. */
+/** A lab's states. `!` marks a lab whose pod has succeeded, which no replica has noticed yet. */
 type State = 'none' | 'pending' | 'pending!' | 'running' | 'running!' | 'terminating' | 'failed'
 
-/** What may happen by itself at any moment. */
+/** State changes that may happen at any moment without a request. */
 const byItself: Readonly<Record<State, readonly State[]>> = {
   none: [],
   pending: ['running'],
@@ -35,7 +35,7 @@ function step(state: State, asked: Asked): readonly [answer: string, next: State
 
 const reachable = (state: State): State[] => [state, ...byItself[state].flatMap(reachable)]
 
-/** Looks for an order that agrees with the answers, and with the times: what was answered before another was sent. */
+/** Searches for an order that agrees with the answers and with their times: a request follows every earlier answer. */
 export function isLinearizable(history: readonly Exchange[]): boolean {
   const seen = new Set<string>()
   const search = (left: readonly Exchange[], state: State): boolean => {

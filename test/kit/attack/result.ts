@@ -1,33 +1,33 @@
-/** The line of figures that each attack tells, and how a run asks for it. */
+/** The line of figures of each attack, and the variables by which a run asks for it. */
 import { appendFileSync } from 'node:fs'
 
-/** In the environment of vitest: the file to which every line is added, instead of being printed. */
+/** Environment variable of vitest: the file that gets every line, instead of stdout. */
 export const resultsVariable = 'SKYLAB_RESULTS'
-/** In the environment of vitest: the seed of a run that is to be repeated. */
+/** Environment variable of vitest: the seed to repeat. */
 export const seedVariable = 'SKYLAB_SEED'
 
-/** What is told of one attack; more figures may stand beside these. */
+/** The figures of one attack; an attack may add more. */
 export interface Result {
   readonly test: string
   readonly injected: number
   readonly landed: number
   readonly missed: number
   readonly violations: readonly string[]
-  /** Of the times that it is about, in ms. */
+  /** Of the times that the attack measured, in ms. */
   readonly p50?: number
   readonly p99?: number
   readonly max?: number
   readonly seed: number
   readonly seconds: number
-  /** The first line of what it ended with, where it did not come to its end. */
+  /** The first line of the error, if the attack ended with one. */
   readonly error?: string
-  /** The guards that were removed. */
+  /** The guards that the control removed. */
   readonly control?: string
-  /** Of a red one: whose logs are kept. */
+  /** The fleets of a failed attack, whose logs are kept. */
   readonly fleets?: readonly string[]
 }
 
-/** Why an attack is red by its own line: the first thing that was wrong, in words; null where nothing was. */
+/** Why an attack failed by its own line: the first fault; null if there is none. */
 export function whyRed({ violations, error, missed, injected }: Result): string | null {
   if (error !== undefined) return error
   if (violations.length > 0) return violations[0]!
@@ -35,7 +35,7 @@ export function whyRed({ violations, error, missed, injected }: Result): string 
   return injected === 0 ? 'there was no blow' : null
 }
 
-export function tell(result: Result): void {
+export function report(result: Result): void {
   const text = JSON.stringify(result)
   const file = process.env[resultsVariable]
   if (file) appendFileSync(file, `${text}\n`)

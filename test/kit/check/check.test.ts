@@ -1,4 +1,4 @@
-/** Every invariant is broken by hand, and the checker says so; and what is well is left alone. */
+/** Histories made by hand break every invariant, and the checker reports each; sound histories pass. */
 import { expect, test } from 'vitest'
 import type { Evidence, LogLine } from '../evidence/evidence.ts'
 import { check } from './check.ts'
@@ -40,7 +40,7 @@ const taken = (atMs: number): Evidence => ({ ...plus.logs(resumed(atMs)), histor
 const lost = (evidence: Evidence): Evidence => ({ ...evidence, expects: { redisLoss: true } })
 const [usage] = good.usage
 
-test('a history in which all is well', () => {
+test('check finds no violation in a sound history', () => {
   expect(check(good)).toEqual([])
 })
 
@@ -69,7 +69,7 @@ test.each<[string, Evidence]>([
     'an event without id where Redis lost data',
     lost(plus.history(transcript('bob', [{ event: 'failed', data: 'lost' }]))),
   ],
-])('%s is no violation', (_, evidence) => {
+])('check finds no violation in %s', (_, evidence) => {
   expect(check(evidence)).toEqual([])
 })
 
@@ -205,11 +205,11 @@ test.each<[string, Evidence, RegExp]>([
     after('labs', { status: 200, value: { names: ['bob'] } }, deletionOfBob),
     /^P6 .* had it in the list/,
   ],
-])('%s is found', (_, evidence, words) => {
+])('check finds %s', (_, evidence, words) => {
   expect(check(evidence)).toContainEqual(expect.stringMatching(words))
 })
 
-test('what was granted again with one key is one', () => {
+test('check counts two acceptances as one operation when they share an Idempotency-Key', () => {
   const keyed = call('create', 'ada', { status: 303, atMs: 900 }, { key: 'k' })
   const again = line('operation accepted', 'ada', opOfAda, 900, { kind: 'create' })
   const first = good.history.map(entry => (entry.type === 'invoke' && entry.id === 1 ? { ...entry, key: 'k' } : entry))
@@ -220,7 +220,7 @@ function struckAmid(evidence: Evidence, atMs: number): Evidence {
   return { ...evidence, history: [...evidence.history, { ...killed, replica: 'replica-3', wallMs: atMs, atMs }] }
 }
 
-/** Only one of them can have been in the hands of who was struck. */
+/** One replica was struck, and two operations were resumed late: it can have held only one of them. */
 function bothTaken(): Evidence {
   const owned = line('step', 'eve', opOfBob + 9, 139, { replica: 'replica-1' })
   const resumed = line('operation resumed', 'eve', opOfBob + 9, 6000, { replica: 'replica-2' })
@@ -245,7 +245,7 @@ function again(): Evidence {
   )
 }
 
-/** The second owner of an operation made the namespace; whoever has this claim made it again after its deletion. */
+/** The second owner made the namespace. After its deletion the owner with this claim made it again. */
 function madeLate(claim: number): Evidence {
   const path = 'lab-bob/namespaces/lab-bob'
   return plus.audit(
@@ -256,7 +256,7 @@ function madeLate(claim: number): Evidence {
   )
 }
 
-/** It was accepted long before. */
+/** Accepted long before its end. */
 function late(): Evidence {
   const logs = good.logs.map(each => (each.msg === 'operation accepted' ? { ...each, atMs: each.atMs - 5000 } : each))
   return { ...good, terms: { ...good.terms, spawnMs: 50, ttlMs: 10, scanMs: 10 }, logs }

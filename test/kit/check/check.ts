@@ -1,9 +1,9 @@
 /**
- * The checker: the evidence of one fleet, held against the invariants. Offline and pure, so that histories made by hand
- * show that each of them can be broken.
+ * The checker: tests the evidence of one fleet against the invariants. Offline and pure, so histories made by hand can
+ * show that each invariant can be broken.
  */
 
-import { type Evidence, toldBy, type Violation } from '../evidence/evidence.ts'
+import { type Evidence, parseHistory, type Violation } from '../evidence/evidence.ts'
 import { checkI1, checkI2, checkI9 } from './cluster.ts'
 import { checkI3, checkI6, checkI8, operationsOf } from './operations.ts'
 import { checkReads } from './reads.ts'
@@ -14,23 +14,23 @@ import { checkI7 } from './takeovers.ts'
 
 export type { Evidence, Expectations, Violation } from '../evidence/evidence.ts'
 
-/** All that is wrong, each once. */
+/** All violations, each once. */
 export function check(evidence: Evidence): readonly Violation[] {
-  const told = toldBy(evidence.history)
-  const operations = operationsOf(evidence, told)
+  const parsed = parseHistory(evidence.history)
+  const operations = operationsOf(evidence, parsed)
   return [
     ...new Set([
       ...checkI1(evidence),
       ...checkI2(evidence),
-      ...checkI3(evidence, told, operations),
-      ...checkI4(evidence, told),
+      ...checkI3(evidence, parsed, operations),
+      ...checkI4(evidence, parsed),
       ...checkI5(evidence),
-      ...checkI6(told, operations),
-      ...checkI7(evidence, told),
-      ...checkI8(evidence, told, operations),
+      ...checkI6(parsed, operations),
+      ...checkI7(evidence, parsed),
+      ...checkI8(evidence, parsed, operations),
       ...checkI9(evidence),
       ...checkI10(evidence),
-      ...checkReads(evidence, told, operations),
+      ...checkReads(evidence, parsed, operations),
     ]),
   ]
 }

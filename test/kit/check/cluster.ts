@@ -1,12 +1,12 @@
-/** What the API server's log and the cluster at rest say: I1, I2 and I9. */
+/** Checks of the API server's log and of the cluster at rest: I1, I2 and I9. */
 import type { AuditedRequest } from '../evidence/audit.ts'
 import type { ClusterObject, Evidence, Violation } from '../evidence/evidence.ts'
 
-/** An object as the log shows it: who made it, from when until when. */
+/** An object's life by the log: its maker, its start and its end. */
 interface Life {
   readonly resource: string
   readonly name: string
-  /** Of who made it. */
+  /** The op that made it. */
   readonly op: number | undefined
   readonly fromMs: number
   untilMs: number
@@ -21,7 +21,7 @@ interface NamespaceLife {
 
 const succeeded = ({ code, dryRun }: AuditedRequest) => code > 0 && code < 300 && !dryRun
 
-/** Every namespace with what was in it, replayed in the order in which the API server was done with each request. */
+/** Every namespace with its objects, replayed in the order in which the API server completed the requests. */
 export function replay(audit: readonly AuditedRequest[]): readonly NamespaceLife[] {
   const all: NamespaceLife[] = []
   const current = new Map<string, NamespaceLife>()
@@ -53,7 +53,7 @@ export function replay(audit: readonly AuditedRequest[]): readonly NamespaceLife
   return all
 }
 
-/** I1: nothing of another op stays in a namespace, and none was there while the lab of that namespace had its pod. */
+/** I1: no object of another op stays in a namespace, and none was there while the namespace's lab had its pod. */
 export function checkI1({ audit, cluster }: Pick<Evidence, 'audit' | 'cluster'>): Violation[] {
   return [...replay(audit).flatMap(strangersIn), ...strangersAtRest(cluster)]
 }
@@ -85,7 +85,7 @@ function strangersAtRest(cluster: readonly ClusterObject[]): Violation[] {
 export const namespacesOf = (cluster: readonly ClusterObject[]): ReadonlyMap<string, ClusterObject> =>
   new Map(cluster.filter(({ kind }) => kind === 'Namespace').map(object => [object.namespace, object]))
 
-/** I2: never more than one pod of a user that is not on its way out, whoever made it. */
+/** I2: a user never has two pods that are not being deleted, whatever op made them. */
 export function checkI2({ audit, cluster }: Pick<Evidence, 'audit' | 'cluster'>): Violation[] {
   const overlaps = replay(audit).flatMap(({ name, lives }) => {
     const pods = lives.filter(({ resource }) => resource === 'pods')
@@ -96,12 +96,12 @@ export function checkI2({ audit, cluster }: Pick<Evidence, 'audit' | 'cluster'>)
         .map(other => `I2 ${name} had two pods at once: ${pod.name} of op ${pod.op}, ${other.name} of op ${other.op}`),
     )
   })
-  const standing = cluster.filter(({ kind, terminating }) => kind === 'Pod' && !terminating)
-  const crowded = [...Map.groupBy(standing, ({ namespace }) => namespace)].filter(([, pods]) => pods.length > 1)
+  const existing = cluster.filter(({ kind, terminating }) => kind === 'Pod' && !terminating)
+  const crowded = [...Map.groupBy(existing, ({ namespace }) => namespace)].filter(([, pods]) => pods.length > 1)
   return [...overlaps, ...crowded.map(([name, pods]) => `I2 ${pods.length} pods stand in ${name}`)]
 }
 
-/** I9: each object is made once by an operation, however often it was resumed. */
+/** I9: an operation makes each object once, however often it was resumed. */
 export function checkI9({ audit, expects }: Pick<Evidence, 'audit' | 'expects'>): Violation[] {
   const made = audit.filter(request => succeeded(request) && request.verb === 'create' && request.op !== undefined)
   const groups = Map.groupBy(
@@ -110,13 +110,13 @@ export function checkI9({ audit, expects }: Pick<Evidence, 'audit' | 'expects'>)
   )
   return [...groups].flatMap(([what, requests]) => {
     if (requests.length === 1) return []
-    // Where Redis went back, an operation may find its own namespace removed, and makes all of it again.
+    // If Redis went back, an operation may find its own namespace removed, and makes everything again.
     if ((expects.redisLoss || isLate(requests)) && remade(requests, audit)) return []
     return [`I9 ${what}: made ${requests.length} times`]
   })
 }
 
-/** What a former owner still had on its way when its successor was done: that nothing of it stays is I5's business. */
+/** Requests of a former owner that arrive after its successor's. I5 checks that nothing of them stays. */
 const isLate = ([first, ...more]: readonly AuditedRequest[]) =>
   more.every(({ claim }) => claim !== undefined && claim < (first!.claim ?? 0))
 

@@ -1,29 +1,29 @@
-/** What became of what was asked: I3, I6 and I8. */
+/** Checks of accepted and refused requests: I3, I6 and I8. */
 import { labNames } from '../../../src/labs/names.ts'
 import {
   type Evidence,
   isTerminal,
   type LogLine,
   opOf,
+  type ParsedHistory,
   type StreamEvent,
   streamsOf,
-  type Told,
   type Violation,
 } from '../evidence/evidence.ts'
 import type { Call } from '../evidence/history.ts'
 
-/** One operation, by all that tells of it. */
+/** One operation, from all evidence that mentions it. */
 export interface Operation {
   readonly op: number
   readonly user: string
   readonly kinds: ReadonlySet<string>
-  /** One for each time that a replica said that it was accepted. */
+  /** One line for each time that a replica logged the acceptance. */
   readonly accepted: readonly LogLine[]
   readonly ended: readonly LogLine[]
   /** In Redis, at rest. */
   readonly stream: readonly StreamEvent[] | undefined
-  /** When any client was told its end. */
-  readonly toldMs: number | undefined
+  /** When a client first saw its end. */
+  readonly endSeenMs: number | undefined
 }
 
 interface Mention {
@@ -32,18 +32,18 @@ interface Mention {
   readonly kind?: string | undefined
   readonly line?: LogLine
   readonly stream?: readonly StreamEvent[]
-  readonly toldMs?: number
+  readonly endSeenMs?: number
 }
 
-/** Every operation that anything tells of; one for each user of an op, which is a broken promise where there are two. */
-export function operationsOf(evidence: Evidence, told: Told): readonly Operation[] {
+/** Every operation in the evidence. An op with two users, which breaks a promise, counts as two operations. */
+export function operationsOf(evidence: Evidence, parsed: ParsedHistory): readonly Operation[] {
   const groups = Map.groupBy(
-    [...inLogs(evidence.logs), ...inStreams(evidence), ...inTranscripts(told), ...inAudit(evidence, told)],
+    [...inLogs(evidence.logs), ...inStreams(evidence), ...inTranscripts(parsed), ...inAudit(evidence, parsed)],
     ({ user, op }) => `${op} ${user}`,
   )
   return [...groups.values()].map(mentions => {
     const lines = (msg: string) => mentions.flatMap(({ line }) => (line?.msg === msg ? [line] : []))
-    const toldMs = mentions.flatMap(mention => mention.toldMs ?? [])
+    const endSeenMs = mentions.flatMap(mention => mention.endSeenMs ?? [])
     return {
       op: mentions[0]!.op,
       user: mentions[0]!.user,
@@ -51,7 +51,7 @@ export function operationsOf(evidence: Evidence, told: Told): readonly Operation
       accepted: lines('operation accepted'),
       ended: lines('operation ended'),
       stream: mentions.find(({ stream }) => stream)?.stream,
-      toldMs: toldMs.length > 0 ? Math.min(...toldMs) : undefined,
+      endSeenMs: endSeenMs.length > 0 ? Math.min(...endSeenMs) : undefined,
     }
   })
 }
@@ -68,26 +68,26 @@ function inStreams(evidence: Evidence): Mention[] {
   )
 }
 
-/** By the words with which an acceptance begins a stream; a compare begins one with others. */
+/** An accepted operation begins its stream with known words; a compare begins one with others. */
 function kindOf(stream: readonly StreamEvent[]): string | undefined {
   const first = stream[0]?.data ?? ''
   if (first.startsWith('lab creation initiated')) return 'create'
   return first.startsWith('lab deletion initiated') ? 'delete' : undefined
 }
 
-function inTranscripts({ transcripts }: Told): Mention[] {
+function inTranscripts({ transcripts }: ParsedHistory): Mention[] {
   return transcripts.flatMap(({ user, events }) =>
     events.flatMap(({ id, event, wallMs }) => {
       if (id === undefined) return []
-      return [{ user, op: opOf(id).op, ...(isTerminal({ event }) && { toldMs: wallMs }) }]
+      return [{ user, op: opOf(id).op, ...(isTerminal({ event }) && { endSeenMs: wallMs }) }]
     }),
   )
 }
 
-/** The User-Agent says who wrote: only a creation makes objects. */
-function inAudit(evidence: Evidence, told: Told): Mention[] {
+/** The User-Agent names the operation. Only a creation makes objects. */
+function inAudit(evidence: Evidence, parsed: ParsedHistory): Mention[] {
   const users = new Map(
-    usersOf(evidence, told).map(user => [labNames(evidence.terms.namespacePrefix, user).namespace, user]),
+    usersOf(evidence, parsed).map(user => [labNames(evidence.terms.namespacePrefix, user).namespace, user]),
   )
   return evidence.audit.flatMap(({ op, namespace, verb }) => {
     const user = users.get(namespace)
@@ -96,7 +96,7 @@ function inAudit(evidence: Evidence, told: Told): Mention[] {
   })
 }
 
-export function usersOf(evidence: Evidence, { calls, transcripts }: Told): readonly string[] {
+export function usersOf(evidence: Evidence, { calls, transcripts }: ParsedHistory): readonly string[] {
   return [
     ...new Set([
       ...calls.flatMap(({ user }) => user ?? []),
@@ -107,17 +107,17 @@ export function usersOf(evidence: Evidence, { calls, transcripts }: Told): reado
   ]
 }
 
-/** What starts and hands out may take on top of what is promised: a second, as for every take-over. */
+/** Start and hand-over may take a second more than promised, as with every take-over. */
 const slackMs = 1000
 
 /** I3: every accepted operation has one terminal event, in time. */
-export function checkI3(evidence: Evidence, told: Told, operations: readonly Operation[]): Violation[] {
+export function checkI3(evidence: Evidence, parsed: ParsedHistory, operations: readonly Operation[]): Violation[] {
   return [
     ...operations.flatMap(operation => [
       ...endsOnce(operation, evidence),
       ...endsInTime(operation, operations, evidence),
     ]),
-    ...commandsOf(told).flatMap(commands => lostOf(commands, operations)),
+    ...commandsOf(parsed).flatMap(commands => lostOf(commands, operations)),
   ]
 }
 
@@ -133,14 +133,18 @@ function endsOnce({ op, user, stream, accepted }: Operation, { expects }: Eviden
 }
 
 function endsInTime(
-  { op, user, accepted, ended, kinds, toldMs }: Operation,
+  { op, user, accepted, ended, kinds, endSeenMs }: Operation,
   all: readonly Operation[],
   { terms, expects }: Evidence,
 ) {
   const acceptedMs = accepted[0]?.atMs
   if (acceptedMs === undefined || expects.clocksStep) return []
   const superseded = all.filter(other => other.user === user && other.op > op).flatMap(other => other.accepted)
-  const ends = [...ended.map(({ atMs }) => atMs), ...superseded.map(({ atMs }) => atMs), ...(toldMs ? [toldMs] : [])]
+  const ends = [
+    ...ended.map(({ atMs }) => atMs),
+    ...superseded.map(({ atMs }) => atMs),
+    ...(endSeenMs ? [endSeenMs] : []),
+  ]
   if (ends.length === 0) return []
   const tookMs = Math.min(...ends) - acceptedMs
   const cleaned = ended.some(({ result }) => result === 'failed') ? terms.deleteMs : 0
@@ -149,17 +153,17 @@ function endsInTime(
   return tookMs > limitMs ? [`I3 op ${op} of ${user} took ${tookMs} ms, promised are ${limitMs}`] : []
 }
 
-/** What one user was asked for, of one kind. */
+/** The commands of one kind for one user. */
 interface Commands {
   readonly user: string
   readonly kind: 'create' | 'delete'
-  /** Accepted, as far as a client was told; one for each `Idempotency-Key`. */
+  /** Accepted by the answers that clients got; one for each `Idempotency-Key`. */
   readonly accepted: number
-  /** Those, and all of which nobody knows. */
+  /** Accepted ones, and those with an unknown outcome. */
   readonly possible: number
 }
 
-function commandsOf({ calls }: Told): readonly Commands[] {
+function commandsOf({ calls }: ParsedHistory): readonly Commands[] {
   const groups = Map.groupBy(
     calls.filter(({ what, user }) => user !== undefined && (what === 'create' || what === 'delete')),
     ({ what, user }) => `${what} ${user}`,
@@ -181,14 +185,14 @@ const acceptedOf = ({ user, kind }: Commands, operations: readonly Operation[]) 
 
 function lostOf(commands: Commands, operations: readonly Operation[]): Violation[] {
   const { user, kind, accepted } = commands
-  // A deletion may join one that goes on.
+  // A deletion may join an earlier one that is in progress.
   const due = kind === 'delete' ? Math.min(1, accepted) : accepted
   const found = acceptedOf(commands, operations).length
   return found >= due ? [] : [`I3 of ${accepted} accepted (${kind}) of ${user} only ${found} are known`]
 }
 
 /** I6: an op is given out once. */
-export function checkI6({ calls }: Told, operations: readonly Operation[]): Violation[] {
+export function checkI6({ calls }: ParsedHistory, operations: readonly Operation[]): Violation[] {
   const byOp = Map.groupBy(operations, ({ op }) => op)
   const shared = [...byOp].flatMap(([op, of]) =>
     of.length > 1 ? [`I6 op ${op} was given to ${of.map(({ user }) => user).join(', ')}`] : [],
@@ -202,10 +206,10 @@ export function checkI6({ calls }: Told, operations: readonly Operation[]): Viol
   return [...shared, ...twice]
 }
 
-/** I8: what was answered with an error was not done, or nobody can know. */
-export function checkI8({ expects }: Evidence, told: Told, operations: readonly Operation[]): Violation[] {
+/** I8: a request that was answered with an error was not carried out. Unknown outcomes do not count. */
+export function checkI8({ expects }: Evidence, parsed: ParsedHistory, operations: readonly Operation[]): Violation[] {
   if (expects.otherClients) return []
-  const asked = commandsOf(told)
+  const asked = commandsOf(parsed)
   const groups = Map.groupBy(
     operations.filter(({ accepted }) => accepted.length > 0),
     ({ user, accepted }) => `${accepted[0]!.kind} ${user}`,

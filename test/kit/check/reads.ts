@@ -1,19 +1,19 @@
-/** What every replica said right after an end was told: P6. */
+/** Checks the answer of every replica right after a client saw an end: P6. */
 
-import type { Evidence, Told, Violation } from '../evidence/evidence.ts'
+import type { Evidence, ParsedHistory, Violation } from '../evidence/evidence.ts'
 import type { Call } from '../evidence/history.ts'
 import type { Operation } from './operations.ts'
 
-/** How many answers there were that could be held against P6, and what was wrong with them. */
-export function checkReads(evidence: Evidence, told: Told, operations: readonly Operation[]): Violation[] {
+/** P6: a replica that is asked after an end knows of it. */
+export function checkReads(evidence: Evidence, parsed: ParsedHistory, operations: readonly Operation[]): Violation[] {
   const byOp = new Map(operations.map(operation => [operation.op, operation]))
-  return told.calls
+  return parsed.calls
     .filter(({ after, status }) => after !== undefined && (status === 200 || status === 404))
     .flatMap(call => {
       const operation = byOp.get(call.after!)
-      // Whose answer the list is about stands in the operation alone.
+      // Only the operation knows which user the list must have or lack.
       if (operation?.kinds.size !== 1) return []
-      if (movedOn(operation, call, told, operations)) return []
+      if (movedOn(operation, call, parsed, operations)) return []
       return operation.kinds.has('create') ? afterCreation(operation, call) : afterDeletion(operation, call)
     })
     .map(words => (evidence.expects.redisLoss ? `${words} (Redis had lost data)` : words))
@@ -21,7 +21,7 @@ export function checkReads(evidence: Evidence, told: Told, operations: readonly 
 
 function afterCreation({ op, user, stream }: Operation, { url, status, value }: Call): Violation[] {
   const what = `P6 after op ${op} of ${user} was complete ${url}`
-  // What befell the lab later is told behind its end.
+  // Events behind the end report later changes of the lab.
   const befallen = (stream ?? []).slice((stream ?? []).findIndex(({ event }) => event === 'complete') + 1).length > 0
   if (value?.names) return befallen || value.names.includes(user) ? [] : [`${what} left it out of the list`]
   if (status === 404) return [`${what} answered 404`]
@@ -42,13 +42,13 @@ function afterDeletion({ op, user }: Operation, { url, status, value }: Call): V
 function movedOn(
   { op, user }: Operation,
   { answeredMs }: Call,
-  { calls }: Told,
+  { calls }: ParsedHistory,
   operations: readonly Operation[],
 ): boolean {
   const later = operations.filter(other => other.user === user && other.op > op)
   return later.some(({ accepted }) => {
     const acceptedMs = accepted[0]?.atMs
-    // Nobody asked for it: a lab that ended by itself, or what a compare found.
+    // No request started it: the lab ended by itself, or a compare found it.
     if (acceptedMs === undefined) return true
     const commands = calls.filter(
       call =>

@@ -1,12 +1,12 @@
-/** What replicas take at rest, against what they took when the fleet began: I10. */
+/** Compares the resources of replicas at rest with those at the start of the fleet: I10. */
 import type { Evidence, Usage, Violation } from '../evidence/evidence.ts'
 
-/** Above a tenth more: what a process may have opened or learned once, and keeps. */
+/** Allowed above a tenth more: files and memory that a process may open or fill once, and keeps. */
 const slack = { files: 4, redis: 1, heapMb: 24 } as const
-/** Connections to the API server are kept for a while, as many as were needed at once. */
+/** Connections to the API server stay open for a while, as many as were needed at once. */
 const pooled = 64
 
-/** I10: what was opened is closed again. */
+/** I10: replicas close what they opened. */
 export function checkI10({ usage, watches }: Pick<Evidence, 'usage' | 'watches'>): Violation[] {
   return [...usage.flatMap(grown), ...watches.filter(({ count }) => count > 1).map(tooMany)]
 }

@@ -1,4 +1,4 @@
-/** How things stand at rest: the cluster, Redis and every replica say the same, and nothing else is there (I5). */
+/** Checks the state at rest: the cluster, Redis and every replica agree, and nothing else is left (I5). */
 import { labNames } from '../../../src/labs/names.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import {
@@ -68,10 +68,10 @@ function checkCluster(evidence: Evidence): Violation[] {
   return [...orphans, ...missing(evidence)]
 }
 
-/** What the log shows to have been made for a lab that runs, and never deleted, stands. */
+/** Objects of a running lab that the log shows as made and never as deleted must exist. */
 function missing(evidence: Evidence): Violation[] {
   const lives = new Map(replay(evidence.audit).map(life => [life.name, life]))
-  const standing = new Set(
+  const existing = new Set(
     evidence.cluster.map(({ kind, name, namespace }) => `${namespace} ${pluralOf(kind)}/${name}`),
   )
   return [...recordsOf(evidence)].flatMap(([user, { status }]) => {
@@ -80,7 +80,7 @@ function missing(evidence: Evidence): Violation[] {
     if (status !== 'running' || !life) return []
     return life.lives
       .filter(({ op, untilMs }) => op === life.op && untilMs === Number.POSITIVE_INFINITY)
-      .filter(({ resource, name }) => !standing.has(`${namespace} ${resource}/${name}`))
+      .filter(({ resource, name }) => !existing.has(`${namespace} ${resource}/${name}`))
       .map(({ resource, name }) => `I5 ${resource}/${name} of ${user} was made, and is not there`)
   })
 }
@@ -90,7 +90,7 @@ function pluralOf(kind: string): string {
   return name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`
 }
 
-/** By the table of `src/store/keys.ts`: which of an installation's keys may stay for ever. */
+/** The keys of an installation that may stay for ever, by the table of `src/store/keys.ts`. */
 function checkKeys(evidence: Evidence): Violation[] {
   const { redis, terms } = evidence
   const keys = new Keys(terms.keyPrefix)

@@ -1,11 +1,11 @@
-/** A history in which all is well, made by hand, and what it takes to spoil it. */
+/** A sound history, made by hand, and helpers that spoil it. */
 import type { AuditedRequest } from '../evidence/audit.ts'
 import type { Answers, ClusterObject, Evidence, LogLine, RedisKey, StreamEvent } from '../evidence/evidence.ts'
 import type { Entry, Transcript, Value } from '../evidence/history.ts'
 
 const tag = '{skylab}:'
 const [ada, bob] = ['ada', 'bob'] as const
-/** Ada has a lab by this one; bob had one by the second, which the third has deleted. */
+/** Ada has a lab by the first op. Bob had one by the second; the third deleted it. */
 export const [opOfAda, opOfBob, deletionOfBob] = [1_000_001, 1_000_002, 1_000_003] as const
 const [uidOfNamespace, uidOfPod] = ['uid-of-namespace', 'uid-of-pod'] as const
 
@@ -18,7 +18,7 @@ export const streamOf = (user: string, op: number, kind: 'creation' | 'deletion'
 
 let calls = 0
 
-/** Refused from 400 on, unknown without a status, unless it says otherwise. */
+/** By default an answer from 400 on is a refusal, and one without a status is unknown. */
 export interface CalledAnswer {
   readonly status?: number
   readonly type?: 'ok' | 'fail' | 'unknown'
@@ -201,7 +201,7 @@ const history: readonly Entry[] = [
 
 const gauges = { files: 20, redis: 3, outgoing: 5, serving: 2, heapMb: 30 }
 
-/** Two users, of whom one has a lab and the other had one. */
+/** The evidence of two users: one has a lab, the other had one. */
 export const good: Evidence = {
   terms: {
     installation: 'tests',
@@ -225,7 +225,7 @@ export const good: Evidence = {
   restless: [],
 }
 
-/** The good one with other keys in Redis; undefined takes one away. */
+/** The sound evidence with other keys in Redis; undefined removes a key. */
 export function withKeys(changes: Readonly<Record<string, RedisKey | undefined>>): Evidence {
   const changed = { ...redis, ...changes }
   const kept = Object.entries(changed).filter((entry): entry is [string, RedisKey] => entry[1] !== undefined)

@@ -1,10 +1,17 @@
-/** What event streams hold and what clients read of them: I4. */
+/** Checks event streams and the transcripts of clients: I4. */
 
-import { type Evidence, opOf, type StreamEvent, streamsOf, type Told, type Violation } from '../evidence/evidence.ts'
+import {
+  type Evidence,
+  opOf,
+  type ParsedHistory,
+  type StreamEvent,
+  streamsOf,
+  type Violation,
+} from '../evidence/evidence.ts'
 import type { Transcript } from '../evidence/history.ts'
 
 /** I4: streams are 1..n, every transcript is a contiguous part of its stream, and all clients read the same. */
-export function checkI4(evidence: Evidence, { transcripts }: Told): Violation[] {
+export function checkI4(evidence: Evidence, { transcripts }: ParsedHistory): Violation[] {
   const streams = streamsOf(evidence)
   const gaps = [...streams].flatMap(([user, ops]) =>
     [...ops].flatMap(([op, events]) => contiguous(events, 1, `stream of ${user}, op ${op}`)),
@@ -32,8 +39,8 @@ function contiguous(events: readonly StreamEvent[], firstSeq: number, what: stri
   })
 }
 
-type ToldEvent = Transcript['events'][number]
-const hasId = (event: ToldEvent): event is ToldEvent & { readonly id: string } => event.id !== undefined
+type ReadEvent = Transcript['events'][number]
+const hasId = (event: ReadEvent): event is ReadEvent & { readonly id: string } => event.id !== undefined
 
 function checkTranscript(transcript: Transcript, { expects }: Evidence): Violation[] {
   const { user, url, lastEventId, events } = transcript
@@ -51,9 +58,9 @@ function checkTranscript(transcript: Transcript, { expects }: Evidence): Violati
   const after = lastEventId === undefined ? undefined : opOf(lastEventId)
   if (after && after.op !== op) violations.push(`I4 ${what}: it goes on with ${first.id}`)
   const due = (after?.seq ?? 0) + 1
-  // A place beyond the end of a stream begins it anew.
+  // A Last-Event-ID beyond the end of a stream restarts the stream.
   if (seq !== due && seq !== 1) violations.push(`I4 ${what}: it begins with ${first.id}`)
-  // A stream that was lost is begun anew by the compare that finds its lab, also for who is reading it.
+  // A compare that finds the lab of a lost stream restarts the stream, also for its present readers.
   const anew = expects.redisLoss ? numbered.findIndex(({ id }, i) => i > 0 && opOf(id).seq === 1) : -1
   if (anew < 0) return [...violations, ...contiguous(numbered, seq, what)]
   return [
@@ -63,7 +70,7 @@ function checkTranscript(transcript: Transcript, { expects }: Evidence): Violati
   ]
 }
 
-/** Where Redis lost data a stream may have begun anew under the same op: then only clients of one time can agree. */
+/** If Redis lost data, a stream may restart under the same op: then only clients of one time can agree. */
 function compareWithStream(
   { user, url, events }: Transcript,
   streams: ReturnType<typeof streamsOf>,
@@ -72,7 +79,7 @@ function compareWithStream(
   if (expects.redisLoss) return []
   const wrong = events.filter(hasId).find(({ id, event, data }) => {
     const stream = streams.get(user)?.get(opOf(id).op)
-    // Trimmed or expired as a whole: I3 asks what became of the operation.
+    // The stream was trimmed or expired as a whole: I3 covers the operation.
     return stream && !stream.some(kept => kept.id === id && kept.event === event && kept.data === data)
   })
   if (!wrong) return []

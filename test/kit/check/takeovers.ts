@@ -1,7 +1,7 @@
-/** How long those wait whose owner was struck: I7. */
-import type { Evidence, LogLine, Told, Violation } from '../evidence/evidence.ts'
+/** Checks how long operations of a struck owner wait: I7. */
+import type { Evidence, LogLine, ParsedHistory, Violation } from '../evidence/evidence.ts'
 
-/** A moment in which a replica had a user's operation in its hands. */
+/** A moment in which a replica held a user's operation. */
 interface Held {
   readonly user: string
   readonly replica: string
@@ -21,21 +21,21 @@ export interface Takeover {
   readonly to: string
   readonly atMs: number
   readonly ms: number
-  /** What struck others in the meantime. */
+  /** Blows to other replicas in the meantime. */
   readonly amid: readonly Blow[]
 }
 
 const slackMs = 1000
-/** After data were lost, what is found is left to former owners for as long as a request may take. */
+/** After data loss, replicas leave what they find to former owners for as long as a request may take. */
 const longestRequestMs = 10_000
 
-/** Signals by which a replica loses what it has; after `SIGCONT` it may have it still. */
+/** Signals by which a replica loses its operations. After `SIGCONT` it may still have them. */
 const deadly = new Set(['SIGKILL', 'SIGSTOP'])
 
-/** Every operation that was resumed after a blow to its owner, and how long it had waited for somebody who could. */
-export function takeoversOf(evidence: Evidence, told: Told): readonly Takeover[] {
+/** Every operation resumed after a blow to its owner, and how long it waited while a replica could resume it. */
+export function takeoversOf(evidence: Evidence, parsed: ParsedHistory): readonly Takeover[] {
   const held = heldBy(evidence)
-  const blows = blowsOf(evidence, told)
+  const blows = blowsOf(evidence, parsed)
   return evidence.logs
     .filter(({ msg, user }) => msg === 'operation resumed' && user !== undefined)
     .flatMap(resumed => {
@@ -51,7 +51,7 @@ export function takeoversOf(evidence: Evidence, told: Told): readonly Takeover[]
     })
 }
 
-/** Requests, steps and failpoints show who owned. Whoever only accepted did not, nor did whoever woke and gave up. */
+/** Requests, steps and failpoints show the owner. Accepting, or giving up after waking, does not make an owner. */
 function heldBy({ logs, audit, marks, terms }: Evidence): readonly Held[] {
   const byOp = new Map(logs.flatMap(({ op, user }) => (op === undefined || user === undefined ? [] : [[op, user]])))
   const steps = logs.filter(
@@ -74,7 +74,7 @@ function lastOwner(held: readonly Held[], resumed: LogLine): Held | undefined {
   return held.findLast(({ user, atMs }) => user === resumed.user && atMs < resumed.atMs)
 }
 
-function blowsOf({ marks }: Evidence, { strikes }: Told): readonly Blow[] {
+function blowsOf({ marks }: Evidence, { strikes }: ParsedHistory): readonly Blow[] {
   const struck = marks.filter(({ effect }) => effect === 'kill' || effect === 'stop')
   return [
     ...strikes.map(({ what, replica, wallMs: atMs }) => ({ what, replica, atMs })),
@@ -82,16 +82,16 @@ function blowsOf({ marks }: Evidence, { strikes }: Told): readonly Blow[] {
   ].sort((a, b) => a.atMs - b.atMs)
 }
 
-/** The blow that took the operation from its owner, if one did: the last before it was resumed, unless it was undone. */
+/** The blow that took the operation from its owner: the last one before it was resumed, unless SIGCONT undid it. */
 function lastBlow(blows: readonly Blow[], { replica, atMs }: Held, beforeMs: number): Blow | undefined {
   const last = blows.findLast(
     blow => blow.replica === replica && blow.atMs < beforeMs && (deadly.has(blow.what) || blow.what === 'SIGCONT'),
   )
-  // A replica may say a last word in the millisecond in which it is struck.
+  // A replica may log one more line in the millisecond in which it is struck.
   return last && deadly.has(last.what) && last.atMs >= atMs - 50 ? last : undefined
 }
 
-/** Since when there was somebody to resume it: of all replicas that worked until then, the first that was ready. */
+/** When a replica could first resume it: the earliest `ready` among the replicas that worked until then. */
 function heirReadyMs(logs: readonly LogLine[], blows: readonly Blow[], resumed: LogLine): number {
   const ready = logs.filter(({ msg, atMs }) => msg === 'ready' && atMs <= resumed.atMs)
   const worked = ready.filter(({ replica, atMs }) => {
@@ -105,8 +105,8 @@ function heirReadyMs(logs: readonly LogLine[], blows: readonly Blow[], resumed: 
 }
 
 /**
- * Whoever is struck between taking a lease and claiming with it leaves a lease that nobody else can tell of, and which runs
- * out as any. It is one at a time: so each blow may have kept one operation waiting anew, and no more.
+ * A replica struck between taking a lease and claiming with it leaves a lease that no evidence shows. It expires as any
+ * other lease. A replica claims one at a time, so each blow may delay one more operation, and no more.
  */
 function unlessTaken(limitMs: number): (takeover: Takeover) => boolean {
   const counted = new Set<Blow>()
@@ -117,13 +117,13 @@ function unlessTaken(limitMs: number): (takeover: Takeover) => boolean {
   }
 }
 
-/** I7: a take-over takes no longer than TTL, scan and a second. */
-export function checkI7(evidence: Evidence, told: Told): Violation[] {
+/** I7: a take-over takes no longer than TTL, scan interval and a second. */
+export function checkI7(evidence: Evidence, parsed: ParsedHistory): Violation[] {
   const { terms, expects } = evidence
   if (expects.clocksStep) return []
   const more = (expects.takeoverMs ?? 0) + (expects.redisLoss ? longestRequestMs + terms.ttlMs : 0)
   const limitMs = terms.ttlMs + terms.scanMs + slackMs + more
-  return takeoversOf(evidence, told)
+  return takeoversOf(evidence, parsed)
     .filter(({ ms }) => ms > limitMs)
     .filter(unlessTaken(limitMs))
     .map(

@@ -1,4 +1,4 @@
-/** A controller's account of its own, whose rights a test withdraws one by one and gives back. */
+/** A ServiceAccount of its own for the controller, whose rights a test withdraws one by one and restores. */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,17 +16,17 @@ const group = 'rbac.authorization.k8s.io'
 const marks: RightsRule = { apiGroups: ['skylab.dev'], resources: ['marks'], verbs: ['write'] }
 const knownWithinMs = 15_000
 
-/** One right by itself, such as `create namespaces`. */
+/** A single right, such as `create namespaces`. */
 export const nameOf = ({ verbs, resources }: RightsRule): string => `${verbs[0]} ${resources[0]}`
 
 export class Account {
-  /** The controller's own, where it prepulls. */
+  /** The controller's own namespace, where it prepulls. */
   readonly namespace = `account-${randomBytes(4).toString('hex')}`
   readonly #kube = new AdminKube(testBed().kubeconfig)
   #rules: readonly RightsRule[] = [...controllerRights.everywhere, ...controllerRights.within, marks]
   #kubeconfig = ''
 
-  /** Made without any right. */
+  /** Makes an account without any right. */
   static async make(): Promise<Account> {
     const account = new Account()
     const { namespace } = account
@@ -47,7 +47,7 @@ export class Account {
     return this.#kubeconfig
   }
 
-  /** All that a controller has of an installation: what is granted is one role. */
+  /** Grants all rights that a controller of this installation has, as one role. */
   async grant(config: ConfigInput): Promise<void> {
     const { namespace: name } = this
     this.#rules = [...this.#rules, ...labRights(configSchema.parse(config))]
@@ -59,7 +59,7 @@ export class Account {
     await this.#known(this.#rules[0]!, true)
   }
 
-  /** Resolves when the API server knows it. */
+  /** Resolves when the API server applies the change. */
   async withdraw(rights: readonly RightsRule[]): Promise<void> {
     await this.#write(this.#rules.filter(rule => !rights.includes(rule)))
     for (const right of rights) await this.#known(right, false)
@@ -70,12 +70,12 @@ export class Account {
     for (const rule of this.#rules) await this.#known(rule, true)
   }
 
-  /** Those that it has when all are given back. */
+  /** The rights that the account has in all. */
   get rights(): readonly RightsRule[] {
     return this.#rules
   }
 
-  /** With all that it made in its own namespace. */
+  /** Removes the account and its namespace. */
   async remove(): Promise<void> {
     for (const resource of ['clusterrolebindings', 'clusterroles']) {
       await this.#kube.request('DELETE', `${rbacPath}/${resource}/${this.namespace}`)

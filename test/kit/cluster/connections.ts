@@ -1,4 +1,4 @@
-/** Who can connect to whom on a real node: pods that answer, addresses of the machine that do, and trying from inside. */
+/** Tests of connections on a real node: pods and addresses of the machine that answer, and attempts from a pod. */
 import { createServer } from 'node:net'
 import type { TestContext } from 'vitest'
 import { bridge } from '../../../dev/node/record.ts'
@@ -7,9 +7,9 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { testBed } from '../testbed.ts'
 import { eventually, type World } from './world.ts'
 
-/** Where a connection goes to. */
+/** The target of a connection. */
 export interface Target {
-  /** By which it is told. */
+  /** Its name in results. */
   readonly name: string
   /** IPv4 address. */
   readonly host: string
@@ -24,12 +24,12 @@ export interface PodPlace {
   readonly host: string
 }
 
-/** Where pods go that are no labs: there from the start of a cluster, with its service account. */
+/** The namespace of pods that are no labs: it exists from the start of a cluster, with its service account. */
 export const peersNamespace = 'default'
 
-/** One packet of a new connection and one repeated after a second: what is let through has come about by then. */
+/** Time for the first packet of a connection and a repeat a second later: a permitted connection is open by then. */
 const shutSeconds = 2.5
-/** Above what a busy machine needs. */
+/** Above the need of a busy machine. */
 const openSeconds = 20
 
 const answering = `
@@ -85,12 +85,12 @@ plan = json.loads(sys.argv[1])
 print(json.dumps([name for part in plan for name in answering(part['targets'], part['limit'])]))
 `
 
-/** A command that listens on ports, TCP and UDP, and answers whoever comes. */
+/** A command that listens on ports, TCP and UDP, and answers every connection. */
 export const answeringOn = (...ports: readonly number[]): string[] => ['python3', '-c', answering, ...ports.map(String)]
 
 /**
- * The names of those that answered a pod, of what must stay shut and of what must be open. The latter come last and
- * have more time: they show that the silence of the others was not the machine's lateness.
+ * The names of the targets that answered a pod. `open` targets come after the `shut` ones and have more time: their
+ * answers show that the silence of the others was no slowness of the machine.
  */
 export async function reachedFrom(
   { namespace, pod }: PodPlace,
@@ -107,7 +107,7 @@ export async function reachedFrom(
 
 export const namesOf = (targets: readonly Target[]): string[] => targets.map(({ name }) => name)
 
-/** Starts a pod that is no lab, answers on ports and ends with the test; resolves when it is ready. */
+/** Starts a pod that is no lab, answers on ports and ends with the test. Resolves when it is ready. */
 export async function startPeer(
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
   { kube }: Pick<World, 'kube'>,
@@ -123,7 +123,7 @@ interface Peer {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly ports: readonly number[]
-  /** One that stands already; default: that of all peers. */
+  /** An existing namespace. Default: the one of all peers. */
   readonly namespace?: string
 }
 
@@ -135,7 +135,7 @@ function peerPod({ name, labels, ports, namespace }: Required<Peer>): KubeObject
     metadata: { name, namespace, labels },
     spec: {
       automountServiceAccountToken: false,
-      // Ports of names take root.
+      // Low ports need root.
       securityContext: { runAsUser: 0 },
       containers: [
         {
@@ -157,14 +157,14 @@ async function addressWhenReady(kube: World['kube'], name: string, namespace: st
   return isReady ? status.podIP : undefined
 }
 
-/** Has the machine answer at an IPv4 address that only pods of the real node can reach, until the end of the test. */
+/** Makes the machine answer at an IPv4 address that only pods of the real node can reach, until the test ends. */
 export async function answerAt(
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
   name: string,
   host: string,
 ): Promise<Target> {
   onTestFinished(async () => void (await run('ip', ['addr', 'del', `${host}/32`, 'dev', bridge])))
-  // One that a killed run left is taken over.
+  // An address that a killed run left is taken over.
   await run('ip', ['addr', 'replace', `${host}/32`, 'dev', bridge])
   const server = createServer(socket => socket.on('error', () => {}).end())
   onTestFinished(() => void server.close())

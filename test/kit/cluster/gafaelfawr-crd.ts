@@ -1,6 +1,6 @@
 /**
- * As much of Gafaelfawr's custom resource as our ingresses use, so that an API server can judge them: what is not listed
- * here is refused. Written after its documentation.
+ * The part of Gafaelfawr's custom resource that our ingresses use, so that an API server validates them. Fields that
+ * are missing here are refused. Written after its documentation.
  */
 
 const text = { type: 'string' }

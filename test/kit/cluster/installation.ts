@@ -1,4 +1,4 @@
-/** What an operator grants to an installation, granted by a test: made from its configuration, as `skylab rights` does. */
+/** Grants an installation the rights of its configuration, as an operator does with `skylab rights`. */
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
@@ -8,7 +8,7 @@ import type { AdminKube } from './kube.ts'
 
 export const rbacPath = '/apis/rbac.authorization.k8s.io/v1'
 
-/** Where the controller's account of the tests is. */
+/** The namespace of the controller's test account. */
 export const ownNamespace = 'skylab'
 
 const collectionOf = ({ kind, metadata: { namespace } }: KubeObject): string =>
@@ -19,11 +19,11 @@ const renamed = <T extends { name: string }>(named: T, called: (was: string) => 
   name: called(named.name),
 })
 
-/** Under a name of its own, since two fleets may be of one installation. */
+/** The binding has a name of its own, since two fleets may share an installation. */
 function rightsOf(config: ConfigInput, name: string, namespace: string): KubeObject[] {
   const parsed = configSchema.parse(config)
   const ending = `-${parsed.installation}`
-  // Roles that all share stay as they are.
+  // Roles that all installations share stay as they are.
   const called = (was: string) => (was.endsWith(ending) ? `${was.slice(0, -ending.length)}-${name}` : was)
   return renderRights(parsed, namespace).map(object => ({
     ...object,
@@ -32,7 +32,7 @@ function rightsOf(config: ConfigInput, name: string, namespace: string): KubeObj
   }))
 }
 
-/** Resolves when the API server knows it. @param namespace the controller's own */
+/** Resolves when the API server applies the rights. @param namespace the controller's own */
 export async function grantInstallation(
   kube: AdminKube,
   config: ConfigInput,
@@ -49,7 +49,7 @@ export async function grantInstallation(
   })
 }
 
-/** Grants what another configuration of it needs, and no longer what it had: API servers take a moment to know it. */
+/** Replaces the rights by those of another configuration. API servers apply them after a moment. */
 export async function regrantInstallation(
   kube: AdminKube,
   config: ConfigInput,

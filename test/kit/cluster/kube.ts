@@ -1,4 +1,4 @@
-/** The cluster as its administrator sees it, for looking and for breaking things. */
+/** The cluster as its administrator sees it: tests inspect and break objects with it. */
 import { Agent, request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import type { KubeObject } from '../../../src/base/domain.ts'
@@ -6,7 +6,7 @@ import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 
 export interface KubeAnswer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, of which each test looks at other fields
+  // biome-ignore lint/suspicious/noExplicitAny: each test reads other fields of Kubernetes objects
   readonly body: any
 }
 
@@ -18,7 +18,7 @@ export class AdminKube {
     this.#config.loadFromFile(kubeconfig)
   }
 
-  /** One request. A body of PATCH is a merge patch. Headers can say for whom it is made (`Impersonate-User`). */
+  /** One request. A body of PATCH is a merge patch. Headers may impersonate a user (`Impersonate-User`). */
   async request(
     method: string,
     path: string,
@@ -29,7 +29,7 @@ export class AdminKube {
     const { agent, headers: credentials } = await this.#agent
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const text = body === undefined ? '' : JSON.stringify(body)
-    // Node gives a DELETE's body no length of its own accord: it would be taken for the next request.
+    // Node sets no length for a DELETE's body by itself: the server would take it for the next request.
     const headers = { ...credentials, ...more, 'content-type': type, 'content-length': Buffer.byteLength(text) }
     return new Promise((resolve, reject) => {
       const url = `${this.#config.getCurrentCluster()!.server}${path}`
@@ -53,7 +53,7 @@ export class AdminKube {
     return this.#must('POST', path, object)
   }
 
-  /** Null without such an object. */
+  /** Null if there is no such object. */
   async get(kind: string, name: string, namespace?: string): Promise<KubeAnswer['body']> {
     const path = pathOf(kind, name, namespace)
     const answer = await this.request('GET', path)
@@ -73,7 +73,7 @@ export class AdminKube {
     return this.#must('PATCH', `${pathOf(kind, name, namespace)}${subresource && `/${subresource}`}`, patch)
   }
 
-  /** Deletes an object; that there is none is fine. */
+  /** Deletes an object, if there is one. */
   async delete(kind: string, name: string, namespace?: string, graceSeconds?: number): Promise<void> {
     const path = pathOf(kind, name, namespace)
     const options = graceSeconds === undefined ? undefined : { gracePeriodSeconds: graceSeconds }
@@ -106,7 +106,7 @@ export class AdminKube {
   }
 }
 
-/** What is no object of Kubernetes is told as its words. */
+/** Bodies that are not JSON become a message. */
 function parse(text: string): KubeAnswer['body'] {
   try {
     return JSON.parse(text)

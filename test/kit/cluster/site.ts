@@ -1,4 +1,4 @@
-/** What an operator keeps in a folder: an overlay over one of k8s/, a configuration and its rights. `kubectl` applies it. */
+/** An operator's folder: an overlay over one of k8s/, a configuration and its rights. `kubectl` applies it. */
 import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -12,11 +12,11 @@ import { testBed } from '../testbed.ts'
 const { kubectl, kubeconfig, stateDir } = testBed()
 
 export interface SiteOptions {
-  /** Of k8s/overlays. Default: oidc. */
+  /** An overlay of k8s/overlays. Default: oidc. */
   readonly overlay?: string
   readonly namespace: string
   readonly installation: string
-  /** What `skylab rights --namespace` is given. */
+  /** The argument of `skylab rights --namespace`. */
   readonly rightsFor: string
   /** Folders of k8s/components. */
   readonly components?: readonly string[]
@@ -25,7 +25,7 @@ export interface SiteOptions {
   readonly images?: readonly object[]
 }
 
-/** Writes one without pods, and gives its folder. */
+/** Writes a folder without pods, and returns its path. */
 export function writeSite(options: SiteOptions): string {
   const { namespace, installation, rightsFor, components = [], overlay = 'oidc', files = {}, images = [] } = options
   const folder = mkdtempSync(join(stateDir, 'site-'))
@@ -52,7 +52,7 @@ export function writeSite(options: SiteOptions): string {
   return folder
 }
 
-/** As an operator applies it. Rejects with the words of the API server. */
+/** Applies it as an operator does. Rejects with the API server's message. */
 export function applySite(folder: string): Promise<string> {
   const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
   return run(kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-k', folder], { env })

@@ -1,4 +1,4 @@
-/** Objects as the API server takes them from the controller, with nothing dropped and nothing rewritten. */
+/** Objects as the API server accepts them from the controller, without dropped or rewritten fields. */
 import { expect } from 'vitest'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath } from '../../../src/kube/kinds.ts'
@@ -9,7 +9,7 @@ export function createStrictly(kube: AdminKube, object: KubeObject): Promise<Kub
   return send(kube, object, 'fieldValidation=Strict')
 }
 
-/** As `createStrictly`, with all of admission and validation, but nothing is kept. */
+/** As `createStrictly`, with all of admission and validation, but as a dry run. */
 export function tryStrictly(kube: AdminKube, object: KubeObject): Promise<KubeAnswer> {
   return send(kube, object, 'dryRun=All&fieldValidation=Strict')
 }
@@ -19,7 +19,7 @@ function send(kube: AdminKube, object: KubeObject, how: string): Promise<KubeAns
   return kube.request('POST', `${creationPath(apiVersion, kind, metadata.namespace)}?${how}`, object)
 }
 
-/** What the API server does not return as it was sent, beside what it adds: texts of Secrets, and tolerations. */
+/** Fields that the API server does not return as sent, besides those that it adds: texts of Secrets, tolerations. */
 export function asTaken({ spec, stringData, data, ...rest }: KubeObject): object {
   const { tolerations, ...other } = (spec ?? {}) as { tolerations?: readonly object[] }
   const encoded = Object.entries((stringData ?? {}) as Record<string, string>).map(([name, text]) => [

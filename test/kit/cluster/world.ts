@@ -1,4 +1,4 @@
-/** What there is of a fleet outside its replicas: objects in the cluster and keys in Redis. */
+/** The state of a fleet outside its replicas: objects in the cluster and keys in Redis. */
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
@@ -43,7 +43,7 @@ export class World {
     this.keys = new Keys(of.keyPrefix)
   }
 
-  /** A connection to the fleet's Redis, whichever that is by now. */
+  /** A connection to the fleet's current Redis. */
   get redis(): Redis {
     const { url } = this.#of.redis
     if (this.#redisUrl !== url) this.#redis?.disconnect()
@@ -68,7 +68,7 @@ export class World {
     return this.kube.get('Pod', lab, namespace)
   }
 
-  /** What is in a user's namespace, of the kinds that labs are made of, without what the cluster itself puts there. */
+  /** The objects in a user's namespace, of the kinds of a lab, without those that the cluster itself makes. */
   async objectsOf(username: string): Promise<readonly KubeObject[]> {
     const { namespace } = labNames(this.#of.namespacePrefix, username)
     const lists = await Promise.all(
@@ -79,13 +79,13 @@ export class World {
     return lists.flat().filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt')
   }
 
-  /** Sets what a kubelet would tell of the user's pod. */
+  /** Sets the status that a kubelet would report of the user's pod. */
   async setPodStatus(username: string, status: object): Promise<void> {
     const { namespace, lab } = labNames(this.#of.namespacePrefix, username)
     await this.kube.patch('Pod', lab, namespace, { status }, 'status')
   }
 
-  /** All keys in Redis, with how long they have to live in ms; -1: for ever. */
+  /** All keys in Redis, with their TTLs in ms; -1: for ever. */
   async redisKeys(): Promise<ReadonlyMap<string, number>> {
     const names = await this.redis.keys('*')
     const asked = this.redis.pipeline()
@@ -104,10 +104,10 @@ export class World {
     const names = await this.redis.keys('*')
     const kinds = this.redis.pipeline()
     for (const name of names) kinds.type(name).pttl(name)
-    const told = ((await kinds.exec()) ?? []).map(([, answer]) => answer)
+    const replies = ((await kinds.exec()) ?? []).map(([, answer]) => answer)
     const read = this.redis.pipeline()
     for (const [i, name] of names.entries()) {
-      const type = told[2 * i]
+      const type = replies[2 * i]
       if (type === 'hash') read.hgetall(name)
       else if (type === 'zset') read.zrange(name, 0, '-1', 'WITHSCORES')
       else if (type === 'stream') read.xrange(name, '-', '+')
@@ -116,13 +116,13 @@ export class World {
     const values = (await read.exec()) ?? []
     return new Map(
       names.map((name, i) => {
-        const type = String(told[2 * i])
-        return [name, { type, ttlMs: Number(told[2 * i + 1]), value: redisValue(type, values[i]?.[1]) }]
+        const type = String(replies[2 * i])
+        return [name, { type, ttlMs: Number(replies[2 * i + 1]), value: redisValue(type, values[i]?.[1]) }]
       }),
     )
   }
 
-  /** All objects of the installation, wherever they stand. */
+  /** All objects of the installation, in any namespace. */
   async objects(): Promise<readonly ClusterObject[]> {
     const selector = `${labels.installation}=${this.#of.installation}`
     const kinds = [
@@ -139,7 +139,7 @@ export class World {
     return lists.flat()
   }
 
-  /** What a deletion should not have left of a user, in words. That a namespace is on its way out is awaited. */
+  /** Remains of a user that a deletion should have removed, in words. Waits while the namespace is being deleted. */
   async leftOf(username: string): Promise<string[]> {
     const found: string[] = []
     if (await this.namespaceOf(username)) found.push(`the namespace of ${username}`)
@@ -152,13 +152,13 @@ export class World {
     return found
   }
 
-  /** Waits until the cluster has no namespace of the installation any more. */
+  /** Waits until the cluster has no namespace of the installation. */
   async emptied(limitMs = goneLimitMs): Promise<void> {
     const isEmpty = async () => (await this.namespaces()).length === 0
     await waitUntil(isEmpty, { what: `no namespace of ${this.#of.installation}`, limitMs })
   }
 
-  /** Sends all namespaces of the installation away, and does not wait for their end. */
+  /** Starts the deletion of all namespaces of the installation, and does not wait for its end. */
   async removeAll(): Promise<void> {
     const all = await this.namespaces()
     await Promise.all(all.map(({ metadata }) => this.kube.delete('Namespace', metadata.name)))
@@ -193,7 +193,7 @@ function clusterObject(kind: string, object: KubeObject): ClusterObject {
   }
 }
 
-/** Waits until a question is answered by something true, and gives that. The limit is against hanging, not for speed. */
+/** Waits until `question` returns something truthy, and returns that. The limit prevents hanging, and times nothing. */
 export async function eventually<T>(
   what: string,
   question: () => Promise<T>,

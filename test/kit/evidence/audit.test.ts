@@ -7,7 +7,7 @@ import { AuditLog } from './audit.ts'
 const folder = mkdtempSync(join(tmpdir(), 'skylab-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** An answered request of the controller, as an API server writes it. */
+/** An answered request of the controller, as a line of the API server's log. */
 const line = (name: string, second: number, namespace = 'full-ada') => {
   const at = `2026-01-01T00:00:${String(second).padStart(2, '0')}.000000Z`
   const about = { verb: 'create', requestURI: '/', userAgent: 'skylab/1 replica=a op=7', auditID: name }
@@ -24,7 +24,7 @@ function emptyLog(name: string): string {
 
 const names = (requests: readonly { readonly name: string }[]) => requests.map(({ name }) => name)
 
-test('what was answered since, by arrival, also when the log grows between questions', async () => {
+test('AuditLog returns the requests since its start by arrival, also when the log grows between reads', async () => {
   const file = emptyLog('grows')
   const log = new AuditLog(file)
   appendFileSync(file, line('second', 2) + line('first', 1))
@@ -35,7 +35,7 @@ test('what was answered since, by arrival, also when the log grows between quest
   expect(await log.writesOf('full-grace')).toEqual([])
 })
 
-test('a line that is half written is read when it is whole', async () => {
+test('AuditLog reads an incomplete line only when it is complete', async () => {
   const file = emptyLog('half')
   const log = new AuditLog(file)
   const [whole, half] = [line('whole', 1), line('half', 2)]
@@ -45,7 +45,7 @@ test('a line that is half written is read when it is whole', async () => {
   expect(names(await log.all())).toEqual(['whole', 'half'])
 })
 
-test('logs of one file see each what came after them, and nothing twice, whoever asks at once', async () => {
+test('several AuditLogs of one file return only later requests, each once, when they read at the same time', async () => {
   const file = emptyLog('shared')
   appendFileSync(file, line('before', 1))
   const older = new AuditLog(file)

@@ -1,39 +1,39 @@
-/** The API server's audit log: the truth about who wrote what. */
+/** The API server's audit log: the authority on who wrote what. */
 import { createReadStream, statSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { labels } from '../../../src/kube/labels.ts'
 
-/** One request that was answered. */
+/** One answered request. */
 export interface AuditedRequest {
   readonly verb: string
   readonly resource: string
   readonly subresource: string
-  /** Of a Namespace: its own name. */
+  /** For a Namespace: its own name. */
   readonly namespace: string
   readonly name: string
   readonly code: number
-  /** Why it was refused. */
+  /** The reason of a refusal. */
   readonly message: string
-  /** Of the ServiceAccount, or whoever else sent it. */
+  /** The ServiceAccount or other user that sent it. */
   readonly sender: string
   readonly userAgent: string
-  /** From the controller's User-Agent; undefined for watches, compares and strangers. */
+  /** From the controller's User-Agent; undefined for watches, compares and other clients. */
   readonly op: number | undefined
   readonly claim: number | undefined
   readonly replica: string | undefined
-  /** Asked only what would come of it. */
+  /** A dry run. */
   readonly dryRun: boolean
-  /** When it came and when its answer was complete, wall clock, by the API server. */
+  /** Arrival and end of the answer: wall clock of the API server. */
   readonly receivedAtMs: number
   readonly completedAtMs: number
 }
 
-/** What the log has of one fleet. */
+/** The log's part about one fleet. */
 export interface AuditOfFleet {
-  /** Of everyone, about its namespaces and what is in them, in the order in which they were answered. */
+  /** Requests of all clients about its namespaces and their objects, in the order of the answers. */
   readonly requests: readonly AuditedRequest[]
-  /** How many watches of what it bears a label of are open, by replica and resource. */
+  /** Number of open watches by replica and resource, of those that select by the installation's label. */
   readonly watches: readonly { readonly replica: string; readonly resource: string; readonly count: number }[]
 }
 
@@ -59,7 +59,7 @@ const unreadable = 'this cluster has no audit log that can be read'
 const newline = '\n'.charCodeAt(0)
 const writes = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 
-/** Whether it was k8s/base/policy.yaml that refused a request. */
+/** Whether k8s/base/policy.yaml refused the request. */
 export const isPolicyRefusal = ({ code, message }: AuditedRequest): boolean =>
   code === 403 && /ValidatingAdmissionPolicy 'skylab(-labs)?'/.test(message)
 
@@ -70,7 +70,7 @@ export class AuditLog {
   readonly #from: number
   readonly #answered: AnsweredRequests | undefined
 
-  /** Sees what is written from now on. `file` is null on a cluster whose log we cannot read. */
+  /** Reads lines written from now on. `file` is null on a cluster whose log is not readable. */
   constructor(file: string | null) {
     this.#file = file
     this.#from = file === null ? 0 : statSync(file).size
@@ -78,8 +78,8 @@ export class AuditLog {
   }
 
   /**
-   * The controller's requests that concern a namespace, or all namespaces of a prefix; in the order of their arrival.
-   * A line is there before its answer, so nothing that a client has seen the effect of is missing.
+   * The controller's requests about a namespace, or about all namespaces of a prefix, in the order of arrival. The API
+   * server writes a line before it answers, so every request with an effect that a client saw is included.
    */
   async requestsOf(prefix: string): Promise<AuditedRequest[]> {
     const concerns = (namespace: string) => namespace === prefix || namespace.startsWith(`${prefix}-`)
@@ -89,23 +89,23 @@ export class AuditLog {
     return ours.sort(byArrival)
   }
 
-  /** Of those, the writes: verbs that change something. */
+  /** The writes among them. */
   async writesOf(prefix: string): Promise<AuditedRequest[]> {
     return (await this.requestsOf(prefix)).filter(({ verb }) => writes.has(verb))
   }
 
-  /** All of it as it is written, addresses too. */
+  /** The raw text, including addresses. */
   async text(): Promise<string> {
     if (this.#file === null) return ''
     return (await readFile(this.#file)).subarray(this.#from).toString()
   }
 
-  /** Every answered request of everyone. */
+  /** Every answered request of all clients. */
   async all(): Promise<AuditedRequest[]> {
     return (await this.#select(() => true)).sort(byArrival)
   }
 
-  /** All that a judge asks, in one pass. */
+  /** Everything that a judge needs, in one pass. */
   async ofFleet(of: { readonly namespacePrefix: string; readonly installation: string }): Promise<AuditOfFleet> {
     const requests: AuditedRequest[] = []
     const open = new Map<string, AuditedRequest>()
@@ -130,7 +130,7 @@ export class AuditLog {
     }
   }
 
-  /** Of every answered request. */
+  /** Selects from every answered request. */
   async #select(isWanted: (request: AuditedRequest) => boolean): Promise<AuditedRequest[]> {
     if (!this.#answered) throw new Error(unreadable)
     return this.#answered.since(this.#from, isWanted)
@@ -145,7 +145,7 @@ export class AuditLog {
   }
 }
 
-/** What one file has of answered requests, parsed once for all that ask in this process: a wave asks for each of its users. */
+/** Answered requests of one file, parsed once for all readers in this process: a wave reads for each of its users. */
 class AnsweredRequests {
   static readonly #ofFiles = new Map<string, AnsweredRequests>()
 
@@ -156,7 +156,7 @@ class AnsweredRequests {
   }
 
   readonly #file: string
-  /** In bytes: up to here all lines were read. */
+  /** In bytes: all lines before it were read. */
   #end: number
   readonly #requests: { readonly at: number; readonly request: AuditedRequest }[] = []
   #reading: Promise<void> = Promise.resolve()
@@ -166,7 +166,7 @@ class AnsweredRequests {
     this.#end = from
   }
 
-  /** Those from a place on that are in the file by now. */
+  /** Requests from a position on that are in the file by now. */
   async since(from: number, isWanted: (request: AuditedRequest) => boolean): Promise<AuditedRequest[]> {
     const reading = this.#reading.catch(() => {}).then(() => this.#read())
     this.#reading = reading
@@ -200,7 +200,7 @@ async function readFrom(path: string, from: number): Promise<Buffer> {
   }
 }
 
-/** The last line may be half written. */
+/** The last line may be incomplete. */
 function parseLine(line: string): AuditLine | undefined {
   try {
     return JSON.parse(line)

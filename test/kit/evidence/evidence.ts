@@ -1,26 +1,26 @@
-/** All that a judge has: what clients saw, what the API server was asked, what replicas logged, and how things stand at rest. */
+/** The evidence for a judge: clients' requests and answers, the audit log, replicas' logs, and the state at rest. */
 import type { Mark } from '../failpoints/arms.ts'
 import type { AuditedRequest } from './audit.ts'
 import type { Gauges } from './gauges.ts'
 import type { Call, Entry, LabValue, Struck, Transcript } from './history.ts'
 import { callsOf, strikesOf, transcriptsOf } from './history.ts'
 
-/** One invariant that was broken, in words that begin with its number, such as `I4 …`. */
+/** A broken invariant, in words that begin with its number, such as `I4 …`. */
 export type Violation = string
 
-/** What a test knows to be different in its fleet, and says so. */
+/** Differences that a test declares about its fleet. */
 export interface Expectations {
-  /** Redis lost data or went back: streams begin anew, what was in progress is not found in Redis, and former owners are waited for. */
+  /** Redis lost data or went back: streams restart, operations are missing, and replicas wait for former owners. */
   readonly redisLoss?: boolean
-  /** Added to what a take-over may take, where the test itself keeps the heirs from it. */
+  /** Added to the limit of a take-over, if the test itself delays the heirs. */
   readonly takeoverMs?: number
-  /** Clocks were stepped: by the times of logs nothing can be said. */
+  /** Clocks were stepped: the times of logs prove nothing. */
   readonly clocksStep?: boolean
-  /** Creates and deletes were also asked for by others than the fleet's clients. */
+  /** Other clients than the fleet's also sent creates and deletes. */
   readonly otherClients?: boolean
 }
 
-/** What was configured. */
+/** The configuration that the checks need. */
 export interface Terms {
   readonly installation: string
   readonly namespacePrefix: string
@@ -31,7 +31,7 @@ export interface Terms {
   readonly deleteMs: number
 }
 
-/** A line of a replica's log that tells of an operation, or of the replica's own life. */
+/** A line of a replica's log about an operation, or about the replica's own life. */
 export interface LogLine {
   readonly msg: string
   readonly replica: string
@@ -46,14 +46,14 @@ export interface LogLine {
 export interface ClusterObject {
   readonly kind: string
   readonly name: string
-  /** Of a Namespace: its own name. */
+  /** For a Namespace: its own name. */
   readonly namespace: string
   readonly uid: string
   readonly op: number | undefined
   /** UID of the namespace that owns it. */
   readonly owner: string | undefined
   readonly terminating: boolean
-  /** Of a Namespace: whose it is. */
+  /** For a Namespace: its user. */
   readonly user: string | undefined
 }
 
@@ -76,21 +76,21 @@ export interface StreamEvent {
   readonly data: string
 }
 
-/** What one replica says at rest. */
+/** The answers of one replica at rest. */
 export interface Answers {
   readonly replica: string
   readonly list: { readonly status: number; readonly names: readonly string[] }
   readonly labs: Readonly<Record<string, { readonly status: number; readonly lab?: LabValue }>>
 }
 
-/** What one replica takes, at the start of the fleet and at rest; only of those that lived all the time. */
+/** The resources of one replica, at the start of the fleet and at rest; only for replicas that ran all the time. */
 export interface Usage {
   readonly replica: string
   readonly before: Gauges
   readonly after: Gauges
 }
 
-/** Watches that are open by the API server's log. */
+/** Open watches by the API server's log. */
 export interface OpenWatches {
   readonly replica: string
   readonly resource: string
@@ -101,7 +101,7 @@ export interface Evidence {
   readonly terms: Terms
   readonly expects: Expectations
   readonly history: readonly Entry[]
-  /** Of everyone, about the fleet's namespaces, in the order of their completion. */
+  /** Requests of all clients about the fleet's namespaces, in the order of completion. */
   readonly audit: readonly AuditedRequest[]
   readonly watches: readonly OpenWatches[]
   readonly logs: readonly LogLine[]
@@ -111,18 +111,18 @@ export interface Evidence {
   readonly redis: ReadonlyMap<string, RedisKey>
   readonly answers: readonly Answers[]
   readonly usage: readonly Usage[]
-  /** Why the fleet was still busy when the wait for rest was over; empty when it had come to rest. */
+  /** Reasons why the fleet was still busy when the wait for rest ended; empty if it came to rest. */
   readonly restless: readonly string[]
 }
 
-/** The history, taken apart once. */
-export interface Told {
+/** The history by kinds of entries. */
+export interface ParsedHistory {
   readonly calls: readonly Call[]
   readonly transcripts: readonly Transcript[]
   readonly strikes: readonly Struck[]
 }
 
-export const toldBy = (history: readonly Entry[]): Told => ({
+export const parseHistory = (history: readonly Entry[]): ParsedHistory => ({
   calls: callsOf(history),
   transcripts: transcriptsOf(history),
   strikes: strikesOf(history),

@@ -1,32 +1,32 @@
-/** What a replica takes, seen from outside: open files and connections by `/proc`, and its heap by its own word. */
+/** The resources of a replica, measured from outside: open files and connections by `/proc`, the heap by its report. */
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 
 export interface Gauges {
-  /** Whatever is no connection. */
+  /** Open files that are no connections. */
   readonly files: number
-  /** Connections to Redis, or to what stands before it. */
+  /** Connections to Redis, or to the proxy before it. */
   readonly redis: number
-  /** To anything else: the API server and registries. */
+  /** Connections to other servers: the API server and registries. */
   readonly outgoing: number
-  /** From clients. */
+  /** Connections from clients. */
   readonly serving: number
   readonly heapMb: number
 }
 
 export interface Measured {
   readonly pid: number
-  /** On which it serves. */
+  /** The port on which it serves. */
   readonly ports: readonly number[]
   readonly redisPort: number
-  /** That it shares with its test. */
+  /** The folder that it shares with its test. */
   readonly folder: string
 }
 
 const limitMs = 10_000
 
-/** @throws when the process is not there, or says nothing */
+/** @throws if the process does not exist, or reports nothing */
 export async function measure({ pid, ports, redisPort, folder }: Measured): Promise<Gauges> {
   const heapMb = Math.round((await heapOf(pid, folder)) / 2 ** 20)
   const sockets = socketsOf(pid)
@@ -60,7 +60,7 @@ function socketsOf(pid: number): ReadonlyMap<string, Socket> {
   )
 }
 
-/** What was closed since it was listed has none. */
+/** A file that was closed after the listing has no link. */
 function linkOf(path: string): string | undefined {
   try {
     return readlinkSync(path)
@@ -74,11 +74,11 @@ async function heapOf(pid: number, folder: string): Promise<number> {
   rmSync(file, { force: true })
   process.kill(pid, 'SIGUSR2')
   let bytes = 0
-  const isTold = async () => {
+  const isWritten = async () => {
     bytes = Number(readFileSync(file, 'utf8'))
     return bytes > 0
   }
-  await waitUntil(isTold, { what: `the heap of ${pid}`, limitMs })
+  await waitUntil(isWritten, { what: `the heap of ${pid}`, limitMs })
   return bytes
 }
 

@@ -1,45 +1,45 @@
 /**
- * What a fleet was asked, what it answered, and what befell it, in the manner of Jepsen: every request is invoked, then
- * ok, failed (a definite refusal) or unknown (no answer, or one that says nothing about what was done).
+ * The requests to a fleet, its answers, and the faults, in the manner of Jepsen: every request is invoked, then ok,
+ * failed (a definite refusal) or unknown (no answer, or an answer that leaves open what was done).
  */
 import type { LabEvent } from '../../../src/base/domain.ts'
 
 export type Question = 'create' | 'delete' | 'status' | 'user-status' | 'labs' | 'events' | 'other'
 
 interface Timed {
-  /** Wall clock, as logs and the audit log have it. */
+  /** Wall clock, as in logs and the audit log. */
   readonly wallMs: number
-  /** Monotonic, of the process that runs the test. */
+  /** Monotonic clock of the test's process. */
   readonly atMs: number
 }
 
 export interface Invoked extends Timed {
   readonly type: 'invoke'
   readonly id: number
-  /** Who asked. */
+  /** The caller. */
   readonly by: string
   readonly what: Question
-  /** Whose lab it is about; absent for all. */
+  /** The user of the lab in question; absent for all labs. */
   readonly user?: string
   readonly url: string
-  /** Stands for the `Idempotency-Key`. */
+  /** A hash of the `Idempotency-Key`. */
   readonly key?: string
-  /** The operation whose `complete` was just seen, of which every replica must know. */
+  /** The operation whose `complete` was just seen: every replica must know of it. */
   readonly after?: number
 }
 
 export interface Answered extends Timed {
   readonly type: 'ok' | 'fail' | 'unknown'
   readonly id: number
-  /** Absent where no answer came. */
+  /** Absent if no answer came. */
   readonly status?: number
   readonly value?: Value
 }
 
-/** What matters of a body. */
+/** The part of a body that checks need. */
 export interface Value {
   readonly lab?: LabValue
-  /** Of `labs`: the names. */
+  /** For `labs`: the names. */
   readonly names?: readonly string[]
 }
 
@@ -47,9 +47,9 @@ export interface LabValue {
   readonly status: string
   readonly present: boolean
   readonly hasUrl: boolean
-  /** Of its events. */
+  /** Of the last event. */
   readonly op?: number | undefined
-  /** How many events. */
+  /** Number of events. */
   readonly seq: number
 }
 
@@ -60,16 +60,16 @@ export interface Transcript extends Timed {
   readonly url: string
   readonly lastEventId?: string
   readonly status: number
-  /** When each came, by the wall clock. */
+  /** Arrival of each event, wall clock. */
   readonly events: readonly (LabEvent & { readonly wallMs: number })[]
-  /** Ended by the replica, broken off, left by the client, or open still. */
+  /** Closed by the replica, broken off, left by the client, or still open. */
   readonly end: 'closed' | 'broken' | 'left' | 'open'
 }
 
-/** Something done to a replica. */
+/** A fault or a start of a replica. */
 export interface Struck extends Timed {
   readonly type: 'strike'
-  /** A signal, or that it was started or found ready. */
+  /** A signal; or the replica was started or found ready. */
   readonly what: NodeJS.Signals | 'start' | 'ready'
   readonly replica: string
   readonly pid: number
@@ -77,13 +77,13 @@ export interface Struck extends Timed {
 
 export type Entry = Invoked | Answered | Transcript | Struck
 
-/** A request with its answer. One that never came is unknown. */
+/** A request with its answer. A missing answer is unknown. */
 export interface Call extends Omit<Invoked, 'type' | 'wallMs' | 'atMs'> {
   readonly outcome: Answered['type']
   readonly status?: number | undefined
   readonly value?: Value | undefined
   readonly invokedMs: number
-  /** Infinite where no answer came. */
+  /** Infinite if no answer came. */
   readonly answeredMs: number
 }
 

@@ -1,18 +1,18 @@
-/** The history of a fleet, kept while it happens: in memory for the judge, and as NDJSON beside the logs. No secret is in it. */
+/** Records the history of a fleet: in memory for the judge, and as NDJSON beside the logs. It contains no secrets. */
 import { createHash } from 'node:crypto'
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { join } from 'node:path'
 import type { LabEvent } from '../../../src/base/domain.ts'
 import type { Answered, Entry, Invoked, LabValue, Question, Struck, Transcript, Value } from './history.ts'
 
-/** A request that is under way. */
+/** A request in progress. */
 export interface RecordedCall {
   answered(status: number, body: unknown): void
   /** No answer came. */
   broke(): void
 }
 
-/** An event stream that is being read. */
+/** An event stream with a reader. */
 export interface RecordedStream {
   event(event: LabEvent): void
   ended(end: Transcript['end']): void
@@ -36,16 +36,16 @@ export class Recorder {
   readonly #completed = new Set<string>()
   readonly #reading = new Set<Promise<void>>()
   #count = 0
-  /** Called at the first sight of each operation's `complete`: asks the replicas what they know of it. */
+  /** Called when a client first sees an operation's `complete`: asks the replicas what they know of it. */
   onComplete: (user: string, op: number) => Promise<void> = async () => {}
 
-  /** `folder`: where logs are kept that a failed test leaves. */
+  /** `folder`: the logs that a failed test keeps. */
   constructor(folder: string) {
     mkdirSync(folder, { recursive: true })
     this.#file = createWriteStream(join(folder, 'history.ndjson'))
   }
 
-  /** All that was recorded so far, with the streams that are still open as far as they were read. */
+  /** Everything recorded so far, including open streams as far as they were read. */
   get history(): readonly Entry[] {
     return this.#entries
   }
@@ -65,7 +65,7 @@ export class Recorder {
     }
   }
 
-  /** Its entry is written when it has ended. */
+  /** The stream's entry is written when the stream ends. */
   stream(about: Pick<Transcript, 'user' | 'url' | 'status'> & { lastEventId?: string | undefined }): RecordedStream {
     const { lastEventId, ...rest } = about
     const opened = { type: 'stream', ...rest, ...(lastEventId !== undefined && { lastEventId }), ...now() } as const
@@ -87,13 +87,13 @@ export class Recorder {
     this.#add({ type: 'strike', what, replica, pid, ...now() })
   }
 
-  /** Resolves when every replica that was asked after an end has answered, or had its time; then streams are cut short. */
+  /** Resolves when every replica that was asked after an end has answered or timed out; then cuts off open streams. */
   async close(): Promise<void> {
     while (this.#reading.size > 0) await Promise.all(this.#reading)
     for (const stream of this.#open) stream.ended('open')
   }
 
-  /** Resolves when all is in the file. */
+  /** Resolves when everything is in the file. */
   written(): Promise<void> {
     return new Promise(resolve => this.#file.end(resolve))
   }
@@ -122,7 +122,7 @@ export class Recorder {
 
 const now = () => ({ wallMs: Date.now(), atMs: Math.round(performance.now()) })
 
-/** A client's key may be anything, also what is a secret elsewhere. */
+/** A client's key may be anything, even a secret. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 16)
 
 const outcomeOf = (status: number): Answered['type'] => (status < 400 ? 'ok' : status < 500 ? 'fail' : 'unknown')
@@ -158,7 +158,7 @@ function whatMatters(what: Question, body: unknown, whole: boolean): Value | und
   return undefined
 }
 
-/** What matters of a lab's status. */
+/** The part of a lab's status that checks need. */
 export function labValue(body: unknown): LabValue {
   const {
     status = '',

@@ -1,38 +1,38 @@
 /**
- * What tests and the replicas they break share of failpoints: a folder. `arms.json` in it says where to strike; each
- * blow leaves a file, made exclusively, so that of all replicas and of all their lives only one strikes a blow.
+ * Failpoints as tests and replicas share them: a folder. Its `arms.json` says where to strike. Each blow leaves a file,
+ * made exclusively, so that only one of all replicas, in all their lives, strikes a blow.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * - `note`: nothing but the mark;
- * - `kill`: SIGKILL to itself; `stop`: SIGSTOP to itself, until somebody sends SIGCONT;
- * - `hold`: waits there until the test releases it, while the rest of the process goes on;
+ * - `note`: leaves only the mark;
+ * - `kill`: sends itself SIGKILL; `stop`: sends itself SIGSTOP, until a test sends SIGCONT;
+ * - `hold`: waits there until the test releases it, while the rest of the process runs;
  * - `spin`: blocks the event loop for `ms`;
- * - `throw`: an error that nobody foresaw.
+ * - `throw`: throws an unexpected error.
  */
 export type Effect = 'note' | 'kill' | 'stop' | 'hold' | 'spin' | 'throw'
 
-/** One place to strike. */
+/** One armed failpoint. */
 export interface ArmSpec {
   readonly id: string
-  /** A failpoint's name, such as `lab.create.make.pod.after-act`; a `*` at its end stands for anything. */
+  /** A failpoint's name, such as `lab.create.make.pod.after-act`; a final `*` matches any ending. */
   readonly point: string
   readonly effect: Effect
   /** Only operations of this user. */
   readonly user?: string
   /** Only this replica. */
   readonly replica?: string
-  /** How many blows there are, over all replicas and lives; null for as many as there are occasions. */
+  /** Number of blows over all replicas and lives; null: every time. */
   readonly times: number | null
-  /** Of `spin`. */
+  /** For `spin`. */
   readonly ms?: number
-  /** Of `hold`: all of one group are released together. */
+  /** For `hold`: all of one group are released together. */
   readonly group?: string
 }
 
-/** What a blow leaves behind. */
+/** The file that a blow leaves. */
 export interface Mark {
   readonly point: string
   readonly user?: string
@@ -42,16 +42,16 @@ export interface Mark {
   readonly atMs: number
 }
 
-/** In the environment of a replica: the folder. */
+/** Environment variable of a replica: the folder. */
 export const folderVariable = 'SKYLAB_FAILPOINTS'
 
 export const armsFile = (folder: string): string => join(folder, 'arms.json')
 export const markFile = (folder: string, id: string, blow: number): string => join(folder, `${id}.${blow}.mark`)
-/** Stands there once a blow that holds is released, or a group of them; says whether to stop before that. */
+/** Exists once a held blow, or a group of them, is released. It says whether to stop first. */
 export const goFile = (folder: string, id: string): string => join(folder, `${id}.go`)
 export const stopFirst = 'stop'
 
-/** Says by how many ms a replica's wall clock is off. */
+/** Contains the offset of a replica's wall clock, in ms. */
 export const skewFile = (folder: string, replica: string): string => join(folder, `${replica}.skew`)
 
 export function readArms(folder: string): ArmSpec[] {
@@ -63,7 +63,7 @@ export function readArms(folder: string): ArmSpec[] {
   }
 }
 
-/** The blows of an arm that have landed, in their order. */
+/** The landed blows of an arm, in order. */
 export function readMarks(folder: string, id: string): Mark[] {
   const blows = readdirSync(folder)
     .map(name => name.split('.'))

@@ -1,4 +1,4 @@
-/** The tests' side of failpoints: arms them, waits for the blows, lets go what is held. */
+/** The tests' side of failpoints: arms them, waits for blows, and releases what they hold. */
 import { existsSync, mkdirSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitUntil } from '../../../dev/process/api-client.ts'
@@ -11,11 +11,11 @@ export interface Arm {
   readonly id: string
   /** The blows so far. */
   marks(): Mark[]
-  /** Resolves with the blow of this number (default: the first) when it has landed. Rejects after the limit. */
+  /** Resolves with the blow of this number (default: the first) when it lands. Rejects after the limit. */
   landed(blow?: number, limitMs?: number): Promise<Mark>
-  /** Lets all go on that is held, now and later. */
+  /** Releases everything that it holds, now and later. */
   release(): void
-  /** No further blow. What is held stays held. */
+  /** Prevents further blows. Held blows stay held. */
   disarm(): void
 }
 
@@ -27,7 +27,7 @@ const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/s
 export class FailpointArms {
   readonly folder: string
   #arms: ArmSpec[] = []
-  /** Those that are disarmed, too. */
+  /** All arms so far, including disarmed ones. */
   readonly #known: ArmSpec[] = []
   #count = 0
 
@@ -37,8 +37,8 @@ export class FailpointArms {
   }
 
   /**
-   * Arms a failpoint in all replicas, running ones too. By default there is one blow: whoever comes first takes it.
-   * @param point its name; a `*` at the end stands for anything
+   * Arms a failpoint in all replicas, including running ones. By default it has one blow, for the first that passes.
+   * @param point its name; a final `*` matches any ending
    */
   arm(point: string, effect: Effect, options: ArmOptions = {}): Arm {
     this.#count += 1
@@ -52,7 +52,7 @@ export class FailpointArms {
       marks,
       landed: async (blow = 1, limitMs = landLimitMs) => {
         const mark = await this.#landed(id, point, blow, limitMs)
-        // The mark is made first: a SIGCONT sent now could come before the SIGSTOP.
+        // A process makes the mark before it stops: a SIGCONT sent now could come before the SIGSTOP.
         if (effect === 'stop') await this.#stopped(mark.pid)
         return mark
       },
@@ -61,26 +61,26 @@ export class FailpointArms {
     }
   }
 
-  /** Every blow so far, with what it did. */
+  /** Every blow so far, with its effect. */
   blows(): (Mark & { readonly effect: Effect })[] {
     return this.#known.flatMap(({ id, effect }) => readMarks(this.folder, id).map(mark => ({ ...mark, effect })))
   }
 
-  /** No further blow, and nothing stays held. */
+  /** Prevents further blows, and releases all held ones. */
   letGo(): void {
     for (const { id, group = id, effect } of this.#known) if (effect === 'hold') this.#release(group)
     this.#write([])
   }
 
-  /** A group that has gone on already is left alone: it may be told only once whether to stop before that. */
+  /** Skips a group that was released before: the file says only once whether to stop first. */
   #release(group: string): void {
     const file = goFile(this.folder, group)
     if (!existsSync(file)) writeFileSync(file, '')
   }
 
   /**
-   * Stops the one process in which a whole group is held, as by SIGSTOP, in the very moment in which all of them go on:
-   * woken, it does what comes next at each place before any timer of its own is due.
+   * Stops the one process that holds a whole group, as SIGSTOP does, at the moment of the release. When the process
+   * wakes, it continues at each place before any of its timers fires.
    */
   async stopHeld(group: string, pid: number): Promise<void> {
     const part = join(this.folder, `${group}.part`)
@@ -93,7 +93,7 @@ export class FailpointArms {
     await waitUntil(async () => isStopped(pid), { what: `process ${pid} stopped`, limitMs: landLimitMs })
   }
 
-  /** Steps the wall clock of a replica to so far off the real time. */
+  /** Sets the offset of a replica's wall clock from the real time. */
   stepWallClock(replica: string, offMs: number): void {
     const file = skewFile(this.folder, replica)
     writeFileSync(`${file}.part`, String(offMs))

@@ -10,14 +10,14 @@ import { FailpointArms } from './failpoint-arms.ts'
 
 const module = fileURLToPath(new URL('./failpoints.ts', import.meta.url))
 const source = fileURLToPath(new URL('../../../src/base/failpoint.ts', import.meta.url))
-/** Passes the points that it is told of, one after another, and says so. */
+/** Passes the points in its argument one after another, and prints each. */
 const program = `
   const { failpoint } = await import(${JSON.stringify(source)})
   for (const [point, user] of JSON.parse(process.argv[1])) {
     await failpoint(point, user)?.catch(error => console.log(error.message))
     console.log('passed ' + point)
   }`
-/** Passes all of them at once, and says in which turn of its event loop, counted by a timer, they were passed. */
+/** Passes all points at once, and prints in how many turns of its event loop, counted by a timer, it passed them. */
 const together = `
   const { failpoint } = await import(${JSON.stringify(source)})
   let turn = 0
@@ -38,7 +38,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** A process that passes points; resolves with what it printed and how it ended. */
+/** Runs a process that passes points. `ended` resolves with its output and its exit code or signal. */
 function pass(points: readonly (readonly [string, string?])[], { replica = 'replica-1', code = program } = {}) {
   const env = { ...process.env, [folderVariable]: failpoints.folder, SKYLAB_REPLICA: replica }
   const args = ['--import', module, '--input-type=module', '-e', code, JSON.stringify(points)]
@@ -51,7 +51,7 @@ function pass(points: readonly (readonly [string, string?])[], { replica = 'repl
   return { child, ended: once(child, 'close').then(([code, signal]) => ({ out, how: signal ?? code })) }
 }
 
-test('a process is killed where it was armed, once over all its lives, and leaves a mark', async () => {
+test('a process is killed at the armed point once in all its lives, and leaves a mark', async () => {
   const arm = failpoints.arm('lab.create.make.pod.after-act', 'kill')
   const points = [['lab.create.make.pod.before-act'], ['lab.create.make.pod.after-act', 'ada']] as const
   expect(await pass(points).ended).toEqual({ out: `passed ${points[0][0]}\n`, how: 'SIGKILL' })
@@ -60,7 +60,7 @@ test('a process is killed where it was armed, once over all its lives, and leave
   expect(arm.marks()).toHaveLength(1)
 })
 
-test('of several processes one takes the blow; with more blows so many do', async () => {
+test('as many processes strike as the arm has blows when several pass its point', async () => {
   const once = failpoints.arm('a', 'kill')
   const twice = failpoints.arm('b', 'kill', { times: 2 })
   const ends = await Promise.all(['a', 'a', 'a', 'b', 'b', 'b'].map(point => pass([[point]]).ended))
@@ -69,7 +69,7 @@ test('of several processes one takes the blow; with more blows so many do', asyn
   expect([once.marks().length, twice.marks().length]).toEqual([1, 2])
 })
 
-test('what is held goes on when it is released; a blow is told when it lands', async () => {
+test('a held process continues when the arm is released after landed() resolves', async () => {
   const arm = failpoints.arm('a', 'hold')
   const { ended } = pass([['a'], ['a']])
   await arm.landed()
@@ -77,7 +77,7 @@ test('what is held goes on when it is released; a blow is told when it lands', a
   expect(await ended).toEqual({ out: 'passed a\npassed a\n', how: 0 })
 })
 
-test('a group that is held goes on where it was when its process wakes, before any timer that is due', async () => {
+test('a held group continues before any timer that is due when its stopped process wakes', async () => {
   const points = [['a'], ['b'], ['c']] as const
   const arms = points.map(([point]) => failpoints.arm(point, 'hold', { group: 'g' }))
   const { child, ended } = pass(points, { code: together })
@@ -87,20 +87,20 @@ test('a group that is held goes on where it was when its process wakes, before a
   expect(await ended).toEqual({ out: '1\n', how: 0 })
 })
 
-test('a note is a mark and nothing else', async () => {
+test('a note leaves only a mark', async () => {
   const arm = failpoints.arm('a', 'note', { times: null })
   expect((await pass([['a'], ['a']]).ended).out).toBe('passed a\n'.repeat(2))
   expect(arm.marks()).toHaveLength(2)
 })
 
-test('an error is thrown as often as it is asked for, until it is disarmed', async () => {
+test('a throwing arm throws at every pass until it is disarmed', async () => {
   const arm = failpoints.arm('a', 'throw', { times: null })
   expect((await pass([['a'], ['a']]).ended).out).toBe('a test broke a\npassed a\n'.repeat(2))
   arm.disarm()
   expect((await pass([['a']]).ended).out).toBe('passed a\n')
 })
 
-test('a process that stopped itself goes on when it is told to', async () => {
+test('a process that stopped itself continues when it gets SIGCONT', async () => {
   const arm = failpoints.arm('a', 'stop')
   const { child, ended } = pass([['a']])
   const { pid } = await arm.landed()
@@ -109,7 +109,7 @@ test('a process that stopped itself goes on when it is told to', async () => {
   expect((await ended).how).toBe(0)
 })
 
-test('an arm strikes by point, user and replica', () => {
+test('an arm strikes only when point, user and replica match', () => {
   const arm = { id: '1', point: 'lab.create.*', effect: 'kill', times: 1, user: 'ada', replica: 'replica-1' } as const
   const at = { point: 'lab.create.start.after-commit', user: 'ada', replica: 'replica-1' }
   expect(strikes(arm, at)).toBe(true)
@@ -119,6 +119,6 @@ test('an arm strikes by point, user and replica', () => {
   expect(strikes({ ...arm, point: 'lab.create' }, at)).toBe(false)
 })
 
-test('who waits for a blow that never lands is told so', async () => {
+test('landed() rejects when the blow does not land within the limit', async () => {
   await expect(failpoints.arm('a', 'kill').landed(1, 50)).rejects.toThrow('a: blow 1 has not landed')
 })

@@ -1,6 +1,6 @@
 /**
- * Loaded before the program by tests alone (`node --import …/failpoints.ts src/main.ts serve …`): gives the failpoints
- * their effects, as the folder of `arms.ts` says at the moment in which one is passed.
+ * Only tests load this before the program (`node --import …/failpoints.ts src/main.ts serve …`). It gives failpoints
+ * their effects: each pass looks at the folder of `arms.ts`.
  */
 import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +11,9 @@ import './skewed-clock.ts'
 const folder = process.env[folderVariable]
 const replica = process.env.SKYLAB_REPLICA ?? ''
 
-/** Takes one of an arm's blows, where one is left that nobody took. */
+/** Takes one of an arm's blows, if one is left. */
 function takeBlow({ id, times }: ArmSpec, mark: Mark): boolean {
-  // Linked into place, so that whoever sees a mark sees it whole.
+  // Linked into place, so that a reader sees only complete marks.
   const part = join(folder!, `${id}.${process.pid}.part`)
   writeFileSync(part, JSON.stringify(mark))
   try {
@@ -42,7 +42,7 @@ async function strike(arm: ArmSpec, point: string): Promise<void> {
       return
     case 'kill':
       process.kill(process.pid, 'SIGKILL')
-      // Nothing may happen any more, though the signal takes a moment.
+      // Nothing may happen after this, though the signal takes a moment.
       return new Promise(() => {})
     case 'stop':
       process.kill(process.pid, 'SIGSTOP')
@@ -56,7 +56,7 @@ async function strike(arm: ArmSpec, point: string): Promise<void> {
   }
 }
 
-/** By file: all that wait for one are told by one watch, in one turn of the event loop. */
+/** By file: one watch serves all that wait for a file, in one turn of the event loop. */
 const releases = new Map<string, Promise<void>>()
 
 function released({ id, group = id }: ArmSpec): Promise<void> {

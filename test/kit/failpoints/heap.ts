@@ -1,6 +1,6 @@
 /**
- * Loaded before the program by tests alone: tells on SIGUSR2 how much of its heap is in use once the garbage is gone,
- * in a file of the folder that the replica shares with its test.
+ * Only tests load this before the program. On SIGUSR2 it collects garbage and writes the size of the used heap to a
+ * file of the folder that the replica shares with its test.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

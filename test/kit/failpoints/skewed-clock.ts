@@ -1,4 +1,4 @@
-/** Loaded with the failpoints: the wall clock of a replica is as far off as a file says, its monotonic one is right. */
+/** Loaded with the failpoints: a file sets the offset of a replica's wall clock. Its monotonic clock stays right. */
 import { readFileSync, watch } from 'node:fs'
 import { folderVariable, skewFile } from './arms.ts'
 

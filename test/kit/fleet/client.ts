@@ -1,4 +1,4 @@
-/** A client of the API as tests need it: every answer as it came, and event streams with all that they carry. */
+/** A client of the API for tests: it returns raw answers, and event streams with everything in them. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { z } from 'zod'
 import type { labStatus } from '../../../src/api/labs/schemas.ts'
@@ -8,7 +8,7 @@ import type { RecordedCall, RecordedStream, Recorder } from '../evidence/recorde
 
 export type StatusAnswer = z.output<typeof labStatus>
 
-/** One answer, its body parsed where it is JSON. */
+/** One answer; its body is parsed if it is JSON. */
 export interface Answer<Body = unknown> {
   readonly status: number
   readonly headers: Headers
@@ -24,34 +24,34 @@ export interface ErrorBody {
   }[]
 }
 
-/** An open event stream: its events, and what else came over it. */
+/** An open event stream: its events, and its other fields. */
 export interface EventStream extends AsyncIterable<LabEvent> {
   readonly status: number
   readonly headers: Headers
-  /** What `retry:` said. */
+  /** The value of `retry:`. */
   readonly retryMs: () => number | undefined
   readonly comments: readonly string[]
-  /** Whether it broke off instead of being closed. */
+  /** Whether the connection broke instead of being closed. */
   readonly broken: () => boolean
   close(): Promise<void>
 }
 
-/** One operation, followed to its end over as many connections as it took. */
+/** One operation, followed to its end over one or more connections. */
 export interface Followed {
   readonly op: number
   readonly events: readonly LabEvent[]
   /** `complete` or `failed`. */
   readonly outcome: LabEvent['event']
-  /** Of the `error` events, in order. */
+  /** The `error` events, in order. */
   readonly errors: readonly string[]
   readonly connections: number
 }
 
 export interface FollowOptions {
-  /** Where to begin; without it, at the start of the current operation. */
+  /** The id to start after. Default: the start of the current operation. */
   readonly lastEventId?: string
   readonly signal?: AbortSignal
-  /** Of the whole. */
+  /** Limit of the whole. */
   readonly limitMs?: number
   readonly onEvent?: (event: LabEvent) => void
 }
@@ -59,25 +59,25 @@ export interface FollowOptions {
 export interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON; a string is sent as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
 }
 
-/** Where all that is asked and answered is written down, and what answers are held against. */
+/** Records all requests and answers, and checks the answers. */
 export interface Recording {
   readonly recorder: Recorder
   readonly conformance: Conformance
   readonly after?: number
 }
 
-/** The headers by which a user is known, where they are not the token of the file. */
+/** Headers that identify a user. Default: the token of the tokens file. */
 export type Credentials = (username: string, token: string) => Readonly<Record<string, string>>
 
 export const defaultOptions = { image_type: 'recommended', size: 'small' } as const
 
 const followLimitMs = 60_000
-/** Between one connection and the next, below what `retry:` asks for: tests have many replicas and little time. */
+/** Time between two connections. `retry:` asks for more, but tests have many replicas and little time. */
 const reconnectMs = 50
 const terminal = new Set(['complete', 'failed'])
 
@@ -86,7 +86,7 @@ const prefix = '/nublado/spawner/v1'
 export class Client {
   readonly username: string
   readonly token: string
-  /** Where the next request goes. */
+  /** The address of the next request. */
   readonly #url: () => string
   readonly #record: Recording | undefined
   readonly #credentials: Credentials
@@ -110,7 +110,7 @@ export class Client {
     return new Client(() => url, this.username, this.token, this.#record, this.#credentials)
   }
 
-  /** The same user, asking because this operation was just seen to complete. */
+  /** The same user; its requests follow the completion of this operation. */
   after(op: number): Client {
     const record = this.#record && { ...this.#record, after: op }
     return new Client(this.#url, this.username, this.token, record, this.#credentials)
@@ -131,12 +131,12 @@ export class Client {
     return this.#send(`labs/${encodeURIComponent(this.username)}/create`, { method: 'POST', headers, body })
   }
 
-  /** Deletes somebody's lab; takes an administrator. */
+  /** Deletes another user's lab; needs an administrator. */
   delete(username: string): Promise<Answer<ErrorBody>> {
     return this.#send(`labs/${encodeURIComponent(username)}`, { method: 'DELETE' })
   }
 
-  /** Somebody's lab; takes an administrator. */
+  /** Another user's lab; needs an administrator. */
   status(username: string): Promise<Answer<StatusAnswer>> {
     return this.#send(`labs/${encodeURIComponent(username)}`)
   }
@@ -145,7 +145,7 @@ export class Client {
     return this.#send('user-status')
   }
 
-  /** Users with a running lab; takes an administrator. */
+  /** Users with a running lab; needs an administrator. */
   labs(): Promise<Answer<readonly string[]>> {
     return this.#send('labs')
   }
@@ -170,8 +170,8 @@ export class Client {
   }
 
   /**
-   * Follows an operation to its end, coming back with `Last-Event-ID` whenever a connection ends before that, as to
-   * whichever replica is next. @throws when ids have a gap or repeat, when progress falls, and when the time is up
+   * Follows an operation to its end. If a connection ends before that, it reconnects with `Last-Event-ID` to the next
+   * replica. @throws when ids have a gap or repeat, when progress falls, and when the time is up
    */
   async follow(options: FollowOptions = {}): Promise<Followed> {
     const limit = AbortSignal.timeout(options.limitMs ?? followLimitMs)
@@ -183,7 +183,7 @@ export class Client {
       if (connections > 0) await pause(reconnectMs, signal, events)
       connections += 1
       const stream = await this.events({ lastEventId, signal }).catch(error => notTaken(error, signal, events))
-      // A balancer says 502 for a replica that died with the request in its hands.
+      // A balancer answers 502 for a replica that died during the request.
       if (stream === null || stream.status === 503 || stream.status === 502) continue
       if (stream.status !== 200) throw new Error(`events of ${this.username}: ${stream.status} after ${lastEventId}`)
       for await (const event of stream) {
@@ -212,9 +212,9 @@ export class Client {
     return { status: response.status, headers: response.headers, body: body as Body }
   }
 
-  /** @throws when it is no answer that the OpenAPI document tells of */
+  /** @throws if the OpenAPI document does not describe the answer */
   #conforms(method: string, path: string, { status, headers }: Response, text?: string): void {
-    // Of a balancer, which has no replica to ask.
+    // A balancer answered: it found no replica.
     if (headers.get('content-type')?.startsWith('text/html')) return
     this.#record?.conformance.check({ method, path: `${prefix}/${path}`, status, headers, text })
   }
@@ -244,7 +244,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A replica that is away is no failure of the stream; that the time is up is. */
+/** A missing replica is no failure of the stream. Reaching the time limit is one. */
 function notTaken(error: unknown, signal: AbortSignal, events: readonly LabEvent[]): null {
   if (signal.aborted) throw tooLate(events, error)
   return null
@@ -273,7 +273,7 @@ async function openStream(
     },
     onComment: comment => comments.push(comment),
   })
-  // What is no stream has a short body, which nobody here reads.
+  // The body of an answer that is no stream is short, and nobody reads it.
   if (response.status !== 200) await response.body?.cancel()
   const messages =
     response.status === 200 ? response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(parser) : null
@@ -297,7 +297,7 @@ async function openStream(
     retryMs: () => retryMs,
     comments,
     broken: () => broken,
-    // One iterator for all loops: a loop that was left can be taken up again.
+    // All loops share one iterator, so a loop can continue where another one stopped.
     [Symbol.asyncIterator]: () => ({ next: () => events.next() }),
     close: async () => {
       left = true
@@ -319,18 +319,18 @@ function summarize(events: readonly LabEvent[], connections: number, firstSeq: n
 
 /**
  * Asserts that events are those of one operation, from `firstSeq` on without gap or repeat, and that progress never
- * falls. An event without id, by which a lost stream ends, stands for itself. Gives the op.
+ * falls. Skips events without id, with which a lost stream ends. Returns the op.
  */
 export function assertContiguous(events: readonly LabEvent[], firstSeq = 1): number {
   let [op, seq, progress] = [0, firstSeq - 1, 0]
   for (const { id, event, data } of events) {
     if (id === undefined) continue
     const [ofOp, ofSeq] = id.split('-').map(Number)
-    const told = `${id} after ${op}-${seq}: ${JSON.stringify(events.map(each => [each.id, each.event, each.data]))}`
-    if (op !== 0 && ofOp !== op) throw new Error(`an event of another operation: ${told}`)
-    if (ofSeq !== seq + 1) throw new Error(`a gap or a repeat: ${told}`)
-    if (data === '') throw new Error(`an event without data: ${told}`)
-    if (event === 'progress' && Number(data) < progress) throw new Error(`progress fell: ${told}`)
+    const place = `${id} after ${op}-${seq}: ${JSON.stringify(events.map(each => [each.id, each.event, each.data]))}`
+    if (op !== 0 && ofOp !== op) throw new Error(`an event of another operation: ${place}`)
+    if (ofSeq !== seq + 1) throw new Error(`a gap or a repeat: ${place}`)
+    if (data === '') throw new Error(`an event without data: ${place}`)
+    if (event === 'progress' && Number(data) < progress) throw new Error(`progress fell: ${place}`)
     if (event === 'progress') progress = Number(data)
     ;[op, seq] = [ofOp!, ofSeq!]
   }

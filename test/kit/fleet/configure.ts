@@ -1,4 +1,4 @@
-/** Changes what one replica of a fleet is configured with: it takes effect with the replica's next start. */
+/** Changes the configuration of one replica. The replica applies it at its next start. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -11,7 +11,7 @@ export function configure({ stateDir }: Fleet, index: number, change: (config: C
   writeFileSync(file, stringify(config, { version: '1.1' }), { mode: 0o600 })
 }
 
-/** Gives a replica sealing keys, the first of which seals. */
+/** Gives a replica sealing keys; it seals with the first. */
 export function giveKeys(fleet: Fleet, index: number, keys: readonly Buffer[]): void {
   const keyFiles = keys.map((key, i) => {
     const name = `replica-${index + 1}.key-${i}`

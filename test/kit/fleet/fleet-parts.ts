@@ -1,4 +1,4 @@
-/** What a fleet is made of, before its first replica starts: its Redis, its configuration, its users. */
+/** The parts of a fleet before its first replica starts: its Redis, its configuration, its users. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -25,12 +25,12 @@ import type { Credentials } from './client.ts'
 import type { FullLab } from './full-lab.ts'
 import { makeUser, type Overrides, type UserRecord } from './users.ts'
 
-/** Short where it costs nothing: tests wait for these. */
+/** Short, because tests wait for these. */
 const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
-/** Tests that want a compare ask for one by what they break. */
+/** Long: tests that need a compare cause one by what they break. */
 const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 
-/** Tests ask faster than people do, and few users ask for many. */
+/** Tests send requests faster than people, from few users. */
 const generous = {
   limits: { maxBodiesPerUser: 512 },
   rates: { createsPerMinute: 6000, changesPerMinute: 6000, readsPerSecond: 5000, documentsPerSecond: 5000 },
@@ -39,60 +39,57 @@ const generous = {
 export interface FleetOptions {
   /** Default 3. */
   readonly replicas?: number
-  /** Changes to the configuration, block by block. */
+  /** Changes to the configuration, by block. */
   readonly config?: ConfigInput
-  /** Gives labs everything that can be configured, and users a quota. It is made before the first lab is asked for. */
+  /** Gives labs everything that can be configured, and users a quota. It is created before the first lab. */
   readonly fullLab?: FullLab
-  /** Whether a user may ask only as often as by default. Default false. */
+  /** Whether users have the default request rates. Default: false. */
   readonly defaultRates?: boolean
-  /** Of the fleet's own Redis. */
+  /** Options of the fleet's own Redis. */
   readonly redis?: Pick<RedisOptions, 'aof' | 'wrongClock'>
-  /** Whether the API and Redis are by TLS. Default: whether everything is. */
+  /** Whether the API and Redis use TLS. Default: as the environment of the run says. */
   readonly tls?: boolean
-  /** Puts a proxy before Redis and one before the API server for each replica, as they are to be at the start. */
+  /** Puts a proxy before Redis and one before the API server for each replica, in this state at the start. */
   readonly proxies?: 'open' | 'shut'
-  /** As whom the replicas ask the API server. Default: the account of `k8s/base/rbac.yaml`. */
+  /** Kubeconfig of the replicas. Default: the account of `k8s/base/rbac.yaml`. */
   readonly account?: Account
-  /** Guards that the replicas are to do without, as `controls.ts` names them. */
+  /** Guards that the replicas lack, by their names in `controls.ts`. */
   readonly control?: string
   /** Added to the replicas' environment. */
   readonly env?: Readonly<Record<string, string>>
-  /** Armed before the first replica starts. */
+  /** Failpoints armed before the first replica starts. */
   readonly failpoints?: readonly (ArmOptions & { readonly point: string; readonly effect: Effect })[]
-  /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default false. */
+  /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default: false. */
   readonly restart?: boolean
-  /** How many plain users there are to take from by `user()`. Default 40. */
+  /** Number of plain users that `user()` can return. Default: 40. */
   readonly users?: number
-  /** What is special about the plain ones. */
+  /** Properties of the plain users. */
   readonly user?: Overrides
-  /** Users with something special, by name; plain ones otherwise. */
+  /** Users with special properties, by name. */
   readonly people?: Readonly<Record<string, Overrides>>
   /** Default: a new one. Two fleets may share it, as two installations that collide. */
   readonly namespacePrefix?: string
   readonly installation?: string
-  /** How users are known, where `config.identity` is not the file of tokens. */
+  /** Identifies users, if `config.identity` does not use the file of tokens. */
   readonly credentials?: Credentials
   /** Whether to wait until all are ready. Default true. */
   readonly ready?: boolean
-  /**
-   * After how many operations that were seen to complete every replica is asked at once what it knows of it (P6).
-   * Default: after none.
-   */
+  /** Number of completed operations of which the fleet asks every replica (P6). Default: none. */
   readonly readBack?: number
-  /** State that exists before the first replica starts. Default: none, and plain users. */
+  /** State from before the first replica starts. Default: none, and plain users. */
   readonly inherits?: Inheritance
 }
 
 /** The state of an earlier installation. */
 export interface Inheritance {
   readonly users: readonly UserRecord[]
-  /** Text of the file. */
+  /** The file's text. */
   readonly sealingKey: string
   /** Fills the fleet's Redis, and the cluster. */
   readonly load: (redis: Redis) => Promise<unknown>
 }
 
-/** What was promised by a configuration. */
+/** The configured limits that the judge checks. */
 export function termsOf(input: ConfigInput): Terms {
   const { installation, lab, redis, engine, times } = configSchema.parse(input)
   return {
@@ -169,21 +166,21 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     ...made,
     redis: { keyPrefix: 'skylab', ...(isByTls(options) && { caFile: testTls().authority.caFile }), ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...fullLab?.lab, ...made.lab },
-    // What a control takes away may be the policy.
+    // A control may remove the policy.
     kubernetes: {
       requirePolicy: !isControlled(),
       ...(fullLab && { namespace: fullLab.namespace }),
       ...(options.account && { namespace: options.account.namespace }),
       ...made.kubernetes,
     },
-    // All fleets share the nodes: who tests prepulling asks for it.
+    // All fleets share the nodes: tests of prepulling enable it.
     images: { prepull: { enabled: false }, ...made.images },
   }
 }
 
 export const isByTls = ({ tls = everythingByTls }: Pick<FleetOptions, 'tls'>) => tls
 
-/** A test may say more of `api.tls` than which certificate. */
+/** A test may set more of `api.tls` than the certificate. */
 function withTls(options: FleetOptions, api: ConfigInput['api']): ConfigInput['api'] {
   if (!isByTls(options)) return api
   const { certFile, keyFile } = testTls().server
@@ -200,7 +197,7 @@ function usersFor({ users = 40, people = {}, fullLab, user = fullLab?.user }: Fl
   const plain = Array.from({ length: users }, (_, index) => makeUser(`u${index + 1}`, index + 1, user))
   const special = Object.entries(people).map(([name, more], index) => makeUser(name, 100_000 + index, more))
   const scopes = ['exec:notebook', 'admin:jupyterlab']
-  // Apart from each other: what the judge asks counts for none of the administrator's bounds.
+  // The judge has its own account, so that its requests do not count for the administrator's limits.
   const administrators = ['admin', 'judge'].map((name, index) => makeUser(name, 200_000 + index, { scopes }))
   return [...administrators, ...plain, ...special]
 }

@@ -28,10 +28,10 @@ import type { UserRecord } from './users.ts'
 
 export type { FleetOptions } from './fleet-parts.ts'
 
-/** Above what a busy machine needs. */
+/** Above the need of a busy machine. */
 const startLimitMs = 90_000
 const stopLimitMs = 60_000
-/** How long a replica may take to say what it knows of an end; who says nothing is unknown. */
+/** Limit for a replica's answer about an end; a missing answer is unknown. */
 const readBackMs = 5000
 
 export class Fleet {
@@ -39,20 +39,20 @@ export class Fleet {
   readonly stateDir: string
   readonly installation: string
   readonly namespacePrefix: string
-  /** The one that counts: after a failover, the other. */
+  /** The current Redis: after a failover, the second one. */
   redis: Redis
   /** `redis.keyPrefix` of the configuration. */
   readonly keyPrefix: string
   readonly failpoints: FailpointArms
-  /** May do all that an administrator of labs may. */
+  /** Has all rights of an administrator of labs. */
   readonly admin: Client
   readonly world: World
   readonly audit: AuditLog
   readonly recorder: Recorder
   readonly terms: Terms
-  /** What the judge is told by the test. */
+  /** The test's declarations for the judge. */
   readonly expectations: Expectations = {}
-  /** What each replica took when the fleet had started, with its process. */
+  /** Resources of each replica when the fleet had started, with its process id. */
   readonly baseline = new Map<number, { readonly pid: number; readonly gauges: Gauges }>()
   readonly #options: FleetOptions
   readonly #program: TestProgram
@@ -127,17 +127,17 @@ export class Fleet {
     return this.#ports.map((_, index) => this.url(index))
   }
 
-  /** Where one replica tells whether it is ready, and its metrics. */
+  /** Address of a replica's `/readyz` and `/metrics`. */
   monitoringUrl(index: number): string {
     return `http://127.0.0.1:${this.#ports[index]?.monitoringPort}`
   }
 
-  /** The same of all replicas. */
+  /** The same for all replicas. */
   get monitoringUrls(): string[] {
     return this.#ports.map((_, index) => this.monitoringUrl(index))
   }
 
-  /** Of a replica that runs, another one each time. */
+  /** The same for a running replica, another one each time. */
   anyUrl(): string {
     for (let tries = 0; tries < this.size; tries++) {
       this.#turn = (this.#turn + 1) % this.size
@@ -146,7 +146,7 @@ export class Fleet {
     return this.url(0)
   }
 
-  /** Address of a balancer as in production; started when first asked for. */
+  /** Address of a balancer as in production; started at the first use. */
   async balancerUrl(): Promise<string> {
     this.#balancer ??= startBalancer({
       stateDir: this.stateDir,
@@ -163,19 +163,19 @@ export class Fleet {
     return replica
   }
 
-  /** What stands between a replica and its servers, in fleets with `proxies`. */
+  /** The proxies between a replica and its servers, in fleets with `proxies`. */
   proxies(index: number): Proxies {
     const proxies = this.#proxies[index]
     if (!proxies) throw new Error('the fleet was started without proxies')
     return proxies
   }
 
-  /** The index of the replica that calls itself so, as marks of blows and logs have it. */
+  /** The index of the replica with this name, which marks of blows and logs contain. */
   indexOf(name: string): number {
     return Number(/\d+$/.exec(name)?.[0]) - 1
   }
 
-  /** A user whom no test has seen yet. Requests go round the replicas that run. */
+  /** A fresh user. Requests go round the running replicas. */
   user(): Client {
     const name = this.#fresh.shift()
     if (name === undefined) throw new Error('the fleet has no more users: start it with more')
@@ -190,17 +190,17 @@ export class Fleet {
     return new Client(() => this.anyUrl(), username, token, record, this.#options.credentials)
   }
 
-  /** Tells the judge of what is different here, for the whole of this fleet. */
+  /** Declares to the judge what is different here, for the whole of this fleet. */
   expects(expectations: Expectations): void {
     Object.assign(this.expectations, expectations)
   }
 
-  /** Replicas that run, and are not stopped. */
+  /** Indices of running replicas that are not stopped. */
   working(): number[] {
     return this.#inState('working')
   }
 
-  /** Replicas that were stopped, and not continued. */
+  /** Indices of replicas that were stopped, and not continued. */
   stopped(): number[] {
     return this.#inState('stopped')
   }
@@ -209,7 +209,7 @@ export class Fleet {
     return this.#ports.map((_, i) => i).filter(i => this.#replicas[i] && stateOf(this.#replicas[i].pid) === state)
   }
 
-  /** What a replica takes now. */
+  /** The resources of a replica now. */
   measure(index: number): Promise<Gauges> {
     const { pid, port, monitoringPort } = this.replica(index)
     const redisPort = this.#proxies[index]?.redis.port ?? this.redis.port
@@ -224,7 +224,7 @@ export class Fleet {
     )
   }
 
-  /** Asks every replica at once what it knows of an operation that was just seen to complete. */
+  /** Asks every replica at once about an operation that was just seen to complete. */
   async #readBack(user: string, op: number): Promise<void> {
     if (this.#readBacks <= 0) return
     this.#readBacks -= 1
@@ -245,7 +245,7 @@ export class Fleet {
     return this.failpoints.arm(point, effect, options)
   }
 
-  /** Sends a signal to a replica. One that it ends is out of the round from now on; resolves when it has ended. */
+  /** Sends a signal to a replica. If the signal ends it, the replica leaves the round, and this resolves at its end. */
   async kill(index: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const replica = this.replica(index)
     const ends = signal === 'SIGKILL' || signal === 'SIGTERM'
@@ -256,7 +256,7 @@ export class Fleet {
     if (ends) await ended
   }
 
-  /** Starts a replica, the first time or after its end, under the name and on the port it always has. */
+  /** Starts a replica, the first time or after its end. It keeps its name and its port. */
   async start(index: number, { ready = true }: { readonly ready?: boolean } = {}): Promise<Replica> {
     const { env, restart = false } = this.#options
     const replica = await Replica.start({
@@ -277,19 +277,19 @@ export class Fleet {
     return replica
   }
 
-  /** Waits until all that run are ready, and until Redis' data were compared: before that requests are put off. */
+  /** Waits until all running replicas are ready and Redis' data were compared: before that, requests get a 503. */
   async ready(): Promise<void> {
     await Promise.all(this.#replicas.map(replica => replica?.ready()))
     const isCompared = async () => (await this.admin.labs()).status === 200
     await waitUntil(isCompared, { what: 'the first compare', limitMs: startLimitMs })
   }
 
-  /** What a replica has logged so far, in all its lives. */
+  /** A replica's log so far, over all its lives. */
   async log(index: number): Promise<string> {
     return readFile(join(this.stateDir, 'log', `replica-${index + 1}.log`), 'utf8')
   }
 
-  /** Ends all of it and removes what it made; with `keepLogs` the folder of its logs stays until `npm test` takes it. */
+  /** Ends everything and removes the fleet's objects. With `keepLogs` its logs stay until `npm test` moves them. */
   async stop({ keepLogs = false }: { readonly keepLogs?: boolean } = {}): Promise<void> {
     const balancer = await this.#balancer?.catch(() => undefined)
     await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
@@ -302,7 +302,7 @@ export class Fleet {
   }
 }
 
-/** A fleet for one test, ended with it; its logs are kept when the test fails. */
+/** A fleet for one test; it ends with the test. Its logs are kept if the test fails. */
 export async function startFleet(
   { task, onTestFinished }: Pick<TestContext, 'task' | 'onTestFinished'>,
   options: FleetOptions = {},
@@ -313,15 +313,15 @@ export async function startFleet(
 }
 
 /**
- * One fleet for all tests of a file (or of a `describe`): gives it once they run, and keeps its logs when one fails. Options
- * that depend on what must be started first come of a function.
+ * One fleet for all tests of a file (or of a `describe`). Returns a function that gives it while they run. Its logs are
+ * kept if a test fails. `options` is a function if they depend on something that must be started first.
  */
 export function useFleet(options: FleetOptions | (() => Promise<FleetOptions>) = {}): () => Fleet {
   let fleet: Fleet | undefined
   beforeAll(async () => {
     fleet = await Fleet.start(typeof options === 'function' ? await options() : options)
   }, startLimitMs)
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern that no fixture is asked for
+  // biome-ignore lint/correctness/noEmptyPattern: vitest requires a pattern, and no fixture is needed
   afterAll(async ({}, suite) => {
     await fleet?.stop({ keepLogs: hasFailed(suite) })
   }, stopLimitMs)

@@ -1,4 +1,4 @@
-/** All that labs can be given on KWOK's nodes: a configuration with everything, and what it takes in the cluster. */
+/** Labs with everything that KWOK's nodes allow: the configuration, and the objects that it needs in the cluster. */
 import { randomBytes } from 'node:crypto'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { LabSources } from '../../../src/labs/sources.ts'
@@ -6,18 +6,18 @@ import { AdminKube } from '../cluster/kube.ts'
 import { testBed } from '../testbed.ts'
 import type { Overrides } from './users.ts'
 
-/** The controller's own: there it may read sources. */
+/** The controller's own namespace, where it may read sources. */
 const namespace = 'skylab'
 const label = 'skylab-test/full-lab'
 const volumes = '/api/v1/persistentvolumes'
-/** Volumes are made by the hundred. */
+/** Volumes made at once: there are hundreds. */
 const lanes = 8
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** So much that no size of the tests is beyond it. */
+/** More than any test uses. */
 export const quota = { cpu: 1_000_000, memory: 1_000_000 }
 
-/** @param name of sources and of the class of volumes */
+/** @param name of the sources and of the storage class */
 export function fullLabConfig(name: string) {
   const mount = (volume: string) => ({ volume, path: `/volumes/${volume}` })
   return {
@@ -44,7 +44,7 @@ export function fullLabConfig(name: string) {
   } satisfies ConfigInput['lab']
 }
 
-/** As acceptance reads them. */
+/** The names under which acceptance reads them. */
 export const fullLabSources: LabSources = {
   secrets: { database: base64('x') },
   pullSecret: base64('{}'),
@@ -52,17 +52,17 @@ export const fullLabSources: LabSources = {
   provisioned: false,
 }
 
-/** The namespace is shared by all tests: so names are drawn. */
+/** All tests share the namespace, so names are random. */
 export class FullLab {
   readonly name = `full-${randomBytes(4).toString('hex')}`
   readonly namespace = namespace
-  /** Of the users. */
+  /** Properties of the fleet's users. */
   readonly user: Overrides = { quota }
-  /** What the Secrets hold. */
+  /** Texts in the Secrets. */
   readonly secrets = { file: randomBytes(12).toString('hex'), password: randomBytes(12).toString('hex') }
   readonly #kube = new AdminKube(testBed().kubeconfig)
 
-  /** As the pull secret has them. */
+  /** Credentials in the pull secret. */
   get credentials(): string {
     return base64(`robot:${this.secrets.password}`)
   }
@@ -71,7 +71,7 @@ export class FullLab {
     return fullLabConfig(this.name)
   }
 
-  /** @param claims how many labs there can be, one after another: a volume serves one claim */
+  /** @param claims number of labs, one after another: a volume serves one claim */
   async make(claims: number): Promise<void> {
     const auths = { 'registry.example.org': { auth: this.credentials } }
     await Promise.all([

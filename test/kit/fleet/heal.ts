@@ -1,4 +1,4 @@
-/** `skylab heal`, as the first replica is configured. */
+/** `skylab heal` with the first replica's configuration. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -6,12 +6,12 @@ import { main } from '../../../src/main.ts'
 import type { Fleet } from './fleet.ts'
 import { configFile } from './fleet-parts.ts'
 
-/** Beyond the clock of Redis for ever. */
+/** An op that Redis' clock will never reach. */
 export const poison = Number.MAX_SAFE_INTEGER
 
 type Healed = Pick<Fleet, 'stateDir' | 'redis'>
 
-/** As the replica's, with a user of Redis who may also look for keys. */
+/** The replica's configuration, with a Redis user that may also list keys. */
 function writeConfig({ stateDir, redis: { healerUrl } }: Healed): string {
   const config = parse(readFileSync(configFile(stateDir, 0), 'utf8'), { version: '1.1' })
   const { username, password } = new URL(healerUrl)

@@ -1,14 +1,14 @@
-/** Where a secret could be told: all that a fleet writes, keeps and answers, as text to look in. */
+/** Places where a secret could leak: everything that a fleet writes, keeps and answers, as text. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import type { Fleet } from './fleet.ts'
 import type { UserRecord } from './users.ts'
 
-/** Texts by their place. */
+/** Texts by place. */
 export type Places = Readonly<Record<string, string>>
 
-/** Every byte that Redis keeps, in the clear where it is. */
+/** Every byte in Redis, uncompressed. */
 export async function dumpRedis({ world: { redis } }: Fleet): Promise<string> {
   await redis.config('SET', 'rdbcompression', 'no')
   const keys = await redis.keys('*')
@@ -16,7 +16,7 @@ export async function dumpRedis({ world: { redis } }: Fleet): Promise<string> {
   return [...keys, ...dumps.map(each => each?.toString('latin1') ?? '')].join('\n')
 }
 
-/** What replicas have logged in all their lives, with all else that they were given to write to. */
+/** Logs of all lives of the replicas, and the other files that they may write. */
 async function logs({ stateDir }: Fleet): Promise<string> {
   const folder = join(stateDir, 'log')
   const names = (await readdir(folder)).filter(name => name.startsWith('replica-'))
@@ -24,7 +24,7 @@ async function logs({ stateDir }: Fleet): Promise<string> {
   return texts.flatMap(text => text.split('\n').map(withoutNameAsked)).join('\n')
 }
 
-/** A line of the audit log without the name in the path of a refused request: that is what it is there to tell. */
+/** An audit line without the name in the path of a refused request: the line must contain that name. */
 function withoutNameAsked(line: string): string {
   if (!line.startsWith('{"log":"audit",') || !line.includes('"result":"refused"')) return line
   const { object: _, ...rest } = JSON.parse(line)
@@ -36,7 +36,7 @@ async function metrics({ monitoringUrls }: Fleet): Promise<string> {
   return (await Promise.all(texts)).join('\n')
 }
 
-/** All objects of the fleet's namespaces; of Secrets, which are there to hold secrets, all but the data. */
+/** All objects of the fleet's namespaces. The data of Secrets is left out, since secrets belong there. */
 async function objects({ world }: Fleet, usernames: readonly string[]): Promise<string> {
   const withoutData = (object: KubeObject) => (object.kind === 'Secret' ? { ...object, data: undefined } : object)
   const lists = await Promise.all(usernames.map(username => world.objectsOf(username)))
@@ -48,7 +48,7 @@ async function kubernetesEvents({ world, namespacePrefix }: Fleet): Promise<stri
   return JSON.stringify(all.filter(({ metadata }) => metadata.namespace?.startsWith(`${namespacePrefix}-`)))
 }
 
-/** Every place there is; `told` are answers and streams that the test has kept. */
+/** Every place that the fleet has; answers and streams are the test's own. */
 export async function allPlaces(fleet: Fleet, users: readonly Pick<UserRecord, 'username'>[]): Promise<Places> {
   const usernames = users.map(({ username }) => username)
   const statuses = await Promise.all(usernames.map(async username => (await fleet.admin.status(username)).body))
@@ -63,7 +63,7 @@ export async function allPlaces(fleet: Fleet, users: readonly Pick<UserRecord, '
   }
 }
 
-/** A secret as it may be written: as it is, in base64 from any of its bytes on, in hex, and as part of an address. */
+/** The forms in which a secret may be written: plain, base64 from any of its bytes, hex, and URL-encoded. */
 export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const base64 = [0, 1, 2].map(skip => {
@@ -74,7 +74,7 @@ export function formsOf(secret: string): string[] {
   return [...new Set([secret, encodeURIComponent(secret), bytes.toString('hex'), ...base64, ...url])]
 }
 
-/** Where any of them is told, as `secret in place`. */
+/** Where any of them occurs, as `secret in place`. */
 export function findSecrets(places: Places, secrets: Readonly<Record<string, string>>): string[] {
   return Object.entries(secrets).flatMap(([name, secret]) =>
     Object.entries(places)

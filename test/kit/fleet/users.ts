@@ -1,10 +1,10 @@
-/** Who may ask a fleet: fresh users for every test, and some with something special about them. */
+/** The users of a fleet: fresh ones for every test, and some with special properties. */
 import { randomBytes } from 'node:crypto'
 import type { StaticTokens } from '../../../src/identity/tokens.ts'
 
 export type UserRecord = StaticTokens['tokens'][number]
 
-/** What is special about a user; null takes away what others have. */
+/** Special properties of a user; null removes a usual one. */
 export type Overrides = { readonly [Field in keyof UserRecord]?: UserRecord[Field] | null }
 
 const firstUid = 5_000_000

@@ -1,6 +1,6 @@
 /**
- * A validating webhook that holds writes of one installation. It comes after the policy, and nothing looks at the namespace
- * again behind it: what it holds is stored when it answers, in whatever stands there then.
+ * A validating webhook that holds writes of one installation. It comes after the policy, and nothing checks the
+ * namespace after it: a held write is stored when the webhook answers, in the namespace that then has that name.
  */
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { eventually } from '../cluster/world.ts'
 import { makeCertificate } from '../kube/server.ts'
 import type { Fleet } from './fleet.ts'
 
-/** What is asked about, of all that an AdmissionReview says. */
+/** The fields of an AdmissionReview that the webhook reads. */
 export interface Write {
   readonly namespace: string
   readonly resource: string
@@ -27,11 +27,11 @@ interface Review {
   }
 }
 
-/** One write, the first that is of the kind that a test wants held. */
+/** One held write: the first of the kind that the test wants. */
 export interface Hold {
-  /** Resolves when it has come. */
+  /** Resolves when the write comes. */
   readonly arrived: Promise<Write>
-  /** Lets it be stored, no sooner than so many ms after it came. */
+  /** Lets the write be stored, at the earliest this many ms after it came. */
   release(afterMs?: number): void
 }
 
@@ -40,7 +40,7 @@ interface Holding {
   take(write: Write): Promise<void>
 }
 
-/** The longest that the API server waits for a webhook. */
+/** The API server waits at most this long for a webhook. */
 const timeoutSeconds = 30
 const kind = 'ValidatingWebhookConfiguration'
 const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
@@ -72,7 +72,7 @@ export class HoldingWebhook {
     return webhook
   }
 
-  /** Holds the first write that is wanted; everything else passes. */
+  /** Holds the first matching write; everything else passes. */
   hold(wants: Holding['wants']): Hold {
     let [arrive, release]: [(write: Write) => void, (afterMs: number) => void] = [() => {}, () => {}]
     const arrived = new Promise<Write>(resolve => {

@@ -11,7 +11,7 @@ export function exampleImage(tag: string, change: Partial<CatalogueImage> = {}):
   return { reference: `${repository}:${tag}`, tag, aliases: [], name: nameOf(tag), digest: null, ...change }
 }
 
-/** The catalogue makes the names of images; these are in its form. */
+/** The catalogue makes the images' names; these are in its form. */
 function nameOf(tag: string): string {
   return tag.replace(/^w_/, 'Weekly ').replace(/^d_/, 'Daily ').replace(/^exp_/, 'Experimental ')
 }
@@ -41,7 +41,7 @@ export const exampleCatalogue: Catalogue = {
   readAtMs: 0,
 }
 
-/** All nodes have these; the latest daily is still being pulled. */
+/** All nodes have these. The latest daily is still being pulled. */
 export const examplePrepulled: ReadonlySet<string> = new Set(
   [recommended, release, weekly, dailies[1]!].map(({ reference }) => reference),
 )

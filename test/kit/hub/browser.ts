@@ -1,4 +1,4 @@
-/** A judge of whether everybody can use a page. */
+/** Checks the accessibility of a page. */
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 
@@ -9,7 +9,7 @@ interface AxeResults {
   readonly passes: readonly { readonly id: string }[]
 }
 
-/** What axe finds wrong in a page, each by its rule and the elements; and which rules found something to look at. */
+/** The violations that axe finds, by rule and elements; and the rules that had elements to check. */
 export async function axeOn(page: Page): Promise<{ violations: string[]; looked: string[] }> {
   await page.addScriptTag({ path: axe })
   const { violations, passes } = await page.evaluate<AxeResults>('axe.run()')

@@ -1,11 +1,11 @@
-/** Helm values as the chart of Zero to JupyterHub gets them, and what a Hub is given of them. */
+/** Helm values as the chart of Zero to JupyterHub reads them, and the resulting settings of a Hub. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 
 export type Values = { readonly [key: string]: unknown }
 
-/** Of JupyterHub, which reads the merged values from the file that `HELM_VALUES` names. */
+/** JupyterHub's configuration file: it reads the merged values from the file in `HELM_VALUES`. */
 export const helmConfig = fileURLToPath(new URL('./helm_config.py', import.meta.url))
 
 const example = new URL('../../../hub/examples/zero-to-jupyterhub/', import.meta.url)
@@ -13,7 +13,7 @@ const example = new URL('../../../hub/examples/zero-to-jupyterhub/', import.meta
 /** A file of the example. */
 export const readExample = (name: string) => parse(readFileSync(new URL(name, example), 'utf8'))
 
-/** The chart's own values, as far as they reach a spawner. */
+/** The chart's own values, if they reach a spawner. */
 const chartValues: Values = {
   hub: {
     config: { JupyterHub: { admin_access: true, authenticator_class: 'dummy' } },
@@ -24,11 +24,11 @@ const chartValues: Values = {
   singleuser: { cmd: 'jupyterhub-singleuser', startTimeout: 300 },
 }
 
-/** What is used: the chart's values, the example's, and those of a place, as Helm merges them. */
+/** The chart's values, the example's and a site's, merged as by Helm. */
 export const valuesFor = (place: Values): Values =>
   [readExample('values.yaml') as Values, place].reduce<Values>(merge, chartValues)
 
-/** Maps by their keys; null takes a key away, anything else takes the place of what stood there. */
+/** Merges maps by key. Null removes a key; any other value replaces the old one. */
 function merge(below: Values, above: Values): Values {
   const merged: Record<string, unknown> = { ...below }
   for (const [key, value] of Object.entries(above)) {
@@ -40,7 +40,7 @@ function merge(below: Values, above: Values): Values {
 
 const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A container of the values, as much as tests run of it. */
+/** A container in the values: the fields that tests use. */
 export interface Container {
   readonly name: string
   readonly args: readonly string[]

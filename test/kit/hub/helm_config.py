@@ -33,7 +33,7 @@ def get_name_env(name, suffix=""):
     return {"hub_SERVICE_PORT": str(urlsplit(os.environ["HUB_API_URL"]).port)}[name + suffix]
 
 
-# What the chart says before anything of the values is read.
+# The chart's settings before it reads any value.
 c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
 c.ConfigurableHTTPProxy.api_url = os.environ["HUB_PROXY_API_URL"]
 c.ConfigurableHTTPProxy.should_start = False
@@ -45,7 +45,7 @@ c.JupyterHub.hub_bind_url = os.environ["HUB_API_URL"]
 c.JupyterHub.hub_connect_url = "http://hub:" + get_name_env("hub", "_SERVICE_PORT")
 c.KubeSpawner.namespace = os.environ["POD_NAMESPACE"]
 
-# What it takes of the values by name. A key that is null is gone before: Helm sees to that.
+# The values that the chart reads by name. Helm has already removed keys that are null.
 c.JupyterHub.concurrent_spawn_limit = get_config("hub.concurrentSpawnLimit")
 c.JupyterHub.allow_named_servers = get_config("hub.allowNamedServers")
 c.Spawner.consecutive_failure_limit = get_config("hub.consecutiveFailureLimit")

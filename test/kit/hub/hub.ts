@@ -1,27 +1,27 @@
-/** Plays a Hub: a page of its own around the lab form, and a create for whatever the form posts. */
+/** Plays a Hub: a page around the lab form, and a create request for each post of the form. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** How the page around the form is. */
+/** Properties of the page around the form. */
 export interface HubPage {
   readonly dir?: 'ltr' | 'rtl'
-  /** Of the header Content-Security-Policy. */
+  /** The header Content-Security-Policy. */
   readonly policy?: string
-  /** The form stands in the page as often, each in a form element of its own. */
+  /** Number of copies of the form in the page, each in a form element of its own. */
   readonly times?: number
 }
 
-/** Options as the Hub has them from a form: each value a list. */
+/** Options as a Hub gets them from a form: each value is a list. */
 export type PostedOptions = Readonly<Record<string, readonly string[]>>
 
 export interface Hub {
-  /** Shows a fragment at the address that it gives. */
+  /** Shows a fragment at the returned address. */
   show(fragment: string, page?: HubPage): string
   stop(): Promise<void>
 }
 
-/** @param create what is done with options; its words stand in a heading of the next page */
+/** @param create handles the options; the next page shows its result as a heading */
 export async function startHub(create: (options: PostedOptions) => Promise<string>): Promise<Hub> {
   let shown = { html: '', policy: '' }
   const server = createServer(async (incoming, outgoing) => {

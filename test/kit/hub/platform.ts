@@ -1,4 +1,4 @@
-/** A whole platform for one file: a fleet, JupyterHubs of each version before it, and a browser. On the real node. */
+/** A whole platform for one file, on the real node: a fleet, JupyterHubs of each version before it, and a browser. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
 import { type Hub, labsOfHub, startHub } from '../../../dev/hub/hub.ts'
@@ -16,17 +16,17 @@ import { testBed } from '../testbed.ts'
 
 const startLimitMs = 120_000
 
-/** The lab of a user whose name begins so is not up before the test opens the gate; that of another one never comes up. */
+/** A lab of a user `gated…` starts when the test opens the gate. A lab of a user `broken…` never starts. */
 const command = `case "$JUPYTERHUB_USER" in
 gated*) until [ -e /tmp/gate ]; do sleep 0.1; done ;;
 broken*) echo there is no such kernel >&2; exit 3 ;;
 esac
 exec jupyterhub-singleuser`
 
-/** So long, and not 10 s, a Hub that starts waits for labs that are still being created; then it goes on without. */
+/** A starting Hub waits this long, and not 10 s, for labs that are still being created. */
 const eager = ['--JupyterHub.init_spawners_timeout=1']
 
-/** All labs of a file find room on the machine's one node. */
+/** Small, so that all labs of a file fit on the machine's one node. */
 const small = { cpu: 0.05, memory: '128Mi' }
 const sizes = {
   small: { limits: { cpu: 1, memory: '2Gi' }, requests: small },
@@ -38,19 +38,19 @@ export interface Platform {
   readonly fleet: Fleet
   readonly browser: Browser
   hub(version: HubVersion): Hub
-  /** From a Hub to the controller, behind which the balancer stands. */
+  /** The proxy from a Hub to the balancer before the controller. */
   way(version: HubVersion): TcpProxy
-  /** Somebody without a browser, logged in. */
+  /** A logged-in user without a browser. */
   visitor(version: HubVersion, username: string): Promise<HubVisitor>
-  /** A page of a browser of their own, logged in, where the Hub leads them: to the form. */
+  /** A logged-in user's page in a browser context of its own, where the Hub leads it: at the form. */
   login(version: HubVersion, username: string): Promise<Page>
-  /** Lets a lab come up whose user's name begins with `gated`, once it has begun. */
+  /** Lets the lab of a user `gated…` start, once its container runs. */
   openGate(username: string): Promise<void>
-  /** Identity of the user's pod. */
+  /** UID of the user's pod. */
   podUid(username: string): Promise<string | undefined>
 }
 
-/** @param people names of users beside `u1`, `u2`, …; the Hubs' own account is made too */
+/** @param people names of users besides `u1`, `u2`, …; the Hubs' own account is made too */
 export function usePlatform(people: readonly string[]): () => Platform {
   const fleet = useFleet({
     restart: true,
@@ -127,7 +127,7 @@ function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, brow
   }
 }
 
-/** The index of the replica that was the last to open a user's event stream. */
+/** The index of the replica that last opened a user's event stream. */
 export async function servingReplica(fleet: Fleet, username: string): Promise<number> {
   const openings = await Promise.all(
     fleet.working().map(async index => {
@@ -137,6 +137,6 @@ export async function servingReplica(fleet: Fleet, username: string): Promise<nu
     }),
   )
   const [latest] = openings.sort((a, b) => b.time.localeCompare(a.time))
-  if (!latest?.time) throw new Error(`no replica has told ${username} of events`)
+  if (!latest?.time) throw new Error(`no replica has opened events of ${username}`)
   return latest.index
 }

@@ -1,4 +1,4 @@
-/** A real OpenID provider where people log in with a browser, by any password, as a Hub sends them there. */
+/** A real OpenID provider where users log in with a browser and any password, as a Hub sends them there. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,23 +6,23 @@ import { decodeJwt, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 import { makeKey, type PrivateKey } from './issuer.ts'
 
-/** Of the tokens, as `hub/examples/zero-to-jupyterhub/skylab.yaml` has it. */
+/** The audience of tokens, as in `hub/examples/zero-to-jupyterhub/skylab.yaml`. */
 const audience = 'skylab'
-/** By which the provider itself knows what tokens are for. */
+/** The provider's own identifier of that audience. */
 const resource = 'https://skylab.example.org/'
 
-/** What its clients prove themselves by. */
+/** The secret of all its clients. */
 export const clientSecret = 'a secret of the Hub and the provider'
 
 export class OpenIdProvider {
   readonly #server: Server
   readonly #key: PrivateKey
   #answer: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined
-  /** Life of users' tokens that are given from now on. */
+  /** Lifetime of users' tokens that it issues from now on. */
   lifeSeconds = 600
-  /** So much of their life they have behind them when they are given: it goes before `lifeSeconds`. */
+  /** Age of tokens when it issues them: they expire that much earlier than `lifeSeconds` says. */
   agedSeconds = 0
-  /** What tokens were given for, in order: `authorization_code`, `refresh_token`, `client_credentials`. */
+  /** The grant of each issued token, in order: `authorization_code`, `refresh_token`, `client_credentials`. */
   readonly grants: string[] = []
 
   private constructor(key: PrivateKey) {
@@ -41,14 +41,14 @@ export class OpenIdProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** From now on it answers, and sends those who logged in to this address. Of earlier logins it knows nothing. */
+  /** Serves from now on, and redirects logged-in users to this address. It forgets earlier logins. */
   serve(callbackUrl: string): void {
     const provider = new Provider(this.url, {
       jwks: { keys: [this.#key] },
       clients: clientsFor(callbackUrl),
       scopes: ['openid', 'exec:notebook', 'admin:jupyterlab'],
       claims: { openid: ['sub', 'preferred_username'] },
-      // As most providers do: the name of who logged in stands in the ID token.
+      // As with most providers, the ID token holds the user's name.
       conformIdTokenClaims: false,
       findAccount: (_: unknown, id: string) => ({
         accountId: id,
@@ -92,12 +92,12 @@ export class OpenIdProvider {
     return ((await response.json()) as { access_token: string }).access_token
   }
 
-  /** Does something while nobody listens at its address. */
-  async whileAway(what: () => Promise<void>): Promise<void> {
+  /** Runs something while nothing listens at its address. */
+  async whileAway(action: () => Promise<void>): Promise<void> {
     const { port } = this.#server.address() as AddressInfo
     await this.stop()
     try {
-      await what()
+      await action()
     } finally {
       await this.#listen(port)
     }
@@ -116,10 +116,10 @@ export class OpenIdProvider {
   }
 }
 
-/** What it would tell a default for on stdout. */
+/** Lifetimes whose defaults the provider would print on stdout. */
 const artifacts = ['ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session']
 
-/** As the example's values name them. */
+/** The clients that the example's values name. */
 function clientsFor(callbackUrl: string): object[] {
   return [
     {
@@ -141,11 +141,11 @@ function clientsFor(callbackUrl: string): object[] {
   ]
 }
 
-/** What the controller asks of a token: a person's has UID and GID, a service's has a name. */
+/** Claims that the controller needs: a person has UID and GID, a service has a name. */
 const claimsOf = ({ accountId, clientId }: { accountId?: string; clientId: string }) =>
   accountId === undefined
     ? { preferred_username: `service-account-${clientId}` }
     : { preferred_username: accountId, uid: 4001, gid: 4001, groups: [] }
 
-/** What stands in a token. */
+/** The claims in a token. */
 export const claimsIn = (token: string): JWTPayload => decodeJwt(token)

@@ -1,4 +1,4 @@
-/** What the providers are given in tests: time that a test moves on, and a log that it reads. */
+/** The parts that providers need in tests: a clock that the test moves, and a log that it reads. */
 import type { ApiError } from '../../../src/base/errors.ts'
 import type { SourceResult } from '../../../src/identity/source.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
@@ -13,7 +13,7 @@ export function testParts() {
   return { clock: new ManualClock({ runs: true }), log, lines, results, onRequest }
 }
 
-/** What a promise was refused with. */
+/** The error of a rejected promise. */
 export const refusalOf = (promise: Promise<unknown>): Promise<ApiError> =>
   promise.then(
     value => Promise.reject(new Error(`not refused: ${JSON.stringify(value)}`)),

@@ -1,4 +1,4 @@
-/** For tests: images and catalogues by hand, and a repository that says what a test wants it to. */
+/** For tests: images and catalogues made by hand, and a repository with the tags that a test sets. */
 import { unlessAborted } from '../../../src/base/deadline.ts'
 import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
 import type { ImageSource, ListedTag, Manifest } from '../../../src/images/registry/source.ts'
@@ -6,7 +6,7 @@ import type { ImageSource, ListedTag, Manifest } from '../../../src/images/regis
 export const digestA = `sha256:${'a'.repeat(64)}`
 export const digestB = `sha256:${'b'.repeat(64)}`
 
-/** Of the repository `some/lab`, named as its tag. */
+/** An image of the repository `some/lab`, named as its tag. */
 export function imageOf(tag: string, more: Partial<CatalogueImage> = {}): CatalogueImage {
   return { reference: `example.org/some/lab:${tag}`, tag, aliases: [], name: `Image ${tag}`, digest: null, ...more }
 }
@@ -19,17 +19,17 @@ export function catalogueOf(more: Partial<Catalogue>): Catalogue {
 export class FakeSource implements ImageSource {
   /** By tag. */
   readonly digests = new Map<string, string>()
-  /** Thrown in place of an answer. */
+  /** An error that replaces answers. */
   failure: Error | undefined
-  /** Whether listing tells digests, as Artifact Registry does. */
+  /** Whether lists contain digests, as with Artifact Registry. */
   listsDigests = false
-  /** What was asked, in order: `tags`, or a tag or digest. */
+  /** Requests in order: `tags`, or a tag or digest. */
   readonly asked: string[] = []
-  /** How many are asked for at this moment, and how many there were at most. */
+  /** Number of concurrent requests now, and the most so far. */
   inFlight = 0
   mostInFlight = 0
   closed = false
-  /** When set, answers wait for it. */
+  /** If set, answers wait for it. */
   gate: Promise<void> | undefined
 
   constructor(digests: Readonly<Record<string, string>> = {}) {

@@ -1,4 +1,4 @@
-/** A cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. Nothing is real. */
+/** A fake cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
 import { type NodeFacts, projectNode } from '../../../src/images/prepull/nodes.ts'
@@ -8,10 +8,10 @@ import { KubeError, type ObjectIdentity, type ObjectRef } from '../../../src/kub
 
 export const repository = 'registry.example.org/some/lab'
 
-/** The digest of a letter. */
+/** The digest made of one letter. */
 export const digestOf = (letter: string) => `sha256:${letter.repeat(64)}`
 
-/** An image with the digest of a letter, or of no known digest. */
+/** An image with the digest of a letter, or without a known digest. */
 export function image(tag: string, letter: string | null = 'a'): CatalogueImage {
   const digest = letter === null ? null : digestOf(letter)
   return { reference: `${repository}:${tag}`, tag, aliases: [], name: tag, digest }
@@ -31,7 +31,7 @@ export interface NodeShape {
   readonly taints?: readonly object[]
   readonly cordoned?: boolean
   readonly ready?: boolean
-  /** Names of each image that it lists. */
+  /** Names of each image on the node. */
   readonly images?: readonly (readonly string[])[]
   readonly createdAt?: string
 }
@@ -55,7 +55,7 @@ export function nodeObject(name: string, shape: NodeShape = {}): KubeObject {
 
 export const node = (name: string, shape?: NodeShape): NodeFacts => projectNode(nodeObject(name, shape))
 
-/** How a pod's container stands. */
+/** States of a pod's container. */
 export const containers = {
   running: { state: { running: {} }, imageID: 'x' },
   failing: (message: string, reason = 'ErrImagePull') => ({ state: { waiting: { reason, message } }, imageID: '' }),
@@ -66,9 +66,9 @@ export class FakeCluster implements PrepullView {
   readonly setsByName = new Map<string, KubeObject>()
   /** By name of DaemonSet and node. */
   readonly podsByPlace = new Map<string, KubeObject>()
-  /** What was written, as `create <tag>: <nodes>`. */
+  /** Writes, as `create <tag>: <nodes>`. */
   readonly writes: string[] = []
-  /** Called by a create before it is done. */
+  /** Called by a create before it has an effect. */
   beforeCreate: (object: KubeObject) => void = () => {}
   readonly #listeners = new Set<() => void>()
   #count = 0
@@ -106,13 +106,13 @@ export class FakeCluster implements PrepullView {
     this.#changed()
   }
 
-  /** Somebody deletes a DaemonSet. */
+  /** Removes a DaemonSet, as a person would. */
   removeSet(name: string): void {
     this.setsByName.delete(name)
     this.#changed()
   }
 
-  /** The kubelet of a node tells of the pod that pulls an image. */
+  /** Sets the status that a node's kubelet reports of the pod that pulls an image. */
   setPod(image: string, nodeName: string, container: object, status: object = {}): void {
     const set = this.sets().find(each => each.image.includes(image))
     const place = `${set?.name} ${nodeName}`
@@ -122,7 +122,7 @@ export class FakeCluster implements PrepullView {
     this.#changed()
   }
 
-  /** Every pod there is pulls its image. */
+  /** All existing pods finish their pulls. */
   pullAll(): void {
     for (const { image, nodes } of this.sets()) {
       for (const name of nodes) if (this.nodesByName.has(name)) this.setPod(image, name, containers.running)
@@ -146,18 +146,18 @@ export class FakeCluster implements PrepullView {
   }
 
   async patch(ref: ObjectIdentity, patch: object): Promise<KubeObject | null> {
-    const standing = this.setsByName.get(ref.name)
-    if (!standing) return null
-    if (standing.metadata.uid !== ref.uid) throw new KubeError(422, 'Invalid', 'metadata.uid: field is immutable')
-    this.setsByName.set(ref.name, { ...(merged(standing, patch) as KubeObject), metadata: nextVersion(standing) })
+    const existing = this.setsByName.get(ref.name)
+    if (!existing) return null
+    if (existing.metadata.uid !== ref.uid) throw new KubeError(422, 'Invalid', 'metadata.uid: field is immutable')
+    this.setsByName.set(ref.name, { ...(merged(existing, patch) as KubeObject), metadata: nextVersion(existing) })
     this.#wrote('patch', ref.name)
     return this.setsByName.get(ref.name)!
   }
 
   async delete(ref: ObjectIdentity): Promise<'accepted' | 'gone' | 'other'> {
-    const standing = this.setsByName.get(ref.name)
-    if (!standing) return 'gone'
-    if (standing.metadata.uid !== ref.uid) return 'other'
+    const existing = this.setsByName.get(ref.name)
+    if (!existing) return 'gone'
+    if (existing.metadata.uid !== ref.uid) return 'other'
     this.#wrote('delete', ref.name)
     this.removeSet(ref.name)
     return 'accepted'
@@ -170,7 +170,7 @@ export class FakeCluster implements PrepullView {
     this.#changed()
   }
 
-  /** As the controllers of DaemonSets and of orphaned pods do. */
+  /** Does what the controllers of DaemonSets and of orphaned pods do. */
   #changed(): void {
     const places = new Set<string>()
     for (const { name, uid, nodes } of this.sets()) {
@@ -197,7 +197,7 @@ function podObject(set: string, uid: string, nodeName: string): KubeObject {
   return { apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName } }
 }
 
-/** As a merge patch does it: objects are merged, all else is replaced. */
+/** Applies a merge patch: objects are merged, everything else is replaced. */
 function merged(value: unknown, patch: unknown): unknown {
   if (!isObject(value) || !isObject(patch)) return patch
   const changed = Object.entries(patch).map(([key, part]) => [key, merged(value[key], part)])

@@ -1,4 +1,4 @@
-/** Debian's docker-registry with settings of a test's own, in a folder of its own. It needs no cluster. */
+/** Debian's docker-registry with a test's own settings, in a folder of its own. It needs no cluster. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,20 +14,20 @@ export interface RealRegistry extends Pick<ServerControl, 'kill' | 'start'> {
   /** `host:port` */
   readonly address: string
   readonly stateDir: string
-  /** Methods and paths of what it answered, in order. */
+  /** Methods and paths of answered requests, in order. */
   asked(): string[]
   stop(): Promise<void>
 }
 
 export const hasDockerRegistry = findProgram(name) !== null
 
-/** Parts of its configuration file, by the paths of files that are written for it. */
+/** A part of its configuration file, given a function that writes a file and returns its path. */
 export type RegistrySettings = (file: (name: string, text: string) => string) => object
 
-/** Of the password secret-of-ada, by bcrypt. */
+/** The password secret-of-ada, hashed with bcrypt. */
 const users = 'ada:$2b$05$abcdefghijklmnopqrstuu5h.nhmsAZIXdJeYlFUwqB2sotrz5yfS\n'
 
-/** It answers ada with the password secret-of-ada, and nobody else. */
+/** Admits only ada with the password secret-of-ada. */
 export const withPassword: RegistrySettings = file => ({
   auth: { htpasswd: { realm: 'box', path: file('users', users) } },
 })
@@ -69,13 +69,13 @@ export async function startDockerRegistry(settings: RegistrySettings = () => ({}
   }
 }
 
-/** The file of a blob, in a registry with a storage of its own. */
+/** The file of a blob, in a registry with its own storage. */
 export function blobFile({ stateDir }: RealRegistry, digest: string): string {
   const hex = hexOf(digest)
   return join(stateDir, storedFiles, 'blobs', 'sha256', hex.slice(0, 2), hex, 'data')
 }
 
-/** The file by which a repository knows a manifest. Without it the tags are listed, and name nothing. */
+/** The file that links a manifest to a repository. Without it the tags are still listed, and name nothing. */
 export function manifestFile({ stateDir }: RealRegistry, repository: string, digest: string): string {
   const revisions = join(stateDir, storedFiles, 'repositories', repository, '_manifests', 'revisions')
   return join(revisions, 'sha256', hexOf(digest), 'link')
@@ -84,12 +84,12 @@ export function manifestFile({ stateDir }: RealRegistry, repository: string, dig
 const storedFiles = join('storage', 'docker', 'registry', 'v2')
 const hexOf = (digest: string) => digest.replace('sha256:', '')
 
-/** One with TLS says so to who speaks without: 400. One with passwords says 401. */
+/** A registry with TLS answers 400 to plain HTTP; one with passwords answers 401. */
 async function answers(address: string): Promise<boolean> {
   return (await fetch(`http://${address}/v2/`)).status < 500
 }
 
-/** Of its access log, without what is asked to see whether it is up. */
+/** The requests in its access log, without the probes for readiness. */
 function requestsIn(log: string): string[] {
   const requests = [...log.matchAll(/"([A-Z]+ \/v2\/\S+) HTTP\/1\.1" \d{3} /g)]
   return requests.map(([, request]) => request!)

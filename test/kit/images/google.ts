@@ -1,8 +1,8 @@
-/** Google on this machine: the REST API of Artifact Registry, and the address that gives tokens for signed requests. */
+/** Google on this machine: the REST API of Artifact Registry, and the address of tokens for signed requests. */
 import { createPublicKey, createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { type Asked, json, LocalServer, type Respond, status } from './server.ts'
 
-/** As the API tells it. */
+/** An image in the form of the API. */
 export interface GoogleImage {
   readonly uri: string
   readonly tags?: readonly string[]
@@ -13,18 +13,18 @@ export interface GoogleImage {
 const account = 'reader@some-project.iam.gserviceaccount.com'
 
 export class FakeGoogle {
-  /** What lies in the one repository. */
+  /** The images of the one repository. */
   images: GoogleImage[] = []
-  /** The most images that it gives at once. */
+  /** Largest number of images per page. */
   pageSize = 1000
-  /** What tokens are said to last. */
+  /** Stated lifetime of tokens. */
   seconds = 3600
-  /** Those that are good. */
+  /** Valid tokens. */
   readonly tokens = new Set<string>()
-  /** What requests for tokens said, once their signature was found to be right. */
+  /** Claims of the requests for tokens whose signature was right. */
   readonly claims: Record<string, unknown>[] = []
   readonly projectId: string
-  /** Where the repository is, as the API names it. */
+  /** The API's name of the repository. */
   readonly root: string
   #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   #server: LocalServer | undefined
@@ -50,7 +50,7 @@ export class FakeGoogle {
     return { ...place, image, endpoint: this.server.url }
   }
 
-  /** The JSON key of a service account that it knows, changed where a test says so. */
+  /** The JSON key of a service account that it accepts, with a test's changes. */
   key(change: object = {}): string {
     const key = this.#keys.privateKey.export({ type: 'pkcs8', format: 'pem' })
     const token_uri = `${this.server.url}/token`
@@ -64,13 +64,13 @@ export class FakeGoogle {
     return JSON.stringify({ ...known, ...change })
   }
 
-  /** From now on another key is right, and the tokens of the last are not. */
+  /** Replaces the accepted key, and revokes earlier tokens. */
   rotate(): void {
     this.#keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
     this.tokens.clear()
   }
 
-  /** Requests but those for tokens. */
+  /** Requests other than those for tokens. */
   get questions(): readonly string[] {
     return this.server.lines.filter(line => line !== 'POST /token')
   }

@@ -1,4 +1,4 @@
-/** A registry that speaks Docker's protocol, and a service that gives tokens for it: as much of both as is asked of them. */
+/** A registry with Docker's protocol and a token service for it, as far as tests need both. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Certificate } from '../kube/server.ts'
 import { type Asked, json, LocalServer, type Respond, status } from './server.ts'
@@ -12,14 +12,14 @@ interface StoredManifest {
   readonly body: string
 }
 
-/** Gives tokens to whoever it knows, and to anybody where it knows nobody. */
+/** Issues tokens to its users, or to everybody if it has no users. */
 export class TokenService {
-  /** Passwords by users. */
+  /** Passwords by user. */
   readonly users = new Map<string, string>()
   readonly identityTokens = new Set<string>()
-  /** What tokens are said to last. */
+  /** Stated lifetime of tokens. */
   seconds: number | undefined
-  /** Those that are good. */
+  /** Valid tokens. */
   readonly tokens = new Set<string>()
 
   answer({ method, headers, body }: Asked): Respond {
@@ -51,12 +51,12 @@ export class FakeRegistry {
   /** In the order of the list. */
   tags: string[] = []
   readonly manifests = new Map<string, StoredManifest>()
-  /** How it wants to be told who asks. */
+  /** The authentication that it requires. */
   asks: 'nobody' | 'basic' | 'bearer' = 'nobody'
-  /** Who gives tokens: the registry itself, unless told. */
+  /** Address of the token service. Default: the registry itself. */
   realm: string | undefined
   links: 'relative' | 'absolute' = 'relative'
-  /** The most tags that it gives at once. */
+  /** Largest number of tags per page. */
   pageSize = 1000
   #server: LocalServer | undefined
 
@@ -74,13 +74,13 @@ export class FakeRegistry {
     return this.#server!
   }
 
-  /** An image of these layers, in bytes each, under a tag; the digest of its manifest. */
+  /** Pushes an image of layers with these sizes in bytes under a tag. Returns the digest of its manifest. */
   push(tag: string, ...layers: number[]): string {
     const manifest = { schemaVersion: 2, config: { size: 1 }, layers: layers.map(size => ({ size })), tag }
     return this.#store(tag, imageType, manifest)
   }
 
-  /** An index of images of several platforms. */
+  /** Pushes an index of images of several platforms. */
   pushIndex(tag: string): string {
     return this.#store(tag, indexType, { schemaVersion: 2, manifests: [{ digest: 'sha256:0', size: 500 }], tag })
   }

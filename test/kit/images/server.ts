@@ -1,11 +1,11 @@
-/** A server on this machine that keeps what it was asked, and fails as a test says. */
+/** A server on this machine that records its requests, and fails as a test says. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../kube/server.ts'
 
-/** One request as it came. */
+/** One received request. */
 export interface Asked {
   readonly method: string
   /** Path and query. */
@@ -18,7 +18,7 @@ export type Respond = (asked: Asked, response: ServerResponse) => void
 
 export class LocalServer {
   readonly asked: Asked[] = []
-  /** What the next requests get instead, one each. */
+  /** Replacements for the next answers, one each. */
   readonly faults: Respond[] = []
   readonly #server: Server
   readonly #scheme: string
@@ -50,12 +50,12 @@ export class LocalServer {
     return this.asked.map(({ method, path }) => `${method} ${path}`)
   }
 
-  /** What came as `Authorization`, request by request. */
+  /** The header `Authorization` of each request. */
   get shown(): readonly (string | undefined)[] {
     return this.asked.map(({ headers }) => headers.authorization)
   }
 
-  /** Resolves when so many requests have come in all. */
+  /** Resolves after this many requests in all. */
   async whenAsked(count: number): Promise<void> {
     while (this.asked.length < count) await new Promise<void>(resolve => this.#onAsked.push(resolve))
   }
@@ -80,7 +80,7 @@ export class LocalServer {
   }
 }
 
-/** An answer of nothing but a status. */
+/** An answer with only a status. */
 export const status =
   (code: number, headers: Record<string, string | string[]> = {}): Respond =>
   (_, response) => {
@@ -93,7 +93,7 @@ export const json =
     response.writeHead(code, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(value))
   }
 
-/** Ways in which an answer goes wrong. */
+/** Faulty answers. */
 export const faults = {
   never: () => {},
   'half an answer': (_, response) => {
@@ -108,7 +108,7 @@ export const faults = {
   'no JSON': (_, response) => response.end('<html>secret-of-ada</html>'),
   huge: (_, response) => {
     response.writeHead(200)
-    // As fast as it is read, until nobody reads any more.
+    // Writes as fast as the client reads, until it stops.
     const more = () => response.write(' '.repeat(65_536), error => void (error ?? more()))
     more()
   },

@@ -1,4 +1,4 @@
-/** Sources of images for tests, configured as operators would. */
+/** Sources of images for tests, configured as by operators. */
 import { configSchema } from '../../../src/config/schema.ts'
 import { createImageSource, type ImageSourceParts } from '../../../src/images/registry/create.ts'
 import { hastyClock } from '../clock.ts'
@@ -16,31 +16,31 @@ export const basic = (user: string, password: string) =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 export const credentialsOfAda = async (host: string) => dockerConfig(host, passwordOf('ada', 'secret-of-ada'))
 
-/** A service that gives tokens to these users, or to anybody. */
+/** A token service for these users, or for everybody. */
 export function serviceOf(...users: [string, string][]): TokenService {
   const service = new TokenService()
   for (const [user, password] of users) service.users.set(user, password)
   return service
 }
 
-/** What a promise was refused with, in which nothing may be that the tests call secret. */
+/** The message of a rejection, which must not contain any of the tests' secrets. */
 export async function messageOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     () => new Error('not refused'),
     error => error,
   )
-  if (/secret/.test(`${error.message} ${error.cause ?? ''}`)) throw new Error('a secret is told')
+  if (/secret/.test(`${error.message} ${error.cause ?? ''}`)) throw new Error('the message contains a secret')
   return error.message
 }
 
 export interface RegistryTest {
-  /** The block `images`, beside registry and repository. */
+  /** The block `images`, besides registry and repository. */
   readonly images?: object
   readonly tokens?: TokenService
   readonly credentials?: (host: string) => Promise<string | undefined>
 }
 
-/** A registry of its own, and a source that reads it; both to be ended with `stop`. */
+/** A registry, and a source that reads it; a test ends both with `stop`. */
 export async function registryAndSource({ images = {}, tokens, credentials }: RegistryTest = {}) {
   const registry = await FakeRegistry.start(tokens)
   const { host } = registry.server

@@ -1,22 +1,22 @@
-/** Many images of a few bytes each in a real registry, pushed by its API. */
+/** Many images of a few bytes each, pushed into a real registry by its API. */
 import { createHash } from 'node:crypto'
 import { Slots } from '../../../src/base/slots.ts'
 
 const manifestType = 'application/vnd.oci.image.manifest.v1+json'
-/** Requests at once: most of their time is the registry's disk. */
+/** Concurrent requests: most of their time goes to the registry's disk. */
 const breadth = 8
 
 const digestOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 
 export interface TinyImages {
-  /** `host:port` of a registry that speaks plain HTTP. */
+  /** `host:port` of a registry with plain HTTP. */
   readonly registry: string
   readonly repository: string
-  /** What stands under each tag, in a word: tags of the same word name one image. */
+  /** A word for the image of each tag: tags with the same word name one image. */
   readonly images: ReadonlyMap<string, string>
 }
 
-/** Pushes them all; gives the digest of each tag. */
+/** Pushes them all. Returns the digest of each tag. */
 export async function pushImages({ registry, repository, images }: TinyImages): Promise<ReadonlyMap<string, string>> {
   const base = `http://${registry}/v2/${repository}`
   const [config, layer] = await Promise.all(['{}', 'what is in the image'].map(text => pushBlob(base, text)))
@@ -36,7 +36,7 @@ export async function pushImages({ registry, repository, images }: TinyImages): 
   return new Map(await Promise.all(pushed))
 }
 
-/** Takes an image away, with all tags that name it. */
+/** Deletes an image, with all tags that name it. */
 export async function removeImage(registry: string, repository: string, digest: string): Promise<void> {
   await ask(`http://${registry}/v2/${repository}/manifests/${digest}`, { method: 'DELETE' })
 }

@@ -27,7 +27,7 @@ export interface Certificate {
 
 export class ScriptedServer {
   readonly received: Received[] = []
-  /** Answers in the order of requests; when they are used up, `fallback` answers. */
+  /** Answers in the order of requests. After them, `fallback` answers. */
   readonly script: Answer[] = []
   fallback: Answer = status(500, 'InternalError', 'the script has no answer')
   connections = 0
@@ -61,7 +61,7 @@ export class ScriptedServer {
     return `${this.#tls ? 'https' : 'http'}://127.0.0.1:${this.port}`
   }
 
-  /** Path of a kubeconfig with one context; `user` contains special fields of its user. */
+  /** Path of a kubeconfig with one context; `user` has extra fields of its user. */
   kubeconfig(user: object = { token: 'first' }, cluster: object = {}): string {
     const trust = this.#tls
       ? { 'certificate-authority-data': Buffer.from(this.#tls.ca).toString('base64') }
@@ -123,7 +123,7 @@ export function json(body: unknown, code = 200, headers: Record<string, string> 
   }
 }
 
-/** Refuses in the form of an API server. */
+/** A refusal in the form of an API server. */
 export function status(code: number, reason: string, message = reason, headers: Record<string, string> = {}): Answer {
   return json({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, message, code }, code, headers)
 }
@@ -136,7 +136,7 @@ export const reset: Answer = (_request, response) => {
   ;(response.socket as Socket).resetAndDestroy()
 }
 
-/** Answers a watch: `play` gets the open stream. */
+/** Answers a watch: `play` writes to the open stream. */
 export function stream(play: (response: ServerResponse, request: Received) => void): Answer {
   return (request, response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' })

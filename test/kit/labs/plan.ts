@@ -1,4 +1,4 @@
-/** Plans for tests: of a lab by default, changed as a test needs. */
+/** Plans for tests: of a default lab with a test's changes. */
 
 import type { CreateRequest, Identity, KubeObject, LabPlan } from '../../../src/base/domain.ts'
 import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
@@ -48,7 +48,7 @@ export interface Changes {
   readonly sources?: Partial<LabSources>
 }
 
-/** Renders a lab by a configuration that `skylab check` accepts. */
+/** Renders a lab with a configuration that `skylab check` accepts. */
 export function renderBoth(changes: Changes = {}): RenderedLab {
   const config = configSchema.parse(changes.config ?? {})
   const problems = labProblems(config)
@@ -78,7 +78,7 @@ export interface ExampleLab {
   readonly mounts: readonly object[]
 }
 
-/** A lab with everything configured at once: as in the example, with each of its volumes mounted. */
+/** A lab with everything configured at once: the example, with each of its volumes mounted. */
 export function renderEverything(lab: ExampleLab, changes: object = {}, installation?: string): LabPlan {
   const each = lab.volumes.map(({ name }) => ({ volume: name, path: `/volumes/${name}` }))
   return render({

@@ -1,4 +1,4 @@
-/** Facts for tests: of a pod that is starting, changed as a test needs. */
+/** Facts for tests: of a pod that is starting, with a test's changes. */
 import type { ContainerFacts, PodEventFacts, PodFacts, TerminationFacts } from '../../../src/kube/pods/facts.ts'
 
 export function podFacts(facts: Partial<PodFacts> = {}): PodFacts {

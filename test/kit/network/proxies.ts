@@ -1,4 +1,4 @@
-/** How one replica reaches what it needs, through proxies of its own. */
+/** The addresses by which one replica reaches its servers, through proxies of its own. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import type { ConfigPlan } from '../../../dev/stack/config.ts'
@@ -9,11 +9,11 @@ export type Servers = Pick<ConfigPlan, 'redisUrl' | 'kubeconfig'>
 export interface Proxies {
   readonly redis: TcpProxy
   readonly kubernetes: TcpProxy
-  /** As the replica is configured. */
+  /** The replica's configuration. */
   readonly servers: Servers
 }
 
-/** `file` is where a kubeconfig is written that leads through the proxy, without its ending. */
+/** `file` is the path, without extension, of a kubeconfig that leads through the proxy. */
 export async function makeProxies(state: 'open' | 'shut', servers: Servers, file: string): Promise<Proxies> {
   const kubeconfig = `${file}.kubeconfig`
   const config = parse(await readFile(servers.kubeconfig, 'utf8'))

@@ -1,14 +1,14 @@
-/** A way to a server on which a test does what networks do: it is shut, falls silent, loses a reply, leads elsewhere. */
+/** A TCP proxy that fails as networks do: it refuses, falls silent, loses a reply, or leads to another server. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '../../../dev/process/ports.ts'
 
-/** Of one chunk with the next: what is looked for may be cut in two. */
+/** Kept from one chunk for the next, since a trace may be split between them. */
 const overlap = 200
 
-/** One reply that is to be lost: that to the next command which bears one of these traces, through whichever proxy. */
+/** One reply to lose: the reply to the next command with one of these traces, through any proxy. */
 export class LostReply {
   readonly traces: readonly string[]
-  /** Resolves once the server has carried the command out and the reply is lost. */
+  /** Resolves once the server has carried out the command and the reply is lost. */
   readonly landed: Promise<void>
   readonly land: () => void
   taken = false
@@ -34,7 +34,7 @@ export class TcpProxy {
     this.#target = targetOf(url)
   }
 
-  /** Before the server of this address, on a port of loopback, shut. */
+  /** Starts a proxy to this address on a loopback port. It is shut at first. */
   static async before(url: string): Promise<TcpProxy> {
     return new TcpProxy(await freePort(), url)
   }
@@ -48,7 +48,7 @@ export class TcpProxy {
     })
   }
 
-  /** Connections are refused, and those that were open are broken. */
+  /** Refuses connections, and breaks open ones. */
   shut(): Promise<void> {
     const server = this.#server
     this.#server = undefined
@@ -59,30 +59,30 @@ export class TcpProxy {
     })
   }
 
-  /** Nothing passes any more, either way, and nobody is told: connections stay open, and new ones seem to succeed. */
+  /** Passes nothing in either direction and closes nothing: connections stay open, and new ones seem to succeed. */
   silence(): void {
     this.#silent = true
     for (const socket of this.#sockets) socket.pause()
   }
 
-  /** What was sent meanwhile arrives now, however late, also of those who have given up. */
+  /** Delivers now what was sent meanwhile, however late, even for clients that gave up. */
   resume(): void {
     this.#silent = false
     for (const socket of this.#sockets) socket.resume()
   }
 
-  /** Breaks what is open; new connections lead to another server. */
+  /** Breaks open connections, and leads new ones to another server. */
   turnTo(url: string): void {
     this.#target = targetOf(url)
     this.#break()
   }
 
-  /** New connections lead to another server; those that are open stay where they are. */
+  /** Leads new connections to another server; open ones stay. */
   leadNewTo(url: string): void {
     this.#target = targetOf(url)
   }
 
-  /** Loses this reply, should it come over this way, and breaks the connection that it was to come over. */
+  /** Loses this reply, if it comes through this proxy, and breaks its connection. */
   lose(reply: LostReply): void {
     this.#lost = reply
   }
@@ -123,7 +123,7 @@ export class TcpProxy {
   }
 }
 
-/** The server carries out all that it was sent before it hears that nothing more comes. */
+/** The server carries out everything that it was sent before it sees the end of the connection. */
 function drop(lost: LostReply, near: Socket, far: Socket): void {
   lost.taken = true
   near.pause()

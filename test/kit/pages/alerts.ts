@@ -1,10 +1,10 @@
-/** What alerts are raised by: series over time in the notation of `promtool test rules`, and who must cry then. */
+/** Cases of alerts: series over time in the notation of `promtool test rules`, and the alerts that must fire. */
 
 interface Story {
   readonly alert: string
-  /** Minutes after the beginning. */
+  /** Minutes after the start. */
   readonly at: number
-  /** Series by name, and their values each minute. */
+  /** Series by name, with a value for each minute. */
   readonly series: Readonly<Record<string, string>>
   readonly raised: boolean
 }
@@ -50,7 +50,7 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabCompareStale', at: 60, raised: false },
     series: { ...always, skylab_compare_last_success_timestamp_seconds: '0+60x120' },
   },
-  // An installation that is well does not hide another one that is not.
+  // A healthy installation does not hide an unhealthy one.
   {
     ...{ alert: 'SkylabCompareStale', at: 60, raised: true },
     series: inBoth('skylab_compare_last_success_timestamp_seconds', '0+60x120', '60x120'),
@@ -90,7 +90,7 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabPrepullsFail', at: 25, raised: false },
     series: { ...always, [failing('a')]: '0 1x20 0x60', [failing('b')]: '0x60' },
   },
-  // The very first error of a replica is the one to hear of: a series that is born with it would hide it.
+  // The first error of a replica must count: a series that starts with it would hide it.
   { alert: 'SkylabErrors', at: 15, series: { ...always, [faults('defect')]: '0x10 1x30' }, raised: true },
   {
     ...{ alert: 'SkylabErrors', at: 15, raised: false },
@@ -117,7 +117,7 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabRightsMissing', at: 15, raised: true },
     series: { ...always, skylab_kubernetes_rights_missing: '0x60', [refusals('rights')]: '0x3 0+12x40' },
   },
-  // Quotas that are not counted yet, ServiceAccounts that are not made yet.
+  // Quotas that are not counted yet, ServiceAccounts that do not exist yet.
   {
     ...{ alert: 'SkylabRightsMissing', at: 30, raised: false },
     series: { ...always, skylab_kubernetes_rights_missing: '0x60', [refusals('other')]: '0+12x60' },
@@ -132,7 +132,7 @@ const stories: readonly Story[] = [
   },
 ]
 
-/** For `tests:` of a file for promtool. Labels and words of an alert are its own affair: only that it is raised counts. */
+/** The `tests:` of a file for promtool. Only the firing is checked; labels and texts of alerts are not. */
 export const alertTests = stories.map(({ alert, at, series, raised }) => ({
   name: `${alert}${raised ? '' : ' is silent'}`,
   interval: '1m',

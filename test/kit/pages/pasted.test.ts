@@ -20,14 +20,14 @@ not: this
 \`\`\`
 `
 
-it('finds commands, and what is shown of what they say', () => {
+it('pastedBlocks finds commands and the output that the page shows for them', () => {
   expect(pastedBlocks(page)).toEqual([
     { commands: 'A=one\n', shown: undefined },
     { commands: 'echo "$A"\necho two\n', shown: 'one\ntwo\n' },
   ])
 })
 
-it('runs them in one shell, with other values', async () => {
+it('paste runs blocks in one shell, with the values that withVariables replaced', async () => {
   const [first, second] = pastedBlocks(page)
   const [, output] = await paste([withVariables(first!.commands, { A: 'x' }), second!.commands], 10_000)
   expect(output).toBe('x\ntwo\n')
@@ -45,6 +45,6 @@ it.each([
   ['{"a": 1, "b": 2}\n', '{"a": …, "b": 2}\n', true],
   ['{"a": 1, "b": 3}\n', '{"a": …, "b": 2}\n', false],
   ['a.b\n', 'a*b\n', false],
-])('%j shown as %j: %s', (output, shown, as) => {
+])('isAsShown answers for the output %j and the page %j: %s', (output, shown, as) => {
   expect(isAsShown(output, shown)).toBe(as)
 })

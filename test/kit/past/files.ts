@@ -1,4 +1,4 @@
-/** A recorded past: the folder that holds one installation as a release left it. */
+/** A recorded past: a folder with the state of one installation as a release left it. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { formatTokens, type StaticTokens } from '../../../src/identity/tokens.ts'
 import type { UserRecord } from '../fleet/users.ts'
 
-/** One key of Redis, readable. Scores are texts, since numbers of JSON may be written otherwise. */
+/** One readable key of Redis. Scores are texts, since JSON may change the form of numbers. */
 export type RedisEntry = {
   /** Null: for ever. */
   readonly ttlMs: number | null
@@ -22,7 +22,7 @@ export type RedisEntry = {
 
 export type StreamEntry = readonly [id: string, fields: Readonly<Record<string, string>>]
 
-/** Which values of Redis are times in ms, by kind of key. Everything else stays as it is, ops too. */
+/** The values of Redis that are times in ms, by kind of key. All others stay unchanged, including ops. */
 export interface Times {
   /** Fields of hashes. */
   readonly fields: Readonly<Record<string, readonly string[]>>
@@ -35,10 +35,10 @@ export interface RecordedUser {
   readonly request: {
     readonly options: Readonly<Record<string, unknown>>
     readonly env: Readonly<Record<string, string>>
-    /** Of the header `Idempotency-Key`. */
+    /** The header `Idempotency-Key`. */
     readonly key?: string
   }
-  /** To `GET …/labs/USER`; null for the last user, since no replica runs after that request. */
+  /** The answer to `GET …/labs/USER`; null for the last user, since no replica runs after that request. */
   readonly answer: { readonly status: number; readonly body: unknown } | null
 }
 
@@ -46,7 +46,7 @@ export interface About {
   readonly name: string
   /** By Redis' clock. */
   readonly recordedAtMs: number
-  /** Which values of Redis are times. */
+  /** The values of Redis that are times. */
   readonly times: Times
   readonly users: Readonly<Record<string, RecordedUser>>
 }
@@ -59,7 +59,7 @@ export interface Past {
   /** An operator's file, without addresses. */
   readonly config: ConfigInput
   readonly tokens: readonly UserRecord[]
-  /** Text of the file. The key was made for the recording. */
+  /** The file's text. The key was made for the recording. */
   readonly sealingKey: string
 }
 
@@ -74,7 +74,7 @@ const files = {
   sealingKey: 'sealing.key',
 } as const
 
-/** The names of all that were recorded. */
+/** The names of all recorded pasts. */
 export const pasts = (): readonly string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : []))
 

@@ -1,4 +1,4 @@
-/** Loads a past into an empty Redis and a cluster, under its own names: one load of a past stands at a time. */
+/** Loads a past into an empty Redis and a cluster, under its own names: a past can be loaded once at a time. */
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -12,14 +12,14 @@ import { exchangeUids, moveEntry, moveTimes } from './times.ts'
 
 export interface LoadOptions {
   readonly redisUrl: string
-  /** Whether Redis is left empty: then the cluster alone is there. Default false. */
+  /** Whether Redis stays empty, so that only the cluster is loaded. Default: false. */
   readonly withoutRedis?: boolean
 }
 
 /** New UIDs by recorded ones. */
 export type UidTable = ReadonlyMap<string, string>
 
-/** Below the limit of a test, so that a failure says why. */
+/** Below the limit of a test, so that a failure gives its reason. */
 const removalLimitMs = 40_000
 /** A new namespace refuses pods until it has its ServiceAccount. */
 const refusalLimitMs = 10_000
@@ -41,7 +41,7 @@ export async function loadPast(past: Past, { redisUrl, withoutRedis = false }: L
     await make(past.cluster.filter(({ kind }) => kind !== 'Namespace' && kind !== 'Pod'))
     await make(of('Pod'))
     await Promise.all(of('Pod').map(pod => awaitPlayed(kube, pod)))
-    // The one number. It is taken late, so that recorded leases still stand when replicas start.
+    // The one number. It is taken late, so that recorded leases are still valid when replicas start.
     const byMs = await sinceRecorded(redis, past)
     if (!withoutRedis) await restore(redis, past, byMs, table)
     await Promise.all(of('Pod').map(pod => bringStatus(kube, pod, byMs)))
@@ -52,7 +52,7 @@ export async function loadPast(past: Past, { redisUrl, withoutRedis = false }: L
   }
 }
 
-/** Removes an earlier load of this past, which a test that failed may have left. */
+/** Removes an earlier load of this past that a failed test may have left. */
 async function makeWay({ config }: Past, redisUrl: string): Promise<void> {
   const { installation = '', lab = {}, redis = {} } = config
   const { namespacePrefix = '' } = lab
@@ -66,13 +66,14 @@ async function makeWay({ config }: Past, redisUrl: string): Promise<void> {
 }
 
 /**
- * In whole seconds, since Kubernetes' times have no parts of them.
- * @throws where Redis' clock is before the recording: ops are times too, and stay
+ * In whole seconds, as Kubernetes' times are.
+ * @throws if Redis' clock is before the recording: ops are times too, and stay
  */
 async function sinceRecorded(redis: Redis, { about }: Past): Promise<number> {
   const [seconds] = await redis.time()
   const byMs = (Number(seconds) - Math.floor(about.recordedAtMs / 1000)) * 1000
-  if (byMs < 0) throw new Error(`${about.name} was recorded later than it is here: set the clock of this machine`)
+  if (byMs < 0)
+    throw new Error(`${about.name} was recorded after the present time of Redis: set the clock of this machine`)
   return byMs
 }
 
@@ -84,7 +85,7 @@ function asNew({ metadata, status: _, ...rest }: KubeObject): KubeObject {
   return { ...rest, metadata: kept, ...(rest.spec !== undefined && { spec: { ...spec, ...headless } }) }
 }
 
-/** @returns the UID that it was given */
+/** @returns the UID of the new object */
 async function makeObject(kube: AdminKube, recorded: KubeObject, table: UidTable): Promise<string> {
   const object = exchangeUids(asNew(recorded), table)
   const { apiVersion, kind, metadata } = object
@@ -99,7 +100,7 @@ async function makeObject(kube: AdminKube, recorded: KubeObject, table: UidTable
 
 const isBound = ({ spec }: KubeObject) => (spec as { nodeName?: string }).nodeName !== undefined
 
-/** KWOK lets every pod with a node run, and writes nothing after that: so a status that is written then stays. */
+/** KWOK marks every pod with a node as running, and writes nothing after that. A later status therefore stays. */
 async function awaitPlayed(kube: AdminKube, pod: KubeObject): Promise<void> {
   if (!isBound(pod)) return
   const { name, namespace } = pod.metadata
@@ -107,7 +108,7 @@ async function awaitPlayed(kube: AdminKube, pod: KubeObject): Promise<void> {
   await waitUntil(runs, { what: `the pod ${name}`, limitMs: refusalLimitMs })
 }
 
-/** Writes the recorded status. A pod without a node is left to the scheduler. */
+/** Writes the recorded status. The scheduler handles pods without a node. */
 async function bringStatus(kube: AdminKube, pod: KubeObject, byMs: number): Promise<void> {
   if (!isBound(pod)) return
   const { name, namespace } = pod.metadata

@@ -1,4 +1,4 @@
-/** Records a past: brings a fleet of this commit into every state that a release can leave, and stops it there. */
+/** Records a past: brings a fleet of this commit into every state that a release can leave, and stops it. */
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { type Past, type RecordedUser, textsOf } from './files.ts'
 import { snapshotCluster, snapshotRedis } from './snapshot.ts'
 import { timesOfToday, unknownTimes } from './times.ts'
 
-/** An operator's choices. TTL and request time-out are short, since a fleet holds recorded operations for both together. */
+/** An operator's choices. TTL and request time-out are short: a fleet reserves recorded operations for their sum. */
 const config: ConfigInput = {
   engine: { leaseTtlMs: 3000, scanIntervalMs: 300 },
   kubernetes: { requestTimeoutSeconds: 3 },
@@ -48,7 +48,7 @@ const secretive: RecordedUser['request'] = {
 }
 const plain: RecordedUser['request'] = { options: defaultOptions, env: {} }
 
-/** Users are named after their state at the end. One name is no DNS label. */
+/** Users are named after their final state. One name is no DNS label. */
 const requests: Readonly<Record<string, RecordedUser['request']>> = {
   running: plain,
   'Ada.Lovelace': { ...secretive, key: 'asked-once' },
@@ -62,14 +62,14 @@ const requests: Readonly<Record<string, RecordedUser['request']>> = {
   waiting: plain,
 }
 
-/** The newcomer has had no lab. */
+/** The newcomer never had a lab. */
 const people: Readonly<Record<string, Overrides>> = {
   ...Object.fromEntries(Object.keys(requests).map(name => [name, {}])),
   'Ada.Lovelace': { quota: { cpu: 8, memory: 32 } },
   newcomer: {},
 }
 
-/** @param name of the release: it becomes part of the names of the installation and its namespaces */
+/** @param name of the release; names of the installation and its namespaces contain it */
 export async function recordPast(name: string): Promise<Past> {
   const installation = `past-${name}`
   const options = { replicas: 2, users: 0, people, config, installation, namespacePrefix: installation }
@@ -106,7 +106,7 @@ async function follow(client: Client, wanted: string): Promise<void> {
   if (outcome !== wanted) throw new Error(`the operation of ${client.username} ended ${outcome}`)
 }
 
-/** Two labs that run, one that failed while it ran, one creation that failed, one lab that is gone. */
+/** Two running labs, one that failed while running, one failed creation, and one deleted lab. */
 async function endedOperations(fleet: Fleet): Promise<void> {
   const up = async (user: string) => follow(await create(fleet, user), 'complete')
   await Promise.all(['running', 'Ada.Lovelace', 'leaving', 'failed', 'gone'].map(up))
@@ -117,7 +117,7 @@ async function endedOperations(fleet: Fleet): Promise<void> {
   await follow(fleet.as('gone'), 'complete')
 }
 
-/** Creations at three steps, and a deletion in its middle. Acts are held by failpoints; no node takes the last pods. */
+/** Creations at three steps, and a deletion in progress. Failpoints hold the acts; no node takes the last pods. */
 async function operationsInProgress(fleet: Fleet): Promise<void> {
   const held = (point: string, user: string) => fleet.arm(point, 'hold', { user })
   const deletion = held('lab.delete.namespace.before-act', 'leaving')
@@ -140,7 +140,7 @@ async function cordonAll({ world: { kube } }: Fleet): Promise<void> {
   await Promise.all(nodes.map(({ metadata }) => kube.patch('Node', metadata.name, undefined, { spec })))
 }
 
-/** The step of waiting is recorded, and the scheduler has said that there is no node. */
+/** Waits until the step of waiting is recorded, and the scheduler has said that there is no node. */
 async function awaitsStart({ world }: Fleet, user: string): Promise<void> {
   await eventually(`${user} awaits its start`, async () => {
     const step = await world.redis.hget(world.keys.record(user), 'step')
@@ -149,7 +149,7 @@ async function awaitsStart({ world }: Fleet, user: string): Promise<void> {
   })
 }
 
-/** Of all users but `waiting`. */
+/** The answers for all users but `waiting`. */
 async function answersOf(fleet: Fleet): Promise<Readonly<Record<string, RecordedUser['answer']>>> {
   const users = Object.keys(requests).filter(user => user !== 'waiting')
   const answers = await Promise.all(
@@ -166,7 +166,7 @@ const usersOf = (answers: Awaited<ReturnType<typeof answersOf>>): Past['about'][
     Object.entries(requests).map(([user, request]) => [user, { request, answer: answers[user] ?? null }]),
   )
 
-/** Stops the last replica when it has accepted one more creation, so that no replica claims that. */
+/** Stops the last replica once it has accepted one more creation, so that no replica claims that creation. */
 async function stopAll(fleet: Fleet): Promise<Awaited<ReturnType<typeof snapshotRedis>>> {
   const [last, other] = [0, 1]
   const accepted = fleet.arm('lab.create.accepted', 'stop', { user: 'waiting', replica: 'replica-1' })
@@ -193,16 +193,16 @@ async function filesOf({ stateDir }: Fleet): Promise<Pick<Past, 'config' | 'toke
   return { config: { ...config, redis, kubernetes }, tokens, sealingKey: await text('sealing.key') }
 }
 
-/** @throws where a time is in no table, or a file has words of this machine */
+/** @throws if a time is in no table, or a file names this machine */
 function assertPortable(past: Past): void {
   const { redis, about } = past
   const unknown = unknownTimes(redis, about.times, about.recordedAtMs)
-  if (unknown.length > 0) throw new Error(`no time is known there, but there are: ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`times in fields that no table names: ${unknown.join(', ')}`)
   const checkout = fileURLToPath(new URL('../../..', import.meta.url))
   const own = [hostname(), checkout, testBed().stateDir, testBed().images.registry ?? '']
   const foreign = own.filter(word => word.length > 3 && word !== config.images?.registry)
   for (const [file, text] of Object.entries(textsOf(past))) {
     const found = foreign.filter(word => text.includes(word))
-    if (found.length > 0) throw new Error(`${file} has words of this machine: ${found.join(', ')}`)
+    if (found.length > 0) throw new Error(`${file} names this machine: ${found.join(', ')}`)
   }
 }

@@ -1,4 +1,4 @@
-/** Redis and the cluster as they stand, as text that a person can read. */
+/** Redis and the cluster in their present state, as readable text. */
 import type { Redis } from 'ioredis'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { collectionPath } from '../../../src/kube/kinds.ts'
@@ -7,7 +7,7 @@ import { pairs } from '../../../src/store/records.ts'
 import type { AdminKube } from '../cluster/kube.ts'
 import type { RedisEntry, StreamEntry } from './files.ts'
 
-/** All of Redis in one moment, with its clock. */
+/** All of Redis at one moment, with its clock. */
 export async function snapshotRedis(redis: Redis): Promise<{ atMs: number; entries: Record<string, RedisEntry> }> {
   const keys = (await redis.keys('*')).sort()
   const types = await Promise.all(keys.map(key => redis.type(key)))
@@ -55,7 +55,7 @@ const kinds = [
 /** Fields of `metadata` that say nothing about a lab. */
 const bookkeeping = new Set(['managedFields', 'resourceVersion', 'generation'])
 
-/** All objects of an installation in the order in which they can be made again. */
+/** All objects of an installation, in an order in which they can be created again. */
 export async function snapshotCluster(kube: AdminKube, installation: string): Promise<KubeObject[]> {
   const lists = await Promise.all(
     kinds.map(async ([apiVersion, kind]) => {

@@ -1,11 +1,11 @@
-/** A load changes times by one number and UIDs by one table, and nothing else. */
+/** A load adds one number to all times and replaces UIDs by one table; everything else stays. */
 import { expect, test } from 'vitest'
 import { exchangeUids, moveEntry, moveTimes, timesOfToday, unknownTimes } from './times.ts'
 
 const atMs = 1_795_362_000_000
 const op = '1795362000000123'
 
-test('moveEntry moves the times of a record, and leaves op, token and empty times', () => {
+test('moveEntry adds the number to the times of a record only, not to its op, token and empty times', () => {
   const value = { op, token: '0123456789abc', acceptedAt: `${atMs}`, deadline: `${atMs + 600_000}`, failedAt: '' }
   const moved = moveEntry('{skylab}:lab:ada', { type: 'hash', ttlMs: null, value }, timesOfToday, 5000)
   expect(moved).toEqual({
@@ -15,7 +15,7 @@ test('moveEntry moves the times of a record, and leaves op, token and empty time
   })
 })
 
-test('moveEntry moves scores that are times, and leaves those that are ops', () => {
+test('moveEntry adds the number to scores that are times, not to scores that are ops', () => {
   const zset = (score: string) => ({ type: 'zset', ttlMs: null, value: { ada: score } }) as const
   expect(moveEntry('{skylab}:deadlines', zset(`${atMs}`), timesOfToday, 1000)).toEqual(zset(`${atMs + 1000}`))
   expect(moveEntry('{skylab}:waiting', zset(op), timesOfToday, 1000)).toEqual(zset(op))

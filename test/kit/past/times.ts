@@ -1,7 +1,7 @@
-/** A load moves all times of a past by one number, and exchanges all UIDs by one table. Pure. */
+/** A load adds one number to all times of a past, and replaces all UIDs by one table. Pure. */
 import type { RedisEntry, Times } from './files.ts'
 
-/** The times of this commit. Each past keeps its own copy, so later changes of this table do not concern it. */
+/** The times of this commit. Each past keeps its own copy, so later changes of this table do not affect it. */
 export const timesOfToday: Times = {
   fields: { lab: ['acceptedAt', 'deadline', 'failedAt'], catalogue: ['triedAt', 'readAt'] },
   scores: ['audit', 'deadlines', 'owned'],
@@ -41,12 +41,12 @@ export function moveTimes<T>(part: T, byMs: number): T {
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** A value with its UIDs exchanged, at any place in it. UUIDs that the table lacks, such as nonces, stay. */
+/** A value with its UIDs replaced, anywhere in it. UUIDs that the table lacks, such as nonces, stay. */
 export function exchangeUids<T>(value: T, table: ReadonlyMap<string, string>): T {
   return JSON.parse(JSON.stringify(value).replaceAll(uuid, uid => table.get(uid) ?? uid))
 }
 
-/** Values that look like times of the recording, and are in no table: `key field`. */
+/** Values that look like times of the recording but are in no table, as `key field`. */
 export function unknownTimes(entries: Readonly<Record<string, RedisEntry>>, times: Times, atMs: number): string[] {
   const looksLikeTime = (text: string) => /^\d{13}$/.test(text) && Math.abs(Number(text) - atMs) < 2 * dayMs
   const holds = (text: string) => (text.match(/\d+/g) ?? []).some(looksLikeTime)

@@ -1,4 +1,4 @@
-/** For tests of what replicas tell of images, and make labs of: an installation that prepulls onto nodes of its own. */
+/** For tests of the images that replicas report and run: an installation that prepulls onto nodes of its own. */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, expect } from 'vitest'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
@@ -9,11 +9,11 @@ import { PrepullSite, type TestNode } from './prepull.ts'
 
 type Images = NonNullable<ConfigInput['images']>
 
-/** Each tag names an image of its own, but for aliases. */
+/** Each tag names an image of its own, except aliases. */
 export const distinct = (tags: readonly string[], aliases: Readonly<Record<string, string>>) =>
   new Map([...tags.map((tag): [string, string] => [tag, tag]), ...Object.entries(aliases)])
 
-/** Two replicas with a configuration of images, and nodes of their own. */
+/** Two replicas with a configuration of images and nodes of their own. */
 export function useInstallation(nodes: Readonly<Record<string, TestNode>>, images: () => Promise<Images>) {
   let site: PrepullSite | undefined
   afterAll(() => site?.close())
@@ -28,33 +28,33 @@ export function useInstallation(nodes: Readonly<Record<string, TestNode>>, image
   return { fleet, site: () => site! }
 }
 
-/** Waits until both replicas answer this. */
-export async function bothTell<Body>(
+/** Waits until both replicas give this answer. */
+export async function bothAnswer<Body>(
   fleet: Fleet,
   path: string,
   due: Body,
   part = (body: Body) => body,
 ): Promise<void> {
-  let told: unknown[] = []
+  let bodies: unknown[] = []
   const isDue = async () => {
     const answers = await Promise.all(fleet.urls.map(url => fleet.admin.at(url).request<Body>(path)))
-    told = answers.map(({ status, body }) => (status === 200 ? part(body) : body))
-    return told.every(body => isDeepStrictEqual(body, due))
+    bodies = answers.map(({ status, body }) => (status === 200 ? part(body) : body))
+    return bodies.every(body => isDeepStrictEqual(body, due))
   }
   await eventually(path, isDue, 30_000).catch(() => {})
-  for (const body of told) expect(body).toEqual(due)
+  for (const body of bodies) expect(body).toEqual(due)
 }
 
-/** Of nodes, only those of the installation: other tests have theirs on the same cluster. */
+/** Compares only nodes of the installation: other tests have nodes on the same cluster. */
 export function prepullsAre(fleet: Fleet, site: PrepullSite, due: PrepullsJson): Promise<void> {
   const ours = ({ nodes, ...rest }: PrepullsJson) => ({
     ...rest,
     nodes: nodes.filter(({ name }) => name.startsWith(site.name(''))),
   })
-  return bothTell(fleet, 'prepulls', due, ours)
+  return bothAnswer(fleet, 'prepulls', due, ours)
 }
 
-/** Makes a lab; gives the image that its pod pulls. */
+/** Makes a lab. Returns the image that its pod pulls. */
 export async function pulledFor(fleet: Fleet, options: object): Promise<string> {
   const user = fleet.user()
   const { status, body } = await user.create({ size: 'small', ...options })
@@ -63,7 +63,7 @@ export async function pulledFor(fleet: Fleet, options: object): Promise<string> 
   return pod.spec.containers[0].image
 }
 
-/** The references that the form has, as radio buttons and in its menu. */
+/** The references in the form: radio buttons and menu. */
 export async function formOf(fleet: Fleet): Promise<{ radios: string[]; menu: string[] }> {
   const user = fleet.user()
   const { body } = await user.request<string>(`lab-form/${user.username}`)
@@ -71,7 +71,7 @@ export async function formOf(fleet: Fleet): Promise<{ radios: string[]; menu: st
   return { radios: valuesOf('name="image_list"'), menu: valuesOf('<option') }
 }
 
-/** The image is not to be had any more; whoever saw it in the form is told by which option they named it. */
+/** Expects a 422 for an image that vanished after the user saw it in the form; the error names the user's option. */
 export async function expectVanished(fleet: Fleet, options: { readonly [option: string]: string }, tag: string) {
   const { status, body } = await fleet.user().create({ size: 'small', ...options })
   expect(status).toBe(422)
@@ -81,5 +81,5 @@ export async function expectVanished(fleet: Fleet, options: { readonly [option: 
   })
 }
 
-/** As a form posts what was chosen in its menu. */
+/** Options as a form posts them for a choice in its menu. */
 export const fromMenu = (reference: string) => ({ image_list: 'use_image_from_dropdown', image_dropdown: reference })

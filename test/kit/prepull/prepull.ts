@@ -1,4 +1,4 @@
-/** For tests of prepulling: nodes whose kubelet is the test, and replicas that do nothing but prepull. */
+/** For tests of prepulling: nodes whose kubelet is the test, and replicas that only prepull. */
 import { randomBytes } from 'node:crypto'
 import { Registry } from 'prom-client'
 import type { Redis } from '../../../dev/redis/redis.ts'
@@ -23,10 +23,10 @@ import { catalogueOf } from '../images/cluster.ts'
 import { Store } from '../store/store.ts'
 import { testBed } from '../testbed.ts'
 
-/** Of the controller itself: there its rights are. */
+/** The controller's own namespace, for which it has rights. */
 const namespace = 'skylab'
 const place = 'skylab-test/prepull'
-/** A node that is silent for 40 s is taken for dead. */
+/** A node counts as dead after 40 s without a heartbeat. */
 const beatMs = 10_000
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
@@ -36,13 +36,13 @@ export interface TestNode {
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: readonly object[]
   readonly cordoned?: boolean
-  /** Played by KWOK: what comes to it runs at once. */
+  /** KWOK runs the node: its pods run at once. */
   readonly kwok?: boolean
-  /** Names of each image that it lists. */
+  /** Names of each image on the node. */
   readonly images?: readonly (readonly string[])[]
 }
 
-/** By which labs, and so images, come to the nodes of an installation alone. */
+/** Keeps labs and pulls of an installation on its own nodes. */
 export const placement = (installation: string) =>
   ({
     nodeSelector: { [place]: installation },
@@ -57,14 +57,14 @@ export class PrepullSite {
   catalogue: Catalogue | null = null
   readonly #redis: Redis | null
   readonly #nodes = new Set<string>()
-  /** Those of them for which the test keeps the lease. KWOK leaves a node alone whose lease another holds. */
+  /** Nodes with a lease that the test keeps. KWOK leaves nodes alone whose lease another holds. */
   readonly #beating = new Set<string>()
   readonly #replicas: PrepullReplica[] = []
   readonly #beats: NodeJS.Timeout
-  /** Of replicas that are no fleet's. */
+  /** The rights of replicas outside a fleet. */
   #granted: Promise<void> | undefined
 
-  /** @param redis of its replicas; null where those are a fleet's */
+  /** @param redis of its replicas; null if they belong to a fleet */
   constructor(redis: Redis | null, prepull: object = {}, installation = `p${randomBytes(4).toString('hex')}`) {
     this.installation = installation
     this.#redis = redis
@@ -81,7 +81,7 @@ export class PrepullSite {
     return { installation: this.installation, lab: placement(this.installation) }
   }
 
-  /** Short, as tests say it; long, as the cluster has it. */
+  /** The short name is the test's, the long one the cluster's. */
   name(node: string): string {
     return `${this.installation}-${node}`
   }
@@ -106,20 +106,20 @@ export class PrepullSite {
       await this.#beatOf(name)
     }
     const room = { cpu: '4', memory: '8Gi', pods: '100' }
-    if (!kwok) await this.tellOfNode(node, { conditions: conditions(), allocatable: room, capacity: room })
+    if (!kwok) await this.reportNode(node, { conditions: conditions(), allocatable: room, capacity: room })
     if (shape.images) await this.listImages(node, shape.images)
   }
 
   listImages(node: string, images: readonly (readonly string[])[]): Promise<void> {
-    return this.tellOfNode(node, { images: images.map(names => ({ names, sizeBytes: 1000 })) })
+    return this.reportNode(node, { images: images.map(names => ({ names, sizeBytes: 1000 })) })
   }
 
-  /** What a kubelet tells of its disk; the cluster's own controller makes the taint of it. */
-  tellOfDisk(node: string, { full }: { readonly full: boolean }): Promise<void> {
-    return this.tellOfNode(node, { conditions: conditions(full) })
+  /** Sets the disk pressure that a kubelet reports; the cluster's own controller adds the taint. */
+  reportDisk(node: string, { full }: { readonly full: boolean }): Promise<void> {
+    return this.reportNode(node, { conditions: conditions(full) })
   }
 
-  async tellOfNode(node: string, status: object): Promise<void> {
+  async reportNode(node: string, status: object): Promise<void> {
     await this.kube.patch('Node', this.name(node), undefined, { status }, 'status')
   }
 
@@ -129,14 +129,14 @@ export class PrepullSite {
     await this.kube.delete('Node', this.name(node))
   }
 
-  /** A replica; it prepulls, or waits for its turn. */
+  /** Starts a replica. It prepulls, or waits for its turn. */
   async replica(): Promise<PrepullReplica> {
     const replica = await this.#newReplica(this.installation)
     replica.prepuller.start()
     return replica
   }
 
-  /** Two with records and a lease of their own, which begin in the same moment. */
+  /** Starts two replicas at the same moment, each with records and a lease of its own. */
   async replicasApart(): Promise<readonly [PrepullReplica, PrepullReplica]> {
     const [one, two] = await Promise.all(['one', 'two'].map(name => this.#newReplica(`${this.installation}-${name}`)))
     await Promise.all([one!.status(), two!.status()])
@@ -154,7 +154,7 @@ export class PrepullSite {
     return replica
   }
 
-  /** DaemonSets that stand, those on their way out left out. */
+  /** DaemonSets that are not being deleted. */
   async sets(): Promise<readonly KubeObject[]> {
     const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets`
     const sets = await this.kube.list(path, `${prepullLabel}=${this.installation}`)
@@ -169,41 +169,41 @@ export class PrepullSite {
     await this.kube.delete('DaemonSet', metadata.name, namespace)
   }
 
-  /** Waits for the pod that is to pull an image onto a node, and tells what its kubelet would. */
-  async tell(tag: string, node: string, container: object, status: object = {}): Promise<void> {
-    await eventually(`a pod for ${tag} on ${node}`, () => this.tellNow(tag, node, container, status))
+  /** Waits for the pod that pulls an image onto a node, and sets the status that its kubelet would report. */
+  async reportPod(tag: string, node: string, container: object, status: object = {}): Promise<void> {
+    await eventually(`a pod for ${tag} on ${node}`, () => this.reportNow(tag, node, container, status))
   }
 
   /** @returns whether there is such a pod */
-  async tellNow(tag: string, node: string, container: object, status: object = {}): Promise<boolean> {
+  async reportNow(tag: string, node: string, container: object, status: object = {}): Promise<boolean> {
     const sets = (await this.sets()).map(projectPullSet).filter(({ image }) => image.includes(`:${tag}`))
     const pod = (await this.pods()).find(each => {
       const facts = projectPullPod(each)
       return facts?.node === this.name(node) && sets.some(({ uid }) => uid === facts.setUid)
     })
     if (!pod) return false
-    await this.#tellOf(pod, container, status)
+    await this.#reportPod(pod, container, status)
     return true
   }
 
-  /** Every pod that waits has its image. */
+  /** Finishes the pulls of all waiting pods. */
   async pullAll(): Promise<void> {
     const waiting = (await this.pods()).filter(pod => projectPullPod(pod)?.state === 'pulling')
-    // One that is removed meanwhile needs no word.
-    await Promise.all(waiting.map(pod => this.#tellOf(pod, running()).catch(() => {})))
+    // A pod that is removed meanwhile needs no status.
+    await Promise.all(waiting.map(pod => this.#reportPod(pod, running()).catch(() => {})))
   }
 
-  async #tellOf({ metadata }: KubeObject, container: object, status: object = {}): Promise<void> {
+  async #reportPod({ metadata }: KubeObject, container: object, status: object = {}): Promise<void> {
     const containerStatuses = [{ name: 'pull', image: 'x', imageID: '', ready: false, restartCount: 0, ...container }]
     await this.kube.patch('Pod', metadata.name, namespace, { status: { containerStatuses, ...status } }, 'status')
   }
 
   pulls(tag: string, node: string): Promise<void> {
-    return this.tell(tag, node, running())
+    return this.reportPod(tag, node, running())
   }
 
   fails(tag: string, node: string, message: string, reason = 'ErrImagePull'): Promise<void> {
-    return this.tell(tag, node, { state: { waiting: { reason, message } } })
+    return this.reportPod(tag, node, { state: { waiting: { reason, message } } })
   }
 
   async close(): Promise<void> {
@@ -237,7 +237,7 @@ function conditions(diskIsFull = false): object[] {
   ]
 }
 
-/** As much of a replica as prepulling takes, with the rights of the real one. */
+/** The prepulling part of a replica, with the rights of a whole one. */
 export class PrepullReplica {
   readonly prepuller: Prepuller
   readonly store: Store
@@ -279,7 +279,7 @@ export class PrepullReplica {
     this.#watches.start()
   }
 
-  /** What it would tell an administrator, without the nodes of other tests. */
+  /** Its report for an administrator, without the nodes of other tests. */
   async status(): Promise<PrepullStatus> {
     await this.#watches.whenReady(AbortSignal.timeout(10_000))
     const { prepulled, pending, nodes } = await this.prepuller.status(this.#site.catalogue!)
@@ -293,15 +293,15 @@ export class PrepullReplica {
     }
   }
 
-  /** Tags that are prepulled, and those that are pending with the nodes that lack them. */
-  async told(): Promise<{ prepulled: string[]; pending: Record<string, string[]> }> {
+  /** Prepulled tags, and pending tags with the nodes that lack them. */
+  async summary(): Promise<{ prepulled: string[]; pending: Record<string, string[]> }> {
     const { prepulled, pending } = await this.status()
     const short = (name: string) => name.slice(this.#site.installation.length + 1)
     const missing = pending.map(({ image, missing }): [string, string[]] => [image.tag, missing.map(short)])
     return { prepulled: prepulled.map(({ image }) => image.tag), pending: Object.fromEntries(missing) }
   }
 
-  /** Ends as a process that is killed does: nothing is given back. */
+  /** Ends like a killed process: it returns no lease. */
   kill(): Promise<void> {
     this.store.close()
     return this.stop()

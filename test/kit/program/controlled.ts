@@ -1,4 +1,4 @@
-/** The program that the replicas of a fleet run: the checkout's own, or one in whose source guards are missing. */
+/** The program of a fleet's replicas: the checkout's own, or a build of a source without some guards. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,14 +7,14 @@ import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-/** A replica loads failpoints too, with whatever they import. */
+/** Replicas also load failpoints, with their imports. */
 const loaded = ['package.json', 'src', 'test/kit/failpoints']
 
 const programs = new Map<string, Promise<TestProgram>>()
 
 /**
- * The program without the guards of these controls, separated by commas; the checkout's own without any.
- * @throws where an edit does not fit the source any more
+ * The program without the guards of these controls, separated by commas; without controls the checkout's own.
+ * @throws if an edit does not fit the source
  */
 export async function programWithout(controls: string): Promise<TestProgram> {
   const names = [...new Set(controls.split(',').filter(name => name !== ''))]

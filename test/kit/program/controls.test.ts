@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { controlNamed, controls, edited } from './controls.ts'
 
-test.for(controls)('what $name changes stands in the source', ({ name, edits }) => {
+test.for(controls)('edited applies each edit of the control $name to the source', ({ name, edits }) => {
   const texts = new Map<string, string>()
   for (const edit of edits) {
     const before = texts.get(edit.file) ?? readFileSync(new URL(`../../../${edit.file}`, import.meta.url), 'utf8')
@@ -12,11 +12,11 @@ test.for(controls)('what $name changes stands in the source', ({ name, edits }) 
   }
 })
 
-test('a control whose text is not there, or is there twice, is broken', () => {
+test('edited throws when its text is missing or occurs twice', () => {
   const edit = { file: 'src/a.ts', find: 'guard()', replace: '' }
   expect(edited('before guard() after', edit, 'none')).toBe('before  after')
   expect(() => edited('before after', edit, 'none')).toThrow(
-    'none is broken: what it changes stands 0 times in src/a.ts',
+    'control none is broken: its text occurs 0 times in src/a.ts',
   )
   expect(() => edited('guard() guard()', edit, 'none')).toThrow('2 times')
   expect(() => controlNamed('none')).toThrow('no such control: none')

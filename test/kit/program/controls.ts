@@ -1,20 +1,20 @@
 /**
- * Negative controls: attacks must turn red where their guard is gone. No switch for that lives in the product: a control is
- * a list of edits to a copy of its source, from which the replicas of a fleet are started.
+ * Negative controls: attacks must fail without their guard. The product has no switch for that: a control is a list of
+ * edits to a copy of its source, and the replicas of a fleet run that copy.
  *
  *     npm run faults -- --controls [NAME…]                 each control with the attacks that it must turn red
  *     SKYLAB_CONTROL=no-fence npx vitest run …             all fleets of a run without their guard
- *     trial.fleet({ control: 'no-self-stop' })             one fleet, for an attack that shows what another guard holds
+ *     trial.fleet({ control: 'no-self-stop' })             one fleet, for an attack that shows another guard’s effect
  *
  * Controls of the environment and of a fleet add up.
  */
 
-/** In the environment of vitest: names of controls, separated by commas, for every fleet. */
+/** Environment variable of vitest: names of controls for every fleet, separated by commas. */
 export const controlVariable = 'SKYLAB_CONTROL'
 
-/** One change to a file of the product, by text that stands there exactly once. */
+/** One change to a file of the product. Its text must occur exactly once. */
 export interface Edit {
-  /** From the root of the checkout. */
+  /** Path from the root of the checkout. */
   readonly file: string
   readonly find: string
   readonly replace: string
@@ -23,15 +23,15 @@ export interface Edit {
 export interface Control {
   readonly name: string
   readonly edits: readonly Edit[]
-  /** Another one that is taken away with it, where either guard alone would hold. */
+  /** Another control that is applied with it, if either guard alone would suffice. */
   readonly beside?: string
-  /** Whether its attacks are those of the whole run. */
+  /** Whether its attacks run in full size. */
   readonly whole?: boolean
-  /** What must turn red without this guard; empty where a control serves an attack of its own. */
+  /** The attacks that must fail without this guard; empty if a control serves an attack of its own. */
   readonly attacks: readonly Reddened[]
 }
 
-/** An attack, by how its name begins, with what must be wrong in its violations or its failure. */
+/** An attack by the start of its name, with a pattern for its violations or its failure. */
 export interface Reddened {
   readonly name: string
   readonly expected: RegExp
@@ -43,7 +43,7 @@ const link = 'src/store/link.ts'
 
 export const controls: readonly Control[] = [
   {
-    // An owner goes on until a script refuses it: neither its own clock nor what it hears stops it.
+    // An owner continues until a script refuses it: neither its clock nor a message stops it.
     name: 'no-self-stop',
     attacks: [],
     edits: [
@@ -61,7 +61,7 @@ export const controls: readonly Control[] = [
   {
     name: 'no-fence',
     beside: 'no-self-stop',
-    // Either they go on for as long as one looks, or what they made is found when all is deleted.
+    // Either the owners never give up, or the final deletion leaves something that they made.
     attacks: [{ name: 'T3 ', expected: /slipped: create |every stale owner gives up|\["the namespace of / }],
     edits: [
       {
@@ -83,7 +83,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // A number that Redis alone remembers.
+    // Redis alone remembers this number.
     name: 'counter',
     attacks: [{ name: 'T7 Redis emptied under operations in progress', expected: /I6/ }],
     edits: [
@@ -95,7 +95,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // Way is made for nothing of ours: what stands is taken for the creation's own.
+    // Nothing of ours is removed: a creation takes existing objects for its own.
     name: 'namespace-reused',
     attacks: [{ name: 'T14 all that 409 can mean', expected: /namespace of an older op: made way for/ }],
     edits: [
@@ -115,14 +115,14 @@ export const controls: readonly Control[] = [
     name: 'no-uid-precondition',
     beside: 'no-self-stop',
     attacks: [
-      // A lab that runs has lost its pod.
+      // A running lab lost its pod.
       { name: 'T3 ', expected: /"status":"failed","pod":"missing"/ },
       { name: 'T14 all that 409 can mean', expected: /deletion meets/ },
     ],
     edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
   },
   {
-    // As the client comes: it resends by itself what was not answered, waits for ever, and keeps what it cannot send.
+    // The client's defaults: it resends unanswered commands, waits for ever, and queues commands while offline.
     name: 'default-ioredis',
     whole: true,
     attacks: [{ name: 'T6 ', expected: /took longer than 1200 ms/ }],
@@ -162,7 +162,7 @@ export const controls: readonly Control[] = [
     edits: [{ file: 'src/labs/env.ts', find: 'isSecret(name, value) ? mask : value', replace: 'value' }],
   },
   {
-    // A plan opens for whoever has the key: two labs are made under each other’s numbers.
+    // Any replica with the key opens any plan: two labs get each other’s numbers.
     name: 'unbound',
     attacks: [{ name: 'P8 plans', expected: /I6/ }],
     edits: [
@@ -174,7 +174,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // One user may ask as often as the replica can answer, with bodies of a MiB that are counted when all is parsed.
+    // A user may send as many requests as the replica can answer, with bodies of a MiB that are counted after parsing.
     name: 'no-rates',
     attacks: [{ name: 'T28 ', expected: /p99 of the others|of processor time/ }],
     edits: [
@@ -190,7 +190,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // Whether a lab stands is asked for as long as it takes.
+    // A creation asks for ever whether a lab exists.
     name: 'asked-for-ever',
     attacks: [{ name: 'T30 ', expected: /no last event|it has not ended/ }],
     edits: [
@@ -202,7 +202,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // What a failed operation could not remove is nobody's.
+    // No operation removes what a failed one could not remove.
     name: 'left-behind',
     attacks: [{ name: 'T30 ', expected: /nothing left of/ }],
     edits: [
@@ -211,7 +211,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // A clock that no lab agrees with is believed.
+    // A compare accepts a clock that contradicts every lab.
     name: 'clock-believed',
     whole: true,
     attacks: [{ name: 'T29 the clock of Redis', expected: /P7 .* was answered 404/ }],
@@ -224,7 +224,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // Ops are taken from whatever bears our label, and given out without a bound.
+    // A compare takes ops from any object with our label, and ops have no upper bound.
     name: 'labels-believed',
     whole: true,
     attacks: [{ name: 'T29 an op that a stranger wrote', expected: /I6/ }],
@@ -242,7 +242,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // Redis' data are believed as they are found, by who asks for a lab and by who asks for all of them.
+    // Redis' data are used without a compare, for one lab and for the list.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],
     edits: ['read-lab.3', 'list-running.2'].map(command => ({
@@ -253,13 +253,13 @@ export const controls: readonly Control[] = [
   },
 ]
 
-/** What `npm run faults -- --controls` changes in the cluster itself; everything else is the replicas'. */
+/** Whether the edit changes the cluster, as `npm run faults -- --controls` does; all others change replicas. */
 export const isOfCluster = ({ file }: Edit): boolean => file.startsWith('k8s/')
 
-/** @throws where a control is not known, or its text does not stand there exactly once */
+/** @throws if the text does not occur exactly once */
 export function edited(text: string, { file, find, replace }: Edit, control: string): string {
   const count = text.split(find).length - 1
-  if (count !== 1) throw new Error(`control ${control} is broken: what it changes stands ${count} times in ${file}`)
+  if (count !== 1) throw new Error(`control ${control} is broken: its text occurs ${count} times in ${file}`)
   return text.replace(find, () => replace)
 }
 

@@ -1,4 +1,4 @@
-/** What the replicas of tests run: the program as the image has it, with what strikes it in the same process. */
+/** The program that tests run as replicas, as the image has it, with failpoints in the same process. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bundle } from '../../../dev/image/bundle.ts'
@@ -7,29 +7,29 @@ import { run } from '../../../dev/process/command.ts'
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 const failpoints = 'test/kit/failpoints'
 
-/** How a replica is started. */
+/** The command line of a replica. */
 export interface TestProgram {
-  /** The file that is run. */
+  /** The script. */
   readonly program: string
-  /** Options of Node: what is loaded before the program, and shares its modules. */
+  /** Options of Node: modules to load before the program, which share its modules. */
   readonly nodeArgs: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Of the program that was built in a folder. */
+/** The program that was built in a folder. */
 const programIn = (dir: string): TestProgram => ({
   program: join(dir, 'dist/main.mjs'),
   nodeArgs: ['failpoints', 'heap'].flatMap(name => ['--import', join(dir, `dist/${name}.mjs`)]),
-  // What replicas are compiled to is kept for all of them: a run starts hundreds.
+  // All replicas share one compile cache: a run starts hundreds.
   env: { NODE_COMPILE_CACHE: join(dir, 'compiled') },
 })
 
 const folderIn = (stateDir: string) => join(stateDir, 'program')
 
-/** The program of the checkout, which a run builds before its tests. */
+/** The program of the checkout; a run builds it before its tests. */
 export const builtProgram = (stateDir: string) => programIn(folderIn(stateDir))
 
-/** Builds the program of the checkout, and loads it once: Node keeps what it compiled when a process ends by itself. */
+/** Builds the program of the checkout, and runs it once: Node writes its compile cache at a regular exit. */
 export async function buildProgram(stateDir: string, signal: AbortSignal): Promise<void> {
   const { program, nodeArgs, env } = await programOf(checkout, folderIn(stateDir))
   const urls = ['main.mjs', 'serve.mjs'].map(file => pathToFileURL(join(dirname(program), file)).href)
@@ -38,9 +38,9 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
   await run(process.execPath, args, { env: { ...process.env, ...env }, signal })
 }
 
-/** Builds the program of the source at `root` in a folder that is not there yet. */
+/** Builds the program of the source at `root` in a new folder. */
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
-  // The source's own: what strikes the program must be loaded with the very modules that it loads.
+  // The source's own failpoints, since they must share the modules of the program.
   const beside = { failpoints: `${failpoints}/failpoints.ts`, heap: `${failpoints}/heap.ts` }
   await bundle({ dir, root, beside })
   return programIn(dir)

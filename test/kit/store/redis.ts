@@ -1,9 +1,9 @@
-/** A Redis of a test's own: a process, or a container where `npm test -- --containers redis` asked for that. */
+/** A test's own Redis: a process, or a container with `npm test -- --containers redis`. */
 import { type Redis, type RedisOptions, startRedis } from '../../../dev/redis/redis.ts'
 import { testBed } from '../testbed.ts'
 import { everythingByTls, redisTls } from '../tls/tls.ts'
 
-/** Starts it; resolves when it answers. One whose clock is to be stepped is a process in any case: containers refuse it. */
+/** Starts it; resolves when it answers. With a wrong clock it is always a process: containers refuse clock changes. */
 export async function startTestRedis(options: RedisOptions): Promise<Redis> {
   const image = testBed().redisImage
   const tls = options.tls ?? (everythingByTls ? redisTls() : undefined)

@@ -1,4 +1,4 @@
-/** The store as a replica has it, on a Redis of the test file; every test has keys of its own. */
+/** The store as replicas use it, on a Redis of the test file. Every test has its own keys. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,14 +23,14 @@ import { startTestRedis } from './redis.ts'
 
 export const ttlMs = 3000
 export const tombstoneMs = 600_000
-/** Time for which a compare's findings are held, by this replica's clock and not by Redis'. */
+/** How long a compare's findings are reserved, by this replica's clock and not by Redis'. */
 export const holdMs = 3_600_000
 /** Streams of ended operations stay beside a newer one for this long. */
 export const eventsMs = 1_800_000
 export const sealing: SealingKeys = { ids: 'first second', keepMs: 60_000, idleMs: 20_000 }
 export const hourUs = 3_600_000_000
 
-/** Microseconds by this process' clock; ops are drawn from Redis' own. */
+/** Microseconds by this process' clock. Ops come from Redis' own clock. */
 export const nowUs = () => Date.now() * 1000
 
 export function view(username: string): LabView {
@@ -75,7 +75,7 @@ export class Store {
   readonly labs: LabStore
   readonly owners: OwnerStore
   readonly tasks: TaskStore
-  /** Told when an answer says that the data must first be compared. */
+  /** Notified when an answer says that the data must first be compared. */
   readonly comparing = new Listeners()
   readonly compares: CompareStore
   /** A connection beside the store's own, for inspecting and breaking. */
@@ -169,17 +169,17 @@ export class Store {
     return (await this.compares.standing(user)).record
   }
 
-  /** Number of rings of the bell. */
+  /** How often the bell rang. */
   async rings(): Promise<number> {
     const [newest] = await this.redis.xrevrange(this.keys.bell, '+', '-', 'COUNT', 1)
     return newest ? Number(newest[0].split('-')[0]) : 0
   }
 }
 
-/** Prefixes of all stores without a given one. */
+/** Generated key prefixes. */
 const ownPrefixes = '[tp]*'
 
-/** Starts a Redis of the run that `npm test` has opened. */
+/** Starts a Redis in the scope that `npm test` opened. */
 export async function ownRedis(options: Omit<RedisOptions, 'stateDir'> = {}): Promise<Redis> {
   const stateDir = join(testBed().stateDir, 'stores', randomBytes(4).toString('hex'))
   mkdirSync(stateDir, { recursive: true })
@@ -206,7 +206,7 @@ export function useStore(urlOf = ({ programUrl }: Redis) => programUrl): () => S
   return () => store!
 }
 
-/** The commands that a server has refused to its users, even if no client noticed. */
+/** Commands that a server denied its users, even if no client noticed. */
 export async function refusedBy({ url }: Redis): Promise<string[]> {
   const redis = new Client(url)
   try {

@@ -1,4 +1,4 @@
-/** A certificate authority for tests, and certificates of it, made by openssl. */
+/** A certificate authority for tests, made with openssl. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ export class TestAuthority {
     this.ca = readFileSync(certFile, 'utf8')
   }
 
-  /** The certificate of a pair, with the same names, that was valid for one month of 2020 only. */
+  /** An expired certificate for the key and the names of a pair: it was valid for one month of 2020. */
   expired({ certFile, keyFile, key }: Issued): Issued {
     const at = (suffix: string) => certFile.replace(/crt$/, suffix)
     const { caFile } = this

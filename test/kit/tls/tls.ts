@@ -1,18 +1,18 @@
-/** Certificates for what tests start by TLS: of an authority of this process, which its clients believe. */
+/** Certificates for TLS servers of tests, by an authority of this process that their clients trust. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { testBed } from '../testbed.ts'
 import { type Issued, TestAuthority } from './authority.ts'
 
-/** Whether every fleet and every Redis is by TLS. */
+/** Whether every fleet and every Redis uses TLS. */
 export const everythingByTls = process.env.SKYLAB_TEST_TLS === '1'
-/** In certificates of servers, beside the address of this machine. */
+/** Names in certificates of servers, besides the address of this machine. */
 export const serverName = 'skylab.skylab.svc'
 
 export interface TestTls {
   readonly authority: TestAuthority
-  /** Of every server on loopback. */
+  /** The certificate of every server on loopback. */
   readonly server: Issued
 }
 
@@ -28,7 +28,7 @@ export function testTls(): TestTls {
   return made
 }
 
-/** As options of a Redis. */
+/** Options for a Redis. */
 export function redisTls() {
   const { authority, server } = testTls()
   return { certFile: server.certFile, keyFile: server.keyFile, caFile: authority.caFile }
