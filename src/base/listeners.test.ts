@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
 import { Listeners } from './listeners.ts'
 
-it('listeners are told in the order in which they joined, until they leave', () => {
+it('Listeners notifies in the order of addition, until removal', () => {
   const listeners = new Listeners<number>()
   const told: string[] = []
-  listeners.tell(1)
+  listeners.notify(1)
   const leave = listeners.add(value => told.push(`first ${value}`))
   listeners.add(value => told.push(`second ${value}`))
-  listeners.tell(2)
+  listeners.notify(2)
   leave()
-  listeners.tell(3)
+  listeners.notify(3)
   expect(told).toEqual(['first 2', 'second 2', 'second 3'])
 })

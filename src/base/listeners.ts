@@ -1,14 +1,14 @@
-/** Who is told of something. They join when they are made, so that what tells need not know them. */
+/** Listeners for one kind of event. They add themselves, so that the source of the event need not know them. */
 export class Listeners<T = void> {
   readonly #all = new Set<(value: T) => void>()
 
-  /** @returns to be called when there is nothing to be told any more */
+  /** @returns a function that removes the listener */
   add(listener: (value: T) => void): () => void {
     this.#all.add(listener)
     return () => void this.#all.delete(listener)
   }
 
-  tell(value: T): void {
+  notify(value: T): void {
     for (const listener of this.#all) listener(value)
   }
 }

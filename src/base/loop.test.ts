@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { jittered, Loop, type Rest, restAfter } from './loop.ts'
 
-/** All that can go on has gone on. */
+/** Runs all pending work that waits for no timer. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 /** A loop whose rounds a test ends. */
@@ -26,7 +26,7 @@ function looping(rest: Rest = { ms: 100 }) {
     ends.at(-1)?.done()
     await stopped
   })
-  /** How many rounds have begun. */
+  /** The number of rounds that have begun. */
   const begun = async () => {
     await settled()
     return ends.length
@@ -49,7 +49,7 @@ describe('Loop', () => {
     expect(await begun()).toBe(2)
   })
 
-  it('begins with a rest when it is told to', async () => {
+  it('begins with a rest on request', async () => {
     const { clock, loop, begun } = looping()
     loop.start({ ms: 50 })
     expect(await begun()).toBe(0)
@@ -85,7 +85,7 @@ describe('Loop', () => {
     expect(await begun()).toBe(2)
   })
 
-  it('heeds a wake when the time is over in which it is deaf', async () => {
+  it('acts on a wake after the time in which it is deaf', async () => {
     const { clock, loop, begun, end } = looping({ ms: 100, deafMs: 30 })
     loop.start()
     end()
@@ -96,7 +96,7 @@ describe('Loop', () => {
     expect(await begun()).toBe(2)
   })
 
-  it('does not rest when a round leaves something to do', async () => {
+  it('does not rest when a round returns no rest', async () => {
     const { loop, begun, end } = looping({ ms: 0 })
     loop.start()
     end()
@@ -145,7 +145,7 @@ describe('Loop', () => {
     expect(await begun()).toBe(1)
   })
 
-  it('says nothing of a round that fails when it is stopped', async () => {
+  it('does not report a round that fails because of stop', async () => {
     const { loop, fail, told } = looping()
     loop.start()
     const stopped = loop.stop()
@@ -159,6 +159,6 @@ describe('Loop', () => {
   })
 })
 
-it('a jittered time varies by its share to either side', () => {
+it('jittered varies a time by its share in both directions', () => {
   expect([0, 0.5, 1].map(random => jittered(1000, 0.2, () => random))).toEqual([800, 1000, 1200])
 })

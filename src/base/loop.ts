@@ -1,15 +1,15 @@
 /**
- * The one loop under everything that repeats: a round, a rest, the next round. A wake ends the rest, or has another round
- * follow at once where one is in progress. No error ends the loop. No I/O but for the clock.
+ * The loop for all repeated work: a round, a rest, the next round. A wake ends the rest; during a round it makes another one
+ * follow at once. No error ends the loop. No I/O except the clock.
  */
 import { type Backoff, backoffMs } from './backoff.ts'
 import { type Clock, notNeeded } from './clock.ts'
 
-/** How long nothing is done after a round. */
+/** The rest after a round. */
 export interface Rest {
-  /** Milliseconds until the next round; a wake ends them. */
+  /** Milliseconds until the next round; a wake ends the rest. */
   readonly ms: number
-  /** Milliseconds before these that no wake ends: one round is for all that happens meanwhile. Default: 0. */
+  /** Milliseconds before `ms` that no wake ends, so that one round serves all wakes meanwhile. Default: 0. */
   readonly deafMs?: number
 }
 
@@ -17,7 +17,7 @@ export interface LoopOptions {
   readonly clock: Clock
   /** @param signal aborted by `stop` */
   readonly round: (signal: AbortSignal) => Promise<Rest>
-  /** Told of each round that failed, but for those that `stop` ended; `failures`: how many did so in a row. */
+  /** Called after each failed round, except those that `stop` ended; `failures`: consecutive failures. */
   readonly failed: (error: unknown, failures: number) => Rest
 }
 
@@ -25,7 +25,7 @@ export class Loop {
   readonly #options: LoopOptions
   readonly #stopped = new AbortController()
   #resting = new AbortController()
-  /** Something happened since the last round began. */
+  /** `wake` was called since the last round began. */
   #woken = false
   #running: Promise<void> | undefined
 
@@ -38,18 +38,18 @@ export class Loop {
     return this.#stopped.signal
   }
 
-  /** Begins with a round, or with a rest. Does nothing where it has begun. */
+  /** Begins with a round, or with a rest. Does nothing if the loop has begun. */
   start(first?: Rest): void {
     this.#running ??= this.#run(first)
   }
 
-  /** Has a round begin soon: now, or when the one in progress is over. */
+  /** Makes a round begin soon: now, or after the one in progress. */
   wake(): void {
     this.#woken = true
     this.#resting.abort(notNeeded)
   }
 
-  /** Resolves when the round in progress is over; none begins any more. */
+  /** Lets no other round begin. Resolves when the one in progress is over. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     this.#resting.abort(notNeeded)
@@ -82,12 +82,12 @@ export class Loop {
   }
 }
 
-/** A rest that grows with each failure in a row, and that no wake ends. */
+/** A rest that grows with each consecutive failure, and that no wake ends. */
 export function restAfter(failures: number, backoff: Backoff): Rest {
   return { ms: 0, deafMs: backoffMs(failures, backoff) }
 }
 
-/** A time that is longer or shorter by up to a share of it, so that replicas which began together do not stay together. */
+/** Varies a time by up to a share of it, so that replicas that began together do not stay in step. */
 export function jittered(ms: number, share: number, random: () => number = Math.random): number {
   return ms * (1 + share * (2 * random() - 1))
 }

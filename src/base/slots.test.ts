@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Slots, SlotsByKey, TooManyWait } from './slots.ts'
 
-/** Enters, and says whether it is in. */
+/** Enters, and shows whether it is in. */
 function enter(slots: Slots, need = 1, signal?: AbortSignal) {
   const state = { isIn: false, refused: undefined as unknown }
   slots.enter(need, signal).then(
@@ -15,11 +15,11 @@ function enter(slots: Slots, need = 1, signal?: AbortSignal) {
   return state
 }
 
-/** All that can go on has gone on. */
+/** Runs all pending work that waits for no timer. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('Slots', () => {
-  it('lets in as many as it has places for, then in the order of asking', async () => {
+  it('admits callers up to its places, and then in the order of arrival', async () => {
     const slots = new Slots(2)
     const all = [1, 2, 3, 4].map(() => enter(slots))
     const areIn = async () => {
@@ -35,7 +35,7 @@ describe('Slots', () => {
     expect([slots.taken, slots.waiting]).toEqual([2, 0])
   })
 
-  it('takes first who came first: nobody passes one who needs all of it', async () => {
+  it('lets no caller overtake one that needs all places', async () => {
     const slots = new Slots(3)
     expect(slots.tryEnter()).toBe(true)
     const alone = enter(slots, 3)
@@ -54,7 +54,7 @@ describe('Slots', () => {
     expect(slots.free).toBe(2)
   })
 
-  it('passes over who stops waiting, which costs no place', async () => {
+  it('skips a caller that stopped waiting, without losing a place', async () => {
     const slots = new Slots(1)
     await slots.enter()
     const stop = new AbortController()
@@ -68,7 +68,7 @@ describe('Slots', () => {
     expect(slots.tryEnter()).toBe(true)
   })
 
-  it('lets those behind one who gives up go on', async () => {
+  it('admits callers behind one that gives up', async () => {
     const slots = new Slots(2)
     slots.tryEnter()
     const controller = new AbortController()
@@ -81,13 +81,13 @@ describe('Slots', () => {
     expect(slots.free).toBe(0)
   })
 
-  it('refuses who has given up before', async () => {
+  it('refuses a caller whose signal is aborted already', async () => {
     const slots = new Slots(1)
     await expect(slots.enter(1, AbortSignal.abort(new Error('over')))).rejects.toThrow('over')
     expect(slots.free).toBe(1)
   })
 
-  it('keeps the place of one who gives up when already in', async () => {
+  it('keeps the place of a caller that is aborted after it entered', async () => {
     const slots = new Slots(1)
     const controller = new AbortController()
     await slots.enter(1, controller.signal)
@@ -97,7 +97,7 @@ describe('Slots', () => {
     expect(slots.free).toBe(1)
   })
 
-  it('refuses who would wait when as many wait as may', async () => {
+  it('refuses to wait when the maximum number of callers waits', async () => {
     const slots = new Slots(1, { maxWaiting: 1 })
     const all = [1, 2, 3].map(() => enter(slots))
     await settled()
@@ -110,7 +110,7 @@ describe('Slots', () => {
     expect(slots.waiting).toBe(1)
   })
 
-  it('counts more than one place at once when there are as many', () => {
+  it('takes several places at once when they are free', () => {
     const slots = new Slots(10)
     expect(slots.tryEnter(6)).toBe(true)
     expect(slots.tryEnter(5)).toBe(false)
@@ -120,7 +120,7 @@ describe('Slots', () => {
     expect(slots.taken).toBe(4)
   })
 
-  it('tells of places that nobody waits for, unless asked not to', async () => {
+  it('notifies of free places that nobody waits for, unless asked not to', async () => {
     const slots = new Slots(1)
     let told = 0
     slots.onFree(() => {
@@ -139,7 +139,7 @@ describe('Slots', () => {
     expect(told).toBe(1)
   })
 
-  it('gives the place back when the work fails', async () => {
+  it('frees the place when the work fails', async () => {
     const slots = new Slots(1)
     await expect(slots.run(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
     await expect(slots.run(async () => 'done')).resolves.toBe('done')
@@ -148,7 +148,7 @@ describe('Slots', () => {
 })
 
 describe('SlotsByKey', () => {
-  /** Works of users that go on until they are ended. */
+  /** Users' work that goes on until a test ends it. */
   function works(slots: SlotsByKey) {
     const begun: string[] = []
     const ends = new Map<string, () => void>()
@@ -160,7 +160,7 @@ describe('SlotsByKey', () => {
     return { begun, ask, end: (name: string) => ends.get(name)?.() }
   }
 
-  it('keeps further works of a key waiting, in their order, and nobody else', async () => {
+  it('queues further work of a key in order, without delaying other keys', async () => {
     const { begun, ask, end } = works(new SlotsByKey(2))
     const first = ask('ada', 'a1')
     const all = ['a2', 'a3', 'a4'].map(name => ask('ada', name))
@@ -179,7 +179,7 @@ describe('SlotsByKey', () => {
     await all[2]
   })
 
-  it('gives the turn on when a work fails, and forgets keys that hold nothing', async () => {
+  it('goes on when work fails, and removes keys that hold nothing', async () => {
     const slots = new SlotsByKey(1)
     const failing = slots.run('ada', () => Promise.reject(new Error('refused')))
     const next = slots.run('ada', async () => 'done')
@@ -189,7 +189,7 @@ describe('SlotsByKey', () => {
     expect(slots.size).toBe(0)
   })
 
-  it('refuses a key that holds all of its places, and no other, until one is given back', () => {
+  it('refuses only a key that holds all of its places, until one is freed', () => {
     const slots = new SlotsByKey(1)
     const leave = slots.tryEnter('ada')
     expect(slots.tryEnter('ada')).toBeUndefined()

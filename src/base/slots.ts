@@ -1,14 +1,14 @@
-/** A bound on what is done, or held, at once. First come, first served; who needs several places is not passed by. */
+/** A bound on concurrent work. First come, first served: a caller that needs several places is not overtaken. */
 
 import { Listeners } from './listeners.ts'
 
-/** So many wait for a place already that nobody else may. */
+/** No more callers may wait for a place. */
 export class TooManyWait extends Error {
   override readonly name = 'TooManyWait'
 }
 
 export interface SlotsOptions {
-  /** How many may wait for places. Default: any number. */
+  /** How many callers may wait for places. Default: any number. */
   readonly maxWaiting?: number
 }
 
@@ -30,7 +30,7 @@ export class Slots {
     this.#free = places
   }
 
-  /** Places that could be taken at once: none while somebody waits. */
+  /** Places that can be taken at once: none while a caller waits. */
   get free(): number {
     return this.#waiting.size > 0 ? 0 : this.#free
   }
@@ -39,17 +39,17 @@ export class Slots {
     return this.places - this.#free
   }
 
-  /** How many wait for places. */
+  /** The number of callers that wait for places. */
   get waiting(): number {
     return this.#waiting.size
   }
 
-  /** Is told when places came free that nobody waits for, unless who left asked not to. */
+  /** Calls `listener` when places come free without a waiting caller, except after `leave` without notification. */
   onFree(listener: () => void): void {
     this.#onFree.add(listener)
   }
 
-  /** Takes places if they can be had at once. */
+  /** Takes places if they are free. */
   tryEnter(need = 1): boolean {
     if (this.free < need) return false
     this.#free -= need
@@ -57,8 +57,8 @@ export class Slots {
   }
 
   /**
-   * Waits for places: one, or all of them for who must be alone.
-   * @throws {TooManyWait} when they cannot be had at once, and nobody else may wait; the signal's reason when it comes first
+   * Waits for places: one, or all of them for work that must be alone.
+   * @throws {TooManyWait} when they are not free and no more callers may wait; the signal's reason when it is aborted
    */
   async enter(need = 1, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
@@ -67,14 +67,14 @@ export class Slots {
     await this.#wait(need, signal)
   }
 
-  /** Gives places back. `tell`: whether `onFree` may be called for it. */
-  leave(count = 1, tell = true): void {
+  /** Frees places. `notify`: whether to call the listeners of `onFree`. */
+  leave(count = 1, notify = true): void {
     if (count === 0) return
     this.#free += count
-    this.#settle(tell)
+    this.#settle(notify)
   }
 
-  /** Works in a place. @throws as `enter`, and what the work throws */
+  /** Runs work in a place. @throws as `enter`, and the work's errors */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     await this.enter(1, signal)
     try {
@@ -101,18 +101,18 @@ export class Slots {
     })
   }
 
-  #settle(tell: boolean): void {
+  #settle(notify: boolean): void {
     for (const waiter of this.#waiting) {
       if (waiter.need > this.#free) break
       this.#waiting.delete(waiter)
       this.#free -= waiter.need
       waiter.enter()
     }
-    if (tell && this.free > 0) this.#onFree.tell()
+    if (notify && this.free > 0) this.#onFree.notify()
   }
 }
 
-/** The same bound for each key apart. Keys that hold nothing are forgotten, or they would add up. */
+/** The same bound for each key separately. Keys without a taken place are removed, or they would add up. */
 export class SlotsByKey {
   readonly #places: number
   readonly #byKey = new Map<string, Slots>()
@@ -121,19 +121,19 @@ export class SlotsByKey {
     this.#places = places
   }
 
-  /** How many keys hold anything now. */
+  /** The number of keys that hold places. */
   get size(): number {
     return this.#byKey.size
   }
 
-  /** @returns to be called, once, when it is over; undefined where the key holds as many places as there are */
+  /** @returns a function that frees the place, to be called once; undefined if the key holds all of its places */
   tryEnter(key: string): (() => void) | undefined {
     const slots = this.#of(key)
     if (!slots.tryEnter()) return undefined
     return () => this.#leave(key, slots)
   }
 
-  /** Works when it is the key's turn. */
+  /** Runs work when a place of the key is free. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const slots = this.#of(key)
     await slots.enter()

@@ -1,4 +1,4 @@
-/** The block `audit`: the log of who did what to whom. A part of the schema in `schema.ts`. */
+/** The block `audit`: the log of actions with actor and object. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
 import { cidr } from './values.ts'
 

@@ -1,4 +1,4 @@
-/** The block `form`: how the lab form looks (SQR-066, "GET …/lab-form/<username>"). */
+/** The block `form`: the appearance of the lab form (SQR-066, "GET …/lab-form/<username>"). */
 import { z } from 'zod'
 
 const color = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'not a colour such as #1c81a4' })

@@ -45,8 +45,8 @@ const oidc = (block: object) => ({
   oidc: { issuer: 'https://login.example.org', audience: 'skylab', ...block },
 })
 
-describe('gafaelfawr', () => {
-  it('reads the secrets that are shared with each ingress', async () => {
+describe('identity.gafaelfawr', () => {
+  it('reads the secrets shared with each ingress', async () => {
     const { config, ingressSecrets, tokens, warnings } = await load(
       gafaelfawr({ ...both, userSecretFiles: ['secret', 'next'] }),
     )
@@ -58,7 +58,7 @@ describe('gafaelfawr', () => {
     expect([tokens, ofIdentity({ warnings })]).toEqual([[], []])
   })
 
-  it('does without a secret only where that is said, and warns', async () => {
+  it('goes without secrets only on request, and warns', async () => {
     const { ingressSecrets, warnings } = await load(gafaelfawr({ trustWithoutSecret: true }))
     expect(ingressSecrets).toEqual({ user: [], admin: [] })
     expect(warnings.join()).toMatch(/trustWithoutSecret/)
@@ -91,7 +91,7 @@ describe('gafaelfawr', () => {
     expect(problems[0]).not.toMatch(/hunter/)
   })
 
-  it('says in words that each ingress needs secrets of its own', async () => {
+  it('explains that each ingress needs its own secrets', async () => {
     const [same] = await problemsOf(gafaelfawr({ ...both, adminSecretFiles: ['copy'] }))
     expect(same).toMatch(/is the same secret as identity\.gafaelfawr\.userSecretFiles\.0; each ingress needs/)
     const [old] = await problemsOf(gafaelfawr({ ...both, secretFiles: ['secret'] }))
@@ -100,8 +100,8 @@ describe('gafaelfawr', () => {
   })
 })
 
-describe('oidc', () => {
-  it('has its defaults, and takes an issuer on this machine in the clear', async () => {
+describe('identity.oidc', () => {
+  it('has defaults, and accepts http:// for an issuer on this machine', async () => {
     const { config } = await load(oidc({ issuer: 'http://127.0.0.1:9000/realms/lab' }))
     expect(config.identity.oidc).toMatchObject({ algorithms: ['RS256'], claims: { username: 'sub', scopes: 'scope' } })
   })
@@ -141,7 +141,7 @@ describe('certificates of ingresses', () => {
     expect(problems[0]).toMatch(new RegExp(`^${key.replaceAll('.', '\\.')}: `))
   })
 
-  it('are a problem where both ingresses have the same name', async () => {
+  it('are a problem when both ingresses have the same name', async () => {
     const same = { ...names, adminCertificateNames: ['other.skylab', 'user.skylab'] }
     const problems = await problemsOf(gafaelfawr(same))
     expect(problems.at(-1)).toMatch(

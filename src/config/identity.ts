@@ -1,4 +1,4 @@
-/** The block `identity`: where it is known who is asking. A part of the schema in `schema.ts`. */
+/** The block `identity`: the source of callers' identities. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
 import { address, hostName } from './values.ts'
 
@@ -9,7 +9,7 @@ const timeoutSeconds = z
   .default(5)
   .describe('time for one request to the source, including the wait before it')
 
-/** As browsers write it. */
+/** An origin in the form that browsers send. */
 const origin = z
   .string()
   .refine(text => URL.parse(text)?.origin === text, { error: 'not an origin, such as https://admin.example.org' })
@@ -64,7 +64,7 @@ const gafaelfawr = z.strictObject({
     .describe('requests of one user that may wait for an answer or share one; beyond them 429'),
 })
 
-/** The largest number that Kubernetes takes for a user or group. */
+/** The largest number that Kubernetes accepts for a user or group. */
 const maxId = 2 ** 31 - 1
 
 const pattern = z.string().refine(isPattern, { error: 'not a regular expression' })
@@ -78,7 +78,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-/** Signatures by which nobody who has only the public key can make a token. */
+/** Asymmetric signatures: the public key alone cannot make a token. */
 const rsa = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
 const curves = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const
 const algorithm = z.enum([...rsa, ...curves])
@@ -167,5 +167,5 @@ export const identity = z.strictObject({
 
 export type GafaelfawrConfig = z.infer<typeof gafaelfawr>
 export type OidcConfig = z.infer<typeof oidc>
-/** Name of a claim, or the names that lead to it. */
+/** Name of a claim, or the path of names to it. */
 export type ClaimPath = z.infer<typeof claim>

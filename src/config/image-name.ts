@@ -1,4 +1,4 @@
-/** Names of images in what an operator writes. */
+/** Names of images in the configuration. */
 
-/** Whether a reference says by its content which image it means. A tag may come to name another one. */
+/** True if a reference has a digest, which always names the same image. A tag may move to another one. */
 export const hasDigest = (reference: string): boolean => /@sha256:[0-9a-f]{64}$/.test(reference)

@@ -1,4 +1,4 @@
-/** The blocks `images` and `images.prepull`: what labs are made of, where it comes from, who may have it. */
+/** The blocks `images` and `images.prepull`: the images of labs, their registry, and restrictions. */
 import { z } from 'zod'
 import { address, seconds } from './values.ts'
 
@@ -21,7 +21,7 @@ const gar = z.strictObject({
 
 const age = z.string().regex(/^[1-9]\d{0,4}[hdwmy]$/, { error: 'not an age such as 36h, 10d, 6w, 3m or 1y' })
 
-/** What the menu offers of one kind of images; all conditions must be met. */
+/** A filter for one kind of images in the menu; all conditions must be met. */
 const filter = z.strictObject({
   number: z.number().int().min(0).optional().describe('how many of the latest; default: all'),
   age: age.optional().describe('not older than this: hours, days, weeks, months of 30 days or years of 365'),
@@ -34,7 +34,7 @@ const filter = z.strictObject({
   cutoffBuild: z.number().int().min(0).optional().describe('with a build, not below this one'),
 })
 
-/** Kinds of images as SQR-059 has them, without aliases and what follows no convention: those are always offered. */
+/** The kinds of images of SQR-059. Aliases and tags without a convention are missing, since they are always offered. */
 const menu = z.partialRecord(z.enum(['release', 'weekly', 'daily', 'releaseCandidate', 'experimental']), filter)
 
 const restriction = z.strictObject({
@@ -122,16 +122,16 @@ export const images = z.strictObject({
 
 export type ImageConfig = z.infer<typeof images>
 
-/** Where labs come from when the configuration names neither `docker` nor `gar`. */
+/** The repository when the configuration names neither `docker` nor `gar`. */
 const defaultRepository = 'lsstsqre/sciplat-lab'
 
-/** The one repository that labs are made of, as it stands in references behind the registry. */
+/** The repository of labs' images, as in references after the registry. */
 export function repositoryOf({ docker, gar }: Pick<ImageConfig, 'docker' | 'gar'>): string {
   if (gar) return `${gar.projectId}/${gar.repository}/${gar.image}`
   return docker?.repository ?? defaultRepository
 }
 
-/** Registry and repository: what every reference of an image begins with. */
+/** Registry and repository: the beginning of every reference of an image. */
 export function qualifiedRepositoryOf(images: Pick<ImageConfig, 'registry' | 'docker' | 'gar'>): string {
   return `${images.registry}/${repositoryOf(images)}`
 }

@@ -1,10 +1,10 @@
-/** What the block `lab` refuses, each by its key. */
+/** Errors in the block `lab`, each with its key. */
 import { describe, expect, it } from 'vitest'
 import { labProblems } from '../settings/lab-checks.ts'
 import { schemaProblems } from './problems.ts'
 import { configSchema } from './schema.ts'
 
-/** One line for each problem, as `skylab check` tells them. */
+/** One line for each problem, as `skylab check` prints them. */
 function problemsOf(lab: object): string[] {
   const parsed = configSchema.safeParse({ lab })
   return parsed.success ? labProblems(parsed.data) : schemaProblems(parsed.error)
@@ -20,7 +20,7 @@ const withMount = (...mounts: object[]) => ({
 })
 const withProvisioning = (provisioning: object) => ({ volumes: [data], provisioning: { image, ...provisioning } })
 
-it('has nothing against the defaults', () => {
+it('accepts the defaults', () => {
   expect(problemsOf({})).toEqual([])
 })
 
@@ -32,10 +32,7 @@ it.each<[string, object]>([
     'lab.sizes.small.limits.memory: not a Kubernetes quantity',
     { sizes: { small: { limits: { cpu: 1, memory: '4Gb' } } } },
   ],
-  [
-    'lab.sizes.small.limits.memory: must be more than nothing',
-    { sizes: { small: { limits: { cpu: 1, memory: '0' } } } },
-  ],
+  ['lab.sizes.small.limits.memory: must be greater than 0', { sizes: { small: { limits: { cpu: 1, memory: '0' } } } }],
   [
     'lab.sizes.small.requests.cpu: is more than limits.cpu',
     { sizes: { small: { ...size, requests: { cpu: 2, memory: 1 } } } },
@@ -62,7 +59,7 @@ it.each<[string, object]>([
     withVolume({ persistentVolumeClaim: { accessModes: [], size: 1 } }),
   ],
   ['lab.volumes.0.emptyDir.sizeLimit: not a Kubernetes quantity', withVolume({ emptyDir: { sizeLimit: '1 Gi' } })],
-  ['lab.volumes.0.configMap.name: not a name that Kubernetes takes', withVolume({ configMap: { name: 'A' } })],
+  ['lab.volumes.0.configMap.name: not a name that Kubernetes accepts', withVolume({ configMap: { name: 'A' } })],
   ['lab.volumes.0.files.a/b: not a permitted name', withVolume({ files: { 'a/b': '' } })],
   ['lab.volumes.0.files: is more than 1048576 bytes', withVolume({ files: { a: 'ä'.repeat(2 ** 19) } })],
   // mounts
@@ -92,14 +89,14 @@ it.each<[string, object]>([
     'lab.mounts.0.subPath: not a relative path without . and ..',
     withMount({ path: '/a', subPath }),
   ]),
-  // where our own things stand
+  // paths of our own files
   ...['/etc', '/tmp', '/etc/passwd', '/dev', '/proc/x'].flatMap((path): [string, object][] => [
     ['lab.secretsPath: this path is taken', { secretsPath: path }],
     ['lab.homePrefix: this path is taken', { homePrefix: path }],
   ]),
   ['lab.homePrefix: this path is taken', { homePrefix: '/' }],
   ['lab.homePrefix: this path is taken', { homePrefix: '/opt/secrets/homes', secretsPath: '/opt/secrets' }],
-  ['lab.tmp.sizeLimit: must be more than nothing', { tmp: { sizeLimit: 0.1 } }],
+  ['lab.tmp.sizeLimit: must be greater than 0', { tmp: { sizeLimit: 0.1 } }],
   // secrets
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'token' }] }],
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'b', as: 'token' }] }],
@@ -162,13 +159,13 @@ it.each<[string, object]>([
     { tolerations: [{ key: 'a', value: 'b', effect: 'NoSchedule', tolerationSeconds: 1 }] },
   ],
   ['lab.tolerations.0.key: not a name of a label', { tolerations: [{ key: 'a b' }] }],
-])('says %s', (problem, lab) => {
+])('reports %s', (problem, lab) => {
   const problems = problemsOf(lab)
   expect(problems).toHaveLength(1)
   expect(problems[0]!.startsWith(problem), problems[0]).toBe(true)
 })
 
-describe('what is near to it is taken', () => {
+describe('accepts values close to errors:', () => {
   it.each<[string, object]>([
     ['mounts beside our own folders', withMount({ path: '/etc/motd' }, { path: '/tmp/a' }, { path: '/dev/shm' })],
     ['homes of each user', withMount({ path: '/home/{username}', subPath: 'users/{username}' })],
@@ -195,7 +192,7 @@ describe('what is near to it is taken', () => {
   })
 })
 
-it('demands labels of who may reach labs', () => {
+it('requires labels of pods that may reach labs', () => {
   const { error } = configSchema.safeParse({ network: { proxySelector: {}, hubSelector: { 'a b': 'c' } } })
   expect(schemaProblems(error!)).toEqual([
     'network.proxySelector: without a label it would be every pod',

@@ -1,9 +1,9 @@
-/** The block `lab`: how labs are made, and with what. */
+/** The block `lab`: the settings of labs. */
 import { z } from 'zod'
 import { absolutePath, containerResources, dataKey, labelValue, memory, objectName, qualifiedName } from './values.ts'
 import { mount, sizeLimit, volume } from './volumes.ts'
 
-/** Names that secrets have. A value that is shown cannot be taken back; one that is not is only a nuisance. */
+/** Typical names of secrets. It errs on the side of hiding: a shown value cannot be taken back. */
 export const secretPatterns: readonly string[] = [
   '*TOKEN*',
   '*SECRET*',

@@ -1,4 +1,4 @@
-/** What one client, and all of them together, may take of a replica: every bound of the API, by name. */
+/** Every bound of the API: the share of a replica that one client, and all clients together, may take. */
 import { z } from 'zod'
 import { longestUsername } from '../base/usernames.ts'
 
@@ -6,10 +6,10 @@ const count = (value: number) => z.number().int().positive().default(value)
 const bytes = count
 const seconds = (value: number) => z.number().positive().default(value)
 
-/** What Node's server takes; it drops those beyond. */
+/** The maximum of Node's server, which drops further headers. */
 const mostHeaders = 2000
 
-/** docs/limits.md says what is answered beyond each. */
+/** docs/limits.md has the answer beyond each bound. */
 export const limits = z.strictObject({
   maxConnections: count(16_384).describe('connections open at once; a further one gets 503 and is closed'),
   maxPipelinedRequests: count(8).describe('unanswered requests on one connection; beyond them 429'),
@@ -67,7 +67,7 @@ export const limits = z.strictObject({
 
 const factor = (value: number) => z.number().min(1).default(value)
 
-/** docs/limits.md says what counts as which. Each replica counts by itself. */
+/** docs/limits.md assigns requests to rates. Each replica counts separately. */
 export const rates = z.strictObject({
   createsPerMinute: count(10).describe('creates of one user; beyond them 429, like all rates below'),
   changesPerMinute: count(60).describe('other changes of one user, such as deletions'),

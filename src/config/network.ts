@@ -1,4 +1,4 @@
-/** The block `network`: who reaches labs, and what labs reach. A part of the schema in `schema.ts`. */
+/** The block `network`: the connections to labs and from labs. A part of the schema in `schema.ts`. */
 import { z } from 'zod'
 import { privateRanges } from '../base/addresses.ts'
 import { cidr, labelValue, objectName, qualifiedName } from './values.ts'

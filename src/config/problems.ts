@@ -1,24 +1,24 @@
-/** Problems of configuration files, told all at once, by key and never by value: a value may be a secret. */
+/** Problems of configuration files, reported all at once. They name keys and never values, which may be secrets. */
 import type { z } from 'zod'
 
-/** Thrown when the process cannot start with what it was given; the message has one line for each problem. */
+/** Thrown when the process cannot start with its configuration; the message has one line for each problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
 
-  /** @param source the file that the problems are in, as it was named by the operator */
+  /** @param source the file with the problems, as the operator named it */
   constructor(source: string, problems: readonly string[]) {
     super([`${source}:`, ...problems.map(problem => `  ${problem}`)].join('\n'))
     this.problems = problems
   }
 }
 
-/** `lab.sizes.small.limits.memory`, or `tokens.0.uid`. */
+/** A path in dotted form, such as `lab.sizes.small.limits.memory` or `tokens.0.uid`. */
 export function keyPath(path: readonly PropertyKey[]): string {
   return path.map(String).join('.')
 }
 
-/** One line for each problem that a schema found: the key, then what is wrong with it. */
+/** One line for each problem that a schema found: the key, then the problem. */
 export function schemaProblems(error: z.ZodError): string[] {
   return error.issues.flatMap(issue => {
     if (issue.code === 'unrecognized_keys') return issue.keys.map(key => unknownKey(keyPath([...issue.path, key])))
@@ -26,10 +26,10 @@ export function schemaProblems(error: z.ZodError): string[] {
   })
 }
 
-/** What to do about keys that releases before had. */
+/** Instructions for keys of former releases. */
 const replaced: Readonly<Record<string, string>> = {
   'identity.gafaelfawr.secretFiles':
-    'was replaced by userSecretFiles and adminSecretFiles: give each of the two ingresses a secret of its own, and name its file there (docs/deploy.md tells in which order)',
+    'was replaced by userSecretFiles and adminSecretFiles: give each of the two ingresses a secret of its own, and name its file there (docs/deploy.md has the order)',
 }
 
 function unknownKey(key: string): string {

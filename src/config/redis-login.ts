@@ -1,7 +1,7 @@
-/** What the files say that the block `redis` names. */
+/** The contents of the files that the block `redis` names. */
 export interface RedisLogin {
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** PEM of the authorities that vouch for the server, in place of the usual ones. */
+  /** PEM of the authorities that sign the server's certificate, in place of the usual ones. */
   readonly authorities?: string | undefined
 }

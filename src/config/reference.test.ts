@@ -1,4 +1,4 @@
-/** The reference page is what the schema says today, and each of its examples is a configuration. */
+/** The reference page agrees with the schema, and each of its examples is a valid configuration. */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ describe('the example', () => {
     place = await mkdtemp(join(tmpdir(), 'skylab-examples-'))
     await cp(folder, place, { recursive: true })
     const key = (fill: number) => Buffer.alloc(32, fill).toString('base64')
-    /** What the examples name. */
+    /** The files that the examples name. */
     const files = {
       'tokens.yaml': 'tokens: []\n',
       'redis-password': 'not-a-secret\n',
@@ -61,10 +61,10 @@ describe('the example', () => {
 
   it.each(examples)('$name loads without a warning', async ({ name, text }) => {
     const file = join(place, name)
-    // A block alone says nothing of who may ask, which has no default.
+    // A block alone lacks `identity`, which has no default.
     if (!/^identity:/m.test(text)) await writeFile(file, `${text}identity: {static: {file: tokens.yaml}}\n`)
     const { warnings } = await loadSettings(file, { SKYLAB_SEALING_KEY: Buffer.alloc(32).toString('base64') })
-    // Of a block that the example does not have, and of a folder of the node, which each key of the page must show.
+    // Warnings about a block that the example lacks, and about a folder of the node, which the page must show.
     const yaml = parseYaml(text)
     const blocks = 'value' in yaml ? Object.keys(yaml.value as object) : []
     const own = warnings.filter(warning => blocks.includes(warning.split(/[.:]/)[0]!))

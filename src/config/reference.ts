@@ -1,15 +1,15 @@
-/** The reference page of the configuration, docs/configuration.md, made of the schema and of docs/examples. Pure. */
+/** Makes the reference page of the configuration, docs/configuration.md, from the schema and docs/examples. Pure. */
 import { z } from 'zod'
 import { configSchema } from './schema.ts'
 import { parseYaml } from './yaml.ts'
 
-/** A file of docs/examples: one block or more, as they stand in a configuration. */
+/** A file of docs/examples: one block or more, as in a configuration. */
 export interface Example {
   readonly name: string
   readonly text: string
 }
 
-/** What is used here of a schema as JSON. */
+/** The parts of a JSON schema in use here. */
 interface Schema {
   readonly type?: string | readonly string[]
   readonly description?: string
@@ -27,17 +27,17 @@ interface Schema {
 
 /** One key of the configuration. */
 interface Key {
-  /** Names from the block on; `<name>` stands for any, `[]` for the entries of a list. */
+  /** Names from the block on; `<name>` means any name, `[]` the entries of a list. */
   readonly path: readonly string[]
   readonly schema: Schema
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly byDefault: unknown
   readonly required: boolean
 }
 
 /**
  * The page, as Markdown.
- * @throws when a key has no description or no example: with all that are missing
+ * @throws when keys have no description or no example, with all of them
  */
 export function configReference(examples: readonly Example[]): string {
   const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
@@ -82,7 +82,7 @@ function cells(key: Key, block: string, examples: readonly Parsed[]): string[] {
   return [`\`${name}\``, escaped(schema.description!), kind(schema), unit(path.at(-1)!), initially, example]
 }
 
-/** All keys of a schema, those of blocks within it too. */
+/** All keys of a schema, with those of nested blocks. */
 function keysOf(path: readonly string[], schema: Schema, required = false, outer?: unknown): Key[] {
   const byDefault = schema.default ?? outer
   const key = { path, schema, required, byDefault }
@@ -129,7 +129,7 @@ function shown(path: readonly string[]): string {
   return path.join('.').replaceAll('.[]', '[]')
 }
 
-/** What may stand there, in a few words. */
+/** The permitted values, in a few words. */
 function kind(schema: Schema): string {
   if (schema.enum) return schema.enum.map(value => `\`${value}\``).join(', ')
   if (schema.anyOf) return [...new Set(schema.anyOf.map(kind))].join(' or ')
@@ -163,12 +163,12 @@ const units: readonly (readonly [ending: RegExp, unit: string])[] = [
   [/^(memory|storage|defaultStorage|sizeLimit|size)$/, 'bytes, or as it says'],
 ]
 
-/** Units stand in the names of keys. */
+/** Reads the unit from the name of a key. */
 function unit(name: string): string {
   return units.find(([ending]) => ending.test(name))?.[1] ?? ''
 }
 
-/** As it would stand in YAML. */
+/** Formats a value as in YAML. */
 function code(value: unknown): string {
   if (typeof value === 'string' && /^[\w./:@*-]+$/.test(value)) return `\`${value}\``
   return `\`${escaped(JSON.stringify(value).replaceAll('","', '", "').replaceAll('":', '": '))}\``

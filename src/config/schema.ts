@@ -1,6 +1,6 @@
 /**
  * The one schema of the configuration: types, validation, defaults and, from the descriptions, the reference page.
- * Keys that the specification names keep its names. Unknown keys are refused everywhere. Times carry their unit.
+ * Keys of the specification keep its names. Unknown keys are refused everywhere. Names of times have their unit.
  */
 import { z } from 'zod'
 import { audit } from './audit.ts'

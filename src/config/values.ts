@@ -1,4 +1,4 @@
-/** Kinds of values that several blocks of the configuration have. */
+/** Kinds of values that several blocks of the configuration share. */
 import { z } from 'zod'
 import { isLoopback } from '../base/loopback.ts'
 import { parseQuantity } from '../base/quantity.ts'
@@ -8,14 +8,14 @@ export const ms = (value: number) => z.number().int().positive().default(value)
 
 export const cidr = z.union([z.cidrv4(), z.cidrv6()], { error: 'not a CIDR, such as 10.0.0.0/8' })
 
-/** A quantity of memory; given out in bytes. */
+/** A quantity of memory; converted to bytes. */
 export const memory = z
   .union([z.string(), z.number().positive()], { error: 'not a Kubernetes quantity' })
   .transform((value, context) => {
     try {
       const bytes = Math.round(parseQuantity(value))
       if (bytes > 0) return bytes
-      context.addIssue('must be more than nothing')
+      context.addIssue('must be greater than 0')
     } catch {
       context.addIssue('not a Kubernetes quantity')
     }
@@ -23,7 +23,7 @@ export const memory = z
   })
   .describe('a Kubernetes quantity, such as 4Gi, or bytes')
 
-/** What a container may use. */
+/** An amount of resources of a container. */
 export const resources = z.strictObject({
   cpu: z.number().positive().describe('CPUs'),
   memory,
@@ -49,14 +49,14 @@ export const containerResources = {
 /** The name of an object of Kubernetes. */
 export const objectName = z
   .string()
-  .regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, { error: 'not a name that Kubernetes takes' })
+  .regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, { error: 'not a name that Kubernetes accepts' })
 
 /** A key of a Secret or a ConfigMap, and the name of the file that it becomes. */
 export const dataKey = z
   .string()
   .regex(/^(?!\.\.|\.$)[-._a-zA-Z0-9]{1,253}$/, { error: 'not a key of a Secret or ConfigMap' })
 
-/** A name with a prefix or without, as keys of labels, annotations and taints have it. */
+/** A key of labels, annotations and taints, with or without a prefix. */
 export const qualifiedName = z
   .string()
   .regex(
@@ -64,19 +64,19 @@ export const qualifiedName = z
     { error: 'not a name of a label' },
   )
 
-/** The value of a label, and of a taint. */
+/** The value of a label or a taint. */
 export const labelValue = z
   .string()
   .regex(/^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/, { error: 'not a value of a label' })
 
-/** A name of a host, as certificates have it. */
+/** A host name, as in certificates. */
 export const hostName = z
   .string()
   .regex(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/, {
     error: 'not the name of a host in small letters',
   })
 
-/** An absolute path without detours. */
+/** An absolute path without `.` and `..`. */
 export const absolutePath = z
   .string()
   .regex(/^\/(?!.*\/\/)(?!.*\/\.{1,2}(\/|$))[^\p{Cc}:]*$/u, { error: 'not an absolute path without . and ..' })
@@ -86,7 +86,7 @@ export const relativePath = z
   .string()
   .regex(/^(?!\/)(?!.*\/\/)(?!(.*\/)?\.{1,2}(\/|$))[^\p{Cc}]+$/u, { error: 'not a relative path without . and ..' })
 
-/** Bearer tokens and keys travel to these addresses: in the clear only where they do not leave the machine. */
+/** Addresses that bearer tokens and keys are sent to: without TLS only within this machine. */
 export const address = z.string().check(context => {
   const problem = addressProblem(context.value)
   if (problem) context.issues.push({ code: 'custom', input: context.value, message: problem })

@@ -1,4 +1,4 @@
-/** Volumes of the block `lab`, and where they are mounted. A part of the schema in `lab.ts`. */
+/** Volumes of the block `lab`, and their mounts. A part of the schema in `lab.ts`. */
 import { z } from 'zod'
 import { absolutePath, dataKey, memory, objectName, relativePath } from './values.ts'
 

@@ -1,4 +1,4 @@
-/** YAML as deployments write it: a YAML 1.1 reader's `yes`, `on` and `0644`, with duplicate keys refused. */
+/** Reads YAML 1.1, as deployments write it, with `yes`, `on` and `0644`. Duplicate keys are refused. */
 import { type Document, LineCounter, parseAllDocuments, parseDocument, type YAMLError } from 'yaml'
 
 type Parsed<T> = T | { problems: string[] }
@@ -7,7 +7,7 @@ const settings = { version: '1.1', uniqueKeys: true, prettyErrors: false } as co
 
 /**
  * Reads one YAML 1.1 document.
- * @returns the value, or the problems, each with its line; no problem quotes what stands in the file
+ * @returns the value, or the problems, each with its line; no problem quotes the file's content
  */
 export function parseYaml(text: string): Parsed<{ value: unknown }> {
   const lineCounter = new LineCounter()
@@ -15,7 +15,7 @@ export function parseYaml(text: string): Parsed<{ value: unknown }> {
   return 'problems' in read ? read : { value: read.values[0] }
 }
 
-/** Reads all documents of a text, as `parseYaml` does one. */
+/** Reads all documents of a text, in the way of `parseYaml`. */
 export function parseAllYaml(text: string): Parsed<{ values: unknown[] }> {
   const lineCounter = new LineCounter()
   return valuesOf([...parseAllDocuments(text, { ...settings, lineCounter })], text, lineCounter)
@@ -32,13 +32,13 @@ function valuesOf(documents: readonly Document[], text: string, lines: LineCount
   try {
     return { values: documents.map(document => document.toJS()) }
   } catch {
-    // Too many aliases, or one that names no anchor.
+    // There are too many aliases, or one names no anchor.
     return { problems: ['an alias of YAML that cannot be resolved'] }
   }
 }
 
 function words(error: YAMLError, text: string): string {
-  if (error.code === 'DUPLICATE_KEY') return `the key ${keyAt(text, error.pos[0])} stands twice`
+  if (error.code === 'DUPLICATE_KEY') return `the key ${keyAt(text, error.pos[0])} is repeated`
   // The parser's own messages quote the source, which may be a secret: `password: !abc` is a tag to it.
   return `is not YAML (${error.code.toLowerCase().replaceAll('_', ' ')})`
 }

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { Duty, type DutyRest, type Take } from './duty.ts'
 
-/** The one lease, and what befell it. */
+/** A lease, and a log of its changes. */
 function lease() {
   const state = { holder: '', log: [] as string[] }
   const of = (name: string) => ({
@@ -41,7 +41,7 @@ function onDuty(round: Round, { state, of } = lease(), name = 'one') {
 }
 
 describe('Duty', () => {
-  it('gives the lease back after a round, before it rests', async () => {
+  it('releases the lease after a round, before the rest', async () => {
     const tokens: (string | null)[] = []
     const { clock, log } = onDuty(async take => {
       tokens.push(await take(), await take())
@@ -58,7 +58,7 @@ describe('Duty', () => {
     expect(log).toEqual([])
   })
 
-  it('keeps the lease from round to round when it is told to, until it is stopped', async () => {
+  it('keeps the lease between rounds on request, until it is stopped', async () => {
     const { clock, duty, log } = onDuty(async take => {
       await take()
       return { ms: 100, keep: true }
@@ -94,7 +94,7 @@ describe('Duty', () => {
     await expect.poll(() => tokens).toEqual([null, 'token of two'])
   })
 
-  it('gives the lease back, and goes on, when a round fails', async () => {
+  it('releases the lease and goes on when a round fails', async () => {
     let failures = 0
     const { clock, log } = onDuty(async take => {
       await take()

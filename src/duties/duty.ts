@@ -1,29 +1,29 @@
 /**
- * What one replica at a time does, by lease. Each replica has the loop; whoever finds something to do in a round takes the
- * lease, for this round or for as long as it can. Two do no harm: what is written under the lease bears its token.
+ * A duty: work for one replica at a time, by lease. Each replica runs the loop. A replica that finds work in a round takes
+ * the lease, for this round or for as long as it can. Two replicas do no harm: every write under the lease has its token.
  */
 import type { Clock } from '../base/clock.ts'
 import { Loop, type Rest } from '../base/loop.ts'
 import type { Leases, TaskLease } from '../leases/leases.ts'
 
-/** How long nothing is done after a round. */
+/** The rest after a round. */
 export interface DutyRest extends Rest {
-  /** Whether the lease is kept meanwhile. Default: it is given back. */
+  /** True to keep the lease meanwhile. Default: it is released. */
   readonly keep?: boolean
 }
 
-/** Takes the lease, or has it still: its token, or null where another replica holds it. */
+/** Takes the lease unless it is already held. Returns its token, or null if another replica holds it. */
 export type Take = () => Promise<string | null>
 
 export interface DutyOptions {
   readonly clock: Clock
   readonly leases: Pick<Leases, 'acquireTask'>
-  /** Key of its lease. */
+  /** Key of the lease. */
   readonly lease: string
   readonly round: (take: Take) => Promise<DutyRest>
-  /** Told of each round that failed, but for those that `stop` ended, when the lease was given back. */
+  /** Called after each failed round, once the lease is released, except for rounds that `stop` ended. */
   readonly failed: (error: unknown, failures: number) => Rest
-  /** Called before the lease is given back. */
+  /** Called before the lease is released. */
   readonly onEnd?: () => void
 }
 
@@ -47,12 +47,12 @@ export class Duty {
     this.#loop.start()
   }
 
-  /** Has a round begin soon. */
+  /** Makes a round begin soon. */
   wake(): void {
     this.#loop.wake()
   }
 
-  /** Awaits the round in progress, which hears of it by the signal, and gives the lease back. */
+  /** Aborts the signal, awaits the round in progress, and releases the lease. */
   async stop(): Promise<void> {
     await this.#loop.stop()
     await this.#giveBack()

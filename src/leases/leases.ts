@@ -1,7 +1,7 @@
 /**
- * Leases: who owns a user's operation. redlock decides who gets one; from then on the owner's own monotonic clock decides
- * when it must stop, counted from before each extension was sent, so that no step of a wall clock and no late reply can
- * make it trust a lease that is over. That a stale owner's writes are refused is the store's business (op and token).
+ * Leases: the right to own a user's operation. redlock decides which replica gets one. From then on the owner's monotonic
+ * clock decides when it must stop. The time counts from before each extension was sent, so neither a step of a wall clock
+ * nor a late reply can make it trust an expired lease. The store refuses a stale owner's writes by op and token.
  */
 import type { Redis } from 'ioredis'
 import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
@@ -11,18 +11,18 @@ import { Loop, type Rest } from '../base/loop.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
 import type { TaskStore } from '../store/tasks.ts'
 
-/** Why a lease is over: nobody could extend it, or it is another's. */
+/** A lease was lost: it could not be extended, or another replica holds it. */
 export class LeaseLost extends Fenced {}
 
-/** A lease that is held, until its signal is aborted or it is let go. */
+/** A lease that is held until its signal is aborted or it is dropped. */
 export interface Lease extends Ownership {
-  /** Aborted with `LeaseLost`, or with `Fenced` where the operation was superseded. */
+  /** Aborted with `LeaseLost`, or with `Fenced` if the operation was superseded. */
   readonly signal: AbortSignal
-  /** @throws {LeaseLost} when it is over by our own clock, although no timer has come to say so yet */
+  /** @throws {LeaseLost} when it has expired by our own clock, even if no timer has fired yet */
   check(): void
 }
 
-/** The lease of a task, kept until it is given back. What is written under it bears its token: it may be lost unnoticed. */
+/** The lease of a task, kept until its release. It may be lost unnoticed, so every write under it has its token. */
 export interface TaskLease {
   readonly token: string
   release(): Promise<void>
@@ -37,7 +37,7 @@ export interface LeasesOptions {
   readonly ttlMs: number
 }
 
-/** Parts of the TTL: when to extend, and when to stop where no extension succeeded. */
+/** Parts of the TTL: when to extend, and when to stop if no extension has succeeded. */
 const extendEvery = 0.2
 const selfStopAfter = 0.66
 /** Leases extended by one command. */
@@ -75,7 +75,7 @@ class HeldLease implements Lease {
   }
 }
 
-/** Whether another holds the key. redlock says of a Redis that does not answer, too, that there was no quorum. */
+/** True if another holds the key. redlock also reports a missing quorum when Redis does not answer. */
 async function isRefusal(error: unknown): Promise<boolean> {
   if (!(error instanceof ExecutionError)) return false
   const attempts = await Promise.all(error.attempts)
@@ -99,18 +99,18 @@ export class Leases {
     // One loop for all leases.
     this.#loop = new Loop({ clock, round: async () => this.#round(), failed: () => ({ ms: ttlMs * extendEvery }) })
     this.#redlock = new Redlock([options.redis], { retryCount: 0, driftFactor: 0, automaticExtensionThreshold: 0 })
-    // It reports every refusal as an error too; a refusal is an answer here.
+    // redlock also emits every refusal as an error, but here a refusal is a valid answer.
     this.#redlock.on('error', () => {})
   }
 
-  /** How many are held. */
+  /** The number of leases held. */
   get size(): number {
     return this.#held.size
   }
 
   /**
    * Tries once to take a user's lease.
-   * @returns its token, with the moment on our clock from which it counts; null when another holds it
+   * @returns its token and the time on our clock from which it counts; null when another replica holds it
    */
   async acquire(user: string): Promise<{ token: string; sinceMs: number } | null> {
     return this.#tryOnce(this.#options.keyOf(user))
@@ -127,12 +127,12 @@ export class Leases {
     }
   }
 
-  /** The one lease of a task that belongs to no user, by its key, for as long as it takes; null when another holds it. */
+  /** Takes the lease of a task that belongs to no user, and renews it until its release; null when another holds it. */
   async acquireTask(key: string): Promise<TaskLease | null> {
     const { tasks, ttlMs, clock } = this.#options
     const taken = await this.#tryOnce(key)
     if (!taken) {
-      // Should its holder live, two do it for once, which does no harm.
+      // If its holder is alive, two replicas do the task once, which does no harm.
       await tasks.free(key, ttlMs)
       return null
     }
@@ -146,34 +146,34 @@ export class Leases {
     return {
       token: taken.token,
       release: async () => {
-        // A renewal under way is not waited for: it finds another token, or none.
+        // A renewal in flight is not awaited: it will find another token or none.
         void loop.stop()
         await tasks.giveBack(key, taken.token).catch(() => {})
       },
     }
   }
 
-  /** Gives back a lease that nothing was claimed with; where that fails it runs out by itself. */
+  /** Releases a lease that was not used for a claim. If that fails, the lease expires. */
   async giveBack(user: string, token: string): Promise<void> {
     await this.#options.owners.giveBack(user, token).catch(() => {})
   }
 
-  /** Keeps a lease whose operation was claimed, by extending it, until it is lost or dropped. */
+  /** Extends the lease of a claimed operation until it is lost or dropped. */
   keep(ownership: Ownership, sinceMs: number): Lease {
     const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
     this.#held.set(ownership.user, lease)
     this.#loop.start()
-    // Its end may come first.
+    // Its end may come before the next round.
     this.#loop.wake()
     return lease
   }
 
-  /** Extends no longer. The store's own scripts give the lease back. */
+  /** Stops extending. The store's scripts release the lease. */
   drop(lease: Lease): void {
     if (this.#held.get(lease.user) === lease) this.#held.delete(lease.user)
   }
 
-  /** Says of an operation that another one has taken its place; a hint, the store would refuse its writes anyway. */
+  /** Ends the lease of an operation that a newer one has replaced. Only a hint: the store would refuse its writes anyway. */
   superseded(user: string, op: number): void {
     const lease = this.#held.get(user)
     if (!lease || lease.op >= op) return
@@ -186,7 +186,7 @@ export class Leases {
     await this.#extending
   }
 
-  /** It never waits for an extension, which may hang while a lease comes to its end. */
+  /** Never waits for an extension, which may hang while a lease expires. */
   #round(): Rest {
     const { clock, ttlMs } = this.#options
     this.#stopOverdue()

@@ -1,4 +1,4 @@
-/** redlock's own declarations are not among its `exports`, so NodeNext does not find them. Only what is used here. */
+/** The parts of redlock's types in use. Its own declarations are not among its `exports`, so NodeNext does not find them. */
 declare module 'redlock' {
   export interface Lock {
     readonly value: string

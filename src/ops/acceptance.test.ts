@@ -13,11 +13,11 @@ function observed(promise: Promise<void>) {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('Acceptance', () => {
-  test('nobody pauses while nothing is accepted', async () => {
+  test('pause resolves at once while nothing is being accepted', async () => {
     await new Acceptance(new ManualClock()).pause()
   })
 
-  test('a pause lasts until the last of all that are under way has its answer', async () => {
+  test('pause lasts until the last request being accepted has its answer', async () => {
     const acceptance = new Acceptance(new ManualClock())
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const both = [acceptance.during(() => first.promise), acceptance.during(() => second.promise)]
@@ -32,7 +32,7 @@ describe('Acceptance', () => {
     await acceptance.pause()
   })
 
-  test('it lasts no longer than 250 ms, however many come', async () => {
+  test('pause lasts at most 250 ms, however many requests come', async () => {
     const clock = new ManualClock()
     const acceptance = new Acceptance(clock)
     void acceptance.during(() => new Promise(() => {}))

@@ -1,7 +1,7 @@
-/** Requests that are being accepted: they go before the operations that they begin, since somebody waits for an answer. */
+/** Requests that are being accepted. They have priority over the operations that they begin: a client waits for them. */
 import { type Clock, notNeeded } from '../base/clock.ts'
 
-/** However many come, new operations wait no longer for them. */
+/** New operations wait at most this long, however many requests come. */
 const patienceMs = 250
 
 export class Acceptance {
@@ -26,7 +26,7 @@ export class Acceptance {
     }
   }
 
-  /** Resolves when none is under way, or after 250 ms. */
+  /** Resolves when no request is being accepted, or after 250 ms. */
   async pause(): Promise<void> {
     if (this.#underWay === 0) return
     const done = new AbortController()

@@ -9,7 +9,7 @@ import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { AuditTrail, byController } from './audit.ts'
 
-/** A trail with notes of its own, and a sink that may be full. */
+/** A trail with its own notes, and a sink that may be full. */
 function trailOf({ full = false, notes = [] as Note[] } = {}) {
   const clock = new ManualClock()
   const lines: Record<string, unknown>[] = []
@@ -35,7 +35,7 @@ const actor = { kind: 'user', name: 'ada', scope: 'exec:notebook', provider: 'oi
 const asked = { user: 'ada', actor, from: { address: '203.0.113.7' }, requestId: 'abc-1' }
 
 describe('AuditTrail', () => {
-  it('tells an end with who asked for the operation, and then removes its note', async () => {
+  it('writes the end of an operation with its origin, and then removes the note', async () => {
     const { trail, lines, dropped } = trailOf()
     const by = trail.by(asked)
     trail.operation(7, 'create', 'succeeded', by)
@@ -50,26 +50,26 @@ describe('AuditTrail', () => {
     expect(dropped).toEqual([formatNote({ op: 7, kind: 'create', result: 'succeeded', by })])
   })
 
-  it.each(['superseded', 'overruled'] as const)('tells a creation that was %s as failed', result => {
+  it.each(['superseded', 'overruled'] as const)('writes a creation that was %s as failed', result => {
     const { trail, lines } = trailOf()
     trail.operation(7, 'create', result, trail.by(asked))
     expect(lines).toMatchObject([{ id: '7-ended', result: 'failed', reason: result, actor: { name: 'ada' } }])
   })
 
-  it.each(['', 'no JSON', '7', 'null'])('tells an operation of an unknown actor where its record says %j', by => {
+  it.each(['', 'no JSON', '7', 'null'])('writes an unknown actor when the record has the origin %j', by => {
     const { trail, lines } = trailOf()
     trail.operation(7, 'delete', 'failed', by)
     expect(lines).toMatchObject([{ id: '7-ended', result: 'failed', actor: { kind: 'unknown' }, object: { op: 7 } }])
   })
 
-  it('keeps the note of a line that nothing took', async () => {
+  it('keeps the note when the line could not be written', async () => {
     const { trail, dropped } = trailOf({ full: true })
     trail.operation(7, 'create', 'succeeded', trail.by(asked))
     await trail.stop()
     expect(dropped).toEqual([])
   })
 
-  it('tells what another replica left, late, under the same id, and removes the notes', async () => {
+  it('writes lines for notes of another replica as late, with the same id, and removes the notes', async () => {
     const by = JSON.stringify(asked)
     const notes: Note[] = [
       { op: 7, kind: 'create', result: 'accepted', by },
@@ -85,7 +85,7 @@ describe('AuditTrail', () => {
     expect(dropped).toEqual(notes.map(formatNote))
   })
 
-  it('tells what this program began by itself, and why, as nobody else would have', async () => {
+  it('writes operations of the controller itself with their reason, not as late', async () => {
     const { trail, lines } = trailOf({ notes: [] })
     const by = byController(trail, 'ada', 'lab_ended')
     const other = trailOf({ notes: [{ op: 7, kind: 'delete', result: 'accepted', by }] })
@@ -98,7 +98,7 @@ describe('AuditTrail', () => {
     expect(lines).toMatchObject([{ id: '7-ended', result: 'succeeded', reason: 'lab_ended' }])
   })
 
-  it('looks for notes again and again, also where Redis was away', async () => {
+  it('looks for notes on its interval, also after Redis was away', async () => {
     const { trail, clock, take } = trailOf()
     take.mockRejectedValueOnce(new RetryLater('Redis does not answer'))
     trail.start()
@@ -109,7 +109,7 @@ describe('AuditTrail', () => {
     }
   })
 
-  it('leaves notes alone that Redis did not remove', async () => {
+  it('goes on when Redis did not remove notes', async () => {
     const { trail, drop } = trailOf()
     drop.mockRejectedValue(new RetryLater('Redis does not answer'))
     trail.operation(7, 'create', 'succeeded', trail.by(asked))

@@ -1,7 +1,7 @@
 /**
- * The audit log's lines of operations, and the notes in Redis by which none of them is lost: the script that accepts or
- * ends an operation leaves a note, the replica that called it writes the line and removes the note. A note that stays is
- * told by any replica, late. So each is told at least once, under the same id.
+ * Writes the audit log's lines of operations. Notes in Redis keep any from being lost: the script that accepts or ends an
+ * operation leaves a note; the replica that called it writes the line and removes the note. If the note stays, any replica
+ * writes the line late. So each line is written at least once, with the same id.
  */
 import type { Clock } from '../base/clock.ts'
 import type { OperationKind } from '../base/domain.ts'
@@ -13,14 +13,14 @@ import type { Actor, AuditEvent, AuditLog, Source } from '../telemetry/audit.ts'
 import { RefusalFlood } from '../telemetry/audit-flood.ts'
 import type { Logger } from '../telemetry/log.ts'
 
-/** Who asked for an operation, as its record keeps it. */
+/** The origin of an operation, as its record keeps it. */
 export interface By {
   readonly user: string
   readonly actor: Actor
   readonly from?: Source | undefined
   readonly requestId?: string | undefined
   readonly traceId?: string | undefined
-  /** Why, where nobody asked. */
+  /** Why the controller began it without a request. */
   readonly reason?: string | undefined
 }
 
@@ -32,22 +32,22 @@ export interface AuditorOptions {
   readonly log: Pick<Logger, 'warn' | 'error'>
 }
 
-/** What rooms tell the audit log. */
+/** The audit log, as other parts use it. */
 export interface Auditor {
-  /** What a record keeps of who asked; '' where no audit log is written. */
+  /** The origin of an operation as text for its record; '' without an audit log. */
   by(by: By): string
   /** An operation was accepted, or has ended. */
   operation(op: number, kind: OperationKind, result: NoteResult, by: string | undefined, late?: true): void
-  /** Anything else that a request came to. */
+  /** Any other outcome of a request. */
   request(event: AuditEvent): void
 }
 
-/** Where no audit log is written. */
+/** For replicas without an audit log. */
 export const noAudit: Auditor = { by: () => '', operation: () => {}, request: () => {} }
 
-/** How often it is looked whether notes were left. */
+/** How often a replica looks for notes that were left. */
 export const sweepMs = 5_000
-/** How long a removal waits for others to be removed with it. */
+/** How long the removal of a note waits, so that several are removed by one command. */
 const dropAfterMs = 50
 const sweepRest = (): Rest => ({ ms: jittered(sweepMs, 0.2) })
 const maxTaken = 100
@@ -56,7 +56,7 @@ const maxDropped = 500
 export class AuditTrail implements Auditor {
   readonly #options: AuditorOptions
   readonly #flood: RefusalFlood
-  readonly #told = new Set<string>()
+  readonly #unremoved = new Set<string>()
   readonly #loop: Loop
   #dropping: Promise<void> | undefined
 
@@ -97,7 +97,7 @@ export class AuditTrail implements Auditor {
       request: { id: requestId, trace: traceId },
       late,
     })
-    // A note of what could not be written anywhere stays for another replica.
+    // If the line could not be written, its note stays for another replica.
     if (written && by !== '') this.#drop(formatNote({ op, kind, result, by }))
   }
 
@@ -110,31 +110,31 @@ export class AuditTrail implements Auditor {
     this.#loop.start(sweepRest())
   }
 
-  /** Tells what was counted only. */
+  /** Writes lines for refusals that were only counted. */
   flush(): void {
     this.#flood.flush()
   }
 
-  /** As `flush`, and removes the notes of what was told. */
+  /** As `flush`, and removes the notes of written lines. */
   async stop(): Promise<void> {
     const stopped = this.#loop.stop()
     this.flush()
     await Promise.all([stopped, this.#dropping])
   }
 
-  /** Tells what other replicas left. */
+  /** Writes lines for notes that other replicas left. */
   async sweep(): Promise<void> {
     const notes: Note[] = await this.#options.notes.take(maxTaken)
     for (const { op, kind, result, by } of notes) {
-      // What this program begins by itself nobody was to tell earlier.
+      // The controller's own operations have no earlier line, so theirs is not late.
       const isOwn = readBy(by).actor?.kind === 'controller' && result === 'accepted'
       this.operation(op, kind, result, by, isOwn ? undefined : true)
     }
   }
 
-  /** Nobody waits for it. What cannot be removed is told again, under the same id. */
+  /** Does not wait. If a note cannot be removed, its line is written again with the same id. */
   #drop(note: string): void {
-    this.#told.add(note)
+    this.#unremoved.add(note)
     this.#dropping ??= this.#dropSoon().finally(() => {
       this.#dropping = undefined
     })
@@ -142,16 +142,18 @@ export class AuditTrail implements Auditor {
 
   async #dropSoon(): Promise<void> {
     const { clock, notes, log } = this.#options
-    while (this.#told.size > 0) {
+    while (this.#unremoved.size > 0) {
       await clock.sleep(dropAfterMs, this.#loop.signal).catch(() => {})
-      const told = [...this.#told].slice(0, maxDropped)
-      for (const note of told) this.#told.delete(note)
-      await notes.drop(told).catch(error => log.warn({ err: error, notes: told.length }, 'audit notes stay in Redis'))
+      const removed = [...this.#unremoved].slice(0, maxDropped)
+      for (const note of removed) this.#unremoved.delete(note)
+      await notes
+        .drop(removed)
+        .catch(error => log.warn({ err: error, notes: removed.length }, 'audit notes stay in Redis'))
     }
   }
 }
 
-/** What stands in a record, or in a note. A release without an audit log leaves nothing there. */
+/** Parses the origin in a record or a note. It is empty if a release without an audit log wrote it. */
 function readBy(text: string): Partial<By> {
   try {
     const by: unknown = JSON.parse(text)
@@ -161,12 +163,12 @@ function readBy(text: string): Partial<By> {
   }
 }
 
-/** An operation whose record does not say who asked: a release without an audit log accepted it. */
+/** The origin of an operation whose record has none: a release without an audit log accepted it. */
 export function byUnknown(audit: Auditor, user: string): string {
   return audit.by({ user, actor: { kind: 'unknown' } })
 }
 
-/** An operation that this program begins by its own rules. */
+/** The origin of an operation that the controller begins by itself. */
 export function byController(audit: Auditor, user: string, reason: string): string {
   return audit.by({ user, actor: { kind: 'controller' }, reason })
 }

@@ -1,20 +1,20 @@
-/** What the engine knows of the cluster: by watches what is probably so, by requests what is so. */
+/** The engine's access to the cluster: watches show its probable state, requests its actual state. */
 import type { KubeObject } from '../base/domain.ts'
 import type { KubeClient } from '../kube/client.ts'
 import type { NamespaceFacts, PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
 
-/** Something about a namespace, or in it, changed. */
+/** A change of a namespace or of an object in it. */
 export interface Change {
   readonly namespace: string
-  /** The pod that it is about, as it is or last was; none where it is about something else. */
+  /** The changed pod in its current or last known state; undefined if another object changed. */
   readonly pod?: PodFacts | undefined
-  /** The pod is not in a list any more, which is no proof. */
+  /** The pod is missing from a list, which does not prove that it is gone. */
   readonly missing?: boolean
-  /** UID of an object that is gone, seen by its DELETED event: this absence is believed. */
+  /** UID of a deleted object, from its DELETED event, which proves that it is gone. */
   readonly goneUid?: string | undefined
 }
 
-/** The watches' memory. What it lacks may be younger than it, so an absence in it is never believed. */
+/** The watches' cache. An object that it lacks may be newer, so an absence in it is never believed. */
 export interface ClusterView {
   namespace(name: string): NamespaceFacts | undefined
   namespaces(): Iterable<NamespaceFacts>

@@ -4,7 +4,7 @@ import { LeaseLost } from '../leases/leases.ts'
 import { podObject } from './testing/cluster.ts'
 import { makeRun, places, settled, withdrawn } from './testing/run.ts'
 
-describe('the course of an operation', () => {
+describe('runCourse', () => {
   it('runs a deletion to its end: namespace, tombstone, a last event', async () => {
     const { run, cluster, written, vanish, room } = makeRun({})
     const ended = run.run()
@@ -25,7 +25,7 @@ describe('the course of an operation', () => {
     expect(cluster.listeners).toBe(0)
   })
 
-  it('ends a deletion that was given up, in words', async () => {
+  it('ends a deletion that was given up with a reason', async () => {
     const { run, written, cluster } = makeRun({ attempts: 4 })
     await run.run()
     expect(cluster.requests).toEqual([])
@@ -37,7 +37,7 @@ describe('the course of an operation', () => {
     expect(written[0]).toMatchObject({ outcome: 'failed', events })
   })
 
-  it('cleans up after a creation that was given up: those attempts were not the cleaning’s', async () => {
+  it('cleans up after a creation that was given up, with attempts counted anew', async () => {
     const { run, cluster, written, vanish } = makeRun({ kind: 'create', status: 'pending', attempts: 4 })
     const ended = run.run()
     await settled()
@@ -51,7 +51,7 @@ describe('the course of an operation', () => {
     expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { podPresent: false } })
   })
 
-  it('gives up cleaning that kills its owner, too', async () => {
+  it('gives up a clean-up that kills its owner', async () => {
     const failing = { kind: 'create', status: 'pending', failing: 'no', step: 'clean.pod', attempts: 4 } as const
     const { run, cluster, written } = makeRun(failing)
     await run.run()
@@ -60,7 +60,7 @@ describe('the course of an operation', () => {
     expect(written[0]!.fields).not.toHaveProperty('podPresent')
   })
 
-  it('ends complete, not failed, where its lab stands after all', async () => {
+  it('ends complete, not failed, when its lab is complete after all', async () => {
     const { run, cluster, written } = makeRun({ kind: 'create', status: 'pending', attempts: 4 })
     const pod = podObject()
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }]
@@ -75,7 +75,7 @@ describe('the course of an operation', () => {
     expect(cluster.requests.filter(request => !request.startsWith('get'))).toEqual([])
   })
 
-  it('ends what is past its deadline', async () => {
+  it('ends an operation that is past its deadline', async () => {
     const { run, written } = makeRun({}, { remainingMs: -1 })
     await run.run()
     expect(written[0]).toMatchObject({ outcome: 'failed' })
@@ -101,8 +101,8 @@ describe('the course of an operation', () => {
       })
       // It backs off.
       expect(cluster.requests.length).toBeLessThan(10)
-      const told = written.flatMap(({ events }) => events).filter(([, data]) => data.includes('tried again'))
-      expect(told).toHaveLength(1)
+      const reported = written.flatMap(({ events }) => events).filter(([, data]) => data.includes('tried again'))
+      expect(reported).toHaveLength(1)
       expect(lines).toMatchObject([
         {
           level: 'warn',
@@ -114,7 +114,7 @@ describe('the course of an operation', () => {
       ])
     })
 
-    it('waits for an answer where the record may be an old one: the lab may have been told of', async () => {
+    it('waits for an answer when the record may be old, since clients may know the lab', async () => {
       const { run, written, refuse, pass, room, lost: lose } = makeRun(creation, { remainingMs: -1, foundOp: 7 })
       refuse()
       const over = run.run()
@@ -125,7 +125,7 @@ describe('the course of an operation', () => {
       await over
     })
 
-    it('ends a creation at its deadline, or a little later, where the API server is silent', async () => {
+    it('ends a creation at its deadline, or a little later, when the API server is silent', async () => {
       const { run, written, refuse, pass } = makeRun({ ...creation, attempts: 4 }, { remainingMs: 30_000 })
       refuse(new RetryLater('away'))
       const tookMs = await pass(run.run(), 120_000)
@@ -134,7 +134,7 @@ describe('the course of an operation', () => {
       expect(written.at(-1)).toMatchObject({ outcome: 'failed', fields: { remains: 7 } })
     })
 
-    it('ends a creation whose cleaning is refused, and leaves the rest to others', async () => {
+    it('ends a creation whose clean-up is refused, and leaves the objects to other replicas', async () => {
       const failing = { ...creation, failing: 'no', step: 'clean.pod', attempts: 1 }
       const { run, written, refuse, pass, lines } = makeRun(failing)
       refuse()
@@ -143,7 +143,7 @@ describe('the course of an operation', () => {
       expect(lines.at(-1)).toMatchObject({ msg: 'operation ended', reason: 'no' })
     })
 
-    it('ends a deletion, in words, and leaves the rest to others', async () => {
+    it('ends a deletion with a reason, and leaves the objects to other replicas', async () => {
       const { run, written, refuse, pass, lines } = makeRun({})
       refuse()
       expect(await pass(run.run(), 120_000)).toBeLessThanOrEqual(20_000)

@@ -1,4 +1,4 @@
-/** The course of an operation of each kind: its phases, what a failure does to it, and which end it comes to. */
+/** The course of each kind of operation: its phases, the effect of failures, and its end. */
 import type { LabPlan } from '../base/domain.ts'
 import { NeedsSomeone } from '../base/errors.ts'
 import { createSteps } from './create.ts'
@@ -10,7 +10,7 @@ import { DeadlinePassed, isByRefusal, refusalGraceMs, runPhase } from './phase.t
 import { podObstacles } from './removal.ts'
 import { findWhole } from './whole.ts'
 
-/** Brings a claimed operation to its end. Rejects where another replica is to go on. */
+/** Brings a claimed operation to its end. Rejects if another replica is to continue. */
 export const runCourse = (owned: Owned): Promise<void> =>
   owned.claim.record.kind === 'create' ? create(owned) : remove(owned)
 
@@ -46,17 +46,17 @@ async function remove(owned: Owned): Promise<void> {
   await endGone(owned)
 }
 
-/** Before a creation is set to fail, for whatever reason, the cluster is asked: a lab that stands is no failure. */
+/** Asks the cluster before a creation fails for any reason: a complete lab is no failure. */
 async function fail(owned: Owned, reason: string): Promise<void> {
   const { turn, journal, known, refusals } = owned
-  // Who only asks takes no room: others act meanwhile.
+  // Reading needs no slot: other operations may act meanwhile.
   turn.end()
   const standing = await ask(owned).catch(error => {
     if (error instanceof DeadlinePassed) return new NeedsSomeone(refusals.reason ?? 'it does not answer')
     if (error instanceof NeedsSomeone) return error
     throw error
   })
-  // Nobody was told that this lab is complete: what stands of it may be removed later, by whoever can.
+  // No client was told that this lab is complete, so any replica may remove its objects later.
   if (standing instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], standing)
   if (standing) {
     Object.assign(known, standing)
@@ -69,9 +69,9 @@ async function fail(owned: Owned, reason: string): Promise<void> {
 }
 
 /**
- * Whether the lab stands. A refusal counts as the answer after a while, and silence at the deadline, or a little later; but
- * not where Redis may have gone back: a client may have been told of the lab, so only an answer may lead to its end.
- * @throws {NeedsSomeone} nobody can tell
+ * Finds out whether the lab is complete. Refusals end the question after a while, and silence at the deadline or a little
+ * later. If Redis may have lost writes, only an answer ends it: a client may already have been told that the lab runs.
+ * @throws {NeedsSomeone} when there was no answer in time
  */
 function ask(owned: Owned): ReturnType<typeof findWhole> {
   const { op, names, recordMayBeOld, options, agent, log, span } = owned
@@ -82,13 +82,13 @@ function ask(owned: Owned): ReturnType<typeof findWhole> {
     ? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
     : [leastMs, Math.max(leastMs, Math.min(untilDeadlineMs, times.spawnMs))]
   const common = { kube, trust, clock, names, op, recordMayBeOld, refusalMs }
-  const onRefusal = owned.tellRefusal.bind(owned, 'fail')
+  const onRefusal = owned.reportRefusal.bind(owned, 'fail')
   return owned.phases.within(silenceMs, 0, signal =>
     findWhole({ ...common, call: { signal, agent, log, span }, onRefusal }),
   )
 }
 
-/** Removes what a failed creation made; the record stays, and says whether that succeeded. */
+/** Removes the objects of a failed creation. The record stays, and shows whether the removal succeeded. */
 async function clean(owned: Owned, first: string, reason: string): Promise<void> {
   const { deleteMs } = owned.options.times
   try {
@@ -97,7 +97,7 @@ async function clean(owned: Owned, first: string, reason: string): Promise<void>
   } catch (error) {
     if (!(error instanceof NeedsSomeone)) throw error
     owned.log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
-    // Acts that took their owner with them are not begun again by others.
+    // Acts that killed their owner are not left to other replicas.
     const isLater = isByRefusal(error) || error instanceof DeadlinePassed
     return endFailed(owned, reason, [], isLater ? error : undefined)
   }
@@ -110,14 +110,14 @@ function openPlan({ claim, options, user }: Owned): LabPlan {
   return JSON.parse(options.sealer.open(sealedPlan, user, nonce)) as LabPlan
 }
 
-/** Acts that did not return took their owner with them, as far as anyone can tell. */
+/** Acts that did not return are presumed to have killed their owner. */
 function requireAttempts({ turn, options: { maxAttempts } }: Owned): void {
   if (turn.attempts > maxAttempts) {
     throw new NeedsSomeone(`It was given up after ${maxAttempts} attempts that did not return`)
   }
 }
 
-/** The reason, with what the cluster says stands in the way. */
+/** The reason, followed by the obstacles that the cluster reports. */
 function withObstacles({ options: { view }, names: { namespace }, known }: Owned, error: Error): string {
   const pod = view.pods(namespace).find(({ uid }) => uid === known.podUid)
   return [error.message, ...podObstacles(pod), ...(view.namespace(namespace)?.obstacles ?? [])].join('; ')

@@ -8,7 +8,7 @@ import { createSteps } from './create.ts'
 import type { Known } from './steps.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing/cluster.ts'
 
-/** Operation 7 makes its pod, and a pod stands there already: of this op, owned by the namespace of this UID. */
+/** Operation 7 creates its pod while one exists already: with this op, owned by the namespace with this UID. */
 function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ada', terminating = false) {
   const cluster = new FakeCluster()
   const pod = podObject({ op, terminating })
@@ -32,7 +32,7 @@ function makePod(cluster: FakeCluster, known: Known, create: () => Promise<KubeO
     .run(context)
 }
 
-it('names steps by kind, and by what names have beyond the pod’s', () => {
+it('createSteps names steps by kind and by the part of the name after the pod’s', () => {
   const steps = createSteps(render({ identity: { username: 'my-env' } })).map(({ name }) => name)
   expect(steps.filter(name => name.startsWith('make.'))).toEqual([
     ...['make.namespace', 'make.configmap-env', 'make.configmap-nss', 'make.secret', 'make.secret-env'],
@@ -40,14 +40,14 @@ it('names steps by kind, and by what names have beyond the pod’s', () => {
   ])
 })
 
-describe('a pod that stands already', () => {
-  it('is one’s own by op and by the namespace that owns it', async () => {
+describe('createSteps, when a pod exists already,', () => {
+  it('adopts it by op and by the namespace that owns it', async () => {
     const { known, run } = meeting(7, 'uid-of-nublado-ada')
     await run()
     expect(known.podUid).toBe('uid-of-nb-ada')
   })
 
-  it('is awaited while it is being removed, though it is one’s own', async () => {
+  it('waits while it is being removed, even if it is its own', async () => {
     const { cluster, known, run } = meeting(7, 'uid-of-nublado-ada', 'uid-of-nublado-ada', true)
     await expect(run()).rejects.toBeInstanceOf(RetryLater)
     expect(known.podUid).toBeUndefined()
@@ -57,7 +57,7 @@ describe('a pod that stands already', () => {
   it.each([
     ['of a lower op', 6, 'uid-of-an-older-one'],
     ['of the same op in a namespace that is gone', 7, 'uid-of-an-older-one'],
-  ])('%s is debris in one’s own namespace', async (_, op, owner) => {
+  ])('removes a pod %s from its own namespace', async (_, op, owner) => {
     const { cluster, run } = meeting(op, owner)
     await expect(run()).rejects.toBeInstanceOf(RetryLater)
     expect(cluster.requests).toContain('delete Pod uid-of-nb-ada')
@@ -66,18 +66,18 @@ describe('a pod that stands already', () => {
   it.each([
     ['of a newer operation', 8],
     ['of this operation, by its next owner', 7],
-  ])('%s is left alone: the namespace is not ours any more', async (_, op) => {
+  ])('leaves a pod %s when the namespace is no longer ours', async (_, op) => {
     const { cluster, run } = meeting(op, 'uid-of-a-newer-one', 'uid-of-a-newer-one')
     await expect(run()).rejects.toBeInstanceOf(NeedsSomeone)
     expect(cluster.requests).toEqual(['get Pod', 'get Namespace'])
   })
 })
 
-describe('a pod that a quota refuses', () => {
+describe('createSteps, when a quota refuses the pod,', () => {
   const words =
     'pods "nb-ada" is forbidden: exceeded quota: nb-ada, requested: limits.cpu=4, used: limits.cpu=0, limited: limits.cpu=2'
 
-  /** Operation 7 makes its pod, and is refused. */
+  /** Operation 7 creates its pod, and is refused. */
   function refused(message: string, real: FakeCluster['real']) {
     const cluster = new FakeCluster()
     cluster.real = { namespace: namespaceObject(), ...real }
@@ -88,13 +88,13 @@ describe('a pod that a quota refuses', () => {
     return { cluster, known, made: makePod(cluster, known, create) }
   }
 
-  it('fails at once, in words', async () => {
+  it('fails at once with a reason', async () => {
     const { made } = refused(words, {})
     await expect(made).rejects.toThrow(`The lab is more than its quota allows: ${words}`)
     await expect(made).rejects.toBeInstanceOf(NeedsSomeone)
   })
 
-  it('is no failure where it is what fills the quota: the reply to its making was lost', async () => {
+  it('adopts the pod when the pod itself fills the quota, since the first reply was lost', async () => {
     const pod = podObject()
     const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'nublado-ada', uid: 'uid-of-nublado-ada' }
     const { known, made } = refused(words, {
@@ -104,12 +104,12 @@ describe('a pod that a quota refuses', () => {
     expect(known.podUid).toBe('uid-of-nb-ada')
   })
 
-  it('fails for its namespace where that has gone meanwhile', async () => {
+  it('names the namespace as the reason when that is gone', async () => {
     const { made } = refused(words, { namespace: undefined })
     await expect(made).rejects.toThrow('was removed while the lab was being made')
   })
 
-  it('is tried again while the quota is not counted yet', async () => {
+  it('tries again while the quota is not counted yet', async () => {
     const { made } = refused('pods "nb-ada" is forbidden: status unknown for quota: nb-ada, resources: limits.cpu', {})
     await expect(made).rejects.toBeInstanceOf(KubeError)
   })
@@ -120,16 +120,16 @@ function awaiting() {
   const cluster = new FakeCluster()
   const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
   const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
-  const { context, told, clock } = fakeContext(cluster, { known, plan })
+  const { context, reported, clock } = fakeContext(cluster, { known, plan })
   const show = (status: object) => {
     cluster.real = { namespace: namespaceObject(), pod: { ...podObject(), status } }
     cluster.show()
   }
   const start = () => createSteps(plan).at(-1)!.run(context)
-  return { cluster, clock, show, start, told }
+  return { cluster, clock, show, start, reported }
 }
 
-describe('a lab that is ready', () => {
+describe('the start step, when the lab is ready,', () => {
   const named = { name: 'lab', started: true, ready: true, state: { running: {} }, containerID: 'containerd://1' }
   const { containerID: _, ...unnamed } = named
   const ready = (container: object) => ({ phase: 'Running', containerStatuses: [container] })
@@ -137,20 +137,20 @@ describe('a lab that is ready', () => {
   const pulled = podEventFacts({ ...about, uid: 'e1', reason: 'Pulled', message: 'already present on machine' })
   const startedEvent = podEventFacts({ ...about, uid: 'e2', reason: 'Started', message: 'Container started' })
 
-  /** What was told when the step was over; null where it is not over. */
-  async function toldAtEnd({ start, told }: ReturnType<typeof awaiting>) {
+  /** The events when the step was over; null while it is not. */
+  async function reportedAtEnd({ start, reported }: ReturnType<typeof awaiting>) {
     let ended: string[] | null = null
     void start().then(() => {
-      ended = told.map(([, data]) => data)
+      ended = reported.map(([, data]) => data)
     })
     await new Promise(setImmediate)
     return () => ended
   }
 
-  it('waits for the events of its start, and tells them', async () => {
+  it('waits for the events of the start, and writes them', async () => {
     const lab = awaiting()
     lab.show(ready(named))
-    const ended = await toldAtEnd(lab)
+    const ended = await reportedAtEnd(lab)
     lab.cluster.events = [pulled]
     lab.cluster.show()
     await new Promise(setImmediate)
@@ -164,7 +164,7 @@ describe('a lab that is ready', () => {
   it('waits for a second when events do not come', async () => {
     const lab = awaiting()
     lab.show(ready(named))
-    const ended = await toldAtEnd(lab)
+    const ended = await reportedAtEnd(lab)
     lab.clock.advance(999)
     await new Promise(setImmediate)
     expect(ended()).toBeNull()
@@ -180,34 +180,34 @@ describe('a lab that is ready', () => {
     const lab = awaiting()
     lab.cluster.events = events
     lab.show(ready(container))
-    expect((await toldAtEnd(lab))()).not.toBeNull()
+    expect((await reportedAtEnd(lab))()).not.toBeNull()
   })
 
-  it('waits when only its init container was told of', async () => {
+  it('waits when only the init container has been reported', async () => {
     const lab = awaiting()
     const { container: _, ...ofInit } = startedEvent
     lab.cluster.events = [ofInit]
     lab.show(ready(named))
-    expect((await toldAtEnd(lab))()).toBeNull()
+    expect((await reportedAtEnd(lab))()).toBeNull()
   })
 })
 
-describe('a lab that is prepared', () => {
+describe('the start step, while the lab is being prepared,', () => {
   const running = { name: 'provision', restartCount: 0, state: { running: {} } }
   const failed = { exitCode: 3, message: 'mkdir /home/ada\nno space left\n' }
   const initStatus = (state: object) => ({ phase: 'Pending', initContainerStatuses: [{ ...running, state }] })
 
-  it('is told of while that goes on', async () => {
-    const { show, start, told } = awaiting()
+  it('reports that', async () => {
+    const { show, start, reported } = awaiting()
     show(initStatus({ running: {} }))
     const started = start()
     await new Promise(resolve => setImmediate(resolve))
-    expect(told).toEqual([['info', 'Preparing what the lab needs']])
+    expect(reported).toEqual([['info', 'Preparing what the lab needs']])
     show({ phase: 'Running', containerStatuses: [{ name: 'lab', started: true, ready: true, state: { running: {} } }] })
     await started
   })
 
-  it('has failed when that did, with its last lines', async () => {
+  it('fails with the last lines of the output when the preparation fails', async () => {
     const { show, start } = awaiting()
     show(initStatus({ terminated: failed }))
     await expect(start()).rejects.toThrow('The lab could not be prepared: exit code 3\nmkdir /home/ada\nno space left')

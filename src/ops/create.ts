@@ -1,7 +1,7 @@
 /**
- * The creation of a lab (SQR-066, "POST …/create"): make way, make the namespace, make everything in it, the pod last,
- * and wait until the lab answers. An undisturbed one sends one write per object and reads nothing; what stands already is
- * read by a right that is bound then (`reading.ts`).
+ * The creation of a lab (SQR-066, "POST …/create"): remove older objects, make the namespace and everything in it, the pod
+ * last, and wait until the lab answers. An undisturbed creation sends one write per object and reads nothing. To read an
+ * object that exists already, the controller first binds itself to a role (`reading.ts`).
  */
 import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
@@ -18,12 +18,12 @@ import { judgeNamespace, removalSteps, requireNotNewer } from './removal.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 import { distrust } from './trust.ts'
 
-/** How long the watches may take to show a pod that was made, before the API server is asked. */
+/** How long the watches may take to show a new pod, before the API server is asked. */
 const unseenMs = 5_000
-/** How long a lab that is ready waits for the events that came before. A kubelet sends them on another way than the status. */
+/** How long a ready lab waits for earlier events, which a kubelet sends separately from the status. */
 const lateEventsMs = 1_000
 
-const clear = removalSteps('clear.', 'before', 0, 4)
+const clear = removalSteps('clear.', 'olderOps', 0, 4)
 
 /** The steps of a creation, named after what its plan holds. */
 export function createSteps(plan: LabPlan): readonly Step[] {
@@ -44,7 +44,7 @@ export function createSteps(plan: LabPlan): readonly Step[] {
   ]
 }
 
-/** Of an object within a lab: kind and what its name has beyond the pod's, which is different for all of a kind. */
+/** Names a step by its object's kind and the part of its name after the pod's, which is unique within a kind. */
 function stepName({ kind, metadata: { name } }: KubeObject, lab: string): string {
   return kind.toLowerCase() + (name.startsWith(`${lab}-`) ? name.slice(lab.length) : '')
 }
@@ -64,7 +64,7 @@ async function makeNamespace(context: StepContext): Promise<StepResult> {
   }
 }
 
-/** The namespace stands already. Ours by this very op: made before. Anything else is made way for, or refused. */
+/** Handles a namespace that exists already: adopts it if it has this op; otherwise has it removed, or refuses. */
 async function adoptNamespace(context: StepContext): Promise<string> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   if (!object) throw new RetryLater('the namespace came and went', 100)
@@ -74,7 +74,7 @@ async function adoptNamespace(context: StepContext): Promise<string> {
   requireNotNewer(context, 'namespace', namespace)
   if (namespace.op === context.op && !namespace.terminating) return namespace.uid
   context.known.doubt = true
-  throw new StartOver('an older namespace stands in the way')
+  throw new StartOver('an older namespace must be removed first')
 }
 
 async function makeObject(context: StepContext, planned: KubeObject): Promise<StepResult> {
@@ -90,13 +90,13 @@ async function makeObject(context: StepContext, planned: KubeObject): Promise<St
   return { events: [], fields: {} }
 }
 
-/** Creates it; where it stands already, it is ours only by op and by the namespace that owns it. */
+/** Creates an object. One that exists already is adopted only if its op and its owner, the namespace, match. */
 async function createOrAdopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
   try {
     return await context.kube.create(object, context.call())
   } catch (error) {
     if (isAlreadyExists(error)) return adopt(context, object)
-    // Where a reply was lost, what fills the quota may be this very object, and nothing says that it exists.
+    // If a reply was lost, this very object may fill the quota, and the error does not mention that it exists.
     if (isOverQuota(error)) return adopt(context, object, error)
     if (isRefusal(error)) await requireNamespace(context)
     throw error
@@ -119,14 +119,14 @@ async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeE
     if (!deletionTimestamp) return standing
     throw new RetryLater('what was made before is being removed')
   }
-  // Who comes late must not destroy what a newer operation, or its own next owner, made in the next namespace.
+  // A late writer must not destroy objects that a newer operation or a later owner made in the next namespace.
   await requireNamespace(context)
-  // What an older operation's late write left here: debris, since nobody else writes into this namespace.
+  // It was left by a late write of an older operation, since only operations write into this namespace.
   await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
   throw new RetryLater('what an older operation left stood in the way')
 }
 
-/** What is refused inside a namespace, or stands there and is not ours, may mean that the namespace is another one. */
+/** Checks the namespace after a refusal or a foreign object in it: it may have been replaced. */
 async function requireNamespace(context: StepContext): Promise<void> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   const namespace = object && projectNamespace(object)
@@ -135,7 +135,7 @@ async function requireNamespace(context: StepContext): Promise<void> {
   }
 }
 
-/** What stands in the way and may pass, since when. */
+/** An obstacle that may pass, and since when it exists. */
 interface Trouble {
   readonly cause: string
   readonly sinceMs: number
@@ -150,7 +150,7 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
     const events = context.view
       .podEvents(context.names.namespace)
       .filter(event => event.podUid === context.known.podUid)
-    await context.tell(
+    await context.report(
       events
         .map(eventForUser)
         .filter(event => event !== null)
@@ -158,12 +158,12 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
     )
     if (!pod) return undefined
     const preparation = preparationMessage(pod)
-    if (preparation) await context.tell([['info', preparation]])
+    if (preparation) await context.report([['info', preparation]])
     const verdict = judgeStart(pod, events)
     if (verdict.kind === 'ready') {
       readyMs ??= context.clock.monotonicMs()
       const leftMs = readyMs + lateEventsMs - context.clock.monotonicMs()
-      // Nothing is told after the last event, so it waits for what is still to be told.
+      // No event is written after the last one, so it waits for those that are still to come.
       if (leftMs <= 0 || isStartReported(pod, events)) return true
       wakeInMs(leftMs)
       return undefined
@@ -176,7 +176,10 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
   return { events: [['info', 'The lab is up']], fields: { podPresent: true } }
 }
 
-/** The pod by its UID. Not seen for long, it is asked for; that it is gone is believed of that answer, or of its event. */
+/**
+ * Finds the lab's pod by its UID. The API server is asked if the watches have not shown it for long. Only that answer or
+ * the DELETED event proves that it is gone.
+ */
 async function findOwnPod(
   context: StepContext,
   madeMs: number,
@@ -198,7 +201,7 @@ async function findOwnPod(
   return projectPod(object)
 }
 
-/** @throws {NeedsSomeone} when it has lasted longer than the grace of its cause */
+/** @throws {NeedsSomeone} when the trouble has lasted longer than the grace of its cause */
 async function endureTrouble(
   context: StepContext,
   verdict: StartVerdict,
@@ -213,7 +216,7 @@ async function endureTrouble(
   const graceMs = cause === 'no-room' ? noRoomMs : cause === 'registry' ? registryMs : unknownMs
   const leftMs = trouble.sinceMs + graceMs - now
   if (leftMs <= 0) throw new NeedsSomeone(message)
-  await context.tell([['error', message]])
+  await context.report([['error', message]])
   wakeInMs(leftMs)
   return trouble
 }

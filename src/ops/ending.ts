@@ -1,37 +1,37 @@
-/** The ends of an operation: last status, last events and what remains are written in one script. */
+/** The ends of an operation: one script writes the last status, the last events, and whether objects remain. */
 import type { NeedsSomeone } from '../base/errors.ts'
 import type { EndNote, Outcome } from '../store/owners.ts'
 import type { NewEvent, RecordFields } from '../store/records.ts'
 import { byUnknown } from './audit.ts'
 import type { Owned } from './owned.ts'
 
-/** The lab stands. */
+/** The lab is complete. */
 export function endComplete(owned: Owned): Promise<void> {
   const { namespaceUid, podUid } = owned.known
   const fields = { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! }
   return finish(owned, 'running', completed(owned), fields)
 }
 
-/** The lab is gone, and nothing of it is left. */
+/** The lab and all its objects are gone. */
 export const endGone = (owned: Owned): Promise<void> => finish(owned, 'gone', completed(owned), {})
 
-/** A creation failed, and nothing of it is left. */
+/** A creation failed, and all its objects are gone. */
 export const endCleaned = (owned: Owned, reason: string): Promise<void> =>
   finish(owned, 'failed', [failed(owned)], { podPresent: false }, reason)
 
 /**
  * The operation failed.
- * @param told events before the last one
- * @param later why objects may remain, which any replica is to remove as soon as it can
+ * @param before events before the last one
+ * @param later why objects may remain, which any replica removes as soon as it can
  */
 export async function endFailed(
   owned: Owned,
   reason: string,
-  told: readonly NewEvent[],
+  before: readonly NewEvent[],
   later: NeedsSomeone | undefined,
 ): Promise<void> {
   const words = `What is left of the lab is removed as soon as the cluster permits it (${later?.message})`
-  const events: NewEvent[] = later ? [...told, ['info', words]] : [...told]
+  const events: NewEvent[] = later ? [...before, ['info', words]] : [...before]
   await finish(owned, 'failed', [...events, failed(owned)], later ? { remains: owned.op } : {}, reason)
 }
 

@@ -1,13 +1,13 @@
 /**
- * The engine of a replica: finds operations that nobody owns, takes their lease, claims and runs them. It looks at start,
+ * The engine of a replica: finds operations without an owner, takes their lease, claims and runs them. It looks at start,
  * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
  *
  * It is in one of five modes:
  * - `idle`: asleep until the interval is over.
- * - `crowded`: asleep as well, but the last look passed operations over for want of a place in the room.
- * - `heard`: something happened, so a look follows, once the requests that are being accepted have their answer.
+ * - `crowded`: asleep as well, but the last look skipped operations because no slot was free.
+ * - `heard`: a look follows, once the requests that are being accepted have their answer.
  * - `looking`: it asks Redis for operations, and takes them one by one.
- * - `closed`: it takes nothing more, and hands over what it has.
+ * - `closed`: it takes no more operations, and hands over those it owns.
  *
  * | event | idle | crowded | heard | looking | closed |
  * |---|---|---|---|---|---|
@@ -19,9 +19,9 @@
  * | drained | closed | closed | closed | closed | closed |
  *
  * - `woken`: something was accepted or ended here, or a ring was heard up to 15 ms ago.
- * - `freed`: a place in the room came free. While `looking` it leads to `heard` if the last answer left operations over:
- *   this one may have been asked for before the place was free.
- * - `begun`, `missed`, `ended`: of a look. One that missed an operation for want of a place ends `crowded`.
+ * - `freed`: a slot came free. While `looking` it leads to `heard` if the last answer left operations over: the current
+ *   look may have sent its request before the slot was free.
+ * - `begun`, `missed`, `ended`: events of a look. A look that skipped an operation because no slot was free ends `crowded`.
  * - `drained`: the replica stops.
  */
 import { notNeeded } from '../base/clock.ts'
@@ -44,11 +44,11 @@ export interface EngineOptions extends RunOptions {
   readonly scanIntervalMs: number
 }
 
-/** Others are let go first with what they accepted themselves: fewer refusals, and no difference to anyone. */
-const courtesyMs = 15
-/** Operations looked at beyond the room there is, since others take some of them. */
+/** Random delay: the replica that accepted an operation claims it first, so fewer lease attempts fail. */
+const claimDelayMs = 15
+/** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
-/** How long an operation that could not be taken is passed over, unless the bell tells that it can. */
+/** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
 
 interface Observation {
@@ -61,12 +61,12 @@ export class Engine {
   readonly #runs = new Map<string, OperationRun>()
   readonly #ended = new Set<Promise<void>>()
   readonly #observed = new Map<string, Observation>()
-  /** Users whose operation could not be taken, until when they are passed over. */
+  /** Users whose operation could not be taken, and until when they are skipped. */
   readonly #refused = new Map<string, number>()
   readonly #closed = new AbortController()
   readonly #modes = new Modes()
   #wake = new AbortController()
-  /** A ring was heard, and the engine will be woken for it: rings until then are one with it. */
+  /** A ring was heard and the engine will wake for it: further rings until then need no other wake. */
   #ringing = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
@@ -75,7 +75,7 @@ export class Engine {
     this.#options = options
   }
 
-  /** How many operations this replica owns. */
+  /** The number of operations that this replica owns. */
   get size(): number {
     return this.#runs.size
   }
@@ -86,12 +86,12 @@ export class Engine {
     this.#loop = this.#lookForever()
   }
 
-  /** Looks at once: something was accepted here. */
+  /** Looks at once, after an acceptance on this replica. */
   wake(): void {
     this.#on('woken')
   }
 
-  /** Takes nothing more, and hands over what it has. Resolves when nothing is owned. */
+  /** Takes no more operations, and hands over those it owns. Resolves when it owns none. */
   async drain(): Promise<void> {
     this.#offBell()
     this.#closed.abort()
@@ -101,7 +101,7 @@ export class Engine {
     await Promise.all(this.#ended)
   }
 
-  /** Ends the sleep where the event leads to a look, or to the end. */
+  /** Ends the sleep if the event leads to a look or to the end. */
   #on(event: 'woken' | 'freed' | 'drained'): void {
     const mode = this.#modes.on(event)
     if (mode === 'heard' || mode === 'closed') this.#wake.abort(notNeeded)
@@ -115,7 +115,7 @@ export class Engine {
     if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.subject.name))) return
     if (this.#ringing) return
     this.#ringing = true
-    this.#options.clock.sleep(Math.random() * courtesyMs, this.#closed.signal).then(
+    this.#options.clock.sleep(Math.random() * claimDelayMs, this.#closed.signal).then(
       () => {
         this.#ringing = false
         this.wake()
@@ -133,7 +133,7 @@ export class Engine {
       if (this.#modes.mode !== 'heard') await clock.sleep(restMs, this.#wake.signal).catch(() => {})
       await this.#options.acceptance.pause()
       if (this.#modes.on('begun') === 'closed') return
-      // All beats are read on the interval alone; the bell needs only what it may have been about.
+      // All beats are read only on the interval; after a ring, new and released operations are enough.
       const all = clock.monotonicMs() >= wholeLookAtMs
       if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
       await this.#look(all).catch(error => {
@@ -151,8 +151,8 @@ export class Engine {
     const look = await owners.look(limit, all)
     if (!look) return
     const orphans = await this.#orphans(look)
-    // Begun operations are taken whatever the room: they queue for it like all others here, but clients wait for their
-    // new owner already, and whoever must act alone would hold up their claim. One past its deadline is only to be ended.
+    // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone
+    // would delay the claim. They queue for slots afterwards. An operation past its deadline is only ended.
     const begun = new Set([...orphans, ...look.overdue])
     const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
     const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
@@ -166,8 +166,8 @@ export class Engine {
   }
 
   /**
-   * Operations whose owner extends no more: by Redis' clock, or, should that have stepped, by a beat that stood still for
-   * a whole TTL of ours.
+   * Operations whose owner no longer extends its lease: by Redis' clock or, in case that has stepped, by a beat that did
+   * not change for a whole TTL by our clock.
    */
   async #orphans(look: Look): Promise<string[]> {
     const { clock, ttlMs, owners } = this.#options
@@ -196,7 +196,7 @@ export class Engine {
     const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
       if (taken) await leases.giveBack(user, taken.token)
-      // Whose lease still stands, or who is held: asking again at once would only spin.
+      // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(user, clock.monotonicMs() + refusedMs)
       return room.leave(places, false)
     }

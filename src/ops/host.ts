@@ -1,4 +1,4 @@
-/** What a phase asks of the operation that it belongs to. One is made for each phase, and only the phase has it. */
+/** The host of a phase: gives its steps the operation's state and records their results. Each phase has its own. */
 import type { LabPlan } from '../base/domain.ts'
 import type { KubeError } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
@@ -10,7 +10,7 @@ export class OwnedHost implements PhaseHost {
   readonly #owned: Owned
   readonly #plan: LabPlan | undefined
 
-  /** `plan`: of a creation. */
+  /** `plan`: only for a creation. */
   constructor(owned: Owned, plan?: LabPlan) {
     this.#owned = owned
     this.#plan = plan
@@ -48,13 +48,13 @@ export class OwnedHost implements PhaseHost {
         owned.lease.check()
         return { signal, agent: owned.agent, failpoint: pass, log: owned.log, span }
       },
-      tell: events => owned.journal.tell(events),
+      report: events => owned.journal.report(events),
       compare,
       failpoint: pass,
     }
   }
 
-  makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void> {
+  takeTurn(kind: Step['kind'], signal: AbortSignal): Promise<void> {
     return this.#owned.turn.take(kind, signal)
   }
 
@@ -73,6 +73,6 @@ export class OwnedHost implements PhaseHost {
   }
 
   onRefusal(step: string, error: KubeError): Promise<void> {
-    return this.#owned.tellRefusal(step, error)
+    return this.#owned.reportRefusal(step, error)
   }
 }

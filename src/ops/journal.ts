@@ -1,4 +1,4 @@
-/** What an operation tells and records, in order: each event once, each write known by its place in the stream. */
+/** Writes an operation's events and fields in order: each event once, each write identified by its place in the stream. */
 import type { Clock } from '../base/clock.ts'
 import { ApiError, RetryLater } from '../base/errors.ts'
 import type { Lease } from '../leases/leases.ts'
@@ -12,7 +12,7 @@ export interface JournalParts {
   readonly clock: Clock
 }
 
-/** A place between the last look at the lease and the script, where a test may strike. */
+/** A failpoint between the last check of the lease and the script. */
 type Pass = () => void | Promise<void>
 
 const retryMs = 100
@@ -22,8 +22,8 @@ const textOf = ([event, data]: NewEvent) => `${event} ${data}`
 export class Journal {
   readonly #parts: JournalParts
   readonly #lease: Lease
-  readonly #told = new Set<string>()
-  /** Of those, what former owners told. */
+  readonly #written = new Set<string>()
+  /** The part of `#written` that former owners wrote. */
   #recalled: ReadonlySet<string> = new Set()
   #seq: number
   #progress: number
@@ -35,25 +35,25 @@ export class Journal {
     this.#progress = progress
   }
 
-  /** Reads what former owners told, so that nothing is told twice. */
+  /** Reads the events of former owners, so that none is written twice. */
   async recall(): Promise<void> {
     const { user, op } = this.#lease
     const read = await this.#persist(() => this.#parts.labs.events(user, op, 0))
     if (!read.found) return
     this.#recalled = new Set(read.events.map(({ event, data }) => textOf([event, data])))
-    for (const text of this.#recalled) this.#told.add(text)
+    for (const text of this.#recalled) this.#written.add(text)
   }
 
-  /** Tells what was not told before. */
-  async tell(events: readonly NewEvent[]): Promise<void> {
-    const fresh = events.filter(event => !this.#told.has(textOf(event)))
+  /** Writes the events that were not written before. */
+  async report(events: readonly NewEvent[]): Promise<void> {
+    const fresh = events.filter(event => !this.#written.has(textOf(event)))
     const distinct = [...new Map(fresh.map(event => [textOf(event), event])).values()]
     if (distinct.length > 0) await this.write(distinct, {})
   }
 
   /**
-   * Records what a step did; progress is told where it has grown. Who resumes after the last step takes all of them once
-   * more, and finds them done.
+   * Records the result of a step, and its progress if that has grown. An owner that resumes after the last step repeats all
+   * steps, and finds them done.
    */
   async commit(done: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
     const events = done.filter(event => !this.#recalled.has(textOf(event)))
@@ -66,7 +66,7 @@ export class Journal {
   async write(events: readonly NewEvent[], fields: RecordFields, pass?: Pass): Promise<void> {
     await this.#persist(() => this.#parts.owners.commit(this.#lease, this.#seq, events, fields), pass)
     this.#seq += events.length
-    for (const event of events) this.#told.add(textOf(event))
+    for (const event of events) this.#written.add(textOf(event))
   }
 
   async finish(
@@ -79,7 +79,7 @@ export class Journal {
     await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields, note), pass)
   }
 
-  /** Asks Redis for as long as the lease lasts. */
+  /** Retries until Redis answers or the lease ends. */
   async #persist<T>(ask: () => Promise<T>, pass?: Pass): Promise<T> {
     while (true) {
       this.#lease.check()

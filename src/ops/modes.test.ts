@@ -27,30 +27,30 @@ function table(): [ModeEvent, Mode, Mode][] {
 }
 
 describe('Modes', () => {
-  it('begin with a look', () => {
+  it('begins with a look', () => {
     expect(modeAfter()).toBe('heard')
   })
 
-  it.each(Object.entries(ways))('come to %s', (mode, way) => {
+  it.each(Object.entries(ways))('can reach %s', (mode, way) => {
     expect(modeAfter(...way)).toBe(mode)
   })
 
-  it('know the whole table of engine.ts', () => {
+  it('has a case for every cell of the table in engine.ts', () => {
     expect(table()).toHaveLength(6 * 5)
   })
 
   it.each(table())('%s leads from %s to %s', (event, before, mode) => {
-    // A new engine has heard of something; that nothing was missed yet is not what the table is about.
+    // A new engine begins in `heard`; the table assumes that nothing was missed yet.
     const way: readonly ModeEvent[] = before === 'heard' ? [...ways.crowded, 'woken'] : ways[before]
     expect(modeAfter(...way, event)).toBe(mode)
   })
 
-  it('ends a look crowded when it missed something, and looks again for what was heard during it', () => {
+  it('ends a look crowded when it missed something, and looks again after a ring during it', () => {
     expect(modeAfter('begun', 'answered', 'missed', 'ended')).toBe('crowded')
     expect(modeAfter('begun', 'answered', 'missed', 'woken', 'ended')).toBe('heard')
   })
 
-  it('looks again for a place that came free during a look, when that look or the one before missed something', () => {
+  it('looks again when a slot came free during a look and that look or the one before missed something', () => {
     expect(modeAfter('begun', 'answered', 'missed', 'freed', 'ended')).toBe('heard')
     expect(modeAfter(...ways.crowded, 'begun', 'freed', 'ended')).toBe('heard')
     expect(modeAfter(...ways.crowded, 'begun', 'answered', 'freed', 'ended')).toBe('idle')

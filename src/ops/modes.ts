@@ -1,13 +1,13 @@
-/** The modes of an engine, and what leads from one to the next: the table at the head of engine.ts, as code. Pure. */
+/** The modes of an engine and their transitions: the table at the head of engine.ts, as code. Pure. */
 
 export type Mode = 'idle' | 'crowded' | 'heard' | 'looking' | 'closed'
 
-/** `missed`: a look passed something over for want of a place. */
+/** `missed`: a look skipped an operation because no slot was free. */
 export type ModeEvent = 'woken' | 'freed' | 'begun' | 'answered' | 'missed' | 'ended' | 'drained'
 
 export class Modes {
   #mode: Mode = 'heard'
-  /** Something was passed over by the last look that had an answer. True until the next answer, so also while that is awaited. */
+  /** The last answered look skipped an operation. Stays true until the next answer, so also while that is awaited. */
   #missed = false
 
   get mode(): Mode {
@@ -24,7 +24,7 @@ export class Modes {
   #next(event: ModeEvent): Mode {
     if (event === 'woken' || (event === 'freed' && this.#missed)) return 'heard'
     if (event === 'begun') return 'looking'
-    // What was heard during a look makes another one.
+    // A ring during a look leads to another look.
     if (event === 'ended' && this.#mode === 'looking') return this.#missed ? 'crowded' : 'idle'
     return event === 'drained' ? 'closed' : this.#mode
   }

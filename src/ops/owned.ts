@@ -1,4 +1,4 @@
-/** An operation in the hands of its owner: what was claimed, and what the parts of its run share. */
+/** An operation with its owner: the claim, and the state that the parts of its run share. */
 import type { Clock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { Slots } from '../base/slots.ts'
@@ -37,7 +37,7 @@ export interface RunOptions {
   readonly trust: Trust
   readonly namespacePrefix: string
   readonly maxAttempts: number
-  /** How long a write in flight may take to return before the lease is given up. */
+  /** How long a write in flight may take to return before the lease is released. */
   readonly longestRequestMs: number
   readonly room: Slots
   readonly log: Logger
@@ -67,7 +67,7 @@ export class Owned {
   readonly gone = new Set<string>()
   readonly #claimedMs: number
 
-  /** `places`: in the room, taken already for this run. */
+  /** `places`: slots already taken for this run. */
   constructor(options: RunOptions, claim: Claim, lease: Lease, places: number) {
     const { record } = claim
     const { user } = lease
@@ -75,7 +75,7 @@ export class Owned {
     this.claim = claim
     this.lease = lease
     this.names = labNames(options.namespacePrefix, user)
-    // A record that stood before Redis' data were compared may be an old one: the cluster is asked, not remembered.
+    // A record from before the compare of Redis' data may be old: steps ask the cluster instead of using its UIDs.
     this.known = { namespaceUid: record.namespaceUid, podUid: record.podUid, doubt: this.recordMayBeOld }
     this.agent = `op=${record.op} claim=${record.claims}`
     const origin = originFields(record.requestId, record.traceparent)
@@ -106,22 +106,22 @@ export class Owned {
   }
 
   /**
-   * The highest op that is believed: by Redis' clock at the claim and our monotonic one since, so no wall clock that steps
-   * meanwhile counts. An op that is no higher than the operation's own was given by Redis.
+   * The highest trusted op: Redis' clock at the claim plus the monotonic time since then, so that steps of wall clocks do
+   * not matter. Ops up to the operation's own are always trusted, since Redis issued them.
    */
   boundOp(): number {
     return Math.max(this.op, boundAt(this.claim.nowMs + this.ownedMs))
   }
 
-  /** A place where a test may strike. */
+  /** Passes a failpoint. */
   pass(place: string): void | Promise<void> {
     return failpoint(`lab.${this.claim.record.kind}.${place}`, this.user)
   }
 
-  /** Tells the user at once, and whoever reads the log, that the cluster refuses a step that will be tried again. */
-  async tellRefusal(step: string, error: KubeError): Promise<void> {
+  /** Reports to the user and in the log that the cluster refuses a step, which will be tried again. */
+  async reportRefusal(step: string, error: KubeError): Promise<void> {
     const remedy = remedyOf(error)
     this.refusals.failed(error.message, { step, ...(remedy !== undefined && { remedy }) })
-    await this.journal.tell([['info', `The cluster refuses this for now; it is tried again (${error.message})`]])
+    await this.journal.report([['info', `The cluster refuses this for now; it is tried again (${error.message})`]])
   }
 }

@@ -8,7 +8,7 @@ import { StartOver, type Step, type StepContext, type StepResult } from './steps
 
 const did: StepResult = { events: [] }
 
-/** A host that keeps what it is asked for. */
+/** A host that records the calls to it. */
 function makeHost() {
   const clock = new ManualClock()
   const log: string[] = []
@@ -20,7 +20,7 @@ function makeHost() {
       end: ({ error } = {}) => void spans.push(error === undefined ? name : `${name}: ${error}`),
     }),
     context: () => ({}) as StepContext,
-    makeRoom: async kind => void log.push(`room ${kind}`),
+    takeTurn: async kind => void log.push(`room ${kind}`),
     commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next?.name ?? 'none'}`),
     onStep: (step, _, result) => log.push(`${result} ${step.name}`),
     onRefusal: async (step, error) => void log.push(`refused ${step}: ${error.message}`),
@@ -34,7 +34,7 @@ const step = (name: string, run: Step['run'] = async () => did, kind: Step['kind
 const never = new AbortController().signal
 const refusal = (status: number) => new KubeError(status, 'Forbidden', 'no')
 
-/** Steps that throw these in turn, and then succeed. */
+/** A step that throws these errors in turn, and then succeeds. */
 function failing(...errors: readonly unknown[]): Step['run'] {
   const left = [...errors]
   return async () => {
@@ -44,7 +44,7 @@ function failing(...errors: readonly unknown[]): Step['run'] {
 }
 
 describe('runPhase', () => {
-  it('has one span for each step, however often it is tried, which says what went wrong', async () => {
+  it('makes one span per step, however often it is tried, with the error', async () => {
     const { host, clock, spans } = makeHost()
     const steps = [step('a', failing(new RetryLater('busy', 5))), step('b', failing(new NeedsSomeone('too bad')))]
     const run = runPhase(host, steps, '', never)
@@ -54,7 +54,7 @@ describe('runPhase', () => {
     expect(spans).toEqual(['a', 'b: too bad'])
   })
 
-  it('runs steps in order, each with its room, and records the next one', async () => {
+  it('runs steps in order, each with its slots, and records the next one', async () => {
     const { host, log } = makeHost()
     await runPhase(host, [step('a'), step('b', undefined, 'wait')], '', never)
     expect(log).toEqual([
@@ -63,7 +63,7 @@ describe('runPhase', () => {
     ])
   })
 
-  it('begins where the record says, and from the start where it says nothing that is known', async () => {
+  it('begins at the recorded step, or at the first when that is unknown', async () => {
     const steps = [step('a'), step('b'), step('c')]
     const [one, other] = [makeHost(), makeHost()]
     await runPhase(one.host, steps, 'b', never)
@@ -72,13 +72,13 @@ describe('runPhase', () => {
     expect(other.log.filter(line => line.startsWith('done'))).toEqual(['done a', 'done b', 'done c'])
   })
 
-  it('records nothing of a step that had nothing to do', async () => {
+  it('records nothing for a step that had nothing to do', async () => {
     const { host, log } = makeHost()
     await runPhase(host, [step('a', async () => 'nothing')], '', never)
     expect(log).toEqual(['room act', 'done a'])
   })
 
-  it('begins anew where a step finds the cluster otherwise', async () => {
+  it('begins anew when a step throws StartOver', async () => {
     const { host, log } = makeHost()
     await runPhase(host, [step('a'), step('b', failing(new StartOver('otherwise')))], 'b', never)
     expect(log.filter(line => !line.startsWith('room'))).toEqual([
@@ -86,7 +86,7 @@ describe('runPhase', () => {
     ])
   })
 
-  it('tries again what may pass, after longer and longer pauses', async () => {
+  it('tries a step again after longer and longer pauses', async () => {
     const { host, clock, log } = makeHost()
     const later = () => new RetryLater('busy')
     const phase = runPhase(host, [step('a', failing(...Array.from({ length: 7 }, later)))], '', never)
@@ -99,7 +99,7 @@ describe('runPhase', () => {
     expect(log).toContain('done a')
   })
 
-  it('waits for as long as it is told', async () => {
+  it('waits for as long as the error says', async () => {
     const { host, clock } = makeHost()
     const phase = runPhase(host, [step('a', failing(new RetryLater('busy', 7000)))], '', never)
     expect(await clock.sleepBetween(0, 60_000)).toBe(7000)
@@ -107,7 +107,7 @@ describe('runPhase', () => {
     await phase
   })
 
-  it.each([403, 404])('takes a refusal (%d) for final only when it lasts', async status => {
+  it.each([403, 404])('treats a refusal (%d) as final only when it lasts', async status => {
     const { host, clock } = makeHost()
     const refuse = async () => {
       throw refusal(status)
@@ -125,9 +125,9 @@ describe('runPhase', () => {
   })
 
   it.each([
-    ['for want of a right at once', 'User "x" cannot create resource "pods"', 1, 0],
+    ['for a missing right at once', 'User "x" cannot create resource "pods"', 1, 0],
     ['for any other reason after 2 s', 'no', 5, 3000],
-  ])('tells a refusal %s', async (_, words, refusals, afterMs) => {
+  ])('reports a refusal %s', async (_, words, refusals, afterMs) => {
     const { host, clock, log } = makeHost()
     const many = Array.from({ length: refusals }, () => new KubeError(403, 'Forbidden', words))
     const phase = runPhase(host, [step('a', failing(...many))], '', never)
@@ -159,18 +159,18 @@ describe('runPhase', () => {
     expect(isByRefusal(await ended)).toBe(isRefused)
   })
 
-  it('takes any other refusal for final at once', async () => {
+  it('treats any other refusal as final at once', async () => {
     const { host, log } = makeHost()
     await expect(runPhase(host, [step('a', failing(refusal(422)))], '', never)).rejects.toBeInstanceOf(NeedsSomeone)
     expect(log).toContain('failed a')
   })
 
-  it('passes on what nobody foresaw', async () => {
+  it('rethrows unexpected errors', async () => {
     const { host } = makeHost()
     await expect(runPhase(host, [step('a', failing(new TypeError('a bug')))], '', never)).rejects.toThrow('a bug')
   })
 
-  it('at the deadline says what stood in the way at last', async () => {
+  it('names the last obstacle at the deadline', async () => {
     const { host, clock } = makeHost()
     const deadline = new AbortController()
     const busy = async () => {
@@ -184,7 +184,7 @@ describe('runPhase', () => {
     await expect(phase).rejects.toBeInstanceOf(DeadlinePassed)
   })
 
-  it('stops with the reason it is given, whatever a step makes of that', async () => {
+  it('stops with the signal’s reason, whatever a step throws', async () => {
     const { host, log } = makeHost()
     const controller = new AbortController()
     const run = async () => {

@@ -1,6 +1,6 @@
 /**
- * A phase of an operation: a list of steps, under one deadline. Whoever owns the operation runs it from the step that
- * the record names; who resumed it does nothing else than who began it.
+ * A phase of an operation: a list of steps under one deadline. The owner runs it from the step that the record names, in
+ * the same way whether it began or resumed the operation.
  */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
@@ -8,9 +8,9 @@ import { KubeError, refuserOf } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
-/** The time that an operation has been given is over. */
+/** The deadline of an operation has passed. */
 export class DeadlinePassed extends NeedsSomeone {
-  /** Whether the cluster was refusing a step when it passed. */
+  /** True if the cluster was refusing a step when the deadline passed. */
   readonly refused: boolean
 
   constructor(message: string, refused = false) {
@@ -19,14 +19,14 @@ export class DeadlinePassed extends NeedsSomeone {
   }
 }
 
-/** The cluster has refused a step for longer than it may take to catch up. */
+/** The cluster has refused a step for longer than it needs to catch up. */
 export class Refused extends NeedsSomeone {}
 
-/** Whether it was the cluster's refusal that ended a phase. */
+/** True if a refusal by the cluster ended the phase. */
 export const isByRefusal = (error: NeedsSomeone): boolean =>
   error instanceof Refused || (error instanceof DeadlinePassed && error.refused)
 
-/** The phases of one run, one after another, each under a deadline of its own; what stops the run stops the one at hand. */
+/** The phases of one run, one after another, each with its own deadline. Stopping the run stops the current phase. */
 export class Phases {
   readonly #clock: Clock
   #current = new AbortController()
@@ -36,7 +36,7 @@ export class Phases {
     this.#clock = clock
   }
 
-  /** Ends the phase at hand, and lets none begin. The first reason is the one. */
+  /** Ends the current phase, and lets no other begin. The first reason is kept. */
   stop(reason: Error): void {
     this.#stopped ??= reason
     this.#current.abort(reason)
@@ -45,7 +45,7 @@ export class Phases {
   /**
    * Runs a phase.
    * @param remainingMs until its deadline; may be infinite
-   * @param givenMs what that was at first, for words; 0 where it has no bound
+   * @param givenMs the whole time allowed, for the message; 0 if there is no bound
    * @throws {DeadlinePassed} through its signal
    */
   async within<T>(remainingMs: number, givenMs: number, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ export class Phases {
     this.#current = phase
     const done = new AbortController()
     const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
-    // Redis' clock may have stepped back since the acceptance: never more than was given.
+    // Redis' clock may have stepped back since the acceptance: never longer than the time allowed.
     const leftMs = givenMs > 0 ? Math.min(remainingMs, givenMs) : remainingMs
     if (leftMs <= 0) passed()
     else if (Number.isFinite(leftMs)) this.#clock.sleep(leftMs, done.signal).then(passed, () => {})
@@ -69,27 +69,27 @@ export class Phases {
 
 export type StepOutcome = 'done' | 'failed' | 'aborted'
 
-/** What a phase needs of the run that it is part of. */
+/** The interface of a phase to its run. */
 export interface PhaseHost {
   readonly clock: Clock
-  /** The span of a step, from its first attempt to its last; its requests are within it. */
+  /** The span of a step, from its first attempt to its last, with its requests as children. */
   spanOf(step: Step): Span
   context(step: Step, signal: AbortSignal, span: Span): StepContext
-  /** Before an act: a place in the room. Before a wait: gives it back. */
-  makeRoom(kind: Step['kind'], signal: AbortSignal): Promise<void>
-  /** Records what a step did, and which one is next. */
+  /** Takes a slot before an act, and frees it before a wait. */
+  takeTurn(kind: Step['kind'], signal: AbortSignal): Promise<void>
+  /** Records the result of a step, and the next step. */
   commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void>
   onStep(step: Step, seconds: number, result: StepOutcome): void
-  /** A step is refused, and will be tried again for a while. */
+  /** The cluster refused a step, which will be tried again for a while. */
   onRefusal(step: string, error: KubeError): Promise<void>
 }
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000
-/** How long a refusal may be the cluster catching up. */
+/** How long a refusal may last because the cluster is catching up. */
 export const refusalGraceMs = 10_000
-/** After which one that is not for want of a right is told: most of these are over by then. */
-const tellRefusalMs = 2_000
+/** How long a refusal lasts before it is reported, unless a right is missing: most are over by then. */
+const reportRefusalMs = 2_000
 
 export async function runPhase(
   host: PhaseHost,
@@ -101,7 +101,7 @@ export async function runPhase(
   let i = Math.max(begin, 0)
   while (i < steps.length) {
     const step = steps[i]!
-    await host.makeRoom(step.kind, signal)
+    await host.takeTurn(step.kind, signal)
     const result = await timed(host, step, signal).catch(error => {
       if (error instanceof StartOver) return error
       throw error
@@ -131,7 +131,7 @@ async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<
   }
 }
 
-/** Runs a step again for as long as what stands in its way may pass. */
+/** Repeats a step for as long as its obstacle may pass. */
 async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span: Span): Promise<StepResult> {
   let refusedSinceMs: number | undefined
   let pauseMs = firstRetryMs
@@ -147,7 +147,7 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span:
       if (error instanceof KubeError && refusedMs > refusalGraceMs) throw refused(error)
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
-      if (error instanceof KubeError && (refuserOf(error) === 'rights' || refusedMs >= tellRefusalMs)) {
+      if (error instanceof KubeError && (refuserOf(error) === 'rights' || refusedMs >= reportRefusalMs)) {
         await host.onRefusal(step.name, error)
       }
       const afterMs = error instanceof RetryLater ? error.afterMs : undefined
@@ -158,7 +158,7 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span:
   }
 }
 
-/** A deadline that passes while something stood in the way is told with that. */
+/** Throws the signal's reason. A passed deadline also names the last obstacle. */
 function throwIfStopped(signal: AbortSignal, trouble: string, isRefused: boolean): void {
   if (signal.reason instanceof DeadlinePassed && trouble !== '') {
     throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`, isRefused)

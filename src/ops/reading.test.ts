@@ -17,7 +17,7 @@ const objectOf = (kind: string): KubeObject => ({
   },
 })
 
-/** An API server that refuses reads so many times, and answers makings of bindings with these, the last one for ever. */
+/** An API server that refuses this many reads, and answers creations of bindings with these, repeating the last one. */
 function reading(refusals: number, ...bindings: (KubeError | null)[]) {
   const requests: string[] = []
   const made: KubeObject[] = []
@@ -72,7 +72,7 @@ describe('readStanding', () => {
     ])
   })
 
-  it('binds once in a namespace, and anew in the next one', async () => {
+  it('binds once per namespace', async () => {
     const { requests, context, read } = reading(0)
     await read()
     await read()
@@ -82,7 +82,7 @@ describe('readStanding', () => {
     expect(requests.slice(3)).toEqual(['create RoleBinding', 'get Secret'])
   })
 
-  it('binds nothing for a pod', async () => {
+  it('makes no binding to read a pod', async () => {
     const { requests, read } = reading(0)
     await read('Pod')
     expect(requests).toEqual(['get Pod'])
@@ -94,20 +94,20 @@ describe('readStanding', () => {
     expect(requests).toEqual(['create RoleBinding', 'get Secret', 'get Secret', 'get Secret'])
   })
 
-  it('binds again when what stood there gave no right', async () => {
+  it('binds again when the existing binding gave no right', async () => {
     const exists = new KubeError(409, 'AlreadyExists', 'it stands already')
     const { requests, read } = reading(4, exists, null)
     await read()
     expect(requests.filter(each => each === 'create RoleBinding')).toHaveLength(2)
   })
 
-  it('reads all the same when it may bind nothing: an older role has the right', async () => {
+  it('reads without a binding when it cannot bind and an older role has the right', async () => {
     const { requests, read } = reading(0, forbidden)
     await read()
     expect(requests).toEqual(['create RoleBinding', 'get Secret'])
   })
 
-  it('gives up in the words of the API server', async () => {
+  it('gives up with the API server’s message', async () => {
     const { requests, read } = reading(Number.POSITIVE_INFINITY)
     await expect(read()).rejects.toBe(forbidden)
     expect(requests.filter(each => each === 'get Secret')).toHaveLength(8)

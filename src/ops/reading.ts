@@ -1,6 +1,6 @@
 /**
- * Reading what stands in the namespace of a lab. The controller has no right to it until it binds itself to `skylab-lab`
- * there: a creation that nothing disturbs never needs it, so no right to read Secrets stands anywhere beforehand.
+ * Reads objects in the namespace of a lab. The controller has no right to do so until it binds itself to `skylab-lab`
+ * there. An undisturbed creation never needs this, so the controller has no standing right to read Secrets in labs.
  */
 import type { KubeObject } from '../base/domain.ts'
 import { isAlreadyExists, KubeError } from '../kube/client.ts'
@@ -8,20 +8,20 @@ import { labRole } from '../labs/rights.ts'
 import { refOf } from './cluster.ts'
 import type { StepContext } from './steps.ts'
 
-/** API servers take a moment to know of a right; the longest pause is not reached on an idle one. */
+/** A new right takes a moment to come into force; on an idle API server the longest pause is not reached. */
 const pausesMs = [20, 40, 80, 160, 320, 640, 1280]
-/** From this pause on the binding is made again: an older creation's one may have gone with what it belonged to. */
+/** From this pause on the binding is made again: an older creation's binding may have been removed with its owner. */
 const bindAgainMs = 160
 
 /**
- * An object of the lab as it stands; null without one.
- * @param object as it is made here
- * @throws {KubeError} 403 where no right came into force within some 3 s
+ * Reads an object of the lab; null if it does not exist.
+ * @param object as this operation would create it
+ * @throws {KubeError} 403 when no right came into force within about 3 s
  */
 export async function readStanding(context: StepContext, object: KubeObject): Promise<KubeObject | null> {
   const { kube, known, clock, signal } = context
   const read = (more = {}) => kube.get(refOf(object), { ...context.call(), ...more })
-  // Pods are watched everywhere.
+  // The controller may read pods everywhere.
   if (object.kind === 'Pod') return read()
   if (known.readable !== known.namespaceUid) await bind(context, object)
   known.readable = known.namespaceUid
@@ -37,7 +37,7 @@ export async function readStanding(context: StepContext, object: KubeObject): Pr
   return read()
 }
 
-/** A refusal tells nothing yet: the right may be there in another way, and else the reading is refused. */
+/** Makes the binding. A refusal is ignored: the right may come from elsewhere; otherwise the read is refused. */
 async function bind(context: StepContext, { metadata }: KubeObject): Promise<void> {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const binding: KubeObject = {
@@ -62,7 +62,7 @@ async function bind(context: StepContext, { metadata }: KubeObject): Promise<voi
 
 const isForbidden = (error: unknown): boolean => error instanceof KubeError && error.status === 403
 
-/** As a binding names whom the API server calls by this name. */
+/** Converts an account's username to the subject of a binding. */
 function subjectOf(username: string): object {
   const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? []
   if (name !== undefined) return { kind: 'ServiceAccount', name, namespace }

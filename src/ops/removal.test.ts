@@ -4,12 +4,12 @@ import { removalSteps, requireNotNewer } from './removal.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject, redisMs, sealer } from './testing/cluster.ts'
 import { boundAt } from './trust.ts'
 
-const upTo = removalSteps('', 'upto', 0, 100)
-const before = removalSteps('clear.', 'before', 0, 4)
+const upTo = removalSteps('', 'ownAndOlder', 0, 100)
+const before = removalSteps('clear.', 'olderOps', 0, 4)
 const [deletePod, awaitPod, deleteNamespace, awaitNamespace] = upTo as [Step, Step, Step, Step]
 type Step = (typeof upTo)[number]
 
-/** A cluster in which these stand, seen by the watches. */
+/** A cluster with these objects, which the watches show. */
 function standing(namespace = {}, pod: object | null = {}) {
   const cluster = new FakeCluster()
   cluster.real = { namespace: namespaceObject(namespace), pod: pod ? podObject(pod) : undefined }
@@ -17,8 +17,8 @@ function standing(namespace = {}, pod: object | null = {}) {
   return cluster
 }
 
-describe('what is removed', () => {
-  it('is one’s own, in two requests, each by its UID', async () => {
+describe('removalSteps', () => {
+  it('remove the own lab in two requests, each by UID', async () => {
     const cluster = standing()
     const { context } = fakeContext(cluster)
     await deletePod.run(context)
@@ -26,7 +26,7 @@ describe('what is removed', () => {
     expect(cluster.requests).toEqual(['delete Pod uid-of-nb-ada', 'delete Namespace uid-of-nublado-ada'])
   })
 
-  it('is what bears a lower op', async () => {
+  it('remove objects with a lower op', async () => {
     const cluster = standing({ op: 3 }, { op: 3 })
     for (const [pod, , namespace] of [upTo, before]) {
       cluster.requests.length = 0
@@ -37,14 +37,14 @@ describe('what is removed', () => {
     }
   })
 
-  it('is, when making way, not one’s own, unless that is on its way out', async () => {
+  it('leave the own namespace when making way, unless it is terminating', async () => {
     const cluster = standing()
     const { context } = fakeContext(cluster)
     for (const step of before) expect(await step.run(context)).toBe('nothing')
     expect(cluster.requests).toEqual([])
   })
 
-  it('is never what bears a higher op: that means that Redis has gone back', async () => {
+  it('leave objects with a higher op, since Redis has lost writes', async () => {
     const cluster = standing({ op: 8 }, { op: 8 })
     for (const step of [upTo[0], upTo[2], before[0], before[2]]) {
       const { context, compares, known } = fakeContext(cluster)
@@ -55,7 +55,7 @@ describe('what is removed', () => {
     expect(cluster.requests).toEqual([])
   })
 
-  it('is never a newer pod, although the watches still show the namespace of before', async () => {
+  it('leave a newer pod while the watches still show the former namespace', async () => {
     const cluster = standing({ op: 3, uid: 'n3' }, null)
     cluster.real = { namespace: namespaceObject({ op: 8, uid: 'n8' }), pod: podObject({ op: 8 }) }
     const { context, compares } = fakeContext(cluster)
@@ -64,7 +64,7 @@ describe('what is removed', () => {
     expect(cluster.requests).toEqual(['get Pod'])
   })
 
-  it('is never a foreign namespace: a creation fails for it, a deletion has nothing to do', async () => {
+  it('leave a foreign namespace: a creation fails, a deletion has nothing to do', async () => {
     const cluster = standing({ foreign: true })
     const { context } = fakeContext(cluster)
     for (const step of [deletePod, deleteNamespace]) expect(await step.run(context)).toBe('nothing')
@@ -97,20 +97,20 @@ describe('what is removed', () => {
       await expect(step.run(context)).rejects.toBeInstanceOf(NeedsSomeone)
   })
 
-  it.each(['namespace', 'pod'] as const)('is never a %s beyond the bound, and the words name its kind', kind => {
+  it.each(['namespace', 'pod'] as const)('leave a %s beyond the bound, and name its kind in the reason', kind => {
     const { context } = fakeContext(new FakeCluster())
     const refuse = () => requireNotNewer(context, kind, { name: 'x', op: boundAt(redisMs) + 1 })
     expect(refuse).toThrow(new RegExp(`^The ${kind} x bears an operation number`))
   })
 
-  it('is never a pod that bears an op beyond the bound', async () => {
+  it('leave a pod with an op beyond the bound', async () => {
     const cluster = standing({}, { op: boundAt(redisMs) + 1 })
     const { context, compares } = fakeContext(cluster)
     await expect(deletePod.run(context)).rejects.toThrow(/The pod nb-ada bears an operation number/)
     expect([cluster.requests, compares.count]).toEqual([[], 0])
   })
 
-  it('is not deleted twice where it is on its way out', async () => {
+  it('do not delete a terminating namespace again', async () => {
     const cluster = standing({ terminating: true }, null)
     const { context, known } = fakeContext(cluster)
     await deleteNamespace.run(context)
@@ -118,7 +118,7 @@ describe('what is removed', () => {
     expect(known.namespaceUid).toBe('uid-of-nublado-ada')
   })
 
-  it('is asked for anew where another one of the name stands there', async () => {
+  it('ask the API server again when another object has the name', async () => {
     const cluster = standing()
     cluster.real = { namespace: namespaceObject({ uid: 'another' }), pod: podObject({ uid: 'another' }) }
     for (const step of [deletePod, deleteNamespace]) {
@@ -129,8 +129,8 @@ describe('what is removed', () => {
   })
 })
 
-describe('that there is nothing', () => {
-  it('is believed of the watches by who is about to make it, and of nobody else', async () => {
+describe('findNamespace and absence:', () => {
+  it('only a creation believes the watches', async () => {
     const cluster = new FakeCluster()
     const { context } = fakeContext(cluster)
     expect(await before[2]!.run(context)).toBe('nothing')
@@ -139,7 +139,7 @@ describe('that there is nothing', () => {
     expect(cluster.requests).toEqual(['get Namespace'])
   })
 
-  it('is not believed of watches that lag behind the record', async () => {
+  it('nobody believes watches that lag behind the record', async () => {
     const cluster = standing({ uid: 'older', op: 3 }, null)
     cluster.real.namespace = namespaceObject()
     const { context, known } = fakeContext(cluster)
@@ -148,7 +148,7 @@ describe('that there is nothing', () => {
     expect(cluster.requests).toEqual(['get Namespace', 'delete Namespace uid-of-nublado-ada'])
   })
 
-  it('is believed of a DELETED event', async () => {
+  it('a DELETED event is believed', async () => {
     const cluster = standing()
     const { context, known } = fakeContext(cluster, { gone: new Set(['uid-of-nublado-ada']) })
     known.namespaceUid = 'uid-of-nublado-ada'
@@ -156,7 +156,7 @@ describe('that there is nothing', () => {
     expect(cluster.requests).toEqual([])
   })
 
-  it('is asked of the API server by who has reason to doubt', async () => {
+  it('an operation in doubt asks the API server', async () => {
     const cluster = new FakeCluster()
     cluster.real.namespace = namespaceObject({ op: 3 })
     const { context, known } = fakeContext(cluster)
@@ -166,10 +166,10 @@ describe('that there is nothing', () => {
   })
 })
 
-describe('that it is gone', () => {
+describe('removalSteps, while waiting until an object is gone,', () => {
   const settled = () => new Promise(resolve => setImmediate(resolve))
 
-  it('is awaited by the DELETED event of this very UID', async () => {
+  it('wait for the DELETED event of this UID', async () => {
     const cluster = standing({ terminating: true }, { terminating: true })
     const gone = new Set<string>()
     const { context, known } = fakeContext(cluster, { gone })
@@ -190,7 +190,7 @@ describe('that it is gone', () => {
     expect(cluster.listeners).toBe(0)
   })
 
-  it('is asked for where the watches show nothing, and again after a while', async () => {
+  it('ask the API server when the watches show nothing, and again after a while', async () => {
     const cluster = standing({ terminating: true }, { terminating: true })
     const { context, known, clock } = fakeContext(cluster)
     known.podUid = 'uid-of-nb-ada'
@@ -204,7 +204,7 @@ describe('that it is gone', () => {
     expect(cluster.requests).toEqual(['get Pod', 'get Pod'])
   })
 
-  it('is, of a namespace, given time to be forgotten by the API server', async () => {
+  it('wait until the API server’s cache has dropped the namespace', async () => {
     const cluster = standing({ terminating: true }, null)
     const { context, known, clock } = fakeContext(cluster, { gone: new Set(['uid-of-nublado-ada']) })
     known.namespaceUid = 'uid-of-nublado-ada'
@@ -216,7 +216,7 @@ describe('that it is gone', () => {
     expect(known.namespaceUid).toBeUndefined()
   })
 
-  it('is not awaited of a creation’s own namespace by who begins its steps anew, in doubt or not', async () => {
+  it('do not wait for a creation’s own namespace when its steps begin anew, in doubt or not', async () => {
     for (const doubt of [false, true]) {
       const cluster = standing()
       const { context, known, clock } = fakeContext(cluster)
@@ -228,21 +228,21 @@ describe('that it is gone', () => {
     }
   })
 
-  it('quotes what the cluster says stands in the way, once it has taken long', async () => {
+  it('report the cluster’s obstacles when it takes long', async () => {
     const cluster = standing({ terminating: true }, { terminating: true })
     cluster.real.pod = podObject({ terminating: true })
     const pod = { ...cluster.real.pod, metadata: { ...cluster.real.pod.metadata, finalizers: ['somebody/holds'] } }
     cluster.real.pod = pod
     cluster.show()
     const gone = new Set<string>()
-    const { context, known, clock, told } = fakeContext(cluster, { gone })
+    const { context, known, clock, reported } = fakeContext(cluster, { gone })
     known.podUid = 'uid-of-nb-ada'
     const waiting = awaitPod.run(context)
     await clock.sleepBetween(9_000, 10_000)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     clock.advance(10_000)
     await settled()
-    expect(told).toEqual([['error', 'The pod has the finalizer somebody/holds']])
+    expect(reported).toEqual([['error', 'The pod has the finalizer somebody/holds']])
     gone.add('uid-of-nb-ada')
     cluster.change({ namespace: context.names.namespace })
     await waiting

@@ -1,9 +1,9 @@
 /**
- * Removing what stands of a lab: first its pod, then its namespace, which takes all the rest along (SQR-066, "Pod
- * configuration"). The same steps make way for a creation, clean up after a failed one, and are a deletion.
+ * Removes the objects of a lab: first its pod, then its namespace with all the rest (SQR-066, "Pod configuration"). The
+ * same steps make way for a creation, clean up after a failed one, and make up a deletion.
  *
- * Only what bears an op at or below the operation's own is removed, by the UID read with it: the operation's record is
- * the intent. A higher op means that Redis has gone back; it is neither touched nor taken for absence.
+ * Only objects with an op at or below the operation's own are removed, by the UID that was read with the op. A higher op
+ * means that Redis has lost writes: such an object is neither touched nor treated as absent.
  */
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
@@ -13,44 +13,41 @@ import { namespaceRef, podRef } from './cluster.ts'
 import { type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 import { distrust, type Verdict } from './trust.ts'
 
-/** How often the API server is asked where the watches could not tell. */
+/** How often the API server is asked about an object that the watches do not show. */
 const askAgainMs = 5_000
-/** How long a pod may take to go before what stands in its way is told. */
+/** How long a pod may take to go before its obstacles are reported. */
 const obstacleMs = 10_000
 /**
- * For how long the API server may still take a namespace that is gone for one on its way out. It refuses what comes into
- * the next one of that name meanwhile, and the cluster's controllers give up at that: a `default` ServiceAccount was never
- * made, nor could a pod be. Lags of up to 103 ms were seen on an idle machine.
+ * How long the API server may treat a deleted namespace as terminating. Meanwhile it refuses objects in the next namespace
+ * of that name. The cluster's controllers then give up: a `default` ServiceAccount was never made, so no pod could be.
+ * Lags of up to 103 ms were seen on an idle machine.
  */
-const forgottenMs = 500
+const namespaceCacheLagMs = 500
 
 /**
- * The namespace of the user's name. What the watches lack may be younger than they are: only who is about to create it,
- * and would meet it then, takes their word for it.
+ * Finds the namespace of the user. An object that the watches lack may be newer than their state.
+ * @param trustAbsence believe the watches that there is none: only for a creation, which meets an unseen one later
  */
-export async function findNamespace(
-  context: StepContext,
-  believeAbsence: boolean,
-): Promise<NamespaceFacts | undefined> {
+export async function findNamespace(context: StepContext, trustAbsence: boolean): Promise<NamespaceFacts | undefined> {
   const { known, gone, names } = context
   const seen = context.view.namespace(names.namespace)
-  // The watches may lag behind the record: then what they show is another one, on its way out perhaps.
+  // The watches may lag behind the record: then they show an earlier namespace, which may be terminating.
   const recorded = !known.namespaceUid || seen?.uid === known.namespaceUid
   if (seen && recorded && !known.doubt && !gone.has(seen.uid)) return seen
-  if (!known.doubt && ((believeAbsence && !seen) || (known.namespaceUid && gone.has(known.namespaceUid))))
+  if (!known.doubt && ((trustAbsence && !seen) || (known.namespaceUid && gone.has(known.namespaceUid))))
     return undefined
   const object = await context.kube.get(namespaceRef(names.namespace), context.call())
   return object ? projectNamespace(object) : undefined
 }
 
-/** Whether a namespace is this user's, made by this installation. */
+/** Judges whether this installation made a namespace for this user. */
 export function judgeNamespace(context: StepContext, namespace: NamespaceFacts): Verdict {
   return namespace.user === context.user ? context.trust.judge(namespace, context.boundOp()) : 'foreign'
 }
 
 /**
- * @throws {RetryLater} what stands there bears a higher op, which a compare has to settle first
- * @throws {NeedsSomeone} its op is one that no compare believes
+ * @throws {RetryLater} when the object has a higher op, which a compare has to settle first
+ * @throws {NeedsSomeone} when its op is beyond the bound, so that no compare trusts it
  */
 export function requireNotNewer(
   context: StepContext,
@@ -65,21 +62,21 @@ export function requireNotNewer(
   throw new RetryLater('the cluster bears a newer operation than the record', 1000)
 }
 
-/** The namespace that may be removed, if there is one; a foreign one is left alone. */
-async function target(context: StepContext, below: Bound): Promise<NamespaceFacts | undefined> {
-  const namespace = await findNamespace(context, below === 'before')
+/** Finds the namespace to remove, if there is one; a foreign one is left alone. */
+async function target(context: StepContext, scope: Scope): Promise<NamespaceFacts | undefined> {
+  const namespace = await findNamespace(context, scope === 'olderOps')
   if (!namespace) return undefined
   const verdict = judgeNamespace(context, namespace)
-  if (verdict !== 'ours') return notOurs(context, below, namespace, verdict)
+  if (verdict !== 'ours') return notOurs(context, scope, namespace, verdict)
   requireNotNewer(context, 'namespace', namespace)
-  return below === 'before' && namespace.op === context.op && !namespace.terminating ? undefined : namespace
+  return scope === 'olderOps' && namespace.op === context.op && !namespace.terminating ? undefined : namespace
 }
 
-function notOurs(context: StepContext, below: Bound, namespace: NamespaceFacts, verdict: Verdict): undefined {
-  // By its UID it is the lab of this very record, whose labels were written over: it must not be called gone.
+function notOurs(context: StepContext, scope: Scope, namespace: NamespaceFacts, verdict: Verdict): undefined {
+  // By its UID it is this record's lab with overwritten labels: it must not be reported as gone.
   const written = namespace.uid === context.known.namespaceUid
-  // A deletion has nothing to do with it; a creation can never succeed beside it.
-  if (below === 'upto' && !written) return undefined
+  // A deletion may ignore a foreign namespace; a creation can never succeed beside it.
+  if (scope === 'ownAndOlder' && !written) return undefined
   throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
 }
 
@@ -92,44 +89,44 @@ async function findPod(context: StepContext, namespace: NamespaceFacts): Promise
   return object ? projectPod(object) : undefined
 }
 
-/** `before`: lower ops than one's own; `upto`: one's own too. */
-type Bound = 'before' | 'upto'
+/** The ops to remove: lower than the operation's own, or that one too. */
+type Scope = 'olderOps' | 'ownAndOlder'
 
-async function deletePod(context: StepContext, below: Bound): Promise<StepResult> {
-  const namespace = await target(context, below)
+async function deletePod(context: StepContext, scope: Scope): Promise<StepResult> {
+  const namespace = await target(context, scope)
   const pod = namespace && (await findPod(context, namespace))
   if (!pod) return 'nothing'
-  // The namespace may be remembered from before another took its place, and the pod be read from that.
+  // The watches may still show a former namespace, while the pod was read from its successor.
   requireNotNewer(context, 'pod', pod)
   await context.failpoint('before-act')
   const answer = await context.kube.delete({ ...podRef(pod.namespace, pod.name), uid: pod.uid }, context.call())
   await context.failpoint('after-act')
   if (answer === 'other') {
     context.known.doubt = true
-    throw new RetryLater('another pod of this name stands there', 100)
+    throw new RetryLater('another pod has this name', 100)
   }
   context.known.podUid = pod.uid
   return { events: [['info', 'Stopping the lab']], fields: { podUid: pod.uid } }
 }
 
-async function awaitPod(context: StepContext, below: Bound): Promise<StepResult> {
+async function awaitPod(context: StepContext, scope: Scope): Promise<StepResult> {
   const { podUid } = context.known
-  const namespace = await target(context, below)
+  const namespace = await target(context, scope)
   if (!podUid || !namespace) return 'nothing'
   const begunMs = context.clock.monotonicMs()
   await awaitGone(context, podUid, podRef(namespace.name, context.names.lab), async wakeInMs => {
     const obstacles = podObstacles(context.view.pods(namespace.name).find(pod => pod.uid === podUid))
     if (obstacles.length === 0) return
-    // A kubelet that is stopping a pod may look silent for a moment.
+    // While a kubelet stops a pod, it may seem unresponsive for a moment.
     const leftMs = begunMs + obstacleMs - context.clock.monotonicMs()
     if (leftMs > 0) return wakeInMs(leftMs)
-    await context.tell(obstacles.map((words): NewEvent => ['error', words]))
+    await context.report(obstacles.map((words): NewEvent => ['error', words]))
   })
   return { events: [['info', 'The lab has stopped']], fields: { podPresent: false } }
 }
 
-async function deleteNamespace(context: StepContext, below: Bound): Promise<StepResult> {
-  const namespace = await target(context, below)
+async function deleteNamespace(context: StepContext, scope: Scope): Promise<StepResult> {
+  const namespace = await target(context, scope)
   if (!namespace) return 'nothing'
   if (!namespace.terminating) {
     await context.failpoint('before-act')
@@ -137,25 +134,25 @@ async function deleteNamespace(context: StepContext, below: Bound): Promise<Step
     await context.failpoint('after-act')
     if (answer === 'other') {
       context.known.doubt = true
-      throw new RetryLater('another namespace of this name stands there', 100)
+      throw new RetryLater('another namespace has this name', 100)
     }
   }
   context.known.namespaceUid = namespace.uid
   return { events: [['info', `Removing the namespace ${namespace.name}`]], fields: { namespaceUid: namespace.uid } }
 }
 
-async function awaitNamespace(context: StepContext, below: Bound): Promise<StepResult> {
+async function awaitNamespace(context: StepContext, scope: Scope): Promise<StepResult> {
   const { namespaceUid, doubt } = context.known
   if (!namespaceUid) return 'nothing'
-  // A creation may find its own namespace here: that of a step list begun anew, which nobody is removing.
-  if ((!doubt || below === 'before') && !(await target(context, below))) {
-    // It went before anyone waited; what is known of it must not be taken for what comes next.
-    if (below === 'before') await forget(context)
+  // A creation whose step list began anew may find its own namespace here, which is not being removed.
+  if ((!doubt || scope === 'olderOps') && !(await target(context, scope))) {
+    // It was gone before this step; its UIDs must not be taken for those of the next namespace.
+    if (scope === 'olderOps') await forget(context)
     return 'nothing'
   }
   await awaitGone(context, namespaceUid, namespaceRef(context.names.namespace), async () => {
     const obstacles = context.view.namespace(context.names.namespace)?.obstacles.join('; ') ?? ''
-    if (obstacles !== '') await context.tell([['info', `The cluster is still busy removing it: ${obstacles}`]])
+    if (obstacles !== '') await context.report([['info', `The cluster is still busy removing it: ${obstacles}`]])
   })
   await forget(context)
   return {
@@ -165,12 +162,12 @@ async function awaitNamespace(context: StepContext, below: Bound): Promise<StepR
 }
 
 async function forget({ clock, signal, known }: StepContext): Promise<void> {
-  await clock.sleep(forgottenMs, signal)
+  await clock.sleep(namespaceCacheLagMs, signal)
   known.podUid = undefined
   known.namespaceUid = undefined
 }
 
-/** What keeps a pod that is being deleted from going, in words. */
+/** Explains what keeps a terminating pod from going. */
 export function podObstacles(pod: PodFacts | undefined): string[] {
   if (!pod) return []
   const silent = pod.unheard || pod.phase === 'Unknown'
@@ -180,7 +177,7 @@ export function podObstacles(pod: PodFacts | undefined): string[] {
   ]
 }
 
-/** Waits for the DELETED event of this UID, or for the API server to say that it has no such object. */
+/** Waits for the DELETED event of this UID, or until the API server reports no object with it. */
 async function awaitGone(
   context: StepContext,
   uid: string,
@@ -210,15 +207,15 @@ async function awaitGone(
 }
 
 /**
- * The four steps. `prefix` sets their names apart where an operation removes more than once; progress goes from `from`
- * to `to` in equal parts.
+ * The four steps. `prefix` keeps their names unique if an operation removes more than once. Progress goes from `from` to
+ * `to` in equal parts.
  */
-export function removalSteps(prefix: string, below: Bound, from: number, to: number): readonly Step[] {
+export function removalSteps(prefix: string, scope: Scope, from: number, to: number): readonly Step[] {
   const step = (name: string, kind: Step['kind'], run: typeof deletePod, part: number): Step => ({
     name: prefix + name,
     kind,
     progress: Math.round(from + ((to - from) * part) / 4),
-    run: context => run(context, below),
+    run: context => run(context, scope),
   })
   return [
     step('pod', 'act', deletePod, 1),

@@ -10,7 +10,7 @@ import { makeRun, settled } from './testing/run.ts'
 const head = readFileSync(new URL('run.ts', import.meta.url), 'utf8').split('\n */')[0]!
 const rows = [...head.matchAll(/^ \* \| ([\w ]+) \| .+ \| (?:[\w.]+) \|$/gm)].map(([, error]) => error!)
 
-/** A deletion whose request to remove the namespace meets these errors in turn, and then succeeds. */
+/** A deletion whose request to remove the namespace throws these errors in turn, and then succeeds. */
 function deletionThatMeets(...errors: readonly Error[]) {
   const made = makeRun({})
   const { kube } = made.cluster
@@ -25,7 +25,7 @@ function deletionThatMeets(...errors: readonly Error[]) {
   return made
 }
 
-/** What came of a run: how the operation ended if it did, whether the lease was given back, and as what it was counted. */
+/** The result of a run: the operation's end, if any, whether the lease was released, and how it was counted. */
 async function cameOf({ written, calls, leases, lines }: ReturnType<typeof makeRun>) {
   const last = written.at(-1)
   return {
@@ -39,7 +39,7 @@ async function cameOf({ written, calls, leases, lines }: ReturnType<typeof makeR
 
 const goesOn = { outcome: 'gone', released: false, counted: {}, defect: false }
 const endsFailed = { outcome: 'failed', remains: undefined, released: false, counted: {}, defect: false }
-/** A refusal by the cluster: others are to remove what may remain. */
+/** A refusal by the cluster: other replicas remove objects that may remain. */
 const isRefused = { ...endsFailed, remains: 7 }
 const stops = { outcome: undefined, released: true, counted: {}, defect: false }
 
@@ -47,7 +47,7 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
   StartOver: async () => {
     const made = deletionThatMeets(new StartOver('otherwise'))
     const over = made.run.run()
-    // Without a pause: time stands still.
+    // Without a pause, since the clock does not move.
     await settled()
     expect(made.cluster.requests.filter(request => request === 'asked')).toHaveLength(2)
     await made.vanish()
@@ -112,7 +112,7 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
-describe('what an error does to an operation', () => {
+describe('OperationRun, on an error,', () => {
   it('has a case for each row of the table, and no other', () => {
     expect(rows.filter(row => row !== 'error')).toEqual(Object.keys(cases))
   })

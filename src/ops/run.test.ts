@@ -5,9 +5,9 @@ import { makeRun, places, settled } from './testing/run.ts'
 
 describe('OperationRun', () => {
   it.each([
-    ['who asked for it', { by: '{"user":"ada"}' }, '7 delete succeeded {"user":"ada"}'],
-    ['nobody where its record names none', {}, '7 delete succeeded '],
-  ])('tells the audit log how the operation ended, and %s', async (_, more, line) => {
+    ['its origin', { by: '{"user":"ada"}' }, '7 delete succeeded {"user":"ada"}'],
+    ['no origin', {}, '7 delete succeeded '],
+  ])('writes the end of the operation with %s to the audit log', async (_, more, line) => {
     const { run, ended, vanish } = makeRun(more)
     const over = run.run()
     await settled()
@@ -17,7 +17,7 @@ describe('OperationRun', () => {
     expect(ended).toEqual([line])
   })
 
-  it('tells the audit log nothing of an end that another owner may write', async () => {
+  it('writes no audit line for an end that another owner may write', async () => {
     const { run, ended, owners } = makeRun({ attempts: 4 })
     owners.finish = async () => {
       throw new Fenced('moved on')
@@ -26,7 +26,7 @@ describe('OperationRun', () => {
     expect(ended).toEqual([])
   })
 
-  it('handed over it lets go, and ends nothing', async () => {
+  it('releases the lease and ends nothing when it is handed over', async () => {
     const { run, written, calls, room } = makeRun({})
     const ended = run.run()
     await settled()
@@ -37,7 +37,7 @@ describe('OperationRun', () => {
     expect(room.free).toBe(places)
   })
 
-  it('handed over before it has begun it does not begin', async () => {
+  it('does not begin when it was handed over before', async () => {
     const { run, cluster, calls } = makeRun({})
     run.handOver()
     await run.run()
@@ -56,7 +56,7 @@ describe('OperationRun', () => {
     expect(written.some(({ outcome }) => outcome !== undefined)).toBe(false)
   })
 
-  it('counts no lease as lost whose last extension crossed the end of its operation', async () => {
+  it('does not count a lease as lost when its last extension crossed the end of its operation', async () => {
     const { run, owners, lost, vanish, leases, written } = makeRun({})
     const { finish } = owners
     owners.finish = async (...args) => {
@@ -100,7 +100,7 @@ describe('OperationRun', () => {
     expect(written.at(-1)).toMatchObject({ outcome: 'gone' })
   })
 
-  it('after what nobody foresaw it leaves the lease to run out', async () => {
+  it('leaves the lease to expire after an unexpected error', async () => {
     const { run, calls, owners } = makeRun({})
     owners.commit = async () => {
       throw new TypeError('a bug')

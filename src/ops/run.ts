@@ -1,21 +1,21 @@
 /**
- * One operation in the hands of its owner, from the claim until it is ended, handed over or lost.
+ * One run of an operation by its owner: from the claim until the operation is ended, handed over or lost.
  *
- * What an error does to it. The first row that fits counts:
+ * The effect of each error. The first row that matches applies:
  *
  * | error | what happens | decided in |
  * |---|---|---|
  * | StartOver | the phase begins its list of steps anew | phase.ts |
  * | RetryLater | the step is tried again, until the deadline | phase.ts |
- * | KubeError | refused (403, 404): tried again for 10 s; then, or any other at once: as NeedsSomeone | phase.ts |
- * | DeadlinePassed | as NeedsSomeone; what a failed creation leaves is removed later, as debris | course.ts |
- * | NeedsSomeone | the operation ends `failed`, in words; a creation only where no lab stands, and cleaned up | course.ts |
+ * | KubeError | refused (403, 404): tried again for 10 s; afterwards, or any other at once: as NeedsSomeone | phase.ts |
+ * | DeadlinePassed | as NeedsSomeone; objects of a failed creation are removed later, as debris | course.ts |
+ * | NeedsSomeone | the operation ends `failed` with a reason; a creation only if no lab exists, and is cleaned up | course.ts |
  * | HandOver | the lease is given back, so that another replica goes on at once | here |
  * | LeaseLost | counted as lost; nothing more is written | here |
- * | Fenced | counted as fenced; nothing more is written: the operation is another's | here |
- * | any other | logged as a defect; the lease runs out by itself, so that the next owner does not meet it at once | here |
+ * | Fenced | counted as fenced; nothing more is written: another replica owns the operation | here |
+ * | any other | logged as a defect; the lease is left to expire, so that the next owner does not hit it at once | here |
  *
- * A RetryLater of Redis repeats the write for as long as the lease lasts (journal.ts).
+ * After a RetryLater of Redis the write is repeated for as long as the lease lasts (journal.ts).
  */
 import { notNeeded } from '../base/clock.ts'
 import { Fenced } from '../base/errors.ts'
@@ -23,7 +23,7 @@ import { LeaseLost } from '../leases/leases.ts'
 import { runCourse } from './course.ts'
 import type { Owned } from './owned.ts'
 
-/** Why a run stops although nothing is wrong: another replica is to go on. */
+/** Stops a run without an error, so that another replica continues it. */
 class HandOver extends Error {
   override readonly name = 'HandOver'
 }
@@ -35,7 +35,7 @@ export class OperationRun {
     this.#owned = owned
   }
 
-  /** Ends when the operation has ended, or is no longer this replica's. Never rejects. */
+  /** Resolves when the operation has ended, or this replica no longer owns it. Never rejects. */
   async run(): Promise<void> {
     const { options, names, gone, lease, phases, turn } = this.#owned
     const off = options.view.onChange(({ namespace, goneUid }) => {
@@ -49,7 +49,7 @@ export class OperationRun {
       await this.#recall()
       await runCourse(this.#owned)
     } catch (error) {
-      if (this.#isForeseen(error)) await this.#letGo()
+      if (this.#reportEnd(error)) await this.#release()
     } finally {
       lease.signal.removeEventListener('abort', lost)
       off()
@@ -57,12 +57,12 @@ export class OperationRun {
     }
   }
 
-  /** Stops where it is, so that another replica goes on. */
+  /** Stops at the current step, so that another replica continues. */
   handOver(): void {
     this.#owned.phases.stop(new HandOver('handed over'))
   }
 
-  /** A new owner reads what was told, so that nothing is told twice. */
+  /** A new owner reads the events written so far, so that none is written twice. */
   async #recall(): Promise<void> {
     const { claim, span, options, log, journal } = this.#owned
     const { record } = claim
@@ -72,16 +72,19 @@ export class OperationRun {
     await journal.recall()
   }
 
-  /** Logs why the run stops before the end of its operation, by the last rows of the table. */
-  #isForeseen(error: unknown): boolean {
+  /**
+   * Logs why the run stops before the end of its operation, by the last rows of the table.
+   * @returns whether the lease is to be released
+   */
+  #reportEnd(error: unknown): boolean {
     const { log, options } = this.#owned
     if (error instanceof HandOver) {
       log.info('operation handed over')
       return true
     }
     if (error instanceof Fenced) {
-      // Told here and not where leases are extended: an extension that crosses the end of an operation finds nothing to
-      // extend, and nothing was lost; a lease that its owner found overdue would be forgotten before the next extension.
+      // Counted here, not where leases are extended. An extension that crosses the end of an operation finds no lease,
+      // although none was lost. A lease that its owner found overdue is dropped before the next extension.
       options.metrics.leases.inc({ outcome: error instanceof LeaseLost ? 'lost' : 'fenced' })
       log.info({ reason: error.message }, 'operation is no longer ours')
       return true
@@ -90,8 +93,8 @@ export class OperationRun {
     return false
   }
 
-  /** Gives the lease back, once no write of ours can still land. */
-  async #letGo(): Promise<void> {
+  /** Releases the lease once no write of this run can still arrive. */
+  async #release(): Promise<void> {
     const { options, agent, lease } = this.#owned
     const { clock, longestRequestMs, kube, owners } = options
     const done = new AbortController()

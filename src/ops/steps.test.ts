@@ -40,7 +40,7 @@ describe('watchUntil', () => {
     expect(await found).toBe('found')
   })
 
-  it('looks again after the shortest time that the look asked for', async () => {
+  it('looks again after the shortest time passed to wakeInMs', async () => {
     const cluster = new FakeCluster()
     const { context, clock } = fakeContext(cluster)
     let looks = 0
@@ -74,7 +74,7 @@ describe('watchUntil', () => {
     expect(cluster.listeners).toBe(0)
   })
 
-  it('lets its listener go when the look fails', async () => {
+  it('removes its listener when the look fails', async () => {
     const cluster = new FakeCluster()
     const { context } = fakeContext(cluster)
     const look = async () => {

@@ -1,6 +1,6 @@
 /**
- * Steps: an operation is an ordered list of them, each idempotent, so that whoever comes next may run any of them again.
- * An `act` changes the cluster and may, at worst, take its owner down with it; a `wait` only watches.
+ * Steps: an operation is an ordered list of steps. Each is idempotent, so that the next owner may repeat it.
+ * An `act` changes the cluster and may, at worst, kill its owner; a `wait` only watches.
  */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import type { LabPlan } from '../base/domain.ts'
@@ -17,13 +17,13 @@ export interface Graces {
   readonly unknownMs: number
 }
 
-/** What an operation knows of its objects; grows as steps go, and is kept in the record. */
+/** What an operation knows of its objects. Steps add to it, and the record keeps it. */
 export interface Known {
   namespaceUid: string | undefined
   podUid: string | undefined
-  /** The watches' memory was found wrong: from here on the API server is asked. */
+  /** The watches' cache was found wrong: from here on steps ask the API server. */
   doubt: boolean
-  /** UID of the namespace in which this owner has bound itself to read. */
+  /** UID of the namespace in which this owner has made its binding to read. */
   readable?: string | undefined
 }
 
@@ -31,10 +31,10 @@ export interface StepContext {
   readonly user: string
   readonly op: number
   readonly trust: Trust
-  /** The highest op that is believed at this moment, by Redis' clock as it was at the claim. */
+  /** The highest trusted op now, by Redis' clock at the claim and the time since then. */
   boundOp(): number
   readonly names: LabNames
-  /** Of a creation; a deletion has none. */
+  /** The plan of a creation; a deletion has none. */
   readonly plan: LabPlan | undefined
   readonly known: Known
   readonly kube: ClusterClient
@@ -43,44 +43,44 @@ export interface StepContext {
   readonly graces: Graces
   /** Aborted at the deadline, when the lease is lost, and at a hand-over. */
   readonly signal: AbortSignal
-  /** UIDs of objects of this namespace whose DELETED event was seen since the operation was owned. */
+  /** UIDs of objects of this namespace whose DELETED event was seen since the claim. */
   readonly gone: ReadonlySet<string>
-  /** For requests: the signal, and the operation's name in the User-Agent. Throws when the lease is over by our clock. */
+  /** Options for requests: the signal, and the operation's name in the User-Agent. Throws when the lease has expired. */
   call(): CallOptions
-  /** Tells events before the step is over, once each: what was told before is left out. */
-  tell(events: readonly NewEvent[]): Promise<void>
-  /** Asks for a compare: the cluster shows that Redis has gone back. */
+  /** Writes events before the step is done. Events that were written before are left out. */
+  report(events: readonly NewEvent[]): Promise<void>
+  /** Requests a compare: the cluster shows that Redis has lost writes. */
   compare(): void
-  /** Passes a place where a test may strike, such as `lab.create.pod.after-act`. */
+  /** Passes a failpoint, such as `lab.create.pod.after-act`. */
   failpoint(place: 'before-act' | 'before-send' | 'after-send' | 'after-act'): void | Promise<void>
 }
 
-/** What a step did: nothing worth a record, or events and fields. */
+/** The result of a step: `nothing` to record, or events and fields. */
 export type StepResult = 'nothing' | { readonly events: readonly NewEvent[]; readonly fields?: RecordFields }
 
 export interface Step {
   readonly name: string
   readonly kind: 'act' | 'wait'
-  /** Percentage that is reached when it is done. */
+  /** Progress in percent when the step is done. */
   readonly progress: number
   run(context: StepContext): Promise<StepResult>
 }
 
 /**
- * A refusal that may be the cluster catching up: a policy or a quota not counted yet, a ServiceAccount not made yet. Any
- * other refusal of a request as it stands is for ever.
+ * Recognises refusals that may pass because the cluster is catching up: a policy or a quota that is not counted yet, a
+ * ServiceAccount that does not exist yet. All other refusals of the same request are final.
  */
 export const isRefusal = (error: unknown): error is KubeError =>
   error instanceof KubeError && (error.status === 403 || error.status === 404)
 
-/** Thrown by a step that found the cluster otherwise than an earlier step left it: the list is begun anew. */
+/** Thrown by a step when the cluster has changed since an earlier step: the list begins anew. */
 export class StartOver extends Error {
   override readonly name = 'StartOver'
 }
 
 /**
- * Waits until `look` finds something, looking again at every change of the user's namespace and, at the latest, after
- * the time that `look` says itself (by `wakeInMs`).
+ * Waits until `look` finds something. It looks again at every change of the user's namespace and, at the latest, after
+ * the time that `look` passes to `wakeInMs`.
  */
 export async function watchUntil<T>(
   context: StepContext,
@@ -108,7 +108,7 @@ export async function watchUntil<T>(
       wake = () => interrupt.abort(notNeeded)
       const stop = () => interrupt.abort(notNeeded)
       signal.addEventListener('abort', stop, { once: true })
-      // Whoever aborted while `look` was at work will not do so again.
+      // An abort during `look` fires no event after this listener was added.
       if (signal.aborted) stop()
       await clock.sleep(Math.min(Math.max(limitMs, 10), 3_600_000), interrupt.signal).catch(() => {})
       signal.removeEventListener('abort', stop)

@@ -1,7 +1,7 @@
 /**
- * The rules by which objects of the cluster are believed. Anybody who may make a pod or a namespace somewhere can write
- * labels and annotations. An op counts only where installation, user and name fit, and never more than a day beyond
- * Redis' clock. A record counts only as long as no MAC says that somebody else wrote it.
+ * Decides which objects of the cluster are trusted. Anyone who may create a pod or a namespace somewhere can write labels
+ * and annotations. An op counts only if installation, user and name match, and if it is at most a day beyond Redis'
+ * clock. A record counts unless its MAC is wrong.
  */
 import type { KubeObject } from '../base/domain.ts'
 import { annotations, labels } from '../kube/labels.ts'
@@ -11,10 +11,10 @@ import type { MacVerdict, Sealer } from '../store/sealing.ts'
 
 const dayUs = 86_400_000_000
 
-/** The highest op that is believed at a moment of Redis' clock; `include/draw.lua` has the same bound. */
+/** The highest trusted op at a moment of Redis' clock; `include/draw.lua` has the same bound. */
 export const boundAt = (redisMs: number): number => redisMs * 1000 + dayUs
 
-/** `ahead`: its op is beyond the bound. `forged`: its record bears a wrong MAC. */
+/** `ahead`: its op is beyond the bound. `forged`: its record has a wrong MAC. */
 export type Verdict = 'ours' | 'foreign' | 'ahead' | 'forged'
 
 export interface TrustOptions {
@@ -30,12 +30,12 @@ export class Trust {
     this.#options = options
   }
 
-  /** Whether a namespace is a lab's, made by this installation. */
+  /** Judges whether this installation made a namespace for a lab. */
   judge(namespace: NamespaceFacts, boundOp: number): Verdict {
     return this.inspect(namespace, boundOp).verdict
   }
 
-  /** A right MAC says that its op and its record are what this installation wrote. */
+  /** Also returns the MAC's verdict: a right MAC proves that this installation wrote the op and the record. */
   inspect(namespace: NamespaceFacts, boundOp: number): { readonly verdict: Verdict; readonly mac: MacVerdict } {
     if (!this.isNamedAsOurs(namespace)) return { verdict: 'foreign', mac: 'unknown' }
     const mac = this.#macOf(namespace)
@@ -43,7 +43,7 @@ export class Trust {
     return { verdict: mac === 'wrong' ? 'forged' : 'ours', mac }
   }
 
-  /** By installation, user and name alone, which anybody may write. */
+  /** Compares only installation, user and name, which anyone can write. */
   isNamedAsOurs({
     installation,
     op,
@@ -55,7 +55,7 @@ export class Trust {
     return labNames(namespacePrefix, user).namespace === name
   }
 
-  /** A namespace as it is sent, with the MAC of its record; its op is in its labels by now. */
+  /** Adds the MAC of the record to a namespace that is to be sent. Its op must already be in its labels. */
   signed(object: KubeObject): KubeObject {
     const { name, labels: marks, annotations: notes } = object.metadata
     const record = notes?.[annotations.record]
@@ -78,7 +78,7 @@ export class Trust {
   }
 }
 
-/** Why something is left untouched, in words for its user. */
+/** Explains to the user why an object is left untouched. */
 export function distrust(kind: 'namespace' | 'pod', name: string, verdict: Verdict, user: string): string {
   const what = `The ${kind} ${name}`
   const left = 'it is left untouched'

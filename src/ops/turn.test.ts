@@ -4,7 +4,7 @@ import { Slots } from '../base/slots.ts'
 import type { Journal } from './journal.ts'
 import { Turn } from './turn.ts'
 
-/** A journal whose writes are refused from some moment on, as those of an operation that has moved on. */
+/** A journal whose writes can be refused from some moment on, as those of an operation with another owner are. */
 function journal() {
   const state = { refused: false, writes: 0 }
   const write = async () => {
@@ -16,7 +16,7 @@ function journal() {
 
 const signal = new AbortController().signal
 
-it('gives all places back when a suspect act has entered alone and cannot record it', async () => {
+it('Turn frees all slots when a suspect act has entered alone and cannot record it', async () => {
   const room = new Slots(3)
   room.tryEnter()
   const { state, journal: refusing } = journal()
@@ -30,7 +30,7 @@ it('gives all places back when a suspect act has entered alone and cannot record
   expect(room.free).toBe(3)
 })
 
-it('holds one place for an act, all for a suspect one, and none for a wait', async () => {
+it('Turn holds one slot for an act, all for a suspect one, and none for a wait', async () => {
   const room = new Slots(3)
   const turn = new Turn(room, journal().journal, { attempts: 0, acting: false }, 0)
   await turn.take('act', signal)

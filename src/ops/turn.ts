@@ -1,6 +1,6 @@
 /**
- * When an operation's acts may have their turn, and how often one was begun. An act that does not return may have taken
- * its owner with it: begun again it is done alone, so that it takes no other down, and after a few attempts given up.
+ * Takes slots for an operation's acts, and counts the attempts of each. An act that did not return may have killed its
+ * owner. It is repeated alone, so that it cannot kill other operations, and given up after a few attempts.
  */
 import type { Slots } from '../base/slots.ts'
 import type { LabRecord, RecordFields } from '../store/records.ts'
@@ -12,10 +12,10 @@ export class Turn {
   readonly #journal: Journal
   #places: number
   #attempts: number
-  /** As the record has it: whoever claims next counts an attempt. */
+  /** The record's value: if true, the next claim counts an attempt. */
   #acting: boolean
 
-  /** `places`: in the room, taken for it already. */
+  /** `places`: slots already taken for this run. */
   constructor(
     room: Slots,
     journal: Journal,
@@ -29,7 +29,7 @@ export class Turn {
     this.#acting = acting
   }
 
-  /** Of the act at hand: those before this one killed their owner, as far as anyone can tell. */
+  /** Attempts of the current act. Earlier ones are presumed to have killed their owner. */
   get attempts(): number {
     return this.#attempts
   }
@@ -46,15 +46,15 @@ export class Turn {
     if (kind === 'act') await this.#mark(true)
   }
 
-  /** What the record is to hold once the step before this one is done. */
+  /** The fields that the record gets when the previous step is done. */
   next(step: Step | undefined): Required<Pick<RecordFields, 'acting' | 'attempts'>> {
     this.#acting = step?.kind === 'act'
-    // The act before has returned. Were the next ones done alone too, all that a dead replica left would wait for each other.
+    // The previous act has returned. If later acts ran alone too, the operations of a dead replica would wait for each other.
     this.#attempts = this.#acting ? 1 : 0
     return { acting: this.#acting, attempts: this.#attempts }
   }
 
-  /** Leaves the room. */
+  /** Frees the slots. */
   end(): void {
     this.#room.leave(this.#places)
     this.#places = 0
@@ -62,20 +62,20 @@ export class Turn {
 
   async #enter(need: number, signal: AbortSignal): Promise<void> {
     await this.#room.enter(need, signal)
-    // At once: what fails after this must find them, to give them back.
+    // Set at once, so that `end` frees them after a failure.
     this.#places = need
   }
 
   /**
-   * An act that waits for its turn has not begun, and cannot have killed anyone: whoever dies meanwhile, by another's act,
-   * is no attempt of this one.
+   * While an act waits to run alone it has not begun. If its owner dies meanwhile, by another operation's act, that is no
+   * attempt of this one.
    */
   async #enterAlone(signal: AbortSignal): Promise<void> {
     if (this.#room.free < this.#room.places) await this.#mark(false)
     try {
       await this.#enter(this.#room.places, signal)
     } finally {
-      // Also for who hands it over: its claim was counted, and letting go takes that back.
+      // Also on hand-over: the claim counted an attempt, and the release subtracts it.
       await this.#mark(true)
     }
   }

@@ -1,4 +1,4 @@
-/** The watches of a replica as the engine reads them. */
+/** Gives the engine one view of a replica's watches. */
 
 import type { ClusterView } from './cluster.ts'
 import type { Watches } from './watches.ts'
@@ -29,6 +29,6 @@ export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterVi
   }
 }
 
-/** Only a DELETED event is proof. */
+/** Only a DELETED event proves that an object is gone. */
 const isGone = (change: { type: 'put' } | { type: 'gone'; confirmed: boolean }): boolean =>
   change.type === 'gone' && change.confirmed

@@ -43,7 +43,7 @@ async function started(): Promise<void> {
   await Promise.all([...opened.values()].map(({ promise }) => promise))
 }
 
-/** Sends one event and resolves with the name of what listeners were told of. */
+/** Sends one event and resolves with the name that the listeners got. */
 async function send(kind: Kind, type: string, object: object): Promise<string> {
   const told = Promise.withResolvers<string>()
   const tell = ({ value }: { value: { name?: string; namespace?: string } }) =>
@@ -68,8 +68,8 @@ const event = (name: string, namespace: string) =>
     type: 'Normal',
   })
 
-describe('watches', () => {
-  test('ask for three streams, ours only', async () => {
+describe('Watches', () => {
+  test('opens three streams, restricted to our objects', async () => {
     expect(watches.ready()).toBe(false)
     await started()
     expect(watches.ready()).toBe(true)
@@ -86,7 +86,7 @@ describe('watches', () => {
     expect(watches.stats().pods).toEqual({ lists: 1, watches: 1, ignored: 0, errors: 0 })
   })
 
-  test('tell that a namespace changed: itself, its pods, its pods’ events', async () => {
+  test('notifies of changes to a namespace, its pods and its pods’ events', async () => {
     await started()
     expect(await send('namespaces', 'ADDED', object('nublado-ada'))).toBe('nublado-ada')
     expect(await send('pods', 'ADDED', object('nb-ada', 'nublado-ada'))).toBe('nublado-ada')
@@ -97,7 +97,7 @@ describe('watches', () => {
     expect([...watches.podEvents.byNamespace('nublado-ada')].map(facts => facts.reason)).toEqual(['Pulling'])
   })
 
-  test('events are kept of our namespaces only, fifty of each, and leave with them', async () => {
+  test('keeps fifty events of each of our namespaces until the namespace is gone', async () => {
     await started()
     open.get('events')!('ADDED', event('elsewhere', 'kube-system'))
     open.get('events')!('ADDED', event('similar', 'nubladoish'))

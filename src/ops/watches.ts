@@ -1,6 +1,6 @@
 /**
- * The three watches of a replica: our namespaces, our pods, and events of pods. Whoever waits for something in the
- * cluster is told "look again" and reads here; what is missing here is asked of the API server before it is believed.
+ * The three watches of a replica: our namespaces, our pods, and events of pods. Listeners are only notified of a change
+ * and read the state here. An object that is missing here counts as absent only after the API server confirms it.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -13,16 +13,16 @@ import { WatchGroup } from '../kube/watch-group.ts'
 
 export interface WatchesOptions {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>
-  /** Only what bears this installation's label is seen. */
+  /** Only objects with this installation's label are seen. */
   readonly installation: string
-  /** Events are kept of namespaces whose names begin with this and a dash; they bear no label. */
+  /** Events have no label: they are kept if the name of their namespace begins with this and a dash. */
   readonly namespacePrefix: string
   readonly clock: Clock
   readonly log: Log
   readonly times?: Partial<ReflectorTimes>
 }
 
-/** Of a namespace, and it has one pod: enough to tell what befell it, and a bound for one that crashes for hours. */
+/** A namespace has one pod: enough events for its history, and a bound for a pod that crashes for hours. */
 const eventsPerNamespace = 50
 
 type WatchName = 'namespaces' | 'pods' | 'podEvents'
@@ -31,7 +31,7 @@ export class Watches extends WatchGroup<WatchName> {
   readonly namespaces: Reflector<NamespaceFacts>
   readonly pods: Reflector<PodFacts>
   /**
-   * Events leave with the DELETED that the cluster sends for each when their namespace goes or their hour is over.
+   * The cluster sends DELETED for each event when its namespace is deleted or its hour is over.
    */
   readonly podEvents: Reflector<PodEventFacts>
 

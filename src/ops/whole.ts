@@ -1,4 +1,4 @@
-/** Whether a lab stands, asked of the API server itself: what is about to be given up is looked at once more. */
+/** Asks the API server whether a lab is complete, before its creation is given up. */
 
 import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
@@ -17,26 +17,26 @@ export interface WholeQuestion {
   readonly op: number
   readonly trust: Trust
   /**
-   * The record may be older than the cluster: then a container that was restarted had started before. In a record that
-   * is surely the latest, it crashed before it ever started.
+   * The record may be older than the cluster. Then a restarted container had started before; by a record that is surely
+   * the latest, it crashed before it ever started.
    */
   readonly recordMayBeOld: boolean
-  /** Its signal ends the asking where nothing is answered. */
+  /** Its signal ends the question if there is no answer. */
   readonly call: CallOptions & { readonly signal: AbortSignal }
-  /** For how long refusals count as passing; infinite where an answer is needed. */
+  /** How long refusals are treated as temporary; infinite if an answer is needed. */
   readonly refusalMs: number
   readonly onRefusal: (error: KubeError) => Promise<void>
 }
 
-/** The API server refuses to say whether the lab stands. */
+/** The API server refuses to show whether the lab is complete. */
 export class Unanswered extends NeedsSomeone {}
 
 const backoff = { baseMs: 500, capMs: 10_000 }
 
 /**
- * What was not answered must not be taken for an absence.
- * @returns the UIDs of a whole lab of this very operation, or null
- * @throws {Unanswered} where it is refused for longer than `refusalMs`
+ * A missing answer is never taken for absence.
+ * @returns the UIDs of a complete lab of this operation, or null
+ * @throws {Unanswered} when the API server refuses for longer than `refusalMs`
  */
 export async function findWhole(question: WholeQuestion): Promise<{ namespaceUid: string; podUid: string } | null> {
   const { kube, names, op, trust, call, recordMayBeOld } = question

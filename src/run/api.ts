@@ -1,4 +1,4 @@
-/** The API: who may ask, by which certificate it is served, and what it answers by. */
+/** Joins the API of a replica: identity of callers, certificate, and routes. */
 import type { TlsParts } from '../api/connections/http-server.ts'
 import { type ApiServer, type ServerParts, startApiServer } from '../api/server.ts'
 import { Certificates } from '../tls/certificates.ts'
@@ -19,7 +19,7 @@ export function joinApi(basics: Basics, { labs, images, audit }: ApiShared) {
   })
   return {
     identity,
-    /** Undefined where the API is in the clear. */
+    /** Undefined if the API is served without TLS. */
     tls,
     listen: (): Promise<ApiServer> =>
       startApiServer({ config, labs, images, identity, audit, metrics, tracing, clock, log, tls }),

@@ -1,4 +1,4 @@
-/** The audit log of a replica, where one is written. */
+/** Joins the audit log of a replica, if it is configured. */
 import { type Auditor, AuditTrail, noAudit } from '../ops/audit.ts'
 import type { Basics } from './basics.ts'
 import type { Store } from './store.ts'

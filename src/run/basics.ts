@@ -1,4 +1,4 @@
-/** What all rooms have: settings, time, and what operators see. */
+/** The basics of all parts: settings, clock, log, metrics and traces. */
 import { Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Clock, systemClock } from '../base/clock.ts'
@@ -13,7 +13,7 @@ import { noTracing, type Tracing } from '../telemetry/tracing.ts'
 
 export const { version } = packageJson
 
-/** Makes what sends traces. */
+/** Makes the sender of traces. */
 export type CreateTracing = (options: OtelOptions) => Tracing
 
 export interface Basics {
@@ -23,16 +23,16 @@ export interface Basics {
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
-  /** Undefined where none is written. */
+  /** Undefined without an audit log. */
   readonly auditLog: AuditLog | undefined
 }
 
-/** @param createTracing where traces are to be sent */
+/** @param createTracing only if traces are sent */
 export function makeBasics(settings: Settings, createTracing?: CreateTracing): Basics {
   const { config, replica } = settings
   const { installation } = config
   const clock = systemClock
-  // Both kinds of lines by one stream: they follow each other, and never stand within each other.
+  // Both kinds of lines use one stream, so that they never interleave.
   const stdout = new StreamSink('stdout', 1)
   const log = createLogger({ level: config.logLevel, replica, destination: stdout })
   const metrics = createMetrics(new Registry())

@@ -1,4 +1,4 @@
-/** The cluster as a replica has it: the client, and what its watches show. */
+/** Joins a replica's access to the cluster: the client and the watches. */
 import { Listeners } from '../base/listeners.ts'
 import { KubeClient } from '../kube/client.ts'
 import { clusterView } from '../ops/view.ts'
@@ -8,7 +8,7 @@ import { type Basics, version } from './basics.ts'
 export type Cluster = ReturnType<typeof joinCluster>
 
 export function joinCluster({ settings, config, clock, log, metrics }: Basics) {
-  /** Told when something was refused for want of a right. */
+  /** Notified when a request was refused for a missing right. */
   const withoutRight = new Listeners()
   const kube = new KubeClient({
     kubernetes: config.kubernetes,
@@ -19,7 +19,7 @@ export function joinCluster({ settings, config, clock, log, metrics }: Basics) {
     onRequest: (verb, code, seconds) => metrics.kubernetesRequestDuration.observe({ verb, code }, seconds),
     onRefusal: (verb, reason) => {
       metrics.kubernetesRefusals.inc({ verb, reason })
-      if (reason === 'rights') withoutRight.tell()
+      if (reason === 'rights') withoutRight.notify()
     },
   })
   const { installation, lab } = config

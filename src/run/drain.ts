@@ -1,29 +1,29 @@
-/** The end of a replica's work: operations are handed over, streams end, answers are sent, all within one time. */
+/** The drain of a replica: within one limit operations are handed over, streams end, and answers are sent. */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 
-/** How long a balancer may go on sending requests to a replica that has just turned unready. */
+/** How long a balancer may keep routing to a replica that has just become unready. */
 const unreadyMs = 1_500
-/** Kept for streams and answers, whatever the hand-over takes; at most this share of the whole. */
+/** Time reserved for streams and answers, however long the hand-over takes; at most this share of the whole. */
 const reserveMs = 5_000
 const reserveShare = 1 / 3
-/** Kept for what is closed after the last connection; at most this share of the whole. */
+/** Time reserved for the parts that close after the last connection; at most this share of the whole. */
 const lastMs = 1_000
 const lastShare = 1 / 10
 
 export interface DrainParts {
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'error'>
-  /** From the signal to the end of the process. */
+  /** Time from the signal to the end of the process. */
   readonly drainMs: number
   readonly server: { endStreams(): void; close(graceMs: number): Promise<void> }
-  /** Lets go of all that this replica owns. */
+  /** Hands over all operations of this replica. */
   handOver(): Promise<void>
 }
 
 /**
  * Drains a replica. Event streams end cleanly, and answers are sent, however long the hand-over takes.
- * @returns whether everything was handed over
+ * @returns true if everything was handed over
  */
 export async function drain({ clock, log, drainMs, server, handOver }: DrainParts): Promise<boolean> {
   const endMs = clock.monotonicMs() + drainMs
@@ -34,7 +34,7 @@ export async function drain({ clock, log, drainMs, server, handOver }: DrainPart
       return false
     },
   )
-  // Others take over what is left, when its leases have run out.
+  // Other replicas take over the rest when its leases have expired.
   if (!handedOver) log.warn('not everything was handed over')
   server.endStreams()
   await unready
@@ -42,7 +42,7 @@ export async function drain({ clock, log, drainMs, server, handOver }: DrainPart
   return handedOver
 }
 
-/** Whether a piece of work ends in time. */
+/** True if the work ends in time. */
 async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
   const over = new AbortController()
   const late = clock.sleep(ms, over.signal).then(

@@ -1,4 +1,4 @@
-/** The provider that the configuration names. */
+/** Makes the identity provider that the configuration names. */
 import type { Clock } from '../base/clock.ts'
 import { createGafaelfawrIdentity } from '../identity/gafaelfawr.ts'
 import { createOidcIdentity } from '../identity/oidc.ts'
@@ -14,13 +14,13 @@ export interface IdentityParts {
   readonly onRequest: SourceOptions['onRequest']
 }
 
-/** Makes the provider of checked settings. Nothing is asked of its source before the first request. */
+/** Makes the provider from checked settings. It does not contact its source before the first request. */
 export function createIdentity(
   { config, tokens, ingressSecrets }: Pick<Settings, 'config' | 'tokens' | 'ingressSecrets'>,
   parts: IdentityParts,
 ): IdentityProvider {
   const { provider, gafaelfawr, oidc } = config.identity
-  // That the block of the chosen provider is there was checked with the configuration.
+  // The check of the configuration ensures that the block of the chosen provider exists.
   if (provider === 'gafaelfawr') return createGafaelfawrIdentity(gafaelfawr!, ingressSecrets, parts)
   if (provider === 'oidc') return createOidcIdentity(oidc!, parts)
   return createStaticIdentity(tokens, parts.log)

@@ -1,4 +1,4 @@
-/** Images: the registry, the catalogue that all replicas share, and prepulling. */
+/** Joins the parts for images: the registry, the catalogue that all replicas share, and prepulling. */
 import { failpoint } from '../base/failpoint.ts'
 import { Digests } from '../images/catalogue/digests.ts'
 import { isFresh, knownDigest } from '../images/catalogue/find.ts'
@@ -21,7 +21,7 @@ export function joinImages(basics: Basics, store: Store, { kube }: Cluster) {
   const { images, installation } = config
   const { namespace } = settings
   const source = registryOf(basics, kube)
-  const catalogues = new StoredCatalogues(store.ofImages)
+  const catalogues = new StoredCatalogues(store.imageStore)
   const refresher = joinRefresher(basics, store, source, catalogues)
   const watches = new PrepullWatches({ client: kube, installation, namespace, clock, log })
   const prepuller = new Prepuller({
@@ -52,14 +52,14 @@ function registryOf({ settings, config, clock }: Basics, kube: Cluster['kube']):
   const { images, lab } = config
   const { namespace, registryAuthorities: authorities, registryCredentials } = settings
   const pullSecret = pullSecretReader({ secrets: lab.secrets, namespace, kube })
-  // A pull secret says nothing to Google, whose libraries find what they need by themselves.
+  // A pull secret is useless for Google, whose libraries find credentials by themselves.
   const credentials = async () => registryCredentials ?? (images.gar ? undefined : pullSecret())
   return createImageSource({ images, clock, authorities, credentials })
 }
 
 function joinRefresher(
   { config, clock, log, metrics }: Basics,
-  { ofImages, leases, bell }: Store,
+  { imageStore, leases, bell }: Store,
   source: ImageSource,
   catalogues: StoredCatalogues,
 ): Refresher {
@@ -67,7 +67,7 @@ function joinRefresher(
   const refresher = new Refresher({
     images,
     source,
-    store: ofImages,
+    store: imageStore,
     catalogues,
     leases,
     clock,
@@ -77,7 +77,7 @@ function joinRefresher(
   })
   catalogues.onMissing(() => refresher.wake())
   bell.on(({ what }) => {
-    // Of a Redis that was emptied: it has no catalogue either.
+    // Redis may have been emptied, and has no catalogue then.
     if (what === 'compared' || what === 'missed') refresher.wake()
   })
   return refresher
@@ -85,13 +85,13 @@ function joinRefresher(
 
 function joinDigests(
   { config: { images }, clock, log }: Basics,
-  { ofImages }: Store,
+  { imageStore }: Store,
   source: ImageSource,
   catalogues: StoredCatalogues,
 ): Digests {
   return new Digests({
     source,
-    memory: ofImages,
+    memory: imageStore,
     catalogued: reference => catalogues.known && knownDigest(catalogues.known, images, reference),
     isFresh: () => catalogues.known !== null && isFresh(catalogues.known, images, clock.wallMs()),
     clock,

@@ -1,4 +1,4 @@
-/** Labs: what accepts and reads operations, and the engine that runs them. */
+/** Joins the parts for labs: the service that accepts and reads operations, and the engine that runs them. */
 import { Slots } from '../base/slots.ts'
 import type { Images } from '../images/service.ts'
 import { Acceptance } from '../ops/acceptance.ts'
@@ -20,7 +20,7 @@ export interface LabsShared {
   readonly trust: Trust
   readonly images: Images
   readonly policy: PolicyWatch
-  /** The cluster bears what no record explains. */
+  /** Requests a compare when no record explains an object. */
   readonly compare: () => void
 }
 
@@ -30,7 +30,7 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   const { settings, config, clock, log, metrics, tracing } = basics
   const { audit, images, policy } = shared
   const acceptance = new Acceptance(clock)
-  /** For operations that act. */
+  /** Limits operations that write at the same time. */
   const room = new Slots(config.engine.room)
   const engine = joinEngine(basics, store, cluster, shared, { acceptance, room })
   const sources = new Sources({
@@ -43,8 +43,8 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   })
   const service = new Labs({
     config,
-    store: store.ofLabs,
-    feeds: new Feeds(store.ofLabs, new StreamReader(store.bell, clock)),
+    store: store.labStore,
+    feeds: new Feeds(store.labStore, new StreamReader(store.bell, clock)),
     sealer: store.sealer,
     images,
     sources,
@@ -61,7 +61,7 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
 
 function joinEngine(
   { config, clock, log, metrics, tracing }: Basics,
-  { owners, ofLabs, sealer, leases, bell }: Store,
+  { owners, labStore, sealer, leases, bell }: Store,
   { kube, view }: Cluster,
   { audit, trust, compare }: LabsShared,
   { acceptance, room }: { readonly acceptance: Acceptance; readonly room: Slots },
@@ -69,7 +69,7 @@ function joinEngine(
   const { times, engine, lab } = config
   return new Engine({
     owners,
-    labs: ofLabs,
+    labs: labStore,
     sealer,
     kube,
     view,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { closeParts, type Stage, startParts, stopParts } from './part.ts'
 
-/** Three stages, and what befell them. What is stopped or closed is done a moment later. */
+/** Three stages, and a log of their calls. Stopping and closing end a moment later. */
 function stages() {
   const log: string[] = []
   const part = (name: string) => {
@@ -20,21 +20,21 @@ function stages() {
   return { all, log }
 }
 
-it('parts are started in their order, those alone whose time has come', () => {
+it('startParts starts only the parts of its stage, in their order', () => {
   const { all, log } = stages()
   startParts(all, 'reached')
   startParts(all, 'first')
   expect(log).toEqual(['start b', 'start c', 'start d', 'start a'])
 })
 
-it('parts are stopped at the same time, in their order', async () => {
+it('stopParts stops all parts at the same time, in their order', async () => {
   const { all, log } = stages()
   await stopParts(all)
   expect(log.slice(0, 4)).toEqual(['stop a', 'stop b', 'stop c', 'stop d'])
   expect(log).toHaveLength(8)
 })
 
-it('parts are closed against their order, a stage when the one after it is closed', async () => {
+it('closeParts closes in reverse order, each stage after the next one is closed', async () => {
   const { all, log } = stages()
   await closeParts(all)
   expect(log).toEqual([

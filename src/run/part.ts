@@ -1,19 +1,19 @@
-/** The parts of a replica, listed once: in this order they are started and stopped, and against it they are closed. */
+/** The parts of a replica, listed once. They are started and stopped in this order, and closed in the reverse order. */
 
-/** Something that runs beside others. */
+/** A part that runs beside others. */
 export interface Part {
   /** Begins its work. */
   start?(): void
-  /** Lets go of what other replicas can go on with, when the replica drains. */
+  /** Hands over work that other replicas can continue, when the replica drains. */
   stop?(): void | Promise<void>
-  /** Ends what is left of it, when nobody uses it any more. */
+  /** Ends the rest, when no other part uses this one any more. */
   close?(): void | Promise<void>
 }
 
-/** When parts are started: at once, when Redis and the cluster are reached, when labs may be made. */
+/** When parts are started: at once, when Redis and the cluster are reached, or when labs may be created. */
 export type When = 'first' | 'reached' | 'permitted'
 
-/** Parts that do not use each other. They may use those of the stages before. */
+/** Parts that do not use each other. They may use those of earlier stages. */
 export interface Stage {
   readonly when: When
   readonly parts: readonly Part[]
@@ -25,12 +25,12 @@ export function startParts(stages: readonly Stage[], when: When): void {
   }
 }
 
-/** Stops all of them at the same time. */
+/** Stops all parts at the same time. */
 export async function stopParts(stages: readonly Stage[]): Promise<void> {
   await Promise.all(stages.flatMap(({ parts }) => parts.map(async part => part.stop?.())))
 }
 
-/** The last stage first; a stage when the one after it is closed. */
+/** Closes the last stage first; each stage waits until the one after it is closed. */
 export async function closeParts(stages: readonly Stage[]): Promise<void> {
   for (const { parts } of stages.toReversed()) await Promise.all(parts.map(async part => part.close?.()))
 }

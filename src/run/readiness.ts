@@ -1,4 +1,4 @@
-/** What a replica waits for, and what does not work although it is ready, in words that operators understand. */
+/** The reasons why a replica is unready, and the troubles of a ready one, in words for operators. */
 import type { Readiness } from '../api/monitoring.ts'
 import { inFull, type Reason } from '../base/reasons.ts'
 import { applyRbac } from '../kube/client.ts'
@@ -7,15 +7,14 @@ import type { Replica } from './replica.ts'
 export const redisName = 'Redis'
 export const kubernetesName = 'the Kubernetes API'
 
-/** @param waiting what is waited for at the start, and at the end; may change */
+/** @param waiting the conditions that the replica waits for at its start and its end; may change */
 export function readinessOf(waiting: ReadonlySet<string>, replica: Replica): Readiness {
   return { waitingFor: () => waitingFor(waiting, replica), troubles: () => troublesOf(waiting, replica) }
 }
 
 /**
- * The reasons why this replica is unready, in words. A Redis that is away later makes no replica unready: each request is
- * answered 503, since no other replica has another Redis. One that will never do is named, and so is one whose clock the
- * last compare doubted.
+ * The reasons why this replica is unready. A later outage of Redis makes no replica unready: each request gets 503, since
+ * no other replica has another Redis. A Redis that can never be used is a reason, and so is a doubt about its clock.
  */
 function waitingFor(waiting: ReadonlySet<string>, replica: Replica): string[] {
   const { store, cluster, upkeep } = replica
@@ -27,8 +26,8 @@ function waitingFor(waiting: ReadonlySet<string>, replica: Replica): string[] {
 }
 
 /**
- * What does not work although the replica is ready. A right that is withdrawn later is missing at all replicas: were they
- * unready, nobody would be left to answer what needs no right. A replica that starts without it waits, so a rollout stops.
+ * Troubles of a ready replica. A right that is withdrawn later is missing for all replicas. If they became unready, no
+ * replica would serve requests that need no right. A replica that starts without the right waits, so a rollout stops.
  */
 function troublesOf(waiting: ReadonlySet<string>, replica: Replica): string[] {
   const { upkeep, cluster, images } = replica
@@ -44,7 +43,7 @@ function troublesOf(waiting: ReadonlySet<string>, replica: Replica): string[] {
 
 const named = (what: string, reason: string | undefined) => (reason === undefined ? what : `${what}: ${reason}`)
 
-/** Why dependencies cannot be used. */
+/** The reasons why dependencies cannot be used, by their names. */
 function troublesByName({ store, cluster, images, api }: Replica): ReadonlyMap<string, string> {
   const full = (reason: Reason | undefined) => reason && inFull(reason)
   const found = [

@@ -22,18 +22,18 @@ export interface Replica {
   readonly upkeep: Upkeep
   readonly labs: LabParts
   readonly api: Api
-  /** All that runs. */
+  /** All running parts. */
   readonly stages: readonly Stage[]
 }
 
-/** @param createTracing where traces are to be sent */
+/** @param createTracing only if traces are sent */
 export function makeReplica(settings: Settings, createTracing?: CreateTracing): Replica {
   const basics = makeBasics(settings, createTracing)
   const { installation, lab } = basics.config
   const compareWanted = new Listeners<boolean>()
   const cluster = joinCluster(basics)
   const store = joinStore(basics, {
-    onComparing: () => compareWanted.tell(false),
+    onComparing: () => compareWanted.notify(false),
     whyComparing: () => {
       const trouble = cluster.kube.trouble()
       return trouble && `Kubernetes does not answer: ${trouble.words}`
@@ -49,7 +49,7 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
     trust,
     images: images.service,
     policy: upkeep.policy,
-    compare: () => compareWanted.tell(true),
+    compare: () => compareWanted.notify(true),
   })
   const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor })
   const parts = { basics, store, cluster, audit, images, upkeep, labs, api }
@@ -68,7 +68,7 @@ function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: 
     {
       when: 'first',
       parts: [
-        // Started before the port that it is for.
+        // Started before the port that it protects.
         { close: () => tls?.certificates.close() },
         { start: () => cluster.watches.start(), close: () => cluster.watches.stop() },
         { start: () => images.watches.start(), close: () => images.watches.stop() },
@@ -93,7 +93,7 @@ function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: 
       parts: [
         images.prepuller,
         { start: () => labs.engine.start(), stop: () => labs.engine.drain() },
-        // Its last notes are removed while Redis can still be asked.
+        // It removes its last notes while Redis can still be reached.
         { start: () => trail?.start(), close: () => trail?.stop() },
       ],
     },
@@ -105,7 +105,7 @@ function addGauges({ basics, store, cluster, images, labs, api }: Parts): void {
   const { tls } = api
   createGauges(basics.metrics.registry, {
     version,
-    census: () => store.ofLabs.census(),
+    census: () => store.labStore.census(),
     catalogueAgeMs: async () => (await images.catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...images.watches.lastWordAgeMs() }),

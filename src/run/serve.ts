@@ -8,23 +8,23 @@ import { closeParts, startParts, stopParts } from './part.ts'
 import { kubernetesName, readinessOf, redisName } from './readiness.ts'
 import { makeReplica, type Replica } from './replica.ts'
 
-/** Since the process began. */
+/** Time since the process began. */
 const uptimeMs = () => Math.round(process.uptime() * 1000)
 
 const lookMs = 200
-/** Within what a drain keeps for what is closed last. */
+/** Part of the time that a drain reserves for the last parts. */
 const monitoringGraceMs = 500
-/** From one question to the identity provider in vain to the next, until it has answered once. */
+/** Retry interval of the probe of the identity provider, until it has answered once. */
 const probeMs = 5000
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const rightTo = 'the right of its user of Redis to call'
-/** How often it is asked whether a right that was missing is there. */
+/** How often missing rights are checked again. */
 const rightsMs = 1000
 const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
 export async function serve(settings: Settings): Promise<void> {
-  // Only where traces are wanted: loading what makes them takes a while.
+  // Loaded only if traces are configured, since that takes a while.
   const otel = settings.config.tracing.endpoint ? await import('../telemetry/otel.ts') : undefined
   const replica = makeReplica(settings, otel?.createTracing)
   const { log, config, clock, metrics } = replica.basics
@@ -48,9 +48,9 @@ export async function serve(settings: Settings): Promise<void> {
     const overdue = setTimeout(() => process.exit(1), drainMs)
     const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stopParts(replica.stages) })
     replica.audit.trail?.flush()
-    // The operations that still run use all that is closed here.
+    // Operations that still run use the parts that are closed here.
     if (!handedOver) process.exit(1)
-    // Until here a probe is told that this replica is not ready.
+    // Until here probes can still read that this replica is not ready.
     await monitoring.close(monitoringGraceMs)
     await closeParts(replica.stages)
     clearTimeout(overdue)
@@ -66,7 +66,7 @@ export async function serve(settings: Settings): Promise<void> {
   })
 }
 
-/** Waits for what it needs, however long that takes, and begins to work. */
+/** Waits for all dependencies, however long that takes, and begins to work. */
 async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { log } = replica.basics
   startParts(replica.stages, 'first')
@@ -100,17 +100,17 @@ async function reachCluster({ basics, cluster }: Replica, waiting: Set<string>, 
 }
 
 /**
- * Only at the start: what comes before that is put off. Later, with Redis emptied, all replicas would turn unready at
- * once, and nobody would be left to say when to come again.
+ * Waits for the compare only at the start, when requests can be put off. If Redis is emptied later, all replicas would become
+ * unready at once, and none could answer with a Retry-After.
  */
 async function becomeCompared({ basics, store }: Replica, signal: AbortSignal): Promise<void> {
-  while (!(await store.ofLabs.compared().catch(() => false))) {
+  while (!(await store.labStore.compared().catch(() => false))) {
     mayStart(store.connection)
     await basics.clock.sleep(lookMs, signal)
   }
 }
 
-/** Nothing waits for it: replicas that know no callers now still finish what was accepted. */
+/** Not awaited: a replica that cannot identify callers can still finish accepted operations. */
 async function probeIdentity({ api, basics }: Replica, signal: AbortSignal): Promise<void> {
   const { clock } = basics
   const answers = async () => {
@@ -120,11 +120,11 @@ async function probeIdentity({ api, basics }: Replica, signal: AbortSignal): Pro
   while (!signal.aborted && !(await answers().catch(() => false))) await clock.sleep(probeMs, signal).catch(() => {})
 }
 
-/** Waits while Redis does not permit its user all commands: an operation would stop amid its steps. */
+/** Waits until the user of Redis may call all commands: otherwise an operation could stop between its steps. */
 async function mayCall({ store, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { connection, keys } = store
   const { clock, log } = basics
-  let told: string | undefined
+  let lacking: string | undefined
   for (;;) {
     mayStart(connection)
     const missing = await missingRights(connection, keys).catch(error => {
@@ -133,18 +133,18 @@ async function mayCall({ store, basics }: Replica, waiting: Set<string>, signal:
     })
     if (missing?.length === 0) break
     const what = missing && `${rightTo} ${missing.map(name => name.toUpperCase()).join(', ')}`
-    if (what !== told) {
-      if (told) waiting.delete(told)
+    if (what !== lacking) {
+      if (lacking) waiting.delete(lacking)
       if (what) waiting.add(what)
-      if (what) log.error({ missing }, 'the user of Redis may not call all commands that are needed')
-      told = what ?? undefined
+      if (what) log.error({ missing }, 'the user of Redis lacks rights to call commands that are needed')
+      lacking = what ?? undefined
     }
     await clock.sleep(rightsMs, signal)
   }
-  if (told) waiting.delete(told)
+  if (lacking) waiting.delete(lacking)
 }
 
-/** Waits while the others seal with a key that this replica lacks: it would accept what they cannot open. */
+/** Waits while other replicas seal with a key that this one lacks: they could not open plans that it seals. */
 async function mayOpen({ store, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { owners } = store
   while (!owners.opens) {
@@ -157,7 +157,7 @@ async function mayOpen({ store, basics }: Replica, waiting: Set<string>, signal:
   waiting.delete(othersKey)
 }
 
-/** Waits while the policies that are required are not at work. Later a creation is refused, and all else goes on. */
+/** Waits until required policies are enforced. If they are missing later, only creations are refused. */
 async function mayMake({ upkeep, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { policy } = upkeep
   for (let refusal = policy.refusal; refusal !== undefined; refusal = policy.refusal) {
@@ -167,7 +167,7 @@ async function mayMake({ upkeep, basics }: Replica, waiting: Set<string>, signal
   }
 }
 
-/** @throws {NeedsSomeone} the Redis that is there will never do */
+/** @throws {NeedsSomeone} when the configured Redis can never be used */
 function mayStart(connection: Replica['store']['connection']): void {
   const trouble = connection.trouble()
   if (trouble?.final) throw new NeedsSomeone(trouble.words)

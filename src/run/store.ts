@@ -1,4 +1,4 @@
-/** Redis as a replica has it: the connection, what is asked of it by whom, the bell, and leases. */
+/** Joins a replica's access to Redis: the connection, the stores, the bell, and leases. */
 import { catalogueScope } from '../images/catalogue/text.ts'
 import { Leases } from '../leases/leases.ts'
 import { Bell } from '../store/bell.ts'
@@ -17,13 +17,13 @@ import { holdMs } from './times.ts'
 
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
-/** TTLs after which the sealing key of replicas that are no more binds nobody. */
-const forgetKeyAfter = 3
+/** Lease TTLs after which the sealing key of vanished replicas no longer blocks others. */
+const sealingKeyTtls = 3
 
 export interface StoreHooks {
-  /** An answer says that the data must first be compared. */
+  /** Called when Redis answers that its data must be compared first. */
   readonly onComparing: () => void
-  /** Why the cluster cannot be read for it, in words for clients; undefined where it can. */
+  /** Why the cluster cannot be read for the compare, in words for clients; undefined if it can be. */
   readonly whyComparing: () => string | undefined
 }
 
@@ -46,8 +46,8 @@ export function joinStore(
   const sealer = new Sealer(settings.sealingKeys)
   const sealing = {
     ids: sealer.ids,
-    keepMs: forgetKeyAfter * engine.leaseTtlMs,
-    // A replica may look as rarely as once in a TTL.
+    keepMs: sealingKeyTtls * engine.leaseTtlMs,
+    // A replica may look only once in a TTL.
     idleMs: engine.leaseTtlMs + engine.scanIntervalMs,
   }
   const tombstoneMs = times.tombstoneSeconds * 1000
@@ -69,7 +69,7 @@ export function joinStore(
     clock,
     ttlMs: engine.leaseTtlMs,
   })
-  const ofImages = new ImageStore({
+  const imageStore = new ImageStore({
     connection,
     keys,
     scope: catalogueScope(images),
@@ -79,11 +79,11 @@ export function joinStore(
     connection,
     keys,
     sealer,
-    ofLabs: new LabStore({ connection, keys, retention, sealing, onComparing, whyComparing }),
+    labStore: new LabStore({ connection, keys, retention, sealing, onComparing, whyComparing }),
     owners,
     leases,
     compares: new CompareStore(connection, keys),
-    ofImages,
+    imageStore,
     prepulls: new PrepullStore(connection, keys),
     notes: new NoteStore(connection, keys),
     bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),

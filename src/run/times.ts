@@ -1,8 +1,8 @@
-/** Times that follow from others, and that more than one part goes by. In milliseconds. */
+/** Derived times that several parts use, in milliseconds. */
 import type { Config } from '../config/schema.ts'
 
 /** The longest request to Kubernetes that a former owner may still have in flight. */
 export const longestRequestMs = ({ kubernetes }: Config): number => kubernetes.requestTimeoutSeconds * 1000
 
-/** How long former owners may act on what a Redis just restarted was found to hold. */
+/** How long former owners may still act on operations that were found in a restarted Redis. */
 export const holdMs = (config: Config): number => config.engine.leaseTtlMs + longestRequestMs(config)

@@ -1,4 +1,4 @@
-/** What is done for labs between operations: compare, monitor, removal of debris, and the watch on the policies. */
+/** Joins the upkeep of labs between operations: compare, monitor, removal of debris, and the watch on the policies. */
 import { failpoint } from '../base/failpoint.ts'
 import type { Listeners } from '../base/listeners.ts'
 import type { Auditor } from '../ops/audit.ts'
@@ -12,7 +12,7 @@ import type { Cluster } from './cluster.ts'
 import type { Store } from './store.ts'
 import { holdMs, longestRequestMs } from './times.ts'
 
-/** Told when a compare is wanted: `true` for what was seen in the cluster, `false` for what Redis says. */
+/** Notified when a compare is needed: `true` for a finding in the cluster, `false` for an answer of Redis. */
 export type CompareWanted = Listeners<boolean>
 
 export interface UpkeepShared {
@@ -26,7 +26,7 @@ export type Upkeep = ReturnType<typeof joinUpkeep>
 export function joinUpkeep(basics: Basics, store: Store, cluster: Cluster, shared: UpkeepShared) {
   const { config, log, metrics } = basics
   const { audit, trust, compareWanted } = shared
-  /** Ends requests for debris when the replica drains. */
+  /** Aborts requests for debris when the replica drains. */
   const draining = new AbortController()
   const debris = new Debris({
     config,
@@ -38,7 +38,7 @@ export function joinUpkeep(basics: Basics, store: Store, cluster: Cluster, share
     log,
     metrics,
     signal: draining.signal,
-    compare: () => compareWanted.tell(true),
+    compare: () => compareWanted.notify(true),
   })
   const monitor = joinMonitor(basics, store, cluster, audit, debris)
   const comparer = joinComparer(basics, store, cluster, shared, { debris, monitor })
@@ -71,7 +71,7 @@ function joinMonitor(
 
 function joinComparer(
   { config, clock, log, metrics }: Basics,
-  { compares, ofLabs, leases }: Store,
+  { compares, labStore, leases }: Store,
   { kube }: Cluster,
   { audit, trust }: UpkeepShared,
   { debris, monitor }: { readonly debris: Debris; readonly monitor: Monitor },
@@ -79,7 +79,7 @@ function joinComparer(
   const { times, lab, installation } = config
   return new Comparer({
     store: compares,
-    labs: ofLabs,
+    labs: labStore,
     leases,
     kube,
     monitor,
@@ -114,8 +114,8 @@ function joinPolicy(
     metrics,
     intervalMs: config.times.policyIntervalSeconds * 1000,
     required: config.kubernetes.requirePolicy,
-    // What could not be removed meanwhile is found by it.
-    onRightsBack: () => compareWanted.tell(true),
+    // The compare finds objects that could not be removed meanwhile.
+    onRightsBack: () => compareWanted.notify(true),
   })
   withoutRight.add(() => policy.wake())
   return policy

@@ -84,7 +84,7 @@ describe('loadSettings with YAML 1.1', () => {
 
   it('refuses a repeated key, by name and line', async () => {
     expect(await problemsOf(`${minimal}api:\n  port: 1\n  port: 2\n`)).toEqual([
-      'line 4, column 3: the key port stands twice',
+      'line 4, column 3: the key port is repeated',
     ])
   })
 

@@ -1,13 +1,13 @@
-/** What is accepted, and the answers: types of the two scripts that begin an operation. */
+/** Arguments and answers of the two scripts that accept an operation. */
 import type { LabStatus, LabView } from '../base/domain.ts'
 import type { NewEvent } from './records.ts'
 
-/** The request that an operation comes from, by which whoever owns it logs and traces. */
+/** The request that an operation comes from, for the logs and traces of its owner. */
 export interface Provenance {
   readonly requestId?: string | undefined
   /** W3C Trace Context */
   readonly traceparent?: string | undefined
-  /** Who asks for it, as the audit log tells it; nothing where none is written. */
+  /** The origin for the audit log; undefined without one. */
   readonly by?: string | undefined
 }
 
@@ -15,10 +15,10 @@ export interface Creation extends Provenance {
   readonly user: string
   readonly nonce: string
   readonly timeoutMs: number
-  /** The plan, sealed with this key of ours. */
+  /** Seals the plan with this key of ours. */
   readonly sealPlan: (keyId: string) => string
   readonly view: LabView
-  /** Whether its pod has the init container, so that its success is to be remembered. Default: false. */
+  /** True if its pod has the init container, whose success is to be remembered. Default: false. */
   readonly provisions?: boolean
   readonly events: readonly NewEvent[]
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
@@ -29,16 +29,16 @@ export interface Deletion extends Provenance {
   readonly nonce: string
   readonly timeoutMs: number
   readonly events: readonly NewEvent[]
-  /** For the stream of a creation that this supersedes. */
+  /** Last events of a creation that this supersedes. */
   readonly superseded: readonly NewEvent[]
-  /** For a deletion that nobody asked for: only while this op is the record's, with no operation running. */
+  /** For the controller's own deletions: accept only if the record has this op and no operation runs. */
   readonly onlyIfOp?: number
 }
 
 export type Accepted = {
   readonly answer: 'accepted' | 'joined'
   readonly op: number
-  /** The creation that a deletion has ended; not told again to who asks again. */
+  /** The creation that a deletion has ended; absent in the answer to a repeated request. */
   readonly superseded?: Superseded
 }
 
@@ -48,12 +48,12 @@ export interface Superseded extends Provenance {
   readonly acceptedAtMs: number
 }
 
-/** Why a creation was not accepted; `exists` names what the lab is. */
+/** Why a creation was not accepted; `exists` has the lab's status. */
 export type NotAccepted =
   | { readonly answer: 'exists'; readonly status: LabStatus }
   | { readonly answer: 'mismatch' | 'sealed' }
 
-/** As `accept-delete` answers. */
+/** Reads the superseded creation from an answer of `accept-delete`. */
 export function readSuperseded([op, acceptedAt, requestId, traceparent, by]: readonly unknown[]): Superseded {
   const text = (value: unknown) => (value as string | null) || undefined
   return {

@@ -1,23 +1,23 @@
 /**
- * The bell: one capped stream by which every replica hears what changed, read by one blocking call. Its entries are
- * numbered without gaps; a gap (it was trimmed) or a fall (Redis lost it) means: look at everything again.
+ * The bell: one capped stream that announces changes to every replica, read by one blocking call. Its entries are numbered
+ * without gaps. After a gap (it was trimmed) or a fall (Redis lost it) replicas look at everything again.
  *
- * The connection that listens only reads. It does not notice that its server was demoted, or cut off from the others. So
- * its place is compared with what the commands see, every two seconds.
+ * The listening connection only reads, so it does not notice that its server was demoted or isolated. Therefore its place
+ * is compared every two seconds with the newest entry that the command connection sees.
  */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
 import { pairs } from './records.ts'
 import { parseRing, type Ring } from './rings.ts'
 
-/** What is rung within this time after a reading is read by the next one: when much happens, one call serves many. */
+/** The pause after a reading, so that under load one call reads many rings. */
 const gatherMs = 10
-/** How often the place is compared with the newest entry that commands see. */
+/** How often the place is compared with the newest entry on the command connection. */
 const compareMs = 2_000
-/** How long the two may differ: a lower number is noticed by a reading that has waited for its whole time. */
+/** How long the two may differ: a reading notices a lower number only after its whole waiting time. */
 const lagMs = 1.5 * listenMs
 
-/** The last entry that was heard. Each position is a new object: what was found out about the one before is void. */
+/** The last entry that was read. Each place is a new object, which makes findings about the previous one void. */
 interface Place {
   n: number
   epoch: string | undefined
@@ -32,7 +32,7 @@ export class Bell {
   readonly #onError: (error: unknown) => void
   readonly #listeners = new Set<(ring: Ring) => void>()
   readonly #closing = new AbortController()
-  /** Undefined until the connection that listens has its place. */
+  /** Undefined until the listening connection has read its place. */
   #place: Place | undefined
 
   constructor(connection: Connection, key: string, clock: Clock, onError: (error: unknown) => void = () => {}) {
@@ -47,10 +47,10 @@ export class Bell {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Listens until `close`. What was rung before it began is reported as missed. */
+  /** Listens until `close`. Reports earlier rings as `missed`. */
   async listen(): Promise<void> {
-    // A reading of the former Redis says nothing about this one, and no bell may ever ring for it here.
-    const off = this.#connection.onMove(() => this.#tell({ what: 'missed' }))
+    // A reading of the former Redis does not hold for this one, and no later ring may correct it.
+    const off = this.#connection.onMove(() => this.#notify({ what: 'missed' }))
     await Promise.all([this.#hearForever(), this.#compareForever()])
     off()
   }
@@ -68,12 +68,12 @@ export class Bell {
       try {
         if (!this.#place) {
           this.#place = await this.#newest()
-          this.#tell({ what: 'missed' })
+          this.#notify({ what: 'missed' })
         }
         if (await this.#hear(this.#place)) await this.#clock.sleep(gatherMs)
       } catch (error) {
         this.#connection.note(error)
-        // What is rung until the connection is back may be lost with it, and nothing in the numbers would show it.
+        // Rings may be lost before the connection is back, and the numbers would not show it.
         this.#place = undefined
         if (!this.#closed) await this.#clock.sleep(200)
       }
@@ -82,7 +82,7 @@ export class Bell {
 
   async #compareForever(): Promise<void> {
     while (await this.#pause(compareMs)) {
-      // Without an answer there is nothing to compare with; a reading that hangs has a deadline of its own.
+      // Without an answer there is nothing to compare. A reading that hangs has its own deadline.
       await this.#compare().catch(() => {})
     }
   }
@@ -105,7 +105,7 @@ export class Bell {
     return !this.#closed
   }
 
-  /** @returns whether anything was rung */
+  /** @returns true if there were rings */
   async #hear(place: Place): Promise<boolean> {
     const id = `${place.n}-1`
     const redis = this.#connection.listening
@@ -114,23 +114,23 @@ export class Bell {
       | null
     const entries = (answer?.[0]?.[1] ?? []).map(([id, flat]) => ({ n: number(id), fields: pairs(flat) }))
     const [first] = entries
-    // A blocking read is never woken by lower ids, which follow when Redis was emptied.
+    // Lower ids, which follow when Redis was emptied, never wake a blocking read.
     if (!first && !(await this.#fell(place))) return false
     if (!first || first.n !== place.n + 1 || first.fields.get('epoch') !== (place.epoch ?? first.fields.get('epoch'))) {
       this.#place = await this.#newest()
-      this.#tell({ what: 'missed' })
+      this.#notify({ what: 'missed' })
       return true
     }
     place.epoch = first.fields.get('epoch')
     place.n = entries.at(-1)!.n
     for (const { fields } of entries) {
       const ring = parseRing(fields)
-      if (ring) this.#tell(ring)
+      if (ring) this.#notify(ring)
     }
     return true
   }
 
-  /** A bell begun anew may, by chance, have rung exactly as often as the old one: only the epoch tells them apart. */
+  /** A new bell may by chance have as many rings as the old one: only the epoch distinguishes them. */
   async #fell(place: Place): Promise<boolean> {
     const newest = await this.#newest()
     return newest.n < place.n || newest.epoch !== place.epoch
@@ -141,7 +141,7 @@ export class Bell {
     return placeOf(entry)
   }
 
-  #tell(ring: Ring): void {
+  #notify(ring: Ring): void {
     for (const listener of this.#listeners) {
       try {
         listener(ring)

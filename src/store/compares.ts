@@ -1,4 +1,4 @@
-/** What a compare writes, and what a watch may write between operations. */
+/** The commands of compares, and of the monitor between operations. */
 import { RetryLater } from '../base/errors.ts'
 import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
@@ -6,18 +6,18 @@ import { counterAhead } from './labs.ts'
 import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
 
 export interface Mark {
-  /** What `settle` and `end` present. */
+  /** Identifies the compare in `settle` and `end`. */
   readonly value: string
   readonly identity: string
-  /** The data of this Redis were not compared yet. */
+  /** True if the data of this Redis were not compared yet. */
   readonly needed: boolean
-  /** The last op found. */
+  /** The last op in Redis when the compare began. */
   readonly foundOp: number
-  /** Redis' clock when it began. */
+  /** Redis' clock when the compare began. */
   readonly nowMs: number
 }
 
-/** A user's record and tombstone as they were read, with what a settle compares them by. */
+/** A user's record and tombstone, with the fingerprint by which a settle detects changes. */
 export interface Standing {
   readonly record: LabRecord | null
   readonly tombstone: number
@@ -36,39 +36,39 @@ export interface Settlement {
   readonly highestOp: number
   readonly fields: RecordFields
   readonly events: readonly NewEvent[]
-  /** For the stream of an operation that this overrules. */
+  /** Last events of an operation that this overrules. */
   readonly lost: readonly NewEvent[]
   readonly timeoutMs: number
-  /** Who begins the deletion, as the audit log tells it. */
+  /** The origin of the deletion for the audit log. */
   readonly by?: string
 }
 
-export interface PodWord {
+export interface PodFinding {
   readonly user: string
   readonly podUid: string
   readonly outcome: 'failed' | 'ended' | 'restarted'
-  /** How often it was restarted; `gone` with a failure whose pod is no more. */
+  /** The number of restarts; `gone` for a failed lab whose pod is gone. */
   readonly detail: string | number
   readonly events: readonly NewEvent[]
   readonly timeoutMs: number
-  /** Who begins the deletion of one that ended, as the audit log tells it. */
+  /** The origin of the deletion of an ended lab, for the audit log. */
   readonly by?: string
 }
 
-/** `ahead`: an op lies more than a day beyond Redis' clock; nothing was written. */
+/** `ahead`: an op is more than a day beyond Redis' clock, and nothing was written. */
 export type SettleAnswer = 'settled' | 'moved' | 'unmarked' | 'ahead'
 
-/** No op can be drawn: the counter, or the record of this user, is more than a day beyond Redis' clock. */
+/** No op can be drawn: the counter or the record of this user is more than a day beyond Redis' clock. */
 export class NumberAhead extends RetryLater {}
 
-/** Why nothing can be settled, and no op drawn, at this moment. */
+/** The reason why nothing can be settled and no op drawn now. */
 export type Doubt =
-  /** The last op given out lies more than a day beyond Redis' clock. */
+  /** The last issued op is more than a day beyond Redis' clock. */
   | { readonly kind: 'counter'; readonly lastOp: number; readonly nowMs: number }
-  /** What a compare found, in words. */
+  /** A compare's finding, in words. */
   | { readonly kind: 'compare'; readonly reason: string }
 
-/** How long the mark of a compare stands: longer than any takes; one that takes longer begins again. */
+/** How long the mark of a compare lasts. A compare that takes longer begins again. */
 export const markMs = 120_000
 
 export class CompareStore {
@@ -83,7 +83,7 @@ export class CompareStore {
     this.lease = keys.compareLease
   }
 
-  /** Leaves the mark. `holdMs`: how long former owners may still act on what was found. */
+  /** Writes the mark. `holdMs`: how long former owners may still act on operations that were found. */
   async begin(nonce: string, holdMs: number): Promise<Mark> {
     const k = this.#keys
     const identity = await this.#connection.refreshIdentity()
@@ -151,20 +151,20 @@ export class CompareStore {
     return answer
   }
 
-  /** Writes the generation: from here on what Redis holds is believed. @returns false when the mark is gone */
+  /** Writes the generation: from here on Redis' data are trusted. @returns false if the mark is gone */
   async end(mark: Mark, highestOp: number): Promise<boolean> {
     const k = this.#keys
     const args = this.#onlyIn(mark.identity, [mark.identity, mark.value, highestOp, mark.foundOp])
     return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell, k.doubt], args)) === 1
   }
 
-  /** Ends a compare that may settle nothing; every replica reads the reason for `keepMs`. */
+  /** Ends a compare that must not settle anything; every replica reads the reason for `keepMs`. */
   async doubt(mark: Mark, reason: string, keepMs: number): Promise<void> {
     const args = this.#onlyIn(mark.identity, [mark.value, reason, keepMs])
     await this.#connection.run('doubt-compare', [this.#keys.mark, this.#keys.doubt], args)
   }
 
-  /** @returns null where nothing is in the way */
+  /** @returns null if there is no doubt */
   async readDoubt(): Promise<Doubt | null> {
     const answer = await this.#connection.run('read-doubt', [this.#keys.last, this.#keys.doubt], [])
     const [last, now, reason] = answer as [string, string, string]
@@ -173,14 +173,14 @@ export class CompareStore {
   }
 
   /**
-   * What a watch saw of a pod; where the data are not compared yet only with the mark of the compare itself.
-   * @returns whether it was written: a lab that runs, no operation, this very pod
-   * @throws {NumberAhead} no op can be drawn for this user
-   * @throws {RetryLater} the data are not compared yet
+   * Records a finding on a pod. While the data are not compared, only the compare itself may do so, with its mark.
+   * @returns true if it was written: the lab runs with this pod, and no operation runs
+   * @throws {NumberAhead} when no op can be drawn for this user
+   * @throws {RetryLater} when the data are not compared yet
    */
-  async tellPod(word: PodWord, mark?: Mark): Promise<boolean> {
+  async settlePod(finding: PodFinding, mark?: Mark): Promise<boolean> {
     const k = this.#keys
-    const { user } = word
+    const { user } = finding
     const [answer] = (await this.#connection.run(
       'settle-pod',
       [k.generation, k.mark, k.record(user), k.events(user), k.bell, k.index, k.last, k.waiting, k.deadlines, k.audit],
@@ -188,12 +188,12 @@ export class CompareStore {
         identity,
         mark?.value ?? '',
         user,
-        word.podUid,
-        word.outcome,
-        encodeEvents(word.events),
-        word.detail,
-        word.timeoutMs,
-        word.by ?? '',
+        finding.podUid,
+        finding.outcome,
+        encodeEvents(finding.events),
+        finding.detail,
+        finding.timeoutMs,
+        finding.by ?? '',
       ],
     )) as [string]
     if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')
@@ -201,10 +201,10 @@ export class CompareStore {
     return answer === 'written'
   }
 
-  /** Arguments for this Redis alone: what was read of one must not be written to another. */
+  /** Arguments only for this Redis: data read from one must not be written to another. */
   #onlyIn(identity: string, args: readonly Arg[]): Args {
     return sentTo => {
-      if (sentTo !== identity) throw new RetryLater('Redis is another one than when the compare began')
+      if (sentTo !== identity) throw new RetryLater('Redis was replaced since the compare began')
       return args
     }
   }

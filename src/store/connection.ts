@@ -1,6 +1,6 @@
 /**
- * The connections to Redis: one for commands, one that listens. Only what is sent through `run` is ever sent again: every
- * command of ours may be, and nothing else is. The client's own habit of resending is switched off.
+ * The connections to Redis: one for commands, one that listens. A call is sent again at most once, since our commands and
+ * reads are safe to repeat. The client's own resending is switched off.
  */
 import type { Redis } from 'ioredis'
 import { type Clock, notNeeded } from '../base/clock.ts'
@@ -15,20 +15,20 @@ import { callCommand, defineCommands } from './scripts.ts'
 import { fieldOf, noCluster } from './server.ts'
 import { Troubles } from './troubles.ts'
 
-/** How long the listening connection may wait for something to be told; the server then answers with nothing. */
+/** How long a blocking read of the listening connection waits before the server answers with nothing. */
 export const listenMs = 1000
 
 export type Arg = string | number
-/** Arguments, or what makes them for the Redis that they are sent to. */
+/** Arguments, or a function that makes them for the Redis that they are sent to. */
 export type Args = readonly Arg[] | ((identity: string) => readonly Arg[])
 
 export interface ConnectionOptions {
   readonly config: Config['redis']
   readonly login?: RedisLogin | undefined
   readonly clock: Clock
-  /** Why Redis is not used, or refuses commands. Default: nothing is logged. */
+  /** Gets reasons why Redis is not used or refuses commands. Default: nothing is logged. */
   readonly log?: RarelyOptions['log']
-  /** For metrics: a command's name, how long it took in seconds, whether it was answered. */
+  /** For metrics: a command's name, its duration in seconds, and whether it was answered. */
   readonly onCall?: (name: string, seconds: number, answered: boolean) => void
 }
 
@@ -47,7 +47,7 @@ export class Connection {
   readonly #retryWithinMs: number
   readonly #onMove = new Set<() => void>()
   #identity: string | undefined
-  /** Of the connection that was used last. */
+  /** The identity of the Redis that was used last. */
   #lastIdentity: string | undefined
   #becomingReady: Promise<boolean> | undefined
 
@@ -59,7 +59,7 @@ export class Connection {
     this.#outage = new Rarely({ clock, log, trouble: 'Redis cannot be used', over: 'Redis can be used again' })
     this.#retryWithinMs = commandTimeoutMs * 0.6
     const linkOptions: LinkOptions = { ...options, onTrouble: trouble => this.#outage.failed(inFull(trouble)) }
-    // A command's own time-out leaves the connection as it is: half open, it would stay so.
+    // A command's own time-out does not close the connection, so a half-open one would stay.
     const timeouts = {
       commandTimeout: commandTimeoutMs,
       socketTimeout: 3 * commandTimeoutMs,
@@ -86,7 +86,7 @@ export class Connection {
     return this.#listening.redis
   }
 
-  /** Begins to connect, and goes on trying for as long as it takes. */
+  /** Begins to connect, and keeps trying for as long as it takes. */
   open(): void {
     for (const link of [this.#commands, this.#listening]) link.open()
   }
@@ -99,28 +99,28 @@ export class Connection {
     return this.#commands.ready
   }
 
-  /** Why Redis is not used; undefined where it is, or where it was not tried yet. */
+  /** The reason why Redis is not used; undefined if it is used, or was not tried yet. */
   trouble(): Trouble | undefined {
     if (this.#troubles.cluster) return { words: noCluster, detail: '', final: true }
     return this.#commands.trouble ?? this.#listening.trouble
   }
 
-  /** Calls `listener` whenever commands reach another Redis, or another history, than those before. */
+  /** Calls `listener` whenever commands reach another Redis, or another history, than before. */
   onMove(listener: () => void): () => void {
     this.#onMove.add(listener)
     return () => this.#onMove.delete(listener)
   }
 
   /**
-   * Which Redis process, with which history, this connection reaches: its run and replication ids. Data that were
-   * compared in another one are not to be believed.
-   * @throws {RetryLater} not connected
+   * Identifies the Redis process and its history by run id and replication id. A compare of another one's data does not
+   * count.
+   * @throws {RetryLater} when not connected
    */
   async identity(): Promise<string> {
     return this.#ask(async () => this.#knownIdentity(), 'info')
   }
 
-  /** As `identity`, asked anew: a server that was promoted meanwhile has begun another history. */
+  /** As `identity`, but reads it anew: a server that was promoted meanwhile has begun another history. */
   async refreshIdentity(): Promise<string> {
     return this.#ask(async () => {
       this.#hearReplication(await this.commands.info('replication'))
@@ -133,7 +133,7 @@ export class Connection {
     return this.#identity
   }
 
-  /** @throws {Demoted} it follows another one now, although reading goes on */
+  /** @throws {Demoted} when the server has become a replica, although it can still be read */
   #hearReplication(info: string): void {
     if (fieldOf(info, 'role') === 'slave') {
       this.#commands.renew()
@@ -152,24 +152,24 @@ export class Connection {
   }
 
   /**
-   * Calls a command of `commands/`. One lost reply is made up for by sending it again, with the identity of the Redis
-   * that it is sent to then: another one must not take the word of the first.
-   * @throws {RetryLater} Redis does not answer
+   * Calls a command of `commands/`. After a lost reply it is sent again once, with the identity of the Redis that it is
+   * then sent to: another Redis must not get arguments made for the first.
+   * @throws {RetryLater} when Redis does not answer
    */
   async run(name: string, keys: readonly string[], args: Args): Promise<unknown> {
     if (typeof args !== 'function') return this.#ask(() => callCommand(this.commands, name, keys, args), name)
     return this.#ask(async () => callCommand(this.commands, name, keys, args(this.#knownIdentity())), name)
   }
 
-  /** Any read, with the same care. */
+  /** Calls any read in the same way. */
   async read<T>(name: string, call: (redis: Redis) => Promise<T>): Promise<T> {
     return this.#ask(() => call(this.commands), name)
   }
 
   /**
-   * The newest entry of a stream, read where commands are sent. The same round trip asks whether that server is still a
-   * master: one that only reads would not notice.
-   * @throws {RetryLater} Redis does not answer, or is a replica now
+   * Reads the newest entry of a stream on the command connection. The same round trip checks that the server is still a
+   * master, which reads alone would not show.
+   * @throws {RetryLater} when Redis does not answer, or is a replica now
    */
   async newest(key: string): Promise<Entry | undefined> {
     return this.#ask(async () => {
@@ -184,9 +184,9 @@ export class Connection {
   }
 
   /**
-   * Makes one of the two connections anew where they reach different servers: the older one, since the newer one shows
-   * where the address leads now.
-   * @returns whether they did
+   * Renews the older of the two connections if they reach different servers: the newer one shows where the address leads
+   * now.
+   * @returns true if they reached different servers
    */
   reunite(): boolean {
     const stale = [this.#commands, this.#listening].find((link, i, both) => link.isStaleBeside(both[1 - i]!))
@@ -194,12 +194,12 @@ export class Connection {
     return stale !== undefined
   }
 
-  /** Makes the listening connection anew. */
+  /** Renews the listening connection. */
   listenAnew(): void {
     this.#listening.renew()
   }
 
-  /** Takes note of an error reply to a command that was not sent through here. */
+  /** Notes an error reply to a command that was sent without `run` or `read`. */
   note(error: unknown): void {
     this.#troubles.note(error)
   }
@@ -225,7 +225,7 @@ export class Connection {
     }
   }
 
-  /** In words that clients may see: what Redis says is in the log. */
+  /** Uses words that clients may see; Redis' own message is in the log. */
   #later(error: Error, meaning: string | undefined): RetryLater {
     const cluster = meaning === 'cluster' ? noCluster : undefined
     const absence = meaning || this.connected() ? undefined : this.trouble()?.words
@@ -233,7 +233,7 @@ export class Connection {
     return new RetryLater(`Redis does not answer: ${words}`, undefined, { cause: error })
   }
 
-  /** Whether the connection is there again within `ms`. */
+  /** True if the connection is ready within `ms`. */
   async #ready(ms: number): Promise<boolean> {
     if (this.connected()) return true
     const done = new AbortController()
@@ -244,7 +244,7 @@ export class Connection {
     return Promise.race([this.#nextReady(), late]).finally(() => done.abort(notNeeded))
   }
 
-  /** One listener for all who wait, however long Redis is away. */
+  /** Shares one listener among all waiting calls, however long Redis is away. */
   #nextReady(): Promise<boolean> {
     this.#becomingReady ??= new Promise<boolean>(resolve => this.commands.once('ready', () => resolve(true))).finally(
       () => {

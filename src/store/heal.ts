@@ -1,15 +1,15 @@
-/** For `skylab heal`: what a counter that ran ahead left in Redis, and how it is removed. */
+/** For `skylab heal`: finds and removes numbers in Redis from a counter that ran ahead. */
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
-/** Numbers that Redis has of one user; 0 where there is none. */
+/** The numbers of one user in Redis; 0 for a missing one. */
 export interface UserOps {
   readonly user: string
   readonly record: number
   readonly stream: number
   readonly tombstone: number
   readonly waiting: number
-  /** Of the record; '' where none is known. */
+  /** The record's field; '' if unknown. */
   readonly namespaceUid: string
 }
 
@@ -44,7 +44,7 @@ export class HealStore {
     return { lastOp: Number(last ?? 0), nowMs: Number(seconds) * 1000, users }
   }
 
-  /** @returns what was removed: record, waiting, tombstone, stream */
+  /** @returns the names of removed parts: record, waiting, tombstone, stream */
   async healUser(user: string): Promise<string[]> {
     const k = this.#keys
     const ofUser = [k.record(user), k.events(user), k.tombstone(user)]
@@ -52,14 +52,14 @@ export class HealStore {
     return (await this.#connection.run('heal-user', keys, [user])) as string[]
   }
 
-  /** Has all records compared with the cluster anew. @returns what the counter is now */
+  /** Resets the counter, and causes a new compare of all records. @returns the new value of the counter */
   async healCounter(trustedOp: number): Promise<number> {
     const k = this.#keys
     const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
     return Number(await this.#connection.run('heal-counter', keys, [trustedOp]))
   }
 
-  /** All of whom anything is known, whether or not a lab of theirs is. */
+  /** All users with any key in Redis, with or without a lab. */
   async #users(): Promise<string[]> {
     const k = this.#keys
     const users = new Set<string>()
@@ -68,7 +68,7 @@ export class HealStore {
     }
     for (const keyOf of [k.record, k.events, k.tombstone]) {
       const prefix = keyOf.call(k, '')
-      // A prefix may hold what a pattern takes for more than itself.
+      // A prefix may have characters with a meaning in patterns.
       const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`
       let cursor = '0'
       do {

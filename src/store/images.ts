@@ -1,32 +1,32 @@
 /**
- * What the replicas know of the registry: the catalogue that one of them made last, as text, and the digests that it told
- * of tags. Both are caches: who finds nothing asks the registry anew.
+ * The replicas' shared cache of the registry: the latest catalogue as text, and the digests of tags. A replica that finds
+ * nothing here asks the registry.
  */
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
-/** How a catalogue stands. Times are Redis' own. */
+/** The state of a catalogue. Times are by Redis' clock. */
 export interface CatalogueLook {
-  /** Absent where there is none. */
+  /** Absent if there is no catalogue. */
   readonly version?: string
-  /** Where the version is not the one that was named. */
+  /** Present only if the version differs from the named one. */
   readonly body?: string
-  /** Since the registry was read. */
+  /** Time since the registry was read. */
   readonly ageMs?: number
-  /** Since the registry was last asked, though in vain. */
+  /** Time since the last attempt to read the registry, successful or not. */
   readonly sinceAttemptMs?: number
 }
 
-/** What a refresh found. */
+/** The result of a refresh. */
 export interface Refreshed {
-  /** Given out once. */
+  /** Unique for each refresh. */
   readonly version: string
   readonly body: string
-  /** By tag; null where the tag is no more. */
+  /** Digests by tag; null for a tag that is gone. */
   readonly digests: ReadonlyMap<string, string | null>
 }
 
-/** Of so many tags the digest is remembered beside the catalogue. */
+/** The number of tags whose digests are remembered beside the catalogue. */
 export const maxDigests = 1000
 
 const dayMs = 86_400_000
@@ -34,9 +34,9 @@ const dayMs = 86_400_000
 export interface ImageStoreOptions {
   readonly connection: Connection
   readonly keys: Keys
-  /** What a catalogue depends on, in letters and digits: replicas configured otherwise have one of their own. */
+  /** The settings that a catalogue depends on, as letters and digits: replicas with other settings have another one. */
   readonly scope: string
-  /** From one refresh to the next; what nobody refreshes any more expires ten of them later, but not within a day. */
+  /** Time between refreshes. Without refreshes a catalogue expires after ten intervals, but not within a day. */
   readonly intervalMs: number
 }
 
@@ -57,8 +57,8 @@ export class ImageStore {
   }
 
   /**
-   * How the catalogue stands, in one call, which brings its body only where it is not of the version `known`.
-   * @throws {RetryLater} Redis does not answer
+   * Reads the state of the catalogue in one call, and its body only if its version is not `known`.
+   * @throws {RetryLater} when Redis does not answer
    */
   async look(known: string | undefined): Promise<CatalogueLook> {
     const answer = await this.#connection.run('read-catalogue', [this.#catalogue], [known ?? ''])
@@ -72,17 +72,17 @@ export class ImageStore {
   }
 
   /**
-   * Ends a refresh; `null`: the registry did not tell.
+   * Ends a refresh; `null`: the registry could not be read.
    * @param token of the lease of refreshing
-   * @returns false where another holds the lease: nothing was written
+   * @returns false if another replica holds the lease, so that nothing was written
    */
   async end(token: string, found: Refreshed | null): Promise<boolean> {
-    const told = [...(found?.digests ?? [])].flatMap(([tag, digest]) => [tag, digest ?? ''])
-    const args = [token, this.#keepMs, maxDigests, found?.version ?? '', found?.body ?? '', JSON.stringify(told)]
+    const digests = [...(found?.digests ?? [])].flatMap(([tag, digest]) => [tag, digest ?? ''])
+    const args = [token, this.#keepMs, maxDigests, found?.version ?? '', found?.body ?? '', JSON.stringify(digests)]
     return (await this.#connection.run('end-refresh', [this.lease, this.#catalogue, this.#digests], args)) === 1
   }
 
-  /** What the registry last told any replica of a tag; null where nobody remembers. */
+  /** The last known digest of a tag; null if none is remembered. */
   async digestOf(tag: string): Promise<string | null> {
     return this.#connection.read('hget', redis => redis.hget(this.#digests, tag))
   }
@@ -92,7 +92,7 @@ export class ImageStore {
     return this.#connection.read('hkeys', redis => redis.hkeys(this.#digests))
   }
 
-  /** What the registry has just told of a tag; null where there is none. */
+  /** Remembers the digest of a tag as just read from the registry; null if the tag has none. */
   async remember(tag: string, digest: string | null): Promise<void> {
     await this.#connection.run('remember-digest', [this.#digests], [this.#keepMs, maxDigests, tag, digest ?? ''])
   }

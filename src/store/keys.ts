@@ -1,34 +1,34 @@
 /**
- * Names of all keys. Those of one installation share a hash tag, so one script covers record, stream, index and bell,
+ * The names of all keys. Keys of one installation share a hash tag, so one script covers record, stream, index and bell,
  * also on a Redis Cluster.
  *
  * | key | type | expires | what |
  * |---|---|---|---|
- * | last | string | never | the last op given out |
+ * | last | string | never | the last issued op |
  * | generation | hash | never | identity of the Redis whose data were compared, and the last op found in it |
  * | mark | string | yes | the compare in progress |
- * | doubt | string | yes | why no compare can be believed at this moment: Redis' clock, or the counter, is wrong |
+ * | doubt | string | yes | why no compare can be trusted now: Redis' clock or the counter is wrong |
  * | hold | string | yes | operations up to this op are not claimed yet |
  * | sealing | string | yes | id of the key that plans are sealed with; kept by replicas that have it first |
- * | waiting | sorted set | empty when idle | users whose operation nobody owns, by op |
+ * | waiting | sorted set | empty when idle | users whose operation has no owner, by op |
  * | owned | sorted set | empty when idle | users whose operation is owned, by the lease's end |
  * | deadlines | sorted set | empty when idle | users with an operation, by its deadline |
  * | index | sorted set | with the labs | users by status: 1 pending, 2 running, 3 terminating, 4 failed |
- * | provisioned | set | never | users for whom the init container has once succeeded; one that is lost runs it again |
- * | bell | stream | a day after the last ring | tells every replica what changed |
- * | audit | sorted set | a week after the last note | what the audit log must still tell, by when another replica does |
+ * | provisioned | set | never | users for whom the init container has succeeded once; if a user is lost, it runs again |
+ * | bell | stream | a day after the last ring | announces changes to every replica |
+ * | audit | sorted set | a week after the last note | notes of missing audit lines, by the time when other replicas may take them |
  * | prepulled | hash | never | by image: UIDs of the nodes onto which it was pulled |
  * | prepull-failures | hash | never | by image: why it could not be pulled, onto which nodes, and when to try again |
- * | lease-of-prepull | string | yes | token of who prepulls |
+ * | lease-of-prepull | string | yes | token of the replica that prepulls |
  * | lab:USER | hash | with the lab | the record |
  * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
  * | tombstone:USER | string | yes | op of the last deletion that ended |
  * | lease:USER | string | yes | token of the owner |
- * | nonce:NONCE | string | yes | the op that an acceptance drew, for a request sent again |
+ * | nonce:NONCE | string | yes | the op that an acceptance drew, for a command sent again |
  * | idempotency:USER:HASH | string | yes | op and body's hash of an accepted create |
  * | catalogue:SCOPE | hash | yes | the images of one configuration: version, body, when read, when last asked for |
- * | digests:SCOPE | hash | yes | what the registry last told of tags |
- * | lease-of-refresh:SCOPE | string | yes | token of who reads the registry |
+ * | digests:SCOPE | hash | yes | the last known digests of tags |
+ * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
  */
 export class Keys {
   readonly last: string

@@ -1,4 +1,4 @@
-/** What any replica asks of Redis without owning anything: to accept, and to read. */
+/** The commands of replicas that own no operation: acceptances and reads. */
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
@@ -20,13 +20,13 @@ export interface Retention {
   readonly eventsMs: number
 }
 
-/** How long an acceptance is remembered for a request sent again by the transport. */
+/** How long an acceptance is remembered, for commands that the connection sends again. */
 const nonceMs = 60_000
 
-/** A key is named once in a rotation: more than two tries are never needed. */
+/** A rotation names a key once, so two tries are enough. */
 const sealingTries = 3
 
-/** Events of an operation; of `StreamRead`, with its words for labs. */
+/** Events of an operation: `StreamRead` for labs. */
 export type EventsRead =
   | { readonly found: false }
   | (Omit<Extract<StreamRead, { found: true }>, 'series' | 'entries'> & {
@@ -36,7 +36,7 @@ export type EventsRead =
 
 type Answer = [string, ...unknown[]]
 
-/** Where no op can be drawn. */
+/** The reason when no op can be drawn. */
 export const counterAhead =
   'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
 
@@ -45,9 +45,9 @@ export interface LabStoreOptions {
   readonly keys: Keys
   readonly retention: Retention
   readonly sealing: SealingKeys
-  /** An answer says that the data must first be compared. */
+  /** Called when Redis answers that its data must be compared first. */
   readonly onComparing?: () => void
-  /** Why the cluster cannot be read for it, in words for clients; undefined where it can. */
+  /** Why the cluster cannot be read for the compare, in words for clients; undefined if it can be. */
   readonly whyComparing?: () => string | undefined
 }
 
@@ -56,7 +56,7 @@ export class LabStore {
   readonly #keys: Keys
   readonly #retention: Retention
   readonly #sealing: SealingKeys
-  /** What seals, as far as this replica knows; Redis names another one where it does not. */
+  /** The sealing key as last known; Redis answers with the right one if it has changed. */
   #sealingKey: string
   readonly #onComparing: LabStoreOptions['onComparing']
   readonly #whyComparing: LabStoreOptions['whyComparing']
@@ -72,8 +72,8 @@ export class LabStore {
   }
 
   /**
-   * The one write that begins a creation. `mismatch`: the idempotency key was used with another body; `sealed`: the other
-   * replicas seal with a key that is not ours, and would not open what we accept.
+   * Writes a creation by one script. `mismatch`: the idempotency key was used with another body; `sealed`: the other
+   * replicas seal with a key that is not ours, and could not open our plan.
    */
   async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
     let [answer, detail] = await this.#tryCreate(creation)
@@ -81,7 +81,7 @@ export class LabStore {
       this.#sealingKey = String(detail)
       ;[answer, detail] = await this.#tryCreate(creation)
     }
-    if (answer === 'reseal') throw unavailable('the key that plans are sealed with changes again and again')
+    if (answer === 'reseal') throw unavailable('the key that plans are sealed with keeps changing')
     if (answer === 'exists') return { answer, status: detail as LabStatus }
     if (answer === 'mismatch' || answer === 'sealed') return { answer }
     return { answer: 'accepted', op: Number(detail) }
@@ -186,7 +186,7 @@ export class LabStore {
     return (users as string[]).sort()
   }
 
-  /** How many labs and operations there are; undefined while the data are not compared. */
+  /** Counts labs and operations; undefined while the data are not compared. */
   async census(): Promise<Census | undefined> {
     const k = this.#keys
     const keys = [k.generation, k.index, k.waiting, k.owned, k.deadlines]
@@ -198,7 +198,7 @@ export class LabStore {
     return { labs, ...operations, longestWaitSeconds: longestWaitMs! / 1000 }
   }
 
-  /** Events of an operation after a place, so many at most; without `op` those of the current or last one. */
+  /** Reads at most `limit` events of an operation after a place; without `op`, of the current or last operation. */
   async events(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
     const read = await this.#readEvents(user, op, afterSeq, limit)
     if (!read.found) return read
@@ -223,14 +223,14 @@ export class LabStore {
     return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, entries, ...(more && { more }) }
   }
 
-  /** Whether the data of this Redis were compared with the cluster, without waiting for it. */
+  /** True if the data of this Redis were compared with the cluster. Does not wait for a compare. */
   async compared(): Promise<boolean> {
     const identity = await this.#connection.identity()
     const stored = await this.#connection.read('hget', redis => redis.hget(this.#keys.generation, 'identity'))
     return identity === stored
   }
 
-  /** A command that answers only where the data were compared. */
+  /** Calls a command that answers only if the data were compared. */
   async #ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const withIdentity = (identity: string) => [identity, ...args]
     const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer

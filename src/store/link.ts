@@ -1,4 +1,4 @@
-/** One connection to Redis, made anew for as long as it takes. It is ready only where it reaches a server that can be used. */
+/** One connection to Redis, which reconnects for as long as it takes. It is ready only with a server that can be used. */
 import { Redis, type RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
 import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../base/reasons.ts'
@@ -10,17 +10,17 @@ import { readServer, refusalOf, type Server } from './server.ts'
 export interface LinkOptions {
   readonly config: Config['redis']
   readonly login?: RedisLogin | undefined
-  /** There is no connection that can be used, for this reason. */
+  /** Called with the reason when no usable connection exists. */
   readonly onTrouble: (trouble: Trouble) => void
 }
 
-/** Why there is no connection. */
+/** The reason why there is no connection. */
 export interface Trouble extends Reason {
-  /** Only a person can help: a process that starts ends with these words. Others wait until it has passed. */
+  /** Only a person can help: a starting process ends with this reason. Running ones wait until it has passed. */
   readonly final: boolean
 }
 
-/** A server that a connection has reached, and which connection was made after which. */
+/** A server that a connection has reached, and the rank of that connection by age. */
 interface Reached {
   readonly server: Server
   readonly order: number
@@ -37,7 +37,7 @@ export class Link {
   readonly #byTls: boolean
   #reached: Reached | undefined
   #trouble: Trouble | undefined
-  /** Whether it is known how the attempt to connect at hand ends, or why. */
+  /** True if the outcome of the current attempt to connect is explained. */
   #explained = false
 
   constructor({ config, login = {}, onTrouble }: LinkOptions, timeouts: Timeouts) {
@@ -50,11 +50,11 @@ export class Link {
       disconnectTimeout: 250,
       maxLoadingRetryTime: 500,
       autoResendUnfulfilledCommands: false,
-      // Two commands more for each connection, which the server's user would have to be permitted.
+      // It would send two more commands per connection, which the server's user would need rights for.
       disableClientInfo: true,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
-      // A server that was demoted keeps its connections: what is asked next goes where the address leads by then.
+      // A demoted server keeps its connections. After a reconnect commands go to the server that the address now leads to.
       reconnectOnError: (error: Error) => meaningOf(error) === 'elsewhere',
       retryStrategy: (attempt: number) => Math.min(50 * attempt, 500) * (0.75 + Math.random() / 2),
       Connector: connectorFor(server => this.#mayUse(server)),
@@ -62,7 +62,7 @@ export class Link {
       ...loginOf(config.url, login),
       ...(login.authorities !== undefined && { tls: { ca: login.authorities } }),
     })
-    // An error reply ends here only where it came before the connection was ready.
+    // Error replies arrive here only before the connection is ready.
     this.redis.on('error', error => this.#fail(error))
     this.redis.on('close', () => {
       if (!this.#explained) this.#fail({ code: closedEarly })
@@ -71,17 +71,17 @@ export class Link {
     })
   }
 
-  /** The server at the other end. */
+  /** The server that the connection has reached. */
   get server(): Server | undefined {
     return this.#reached?.server
   }
 
-  /** Why there is no connection, by the last attempt to make one. */
+  /** The reason why the last attempt to connect failed. */
   get trouble(): Trouble | undefined {
     return this.#trouble
   }
 
-  /** False also for a connection that is given up, and has not ended yet. */
+  /** False also for a connection that is being closed. */
   get ready(): boolean {
     return this.redis.status === 'ready' && this.redis.stream.writable
   }
@@ -100,7 +100,7 @@ export class Link {
     this.redis.disconnect(true)
   }
 
-  /** Whether this connection was made before the other one, to another server. */
+  /** True if this connection is older than the other one, and reaches another server. */
   isStaleBeside(other: Link): boolean {
     const [mine, theirs] = [this.#reached, other.#reached]
     return !!mine && !!theirs && mine.server.runId !== theirs.server.runId && mine.order < theirs.order
@@ -109,7 +109,7 @@ export class Link {
   #mayUse(server: Server): boolean {
     const refusal = refusalOf(server)
     if (refusal) {
-      this.#tell({ ...refusal, detail: '' })
+      this.#report({ ...refusal, detail: '' })
       return false
     }
     this.#explained = true
@@ -121,23 +121,23 @@ export class Link {
   #fail(error: unknown): void {
     const greeted = this.#reached !== undefined
     const hints = { ...this.#hints, clear: !this.#byTls && !greeted, handshake: this.#byTls && !greeted }
-    this.#tell({ ...reasonOf(error, hints), final: false })
+    this.#report({ ...reasonOf(error, hints), final: false })
   }
 
-  #tell(trouble: Trouble): void {
+  #report(trouble: Trouble): void {
     this.#explained = true
     this.#trouble = trouble
     this.#onTrouble(trouble)
   }
 }
 
-/** Passwords that no server may have us repeat. */
+/** Passwords that must not appear in messages, even if a server repeats them. */
 export function secretsOf(url: string, { password }: RedisLogin = {}): string[] {
   const written = new URL(url).password
   return [password ?? '', decodeURIComponent(written), written]
 }
 
-/** Without name and password: the client would take those of an address, also where they are empty, before any others. */
+/** Removes name and password: the client would prefer those of an address to others, even empty ones. */
 function addressOf(url: string): string {
   return Object.assign(new URL(url), { username: '', password: '' }).href
 }
@@ -149,7 +149,7 @@ function loginOf(address: string, login: RedisLogin): Pick<RedisOptions, 'userna
   return { ...(username !== '' && { username }), ...((username !== '' || password !== '') && { password }) }
 }
 
-/** A connector that asks, by what INFO says, whether a server may be used, before any command is sent to it. */
+/** A connector that checks by INFO whether a server may be used, before any command is sent to it. */
 function connectorFor(mayUse: (server: Server) => boolean): NonNullable<RedisOptions['Connector']> {
   return class extends StandaloneConnector {
     constructor(options: unknown) {

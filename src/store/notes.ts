@@ -1,23 +1,23 @@
-/** Notes of what the audit log must tell: left by the script that did it, removed by who told it. */
+/** Notes of lines that the audit log must get. Scripts leave them; the replica that writes the line removes the note. */
 import type { OperationKind } from '../base/domain.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
-/** `superseded`: a deletion ended a creation; `overruled`: a compare found that Redis had lost what came after. */
+/** `superseded`: a deletion ended a creation; `overruled`: a compare found that Redis had lost later operations. */
 export type NoteResult = 'accepted' | 'succeeded' | 'failed' | 'superseded' | 'overruled'
 
 export interface Note {
   readonly op: number
   readonly kind: OperationKind
   readonly result: NoteResult
-  /** Who asked for it, as the record of the operation had it. */
+  /** The origin of the operation, from its record. */
   readonly by: string
 }
 
-/** How long the replica that did it has to tell it; then another one does. */
+/** How long the replica that ran the script has to write the line; after that another replica does. */
 export const noteGraceMs = 15_000
 
-/** As `include/notes.lua` writes it. */
+/** The same format as in `include/notes.lua`. */
 export const formatNote = ({ op, kind, result, by }: Note) => `${op} ${kind} ${result} ${by}`
 
 const form = /^(\d+) (create|delete) ([a-z]+) (.*)$/s
@@ -31,7 +31,7 @@ export class NoteStore {
     this.#keys = keys
   }
 
-  /** Notes that are due. No other replica gets them for as long as a replica has to tell what it did. */
+  /** Takes notes that are due. No other replica gets them for `noteGraceMs`. */
   async take(limit: number): Promise<Note[]> {
     const flat = (await this.#connection.run('take-notes', [this.#keys.audit], [limit, noteGraceMs])) as string[]
     return flat.flatMap(text => {

@@ -1,4 +1,4 @@
-/** What an owner asks of Redis, and who looks for something to own. Every write is known by (op, token). */
+/** The commands of owners, and of replicas that look for operations to own. Every write is identified by (op, token). */
 import type { Clock } from '../base/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
@@ -15,7 +15,7 @@ import {
 } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
-/** Who is writing: the operation, and the lease's value. */
+/** Identifies a writer: its operation, and the lease's value. */
 export interface Ownership {
   readonly user: string
   readonly op: number
@@ -24,20 +24,20 @@ export interface Ownership {
 
 export interface Claim {
   readonly record: LabRecord
-  /** Until the operation's deadline, by Redis' clock; negative when it has passed. */
+  /** Time until the operation's deadline, by Redis' clock; negative when it has passed. */
   readonly remainingMs: number
   /** Redis' clock at the claim. */
   readonly nowMs: number
-  /** The last op that was found when Redis' data were last compared: records up to it may be old ones. */
+  /** The last op found by the latest compare of Redis' data: records up to it may be old. */
   readonly foundOp: number
 }
 
 export interface Look {
   /** Redis' clock */
   readonly nowMs: number
-  /** Whether `owned` has all, or only those whose lease has ended by Redis' clock. */
+  /** True if `owned` has all; otherwise it has only those whose lease has ended by Redis' clock. */
   readonly all: boolean
-  /** Users whose operation nobody owns, oldest op first. */
+  /** Users whose operation has no owner, oldest op first. */
   readonly waiting: readonly { readonly user: string; readonly op: number }[]
   /** Users whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
   readonly owned: readonly { readonly user: string; readonly beat: number }[]
@@ -47,7 +47,7 @@ export interface Look {
 
 export type Outcome = 'running' | 'failed' | 'gone'
 
-/** How the audit log tells an end. `by`: who asked for the operation, '' where none is written. */
+/** The end of an operation for the audit log. `by`: the operation's origin; '' without an audit log. */
 export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
 
 type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
@@ -58,9 +58,9 @@ export interface OwnerStoreOptions {
   readonly clock: Clock
   readonly sealing: SealingKeys
   readonly tombstoneMs: number
-  /** How long operations that a compare found are held. */
+  /** How long operations are held that a compare found. */
   readonly holdMs: number
-  /** An answer says that the data must first be compared. */
+  /** Called when Redis answers that its data must be compared first. */
   readonly onComparing?: () => void
 }
 
@@ -86,12 +86,12 @@ export class OwnerStore {
     this.#onComparing = onComparing
   }
 
-  /** Whether what the replicas seal now can be opened here, as the last look told; undefined before the first. */
+  /** True if this replica can open newly sealed plans, by the last look; undefined before the first. */
   get opens(): boolean | undefined {
     return this.#opens
   }
 
-  /** What there is to own; null while comparing, or without the key. `all`: every owned one, to watch their beats. */
+  /** Lists operations to own; null while comparing, or without the key. `all`: with every owned one, to watch the beats. */
   async look(limit: number, all: boolean): Promise<Look | null> {
     const k = this.#keys
     const { ids, keepMs, idleMs } = this.#sealing
@@ -114,7 +114,7 @@ export class OwnerStore {
     }
   }
 
-  /** Makes the holder of the lease the owner; null when there is nothing (yet) to own. */
+  /** Makes the holder of the lease the owner; null when there is nothing to own, or not yet. */
   async claim(user: string, token: string, ttlMs: number): Promise<Claim | null> {
     const k = this.#keys
     const [answer, remaining, found, ...flat] = (await this.#connection.run(
@@ -129,7 +129,7 @@ export class OwnerStore {
     return record && { record, remainingMs, nowMs, foundOp: Number(found) }
   }
 
-  /** Extends leases in one call. @returns for each whether it is still held */
+  /** Extends leases in one call. @returns for each, true if it is still held */
   async extend(held: readonly Ownership[], ttlMs: number): Promise<boolean[]> {
     const keys = held.flatMap(({ user }) => [this.#keys.lease(user), this.#keys.record(user)])
     const args = held.flatMap(({ user, token, op }) => [user, token, op])
@@ -137,15 +137,15 @@ export class OwnerStore {
     return (answer as number[]).map(extended => extended === 1)
   }
 
-  /** Frees a lease whose beat stood still. @returns false when it moved after all, or another has won the lease */
+  /** Frees a lease whose beat did not change. @returns false if it has changed, or another has won the lease */
   async free(user: string, beat: number, ttlMs: number): Promise<boolean> {
     const keys = [this.#keys.owned, this.#keys.lease(user), this.#keys.record(user)]
     return (await this.#connection.run('free-lease', keys, [user, beat, ttlMs])) === 1
   }
 
   /**
-   * Records what a step did. `seq` is that of the last event before these.
-   * @throws {Fenced} no longer the owner
+   * Records the result of a step. `seq` is that of the last event before these.
+   * @throws {Fenced} when no longer the owner
    */
   async commit(by: Ownership, seq: number, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
     const k = this.#keys
@@ -157,9 +157,9 @@ export class OwnerStore {
   }
 
   /**
-   * Ends the operation and gives the lease back.
-   * @param note what the audit log must tell of it; default: nothing
-   * @throws {Fenced} no longer the owner
+   * Ends the operation and releases the lease.
+   * @param note for the audit log; default: none
+   * @throws {Fenced} when no longer the owner
    */
   async finish(
     by: Ownership,
@@ -193,12 +193,12 @@ export class OwnerStore {
     )
   }
 
-  /** Frees a lease that nothing was claimed with, as far as we know. */
+  /** Releases a lease whose claim failed, or may have failed. */
   async giveBack(user: string, token: string): Promise<void> {
     await this.#release(user, '', token)
   }
 
-  /** Lets go before the end: who owns next goes on where this one stopped. */
+  /** Releases the operation before its end. The next owner continues where this one stopped. */
   async release(by: Ownership): Promise<void> {
     await this.#release(by.user, by.op, by.token)
   }
@@ -213,7 +213,7 @@ export class OwnerStore {
     if ((await this.#connection.run(name, keys, args)) !== 1) throw new Fenced(`${name}: the operation has moved on`)
   }
 
-  /** A hold expires by Redis' clock; should that step back, it is over when it stood for its time by ours. */
+  /** A hold expires by Redis' clock. In case that steps back, the hold also ends after its time by our clock. */
   #watchHold(held: string): void {
     const now = this.#clock.monotonicMs()
     if (this.#hold.op !== held) this.#hold = { op: held, sinceMs: now }

@@ -1,30 +1,30 @@
-/** What Redis holds of prepulling: onto which nodes images were pulled, and what could not be. Written by one replica. */
+/** The records of prepulling in Redis: nodes onto which images were pulled, and failures. One replica writes them. */
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
 /** An image that could not be pulled. */
 export interface PullFailure {
-  /** How often in a row. */
+  /** Consecutive failures. */
   readonly attempts: number
-  /** When it is tried again, by Redis' clock. */
+  /** Time of the next attempt, by Redis' clock. */
   readonly nextMs: number
-  /** Why, in words. */
+  /** The reason. */
   readonly error: string
-  /** UIDs of the nodes that lack it since; others need not wait. */
+  /** UIDs of the nodes that failed; other nodes need not wait. */
   readonly nodes: readonly string[]
-  /** UID of the DaemonSet that failed: it counts once. */
+  /** UID of the DaemonSet that failed, so that it counts once. */
   readonly set: string
 }
 
-/** By image, as `imageKey` names it. */
+/** Records by image, with the key of `imageKey`. */
 export interface PrepullRecords {
-  /** UIDs of the nodes onto which it was pulled, and whether each has listed it since. */
+  /** UIDs of the nodes onto which an image was pulled, and whether each has listed it since. */
   readonly prepulled: ReadonlyMap<string, ReadonlyMap<string, boolean>>
   readonly failures: ReadonlyMap<string, PullFailure>
 }
 
 export interface PrepullReading {
-  /** Whether the lease is held under the token that was shown. */
+  /** True if the given token holds the lease. */
   readonly held: boolean
   /** Redis' clock. */
   readonly nowMs: number
@@ -48,9 +48,9 @@ export class PrepullStore {
   }
 
   /**
-   * All that is recorded.
-   * @param token of the lease, by who means to write
-   * @throws {RetryLater} Redis does not answer
+   * Reads all records.
+   * @param token of the lease, only for a writer
+   * @throws {RetryLater} when Redis does not answer
    */
   async read(token = ''): Promise<PrepullReading> {
     const answer = (await this.#connection.run('read-prepulls', this.#all(), [token])) as ReadAnswer
@@ -66,9 +66,9 @@ export class PrepullStore {
   }
 
   /**
-   * Writes what differs between two states of the records, if anything does.
-   * @returns false when the lease is not held under this token any more: nothing was written
-   * @throws {RetryLater} Redis does not answer
+   * Writes the differences between two states of the records, if any.
+   * @returns false if this token no longer holds the lease, so that nothing was written
+   * @throws {RetryLater} when Redis does not answer
    */
   async write(token: string, before: PrepullRecords, after: PrepullRecords): Promise<boolean> {
     const prepulled = changes(before.prepulled, after.prepulled, writeNodes)
@@ -88,10 +88,10 @@ function mapOf<T>(flat: readonly string[], read: (text: string) => T): Map<strin
   return new Map(entries)
 }
 
-/** Cut by others, a message may end in half a character. */
+/** Messages that were cut elsewhere may end in half a character. */
 const writeFailure = (failure: PullFailure) => JSON.stringify({ ...failure, error: failure.error.toWellFormed() })
 
-/** UIDs, with a plus sign behind those of nodes that have listed the image since. */
+/** UIDs; a plus sign follows those of nodes that have listed the image since. */
 const writeNodes = (nodes: ReadonlyMap<string, boolean>) =>
   [...nodes]
     .map(([uid, listed]) => (listed ? `${uid}+` : uid))
@@ -101,7 +101,7 @@ const writeNodes = (nodes: ReadonlyMap<string, boolean>) =>
 const readNodes = (text: string) =>
   new Map(text.split(' ').map((word): [string, boolean] => [word.replace(/\+$/, ''), word.endsWith('+')]))
 
-/** Text by image, empty for what is to be forgotten. */
+/** Changed texts by image; empty ones are removed. */
 function changes<T>(
   before: ReadonlyMap<string, T>,
   after: ReadonlyMap<string, T>,

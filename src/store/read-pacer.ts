@@ -1,9 +1,9 @@
-/** When a follower of a stream reads again: at once for what is urgent, else what comes soon after is read together. */
+/** Decides when a follower of a stream reads again: at once for urgent events, else after a pause that gathers them. */
 import { type Clock, notNeeded } from '../base/clock.ts'
 
 /**
- * The least time between two readings of a stream, but for urgent ones. Steps may follow each other faster than anybody
- * reads along, and each reading is a script and a packet.
+ * The minimum time between two readings of a stream, except for urgent ones. Steps may follow each other faster than people
+ * read, and each reading costs a script and a packet.
  */
 const gatherMs = 250
 
@@ -17,38 +17,38 @@ export class ReadPacer {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#readAtMs = clock.monotonicMs()
-    // Something may have happened between the first reading and the listening.
+    // Events may have been written between the first reading and the registration.
     this.rung(false)
   }
 
-  /** Something happened; `urgent` does not wait for more of its kind. */
+  /** Called on a ring. An `urgent` one is not held back to gather more events. */
   rung(urgent: boolean): void {
-    if (urgent) this.#look()
+    if (urgent) this.#release()
     if (urgent || this.#gathering) return
     this.#gathering = true
     const waitMs = Math.max(0, this.#readAtMs + gatherMs - this.#clock.monotonicMs())
     this.#clock.sleep(waitMs).then(() => {
       this.#gathering = false
-      this.#look()
+      this.#release()
     })
   }
 
-  /** Resolves when it is time to read: something happened, or `limitMs` have passed. */
-  async turn(limitMs: number): Promise<void> {
+  /** Resolves when it is time to read: after a ring, or when `limitMs` have passed. */
+  async wait(limitMs: number): Promise<void> {
     const woken = new Promise<void>(resolve => {
       this.#wake = resolve
     })
-    if (!this.#due) await (Number.isFinite(limitMs) ? this.#within(limitMs, woken) : woken)
+    if (!this.#due) await (Number.isFinite(limitMs) ? this.#waitAtMost(limitMs, woken) : woken)
     this.#due = false
     this.#readAtMs = this.#clock.monotonicMs()
   }
 
-  #look(): void {
+  #release(): void {
     this.#due = true
     this.#wake()
   }
 
-  async #within(limitMs: number, woken: Promise<void>): Promise<void> {
+  async #waitAtMost(limitMs: number, woken: Promise<void>): Promise<void> {
     const done = new AbortController()
     await Promise.race([woken, this.#clock.sleep(limitMs, done.signal).catch(() => {})])
     done.abort(notNeeded)

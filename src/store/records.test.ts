@@ -16,14 +16,14 @@ const view: LabView = {
 
 const flat = (fields: Record<string, string>) => Object.entries(fields).flat()
 
-describe('a record', () => {
-  test('tells what remains of its own operation, and not of an older one', () => {
+describe('parseRecord', () => {
+  test('reads `remains` only of the record’s own operation', () => {
     const fields = { op: '7', kind: 'create', status: 'failed' }
     expect(parseRecord(flat({ ...fields, remains: '7' }), 'ada')).toMatchObject({ remains: true })
     expect(parseRecord(flat({ ...fields, remains: '6' }), 'ada')).toMatchObject({ remains: false })
   })
 
-  test('is read from the pairs of a hash, each in its type', () => {
+  test('reads each field of a hash in its type', () => {
     const fields = {
       ...{ op: '1795289101344123', kind: 'create', status: 'pending', active: '1', nonce: 'n', token: 't' },
       ...{
@@ -57,7 +57,7 @@ describe('a record', () => {
     })
   })
 
-  test('that lacks all but its op is one that rests', () => {
+  test('reads a record with only an op as one without an operation', () => {
     expect(parseRecord(['op', '5', 'plan', '', 'podUid', ''], 'ada')).toMatchObject({
       ...{ op: 5, active: false, token: '', step: '', seq: 0, failedAtMs: 0, podPresent: false },
       ...{ sealedPlan: undefined, namespaceUid: undefined, podUid: undefined, failing: undefined },
@@ -65,19 +65,19 @@ describe('a record', () => {
     })
   })
 
-  test('without an op is none', () => {
+  test('returns null without an op', () => {
     expect(parseRecord([], 'ada')).toBeNull()
     expect(parseRecord(['status', 'running'], 'ada')).toBeNull()
   })
 
-  test.each([undefined, '', 'no JSON', '{}', '{"username":"ada"}'])('whose view is %j has a blank one', text => {
+  test.each([undefined, '', 'no JSON', '{}', '{"username":"ada"}'])('reads the view %j as a blank one', text => {
     expect(readView(text, 'ada')).toMatchObject({ username: 'ada', env: {}, internalUrl: '' })
     expect(parseRecord(flat({ op: '1', ...(text !== undefined && { view: text }) }), 'ada')!.view.username).toBe('ada')
   })
 })
 
-describe('fields', () => {
-  test('are written under the names and in the forms that a record is read by', () => {
+describe('encodeFields', () => {
+  test('writes the names and forms that parseRecord reads', () => {
     const fields = {
       ...{ step: 'start', attempts: 3, progress: 55, namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true },
       ...{ failing: 'why', view },
@@ -89,14 +89,17 @@ describe('fields', () => {
     expect(encodeFields({})).toBe('[]')
   })
 
-  test.each(['\ud83d', 'cut \ud83d', '\ude00 cut', '\0 "\\ é'])('and events are well-formed: %j', words => {
-    const [[type, data]] = JSON.parse(encodeEvents([['error', words]]))
-    expect([type, data]).toEqual(['error', words.toWellFormed()])
-    expect(JSON.parse(encodeFields({ failing: words }))).toEqual(['failing', words.toWellFormed()])
-  })
+  test.each(['\ud83d', 'cut \ud83d', '\ude00 cut', '\0 "\\ é'])(
+    'and encodeEvents write well-formed text: %j',
+    words => {
+      const [[type, data]] = JSON.parse(encodeEvents([['error', words]]))
+      expect([type, data]).toEqual(['error', words.toWellFormed()])
+      expect(JSON.parse(encodeFields({ failing: words }))).toEqual(['failing', words.toWellFormed()])
+    },
+  )
 })
 
-test('events are read from the entries of a stream', () => {
+test('parseEvent reads the entries of a stream', () => {
   const entries: [string, string[]][] = [
     ['5-1', ['event', 'info', 'data', 'begun']],
     ['5-2', ['event', 'complete', 'data', 'up']],

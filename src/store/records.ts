@@ -1,4 +1,4 @@
-/** Records as Redis holds them: flat hashes of strings, read into types. */
+/** Converts records between Redis' flat hashes of strings and types. */
 import type { LabEvent, LabStatus, LabView, OperationKind } from '../base/domain.ts'
 import { parseView } from '../labs/view.ts'
 
@@ -13,7 +13,7 @@ export interface LabRecord {
   readonly token: string
   readonly claims: number
   readonly attempts: number
-  /** Whether the next step is an act that may have begun: then a claim counts as an attempt. */
+  /** True if the next step is an act that may have begun: then a claim counts as an attempt. */
   readonly acting: boolean
   /** The name of the next step; '' is the first. */
   readonly step: string
@@ -26,14 +26,14 @@ export interface LabRecord {
   readonly namespaceUid: string | undefined
   readonly podUid: string | undefined
   readonly podPresent: boolean
-  /** Set once a creation is to end failed, before anything it made is destroyed: the reason. */
+  /** The reason why a creation fails, set before any of its objects is removed. */
   readonly failing: string | undefined
-  /** Its last operation failed, and objects may remain that are to be removed. */
+  /** The last operation failed, and its objects may remain and must be removed. */
   readonly remains?: boolean
-  /** Of the request that the operation comes from; undefined where nobody asked for it. */
+  /** The id of the request that the operation comes from; undefined for the controller's own operations. */
   readonly requestId: string | undefined
   readonly traceparent: string | undefined
-  /** Who asked for this very operation, as the audit log tells it; undefined where the record does not say. */
+  /** The origin of this operation for the audit log; undefined if the record has none. */
   readonly by?: string | undefined
 }
 
@@ -48,11 +48,11 @@ const blank: LabView = {
   internalUrl: '',
 }
 
-/** A view as it is kept; what cannot be read leaves a blank for that user. */
+/** Reads a stored view; an unreadable one becomes a blank view of that user. */
 export const readView = (json: string | undefined, username: string): LabView =>
   parseView(json) ?? { ...blank, username }
 
-/** Pairs as Redis gives them: [name, value, name, value, …]. */
+/** Reads a flat list of pairs as Redis returns it: [name, value, name, value, …]. */
 export function pairs(flat: readonly string[]): Map<string, string> {
   const fields = new Map<string, string>()
   for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i]!, flat[i + 1]!)
@@ -86,7 +86,7 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     podUid: text('podUid'),
     podPresent: fields.get('pod') === '1',
     failing: text('failing'),
-    // By the op, so that no later operation need clear it.
+    // It names the op, so that later operations need not clear it.
     remains: fields.get('remains') === fields.get('op'),
     requestId: text('requestId'),
     traceparent: text('traceparent'),
@@ -94,12 +94,12 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
   }
 }
 
-/** A release that knows nothing of the field leaves what an older operation had. */
+/** Checks the op in the field: a release without this field leaves an older operation's value. */
 function byOf(op: string, kept = ''): string | undefined {
   return kept.startsWith(`${op} `) ? kept.slice(op.length + 1) : undefined
 }
 
-/** What an owner or a compare may set of a record. */
+/** Fields of a record that an owner or a compare may set. */
 export interface RecordFields {
   readonly step?: string
   readonly acting?: boolean
@@ -129,11 +129,11 @@ export function encodeFields(fields: RecordFields): string {
 
 export type NewEvent = readonly [type: LabEvent['event'], data: string]
 
-/** Half a surrogate pair, as a cut in a container's last words may leave, is no JSON for Redis. */
+/** Redis' JSON refuses half a surrogate pair, which a cut in a container's output may leave. */
 export const encodeEvents = (events: readonly NewEvent[]) =>
   JSON.stringify(events.map(([type, data]) => [type, data.toWellFormed()]))
 
-/** An entry of a stream: [id, [field, value, …]]. */
+/** Reads an entry of a stream: [id, [field, value, …]]. */
 export function parseEvent([id, flat]: readonly [string, string[]]): LabEvent {
   const fields = pairs(flat)
   return { id, event: fields.get('event') as LabEvent['event'], data: fields.get('data') ?? '' }

@@ -1,12 +1,11 @@
 /**
- * The meanings of Redis' error replies. A reply begins with its code, also one that a command within a script has caused
- * (since 7.0).
+ * The meanings of Redis' error replies. A reply begins with its code, since 7.0 also if a command within a script caused it.
  *
- * - `elsewhere`: this server is no master any more, or loads data. The connection is made anew, since the address may
- *   lead to another server by now, and the command is sent again.
+ * - `elsewhere`: this server is no longer a master, or loads data. The connection is renewed, since the address may lead to
+ *   another server now, and the command is sent again.
  * - `passes`: the server is busy, or its replicas are late for a moment. The command is sent again.
- * - `someone`: an administrator has to put it right, at Redis. Nothing fails for that: it is told, and tried again later.
- * - `cluster`: the server is one of a Redis Cluster. Likewise.
+ * - `someone`: an administrator has to put it right at Redis. No operation fails for it: it is logged, and tried again later.
+ * - `cluster`: the server belongs to a Redis Cluster. Handled in the same way.
  *
  * Any other reply is a defect of ours.
  */
@@ -21,20 +20,20 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
   ...['MOVED', 'ASK', 'CROSSSLOT', 'CLUSTERDOWN', 'TRYAGAIN'].map(code => [code, 'cluster'] as const),
 ])
 
-/** A right that a script lacks, as servers before 7.2 say it; later ones have NOPERM. */
+/** The message of servers before 7.2 for a right that a script lacks; later ones reply NOPERM. */
 const inScript = /^ERR The user executing the script can't /
 
-/** Told by other means than a reply: the server has become a replica. */
+/** The server has become a replica. This was not found by an error reply. */
 export class Demoted extends Error {
   override readonly name = 'Demoted'
 }
 
-/** The code of an error reply; undefined where there was no reply. */
+/** The code of an error reply; undefined if there was no reply. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof ReplyError ? (/^\S+/.exec((error as Error).message)?.[0] ?? '') : undefined
 }
 
-/** The meaning of what came instead of an answer: a `defect`, or undefined where there was no reply. */
+/** The meaning of an error: `defect` for any other reply, undefined if there was no reply. */
 export function meaningOf(error: unknown): Meaning | 'defect' | undefined {
   if (error instanceof Demoted) return 'elsewhere'
   if (error instanceof ReplyError && inScript.test((error as Error).message)) return 'someone'

@@ -1,4 +1,4 @@
-/** The list of Redis' commands is what the sources call, and a line of an ACL has them alone. */
+/** The list of Redis' commands has exactly what the sources call, and so has a line of an ACL. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -11,20 +11,20 @@ const files = (folder: string, ending: RegExp) =>
     .filter(name => ending.test(name) && !/test/.test(name))
     .map(name => read(`${folder}/${name}`))
 
-/** Of scripts, in capitals as they write them; `XRANGE` is the head of a table. */
+/** Commands of scripts, which write them in capitals; `XRANGE` is the head of a table. */
 const inScripts = files('commands', /\.lua$/).flatMap(lua => [
   ...[...lua.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name]) => name!.toLowerCase()),
   ...[...lua.matchAll(/= \{ '([A-Z]+)', KEYS/g)].map(([, name]) => name!.toLowerCase()),
 ])
-/** Of the program, as methods of its client. */
+/** Commands of the program, as methods of its client. */
 const inSource = files('.', /\.ts$/).flatMap(source =>
   [...source.matchAll(/\b(?:redis|pipeline\(\))\s*\.([a-z]+)\(|\)\.(info)\(|commands\.(info)\(/g)].map(
     ([, method, chained, asked]) => (method ?? chained ?? asked)!,
   ),
 )
-/** Methods that are no commands. */
+/** Methods that are not commands. */
 const ofClient = ['connect', 'defineCommand', 'disconnect', 'on', 'call', 'listening', 'pipeline']
-/** Scripts are sent by their hash; the client sends them whole where Redis does not know it. */
+/** The client sends scripts by their hash, and whole if Redis does not know it. */
 const bySending = ['eval', 'evalsha']
 const inRedlock = [
   ...read('../../node_modules/redlock/dist/cjs/index.js')
@@ -32,14 +32,14 @@ const inRedlock = [
     .matchAll(/redis\.call\("([a-z]+)"/g),
 ].map(([, name]) => name!)
 
-describe('the list of commands', () => {
-  test('has what scripts and program call, and nothing more', () => {
+describe('commandsOfReplicas', () => {
+  test('has exactly the commands that scripts and program call', () => {
     const called = [...inScripts, ...inSource, ...inRedlock, ...bySending].filter(name => !ofClient.includes(name))
     const listed = [...commandsOfReplicas, ...commandsOfHeal]
     expect([...new Set(called)].sort()).toEqual([...listed].sort())
   })
 
-  test('has no command by which a server is administered', () => {
+  test('has no administrative command', () => {
     const powers = [
       'acl',
       'config',
@@ -57,8 +57,8 @@ describe('the list of commands', () => {
   })
 })
 
-describe('a line of an ACL', () => {
-  test('begins with nothing, and names keys of one installation alone', () => {
+describe('aclLine', () => {
+  test('resets the user, and permits only keys of one installation', () => {
     const line = aclLine({ name: 'skylab', password: '>secret', keyPrefix: 'observatory' })
     expect(line).toMatch(/^user skylab reset on >secret ~\{observatory\}:\* \+del .* \+zscore$/)
     expect(line).not.toMatch(/@|&/)

@@ -1,14 +1,14 @@
 /**
- * The commands of Redis that the program needs. The ACL of `k8s/`, that of every Redis of the tests, the documentation, and
- * what a replica asks for when it starts all come from this list.
+ * The commands of Redis that the program needs. This list is the source of the ACL of `k8s/`, of every Redis of the tests,
+ * of the documentation, and of a replica's check at its start.
  */
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
-/** Stands for a key of the installation. */
+/** Placeholder for a key of the installation. */
 const key = 'KEY'
 
-/** Each with arguments by which a server can judge whether it is permitted. None of them is carried out. */
+/** Commands with arguments, from which a server can judge whether they are permitted. None is carried out. */
 const replicaCommands: Readonly<Record<string, readonly string[]>> = {
   del: [key],
   eval: ['return 1', '1', key],
@@ -46,9 +46,9 @@ const replicaCommands: Readonly<Record<string, readonly string[]>> = {
   zscore: [key, 'member'],
 }
 
-/** What replicas send, and what their scripts call. */
+/** Commands that replicas send or their scripts call. */
 export const commandsOfReplicas: readonly string[] = Object.keys(replicaCommands)
-/** `skylab heal` alone. It tells the names of all keys, also of those that the user may not read. */
+/** Commands only of `skylab heal`. SCAN reveals the names of all keys, even of those that the user is not allowed to read. */
 export const commandsOfHeal: readonly string[] = ['scan']
 
 export interface AclUser {
@@ -57,19 +57,19 @@ export interface AclUser {
   readonly password: string
   /** `redis.keyPrefix` of the installation. */
   readonly keyPrefix: string
-  /** Commands beside those of replicas. */
+  /** Commands in addition to those of replicas. */
   readonly more?: readonly string[]
 }
 
-/** One line of an ACL file: the user of an installation, with its rights and no other ones. */
+/** One line of an ACL file: the user of an installation with exactly its rights. */
 export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): string {
   const rights = [...commandsOfReplicas, ...more].map(command => `+${command}`)
   return ['user', name, 'reset', 'on', password, `~{${keyPrefix}}:*`, ...rights].join(' ')
 }
 
 /**
- * The commands that the user of this connection may not call on keys of its installation, by the server's own judgement.
- * @throws {RetryLater} Redis does not answer, or permits no scripts
+ * Lists the commands that this connection's user is not allowed to call on keys of its installation. The server judges.
+ * @throws {RetryLater} when Redis does not answer, or permits no scripts
  */
 export async function missingRights(connection: Connection, keys: Keys): Promise<readonly string[]> {
   const commands = Object.entries(replicaCommands).map(([name, args]) => [name, ...args])

@@ -5,7 +5,7 @@ const read = (fields: Readonly<Record<string, string>>) => parseRing(new Map(Obj
 const ada = { kind: 'lab', name: 'ada' }
 
 describe('parseRing', () => {
-  it.each(['accepted', 'events', 'ended', 'released'])('reads what happened to a subject: %s', what => {
+  it.each(['accepted', 'events', 'ended', 'released'])('reads a ring of a subject: %s', what => {
     const fields = { user: 'ada', op: '7', what, subject: 'lab:ada' }
     expect(read(fields)).toEqual({ what, subject: ada, op: 7 })
   })
@@ -18,7 +18,7 @@ describe('parseRing', () => {
     expect(read({ what: 'events', subject: 'lab:ada' })).toEqual({ what: 'events', subject: ada })
   })
 
-  it('takes the field of the release before for a lab when there is no subject', () => {
+  it('reads the field `user` of the former release as a lab when there is no subject', () => {
     expect(read({ user: 'ada', op: '7', what: 'ended' })).toEqual({ what: 'ended', subject: ada, op: 7 })
   })
 

@@ -1,19 +1,18 @@
 /**
- * Rings: what the bell tells. A ring is `{what, subject, op?}` and nothing else; whoever hears one reads the rest from
- * where it is kept.
+ * Rings: the messages of the bell. A ring is only `{what, subject, op?}`; its listeners read the data where they are kept.
  *
  * | what | about | when |
  * |---|---|---|
  * | accepted | a subject | an operation waits for an owner |
  * | events | a subject | its stream has more events, none of them the last of an operation |
  * | ended | a subject | its operation ended, or its state changed without one |
- * | released | a subject | an owner let go of its operation before the end |
+ * | released | a subject | an owner released its operation before the end |
  * | compared | the installation | the data of this Redis were compared with the cluster |
- * | missed | the installation | rings may have been lost; never rung, but found by each replica itself |
+ * | missed | the installation | rings may have been lost; never sent, but detected by each replica itself |
  */
 import { parseSubject, type Subject } from '../base/subject.ts'
 
-/** All that is rung, and what each is about. A new one is added here and in the table above. */
+/** The kinds of rings, and the subject of each. A new kind is added here and to the table above. */
 const whats = {
   accepted: 'subject',
   events: 'subject',
@@ -28,15 +27,15 @@ export type Ring =
   | {
       readonly what: What<'subject'>
       readonly subject: Subject
-      /** The operation; absent where the subject has none. */
+      /** The operation; absent if the subject has none. */
       readonly op?: number
     }
-  /** Of the whole installation: there is no subject, and it concerns all of them. */
+  /** A ring of the whole installation has no subject, and concerns all subjects. */
   | { readonly what: What<'installation'> | 'missed'; readonly subject?: undefined; readonly op?: undefined }
 
 /**
  * Reads an entry of the bell.
- * @returns undefined for what a later release rings and this one does not know: a `what`, or a kind of subject
+ * @returns undefined for rings of a later release, with an unknown `what` or kind of subject
  */
 export function parseRing(fields: ReadonlyMap<string, string>): Ring | undefined {
   const what = fields.get('what') as keyof typeof whats
@@ -51,7 +50,7 @@ function isOf<About extends string>(about: About, what: keyof typeof whats): wha
   return (whats[what] as string) === about
 }
 
-/** The release before subjects names the lab by the field `user` alone. To be dropped with that field, one release later. */
+/** The release before subjects names the lab only by the field `user`. To be removed with that field, one release later. */
 function subjectOf(fields: ReadonlyMap<string, string>): Subject | undefined {
   return parseSubject(fields.get('subject') ?? `lab:${fields.get('user')}`)
 }

@@ -1,4 +1,4 @@
-/** Each header says of every key which type it has; the commands that the script calls on the key say the same. */
+/** Each header has the type of every key, which agrees with the commands that the script calls on the key. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 
@@ -11,17 +11,17 @@ interface Key {
   readonly type: string
 }
 
-/** The keys of a header, which may be several lines long; words between them belong to no key. */
+/** Reads the keys of a header, which may have several lines; other words between them are ignored. */
 function keysOf(source: string): Key[] {
   const header = /^-- KEYS: (.*(?:\n-- {3}.*)*)$/m.exec(source)?.[1] ?? ''
   return [...header.matchAll(/(\w+) \((\w+)\)/g)].map(([, name, type]) => ({ name: name!, type: type! }))
 }
 
-/** What is not within a pair `name (type)`, without the marks of a comment. */
+/** Text outside the pairs `name (type)`, without comment marks. */
 const restOf = (source: string) =>
   (/^-- KEYS: (.*(?:\n-- {3}.*)*)$/m.exec(source)?.[1] ?? '').replaceAll(/\w+ \(\w+\)/g, '').replaceAll(/[\s-]+/g, ' ')
 
-/** The type of the key that a command takes; undefined where any will do. */
+/** The type of key that a command needs; undefined if it takes any type. */
 function typeOf(command: string): string | undefined {
   if (['GET', 'SET'].includes(command)) return 'string'
   if (/^S(ADD|REM|ISMEMBER|MEMBERS)$/.test(command)) return 'set'
@@ -42,7 +42,7 @@ describe.each(scripts)('the header of %s', file => {
   const source = read(file)
   const keys = keysOf(source)
 
-  it('gives every key with its type', () => {
+  it('names every key with its type', () => {
     const count = /\.(\d+)\.lua$/.exec(file)?.[1]
     if (count !== undefined) expect(keys).toHaveLength(Number(count))
     for (const { type } of keys) expect(['string', 'hash', 'set', 'zset', 'stream', 'any']).toContain(type)
@@ -57,7 +57,7 @@ describe.each(scripts)('the header of %s', file => {
     if (names !== undefined) expect(keys.map(({ name }) => name)).toEqual(names.split(', '))
   })
 
-  it('gives the types that the commands of the script need', () => {
+  it('has the types that the script’s commands need', () => {
     const types = new Map(keys.map(({ name, type }) => [name, type]))
     for (const [name, command] of callsOf(source, keys)) {
       const needed = typeOf(command)

@@ -1,6 +1,6 @@
 /**
- * The Lua commands. Each is one file named `verb-noun.<number of keys>.lua` (`n` where the caller says), opened by what it
- * guarantees, its KEYS with their types, ARGV and returns. `-- @include a b` puts the functions of `include/` before it.
+ * The Lua commands. Each is one file named `verb-noun.<number of keys>.lua` (`n` if the caller passes it). Its header has the
+ * guarantee, KEYS with their types, ARGV and returns. `-- @include a b` puts the functions of `include/` before it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
@@ -9,7 +9,7 @@ const folder = new URL('commands/', import.meta.url)
 
 interface Command {
   readonly name: string
-  /** undefined: the first argument tells */
+  /** undefined: the caller passes the number */
   readonly keys: number | undefined
   readonly lua: string
 }
@@ -32,14 +32,14 @@ const commands = new Map(
     .map(command => [command.name, command]),
 )
 
-/** Makes every command known to a connection; it sends hashes, and the source where Redis has forgotten it. */
+/** Defines every command on a connection. It sends the hash, and the source only if Redis does not know the hash. */
 export function defineCommands(redis: Redis): void {
   for (const { name, keys, lua } of commands.values()) {
     redis.defineCommand(name, keys === undefined ? { lua } : { lua, numberOfKeys: keys })
   }
 }
 
-/** Calls a command on a connection that knows it. */
+/** Calls a command on a connection that has it defined. */
 export function callCommand(
   redis: Redis,
   name: string,

@@ -8,7 +8,7 @@ const [older, newer] = [randomBytes(32), randomBytes(32)]
 const sealer = new Sealer([older])
 const sealed = sealer.seal('a token', 'ada', 'nonce')
 
-test('opens for the user and the acceptance that it was sealed for', () => {
+test('Sealer opens a plan for the user and the acceptance that it was sealed for', () => {
   expect(sealer.open(sealed, 'ada', 'nonce')).toBe('a token')
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.uuid(), (text, user, nonce) => {
@@ -17,24 +17,24 @@ test('opens for the user and the acceptance that it was sealed for', () => {
   )
 })
 
-test('shows nothing of what is sealed, and is another each time', () => {
+test('Sealer hides the text, and seals it differently each time', () => {
   expect(Buffer.from(sealed.split('.').at(-1)!, 'base64url').toString()).not.toContain('token')
   expect(sealed).not.toContain(older.toString('base64url'))
   expect(sealer.seal('a token', 'ada', 'nonce')).not.toBe(sealed)
 })
 
-describe('does not open, and says so without what is in it', () => {
+describe('Sealer refuses to open, without quoting the plan,', () => {
   const refuses = (attempt: () => string) => {
     expect(attempt).toThrow(NeedsSomeone)
     expect(attempt).toThrow('does not open')
   }
 
-  test('for another user, or another acceptance', () => {
+  test('a plan of another user or acceptance', () => {
     refuses(() => sealer.open(sealed, 'grace', 'nonce'))
     refuses(() => sealer.open(sealed, 'ada', 'another'))
   })
 
-  test('with any part of it changed, cut or taken from another', () => {
+  test('a plan with any part changed, cut or taken from another', () => {
     const parts = sealed.split('.')
     const other = sealer.seal('another', 'ada', 'nonce').split('.')
     for (const place of [2, 3, 4]) {
@@ -48,8 +48,8 @@ describe('does not open, and says so without what is in it', () => {
   })
 })
 
-describe('keys', () => {
-  test('are rotated: the first seals where none is named, all open', () => {
+describe('Sealer, with several keys,', () => {
+  test('seals with the first when none is named, and opens with all', () => {
     const both = new Sealer([newer, older])
     expect(both.open(sealed, 'ada', 'nonce')).toBe('a token')
     const fresh = both.seal('a token', 'ada', 'nonce')
@@ -58,13 +58,13 @@ describe('keys', () => {
     expect(() => new Sealer([newer]).open(sealed, 'ada', 'nonce')).toThrow(NeedsSomeone)
   })
 
-  test('seal by name, where another one than the first is named', () => {
+  test('seals with the named key', () => {
     const both = new Sealer([newer, older])
     expect(sealer.open(both.seal('a token', 'ada', 'nonce', sealer.ids), 'ada', 'nonce')).toBe('a token')
     expect(() => sealer.seal('a token', 'ada', 'nonce', new Sealer([newer]).ids)).toThrow(NeedsSomeone)
   })
 
-  test('of another name are not tried, nor is another form', () => {
+  test('tries no key with another id, and no other form', () => {
     const [version, ...rest] = sealed.split('.')
     expect(() => sealer.open(['v2', ...rest].join('.'), 'ada', 'nonce')).toThrow('does not have')
     expect(() => sealer.open([version, '000000000000', ...rest.slice(1)].join('.'), 'ada', 'nonce')).toThrow(
@@ -73,38 +73,38 @@ describe('keys', () => {
     expect(() => sealer.open('', 'ada', 'nonce')).toThrow('does not have')
   })
 
-  test('are needed', () => {
+  test('needs at least one key', () => {
     expect(() => new Sealer([])).toThrow('no sealing key')
   })
 })
 
-describe('a MAC', () => {
+describe('Sealer.checkMac', () => {
   const texts = ['skylab', 'nublado-ada', 'ada', '7', '{}']
   const mac = sealer.mac(texts)
 
-  test('is right for its texts, with any key that the replica has', () => {
+  test('returns right for the MAC’s texts, with any key of the replica', () => {
     expect(sealer.checkMac(texts, mac)).toBe('right')
     expect(new Sealer([newer, older]).checkMac(texts, mac)).toBe('right')
   })
 
-  test('is wrong for other texts, and where a text moved into its neighbour', () => {
+  test('returns wrong for other texts, also when text moved to its neighbour', () => {
     for (const i of texts.keys()) expect(sealer.checkMac(texts.with(i, 'x'), mac)).toBe('wrong')
     expect(sealer.checkMac(['skylab', 'nublado-ada', 'ada7', '', '{}'], mac)).toBe('wrong')
     expect(sealer.checkMac(['skylabnublado-ada', '', 'ada', '7', '{}'], mac)).toBe('wrong')
   })
 
-  test('is wrong when it is cut, or empty, by a key that the replica has', () => {
+  test('returns wrong for a cut or empty MAC with a key of the replica', () => {
     expect(sealer.checkMac(texts, mac.slice(0, -4))).toBe('wrong')
     expect(sealer.checkMac(texts, sealer.ids)).toBe('wrong')
   })
 
-  test('is unknown when there is none, or its key was rotated away', () => {
+  test('returns unknown without a MAC, or when its key was removed', () => {
     for (const other of [undefined, '', 'x.y', new Sealer([newer]).mac(texts)]) {
       expect(sealer.checkMac(texts, other)).toBe('unknown')
     }
   })
 
-  test('is not made with the sealing key itself', async () => {
+  test('does not use the sealing key itself', async () => {
     const { createHmac } = await import('node:crypto')
     const plain = createHmac('sha256', older).update(JSON.stringify(texts)).digest('base64url')
     expect(mac.split('.')[1]).not.toBe(plain)

@@ -1,4 +1,4 @@
-/** Sealing of plans: who reads Redis learns no token. AES-256-GCM, bound to the user and to the acceptance it came with. */
+/** Seals plans, so that reading Redis reveals no token. AES-256-GCM, bound to the user and the acceptance. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -12,20 +12,20 @@ import {
 } from 'node:crypto'
 import { NeedsSomeone } from '../base/errors.ts'
 
-/** What Redis is told of a replica's keys. */
+/** The ids of a replica's keys as it publishes them in Redis, with their times. */
 export interface SealingKeys {
-  /** As `Sealer.ids`. */
+  /** The value of `Sealer.ids`. */
   readonly ids: string
-  /** How long the named key is remembered when no replica has it any more. */
+  /** How long the named key is remembered after the last replica that has it is gone. */
   readonly keepMs: number
-  /** How long no replica may have had the named key first before another one names its own. */
+  /** How long no replica must have had the named key first before another one names its own. */
   readonly idleMs: number
 }
 
 interface Key {
   readonly id: string
   readonly secret: KeyObject
-  /** Derived from it, for MACs alone. */
+  /** Derived from `secret`, only for MACs. */
   readonly mac: KeyObject
 }
 
@@ -47,13 +47,13 @@ export class Sealer {
     }))
   }
 
-  /** Names of the keys that tell nothing of them, in their order; parted by spaces. */
+  /** Ids of the keys in their order, separated by spaces. They reveal nothing of the keys. */
   get ids(): string {
     return this.#keys.map(({ id }) => id).join(' ')
   }
 
   /**
-   * Seals `text` for one user and one acceptance, which alone it opens for.
+   * Seals `text` for one user and one acceptance. It opens only for these.
    * @param keyId one of `ids`; default: the first
    */
   seal(text: string, user: string, nonce: string, keyId = this.#keys[0]!.id): string {
@@ -66,7 +66,7 @@ export class Sealer {
     return ['v1', id, ...[iv, cipher.getAuthTag(), sealed].map(part => part.toString('base64url'))].join('.')
   }
 
-  /** @throws {NeedsSomeone} no key of ours opens it, or it was sealed for another */
+  /** @throws {NeedsSomeone} when none of our keys opens it, or it was sealed for another user or acceptance */
   open(sealed: string, user: string, nonce: string): string {
     const [version, id, iv, tag, text] = sealed.split('.')
     const key = this.#keys.find(candidate => candidate.id === id)
@@ -89,17 +89,17 @@ export class Sealer {
   }
 
   checkMac(texts: readonly string[], mac: string | undefined): MacVerdict {
-    const [id, told] = (mac ?? '').split('.')
+    const [id, encoded] = (mac ?? '').split('.')
     const key = this.#keys.find(candidate => candidate.id === id)
     if (!key) return 'unknown'
     const expected = macOf(key, texts)
-    const bytes = Buffer.from(told ?? '', 'base64url')
+    const bytes = Buffer.from(encoded ?? '', 'base64url')
     return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? 'right' : 'wrong'
   }
 }
 
 const bound = (user: string, nonce: string) => Buffer.from(`${user}\n${nonce}`, 'utf8')
 
-/** A list in JSON is one text for one list: no text can be moved into its neighbour. */
+/** JSON is unambiguous: no part of a text can be moved to its neighbour with the same MAC. */
 const macOf = ({ mac }: Key, texts: readonly string[]): Buffer =>
   createHmac('sha256', mac).update(JSON.stringify(texts), 'utf8').digest()

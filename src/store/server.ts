@@ -1,7 +1,7 @@
-/** The words of a Redis about itself (INFO), asked for whenever a connection is made, and why it may be refused. Pure. */
+/** Facts of a Redis server from its INFO, read for every new connection, and reasons not to use it. Pure. */
 
 export interface Server {
-  /** Undefined where INFO is not permitted. */
+  /** Undefined if INFO is not permitted. */
   readonly version: string | undefined
   readonly mode: string | undefined
   readonly runId: string | undefined
@@ -11,13 +11,13 @@ export interface Server {
   readonly evictionPolicy: string | undefined
 }
 
-/** Why a Redis that is there is not used; see `Trouble`. */
+/** The reason why a reachable Redis is not used; see `Trouble`. */
 export interface Refusal {
   readonly words: string
   readonly final: boolean
 }
 
-/** The oldest version that has all that is used: several sections of INFO at once, the codes of errors in scripts. */
+/** The oldest version with all features in use: several sections of INFO at once, and the codes of errors in scripts. */
 const oldest = [7, 0] as const
 
 export const noCluster =
@@ -35,12 +35,12 @@ export function readServer(info: Readonly<Record<string, string>>): Server {
   }
 }
 
-/** A field of INFO's text. */
+/** Reads a field of INFO's text. */
 export function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Why a server is not to be used; undefined for one that is. */
+/** The reason why a server must not be used; undefined if it can be. */
 export function refusalOf(server: Server): Refusal | undefined {
   const words = unfit(server)
   if (words !== undefined) return { words, final: true }
@@ -49,7 +49,7 @@ export function refusalOf(server: Server): Refusal | undefined {
 }
 
 function unfit({ version, mode, cluster, evictionPolicy }: Server): string | undefined {
-  if (version === undefined) return 'Redis does not tell its version: its user must be permitted the command INFO'
+  if (version === undefined) return 'Redis does not report its version: its user must be permitted the command INFO'
   if (isOlder(version)) return `Redis is ${version}: it must be ${oldest.join('.')} or newer`
   if (mode === 'sentinel') return 'Redis is a Sentinel: redis.url must name the server that it watches'
   if (cluster) return noCluster

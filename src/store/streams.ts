@@ -1,6 +1,6 @@
 /**
- * Reads streams of events for clients, from a place on and to the end, whatever the stream is about. One listener of the
- * bell wakes all readers of a replica, so a client that waits costs nothing.
+ * Reads streams of events for clients, from a place to the end, for any kind of subject. One listener of the bell wakes all
+ * readers of a replica, so a waiting client costs nothing.
  *
  * The id of an event is `<series>-<seq>`. A stream has one series after another (a lab has one for each operation, by its
  * op); within a series the numbers have no gaps.
@@ -12,17 +12,17 @@ import type { Bell } from './bell.ts'
 import type { Entry } from './connection.ts'
 import { ReadPacer } from './read-pacer.ts'
 
-/** The longest wait where Redis does not answer, or its data are being compared: the bell tells when that is over. */
+/** The longest wait while Redis does not answer or its data are being compared; a ring may end it sooner. */
 const retryMs = 2_000
 
-/** Events per reading: what a reader costs who takes nothing, however long a stream grows. */
+/** Events per reading: bounds the memory for a client that takes nothing, however long a stream grows. */
 const batchSize = 128
 
 /** A stream that can be read. */
 export interface EventStream {
-  /** A ring about it wakes who follows the stream. */
+  /** A ring about this subject wakes the stream's followers. */
   readonly subject: Subject
-  /** Entries of a series after a place, `limit` at most; without `series`, those of the current or last one. */
+  /** Reads at most `limit` entries of a series after a place; without `series`, of the current or last series. */
   read(series: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead>
 }
 
@@ -31,12 +31,12 @@ export type StreamRead =
   | {
       readonly found: true
       readonly series: number
-      /** Whether the series has ended, and these are its last entries. */
+      /** True if the series has ended and these are its last entries. */
       readonly ended: boolean
-      /** Of these entries, or of the series where there are none. */
+      /** The last of these entries or, if there are none, of the series. */
       readonly lastSeq: number
       readonly entries: readonly Entry[]
-      /** The series has more than was asked for. */
+      /** The series has more entries than were requested. */
       readonly more?: true
     }
 
@@ -44,10 +44,10 @@ type Found = Extract<StreamRead, { found: true }>
 
 export interface Opening<Event> {
   readonly stream: EventStream
-  /** Of the last event that the client has; undefined for the current series from its start. */
+  /** The id of the client's last event; undefined for the current series from its start. */
   readonly lastEventId: string | undefined
   readonly parse: (entry: Entry) => Event
-  /** Told last, without an id, where the stream was lost with Redis' data while it was followed. */
+  /** Sent last, without an id, if the stream was lost with Redis' data while it was followed. */
   readonly lost: Event
 }
 
@@ -62,7 +62,7 @@ export interface Feed<Event> {
 
 export class StreamReader {
   readonly #clock: Clock
-  /** Of those who wait, by the text of the subject. */
+  /** The pacers of waiting followers, by the text of the subject. */
   readonly #pacers = new Map<string, Set<ReadPacer>>()
 
   constructor(bell: Pick<Bell, 'on'>, clock: Clock) {
@@ -74,15 +74,15 @@ export class StreamReader {
   }
 
   /**
-   * Opens a stream behind the event that the client names.
-   * @returns null where there is none; 'ended' where a client that names its last event has all of them
+   * Opens a stream after the event that the client names.
+   * @returns null if there is none; 'ended' if the client named an event and has all of them
    * @throws {ApiError} 400 when `lastEventId` is not the id of an event
    */
   async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
     const { stream, lastEventId } = opening
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
     const first = await stream.read(place?.series, place?.seq ?? 0, batchSize)
-    // A stream that is gone, or another subject's, tells an event source to stop; without an id there is just no stream.
+    // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
     if (!first.found) return place ? 'ended' : null
     if (place && first.ended && first.entries.length === 0) return 'ended'
     return { read: signal => this.#follow(opening, first, signal) }
@@ -107,9 +107,9 @@ export class StreamReader {
           seq = read.lastSeq
           if (read.ended) return
         }
-        if (!read?.more) await pacer.turn(read ? Number.POSITIVE_INFINITY : retryMs)
+        if (!read?.more) await pacer.wait(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
-        // Null where there is no answer for now.
+        // Null if there is no answer now.
         read = await stream.read(first.series, seq, batchSize).catch(() => null)
       }
     } finally {

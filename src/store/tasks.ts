@@ -1,4 +1,4 @@
-/** Leases of tasks, which belong to no user: each by its key, as a value that its holder knows. */
+/** Leases of tasks, which belong to no user. Each is a key whose value is the holder's token. */
 import type { Connection } from './connection.ts'
 
 export class TaskStore {
@@ -8,12 +8,12 @@ export class TaskStore {
     this.#connection = connection
   }
 
-  /** Has a lease last for so long from now on, if it is held by this token still. */
+  /** Extends a lease to `ttlMs` from now, if this token still holds it. */
   async renew(key: string, token: string, ttlMs: number): Promise<void> {
     await this.#connection.run('renew-lease', [key], [token, ttlMs])
   }
 
-  /** Frees a lease where its holder's death would keep it for as long as Redis' clock stepped back. */
+  /** Frees a lease that lasts too long because Redis' clock stepped back: its holder may have died. */
   async free(key: string, ttlMs: number): Promise<void> {
     await this.#connection.run('free-overlong', [key], [ttlMs])
   }

@@ -1,11 +1,11 @@
-/** What Redis says that only a person can put right: logged once in a while, in words, and never a failure by itself. */
+/** Logs, once in a while, replies of Redis that only a person can put right. They are never failures by themselves. */
 import type { Clock } from '../base/clock.ts'
 import { inFull, type ReasonHints, reasonOf } from '../base/reasons.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
 import { codeOf, meaningOf } from './replies.ts'
 import { noCluster } from './server.ts'
 
-/** How long a reply of a Redis Cluster counts: replicas ask for something every second. */
+/** How long a reply of a Redis Cluster counts: replicas send commands every second. */
 const clusterMs = 5_000
 
 export class Troubles {
@@ -17,16 +17,16 @@ export class Troubles {
   constructor(clock: Clock, log: RarelyOptions['log'], hints: ReasonHints) {
     this.#clock = clock
     this.#hints = hints
-    // It has no end: other commands succeed meanwhile.
+    // The end is never reported, since other commands succeed meanwhile.
     this.#rarely = new Rarely({ clock, log, trouble: 'Redis refuses commands', over: '' })
   }
 
-  /** Whether a reply of a Redis Cluster has come just now. */
+  /** True shortly after a reply of a Redis Cluster. */
   get cluster(): boolean {
     return this.#clock.monotonicMs() < this.#clusterUntilMs
   }
 
-  /** Takes note of what came instead of an answer. */
+  /** Notes an error that came instead of an answer. */
   note(error: unknown): void {
     const meaning = meaningOf(error)
     if (meaning === 'cluster') {

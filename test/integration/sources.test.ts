@@ -80,7 +80,7 @@ describe('a creation with copies', () => {
     ])
     expect((await user.userStatus()).status).toBe(404)
     expect(await fleet().world.namespaceOf(user.username)).toBeFalsy()
-    expect(await fleet().log(0)).toContain('what labs are given is not there')
+    expect(await fleet().log(0)).toContain('a Secret or ConfigMap that labs need is missing or unusable')
   })
 
   test('is refused, and names both without a value, for a missing key and an invalid pull secret', async () => {

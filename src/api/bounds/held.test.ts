@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { PerUserLimit, TotalLimit } from './held.ts'
 
-it('counts each user apart', () => {
+it('PerUserLimit counts each user separately', () => {
   const limit = new PerUserLimit(1, 'requests')
   const leave = limit.enter('ada')
   expect(() => limit.enter('ada')).toThrow('too many requests at once')
@@ -10,7 +10,7 @@ it('counts each user apart', () => {
   limit.enter('ada')
 })
 
-it('forgets users who hold nothing', () => {
+it('PerUserLimit forgets users who hold nothing', () => {
   const limit = new PerUserLimit(2, 'requests')
   const leaves = [limit.enter('ada'), limit.enter('ada')]
   leaves[0]!()
@@ -19,7 +19,7 @@ it('forgets users who hold nothing', () => {
   expect(limit.users).toBe(0)
 })
 
-it('counts what all hold together, and says when to come again', () => {
+it('TotalLimit counts all users together, and answers with Retry-After', () => {
   const bytes = new TotalLimit(10, 'bytes')
   const leave = bytes.enter(6)
   expect(() => bytes.enter(5)).toThrow(

@@ -1,4 +1,4 @@
-/** Bounds on what is held at once in this replica, by one user and by all together, and what is answered beyond them. */
+/** Bounds on concurrent things in this replica, per user and in total, and the errors beyond them. */
 import { ApiError, unavailable } from '../../base/errors.ts'
 import { Slots, SlotsByKey } from '../../base/slots.ts'
 
@@ -16,8 +16,8 @@ export class PerUserLimit {
 
   /**
    * Counts one more for a user.
-   * @returns to be called, once, when it is over
-   * @throws {ApiError} 429 with `Retry-After` when the user holds as many as is permitted
+   * @returns a function that ends it, to be called once
+   * @throws {ApiError} 429 with `Retry-After` when the user has as many as are permitted
    */
   enter(username: string): () => void {
     const leave = this.#held.tryEnter(username)
@@ -26,13 +26,13 @@ export class PerUserLimit {
     throw new ApiError(429, { msg: `too many ${this.#what} at once`, type: 'too_many' }, { 'Retry-After': '1' })
   }
 
-  /** How many users hold anything now. */
+  /** The number of users who hold anything. */
   get users(): number {
     return this.#held.size
   }
 }
 
-/** What all users hold together. */
+/** A bound on the total of all users. */
 export class TotalLimit {
   readonly #held: Slots
   readonly #what: string
@@ -44,16 +44,16 @@ export class TotalLimit {
   }
 
   /**
-   * Counts more.
-   * @returns to be called, once, when it is over
-   * @throws {ApiError} 503 with `Retry-After` when that would be more than is permitted; another replica may have room
+   * Adds to the total.
+   * @returns a function that subtracts it, to be called once
+   * @throws {ApiError} 503 with `Retry-After` when the total would exceed the bound; another replica may have room
    */
   enter(amount = 1): () => void {
     if (!this.#held.tryEnter(amount)) throw unavailable(`this replica has too many ${this.#what} at once`)
     return () => this.#held.leave(amount)
   }
 
-  /** How much is held now. */
+  /** The total now. */
   get held(): number {
     return this.#held.taken
   }

@@ -1,4 +1,4 @@
-/** One line of the log, one observation and the end of the span for each request. */
+/** Writes one log line and one observation for each request, and ends its span. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
@@ -8,9 +8,9 @@ import { isMisconfigured } from './errors.ts'
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /**
- * Observes the request that `requestOrigin` named. Time is counted until the head of the answer: an event stream goes on
- * after it.
- * @param level of the line: `debug` for what machines ask every few seconds
+ * Observes the request that `requestOrigin` named. The duration ends with the head of the answer, since an event stream
+ * continues after it.
+ * @param level of the line: `debug` for requests that machines repeat every few seconds
  */
 export function requestLog({ clock, metrics }: Pick<ApiParts, 'clock' | 'metrics'>, level: 'info' | 'debug' = 'info') {
   return createMiddleware<ApiEnv>(async function requestLog(c, next) {
@@ -29,10 +29,10 @@ function observe(c: Context<ApiEnv>, ms: number, metrics: ApiParts['metrics'], l
   const { status } = c.res
   const method = knownMethods.has(c.req.method) ? c.req.method : 'other'
   const pattern = routePath(c, -1)
-  // A path without a route is whatever anyone sends: all of them are one route.
+  // Anyone can send any path: all paths without a route count as one.
   const route = pattern.endsWith('*') ? 'unknown' : pattern
   const user = c.get('caller')?.username
-  // A method that a route lacks is whatever anyone sends, without a token: one series for each route.
+  // Anyone can send any method, without a token: methods that a route lacks count as one.
   const counted = status === 405 ? 'other' : method
   metrics.httpRequestDuration.observe({ method: counted, route, status: String(status) }, ms / 1000)
   if (status >= 500 && status !== 503) {

@@ -1,4 +1,4 @@
-/** The name of each request and the trace that it belongs to. Both go on to the operation that it begins. */
+/** The id of each request, and its trace. The operation that it begins gets both. */
 import { randomUUID } from 'node:crypto'
 import { createMiddleware } from 'hono/factory'
 import { originFields } from '../../telemetry/tracing.ts'
@@ -7,8 +7,8 @@ import type { ApiEnv, ApiParts } from './env.ts'
 const requestIdForm = /^[\w.:=+/-]{1,128}$/
 
 /**
- * Names the request by `X-Request-ID`, the client's or a new one, and sends the name back. Begins the span of the request
- * in the trace of its `traceparent`. Sets `origin` and `log`.
+ * Gives the request an id, the client's `X-Request-ID` or a new one, and returns it in the response. Begins the request's
+ * span in the trace of its `traceparent`. Sets `origin` and `log`.
  */
 export function requestOrigin({ log, tracing }: Pick<ApiParts, 'log' | 'tracing'>) {
   return createMiddleware<ApiEnv>(async function requestOrigin(c, next) {

@@ -12,7 +12,7 @@ import { StoredCatalogues } from './stored.ts'
 const intervalMs = 300_000
 const { images } = configSchema.parse({ images: { registry: 'example.org', docker: { repository: 'some/lab' } } })
 
-/** Redis, as far as refreshing goes: the catalogue, what is remembered of tags, and the lease. */
+/** A fake of Redis for refreshing: the catalogue, remembered digests, and the lease. */
 class FakeRedis {
   readonly #clock: ManualClock
   #found: { version: string; body: string; readAtMs: number } | undefined
@@ -20,7 +20,7 @@ class FakeRedis {
   holder: string | undefined
   away = false
   readonly digests = new Map<string, string>()
-  /** By what token was written, and whether the registry told. */
+  /** The token of each write, and whether the registry could be read. */
   readonly ends: [string, 'found' | 'nothing'][] = []
   readonly lease = 'lease'
 
@@ -77,7 +77,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(refresher => refresher.stop()))
 })
 
-/** A replica's part in it, by its name. */
+/** The refresher of a replica, by the replica's name. */
 function replica(name: string, settings = images) {
   const metrics = createMetrics(new Registry())
   const lines: string[] = []
@@ -112,9 +112,9 @@ function replica(name: string, settings = images) {
   return { refresher, catalogues, lines, observed }
 }
 
-/** Until everybody who has nothing to do sleeps for so long, or a little less. */
+/** Resolves when all idle replicas sleep for this long, or a little less. */
 const idle = (ms = intervalMs) => clock.sleepBetween(ms - 1, ms)
-/** When the next refresh has written what it found. */
+/** Resolves when the next refresh has written its result. */
 function ended(): Promise<void> {
   const end = redis.end.bind(redis)
   return new Promise(resolve => {
@@ -126,7 +126,7 @@ function ended(): Promise<void> {
   })
 }
 
-/** When the registry is asked for its tags. */
+/** Resolves when the registry is asked for its tags. */
 function asked(): Promise<void> {
   const list = source.listTags.bind(source)
   return new Promise(resolve => {
@@ -139,8 +139,8 @@ function asked(): Promise<void> {
 
 const readings = () => source.asked.filter(what => what === 'tags').length
 
-describe('a replica', () => {
-  it('reads the registry at once where nothing is known, and then once in each interval', async () => {
+describe('Refresher', () => {
+  it('reads the registry at once without a catalogue, and then once per interval', async () => {
     const { refresher, catalogues, observed } = replica('one')
     refresher.start()
     await idle()
@@ -154,7 +154,7 @@ describe('a replica', () => {
     expect(redis.holder).toBeUndefined()
   })
 
-  it('takes what another one has read', async () => {
+  it('takes the catalogue that another replica has read', async () => {
     const [first, second] = [replica('one'), replica('two')]
     first.refresher.start()
     await idle()
@@ -165,7 +165,7 @@ describe('a replica', () => {
     expect(readings()).toBe(1)
   })
 
-  it('looks again soon while another one reads, and goes on where that one died', async () => {
+  it('looks again soon while another replica reads, and takes over if that one died', async () => {
     redis.holder = 'another'
     const { refresher, catalogues } = replica('one')
     refresher.start()
@@ -177,7 +177,7 @@ describe('a replica', () => {
     expect(catalogues.known).not.toBeNull()
   })
 
-  it('writes nothing when its lease went to another', async () => {
+  it('writes nothing when another replica has the lease', async () => {
     const { refresher, observed } = replica('one')
     const gate = Promise.withResolvers<void>()
     source.gate = gate.promise
@@ -192,7 +192,7 @@ describe('a replica', () => {
     expect(redis.holder).toBe('another')
   })
 
-  it('gives up what it does at its end, and the lease with it', async () => {
+  it('aborts a reading and releases the lease when it stops', async () => {
     const { refresher, observed, lines } = replica('one')
     source.gate = new Promise(() => {})
     const reading = asked()
@@ -203,7 +203,7 @@ describe('a replica', () => {
     expect([await observed('done'), await observed('failed'), lines]).toEqual([0, 0, []])
   })
 
-  it('reads at once when Redis was emptied, and knows what it knew until then', async () => {
+  it('reads at once when Redis was emptied, and keeps its catalogue until then', async () => {
     const { refresher, catalogues } = replica('one')
     refresher.start()
     await idle()
@@ -217,7 +217,7 @@ describe('a replica', () => {
     expect(catalogues.known?.types['latest-weekly']?.tag).toBe('w_2026_03')
   })
 
-  it('keeps an alias when the registry does not tell its digest any more', async () => {
+  it('keeps an alias when its digest can no longer be read', async () => {
     const aliased = { ...images, aliasTags: ['latest_weekly'] }
     source.digests.set('latest_weekly', digestA)
     const { refresher, catalogues } = replica('one', aliased)
@@ -237,7 +237,7 @@ describe('a replica', () => {
     expect(catalogues.known?.types['latest-weekly']).toEqual(before)
   })
 
-  it('reads when Redis’ clock stepped back', async () => {
+  it('reads after Redis’ clock stepped back', async () => {
     const { refresher } = replica('one')
     refresher.start()
     await idle()
@@ -265,7 +265,7 @@ describe('a replica', () => {
     expect(catalogues.known).not.toBeNull()
   })
 
-  it('brings up to date what is remembered of tags', async () => {
+  it('updates remembered digests', async () => {
     redis.digests.set('recommended', digestB).set('gone', digestB).set('d_2026_01_12', digestB)
     source.digests.set('d_2026_01_12', digestA)
     const { refresher } = replica('one')
@@ -280,10 +280,10 @@ describe('a replica', () => {
   })
 })
 
-describe('tags that the configuration names and the registry lacks', () => {
+describe('Refresher, when the registry lacks configured tags,', () => {
   const words = 'warn the registry lacks tags that the configuration names'
 
-  it('are told once, and again when there are others, and when they are there', async () => {
+  it('logs them once, again when others are missing, and when they exist', async () => {
     const { refresher, lines, catalogues } = replica('one', { ...images, pins: ['w_2026_02', 'w_2025_99'] })
     refresher.start()
     await idle()
@@ -308,8 +308,8 @@ describe('tags that the configuration names and the registry lacks', () => {
   })
 })
 
-describe('two replicas', () => {
-  it('read once in each interval between them, and know the same', async () => {
+describe('Refreshers of two replicas', () => {
+  it('read once per interval in total, and have the same catalogue', async () => {
     const [first, second] = [replica('one'), replica('two')]
     first.refresher.start()
     second.refresher.start()
@@ -322,8 +322,8 @@ describe('two replicas', () => {
   })
 })
 
-describe('a registry that is down', () => {
-  it('changes nothing but a metric, and a line when it begins, every five minutes and when it ends', async () => {
+describe('Refresher, when the registry is down,', () => {
+  it('keeps the catalogue, and logs at the beginning, every five minutes and at the end', async () => {
     const minuteMs = 60_000
     const { refresher, catalogues, lines, observed } = replica('one', { ...images, refreshIntervalSeconds: 60 })
     const minute = async () => {
@@ -348,7 +348,7 @@ describe('a registry that is down', () => {
     expect(catalogues.known).not.toBe(before)
   })
 
-  it('is asked again soon while nothing is known at all', async () => {
+  it('retries soon while there is no catalogue', async () => {
     source.failure = new Error('down')
     const { refresher, catalogues } = replica('one')
     refresher.start()
@@ -359,7 +359,7 @@ describe('a registry that is down', () => {
     expect(catalogues.known).not.toBeNull()
   })
 
-  it('which answers on and on, and never to the end, is given up, and the lease given back', async () => {
+  it('aborts an endless answer, and releases the lease', async () => {
     const { refresher, catalogues, lines, observed } = replica('one')
     source.gate = new Promise(() => {})
     const reading = asked()
@@ -377,7 +377,7 @@ describe('a registry that is down', () => {
     expect(catalogues.known).not.toBeNull()
   })
 
-  it('is told to be up again also where another replica found it so', async () => {
+  it('logs the recovery also when another replica has read the registry', async () => {
     const [first, second] = [replica('one'), replica('two')]
     first.refresher.start()
     await idle()

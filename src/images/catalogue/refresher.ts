@@ -1,6 +1,6 @@
 /**
- * Keeps the catalogue fresh: one replica at a time reads the registry, all the others look whether it did. Nobody is chosen
- * for it; whoever finds that a reading is due takes the lease for as long as it lasts.
+ * Keeps the catalogue fresh: one replica at a time reads the registry, and the others check that it did. No replica is
+ * elected: one that finds a reading due takes the lease for the reading.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -41,9 +41,9 @@ export interface RegistryTrouble {
   readonly message: string
 }
 
-/** From an attempt in vain to the next, while there is no catalogue at all; and where Redis does not answer. */
+/** Retry interval while there is no catalogue, or Redis does not answer. */
 const soonMs = 10_000
-/** From finding that another one reads to the next look: it may have died over it. */
+/** Pause before the next look while another replica reads: it may have died. */
 const lookAgainMs = 2000
 
 export class Refresher {
@@ -51,11 +51,11 @@ export class Refresher {
   readonly #duty: Duty
   readonly #failures: Rarely
   #trouble: RegistryTrouble | undefined
-  /** The version that stood when the registry began to fail us; undefined while it does not. */
+  /** The version at the first failure to read the registry; undefined while readings succeed. */
   #failingSince: { readonly version: string | undefined } | undefined
 
   /** Tags that were missing at the last reading. */
-  #toldMissing: readonly string[] = []
+  #missing: readonly string[] = []
 
   constructor(parts: RefresherParts) {
     const { clock, log, leases, store } = parts
@@ -74,7 +74,7 @@ export class Refresher {
     this.#failures = new Rarely({ clock, log, ...words })
   }
 
-  /** Why the registry could not be read, if it was this replica that tried; undefined once any replica has read it. */
+  /** Why this replica could not read the registry; undefined once any replica has read it. */
   trouble(): RegistryTrouble | undefined {
     return this.#trouble
   }
@@ -83,12 +83,12 @@ export class Refresher {
     this.#duty.start()
   }
 
-  /** A reading in progress is given up, and its lease given back. */
+  /** Aborts a reading in progress, and releases its lease. */
   async stop(): Promise<void> {
     await this.#duty.stop()
   }
 
-  /** Has it looked soon whether a reading is due; for when Redis lost what it had. */
+  /** Makes it check soon whether a reading is due, since Redis may have lost its data. */
   wake(): void {
     this.#duty.wake()
   }
@@ -98,16 +98,16 @@ export class Refresher {
     if (dueInMs > 0) return { ms: dueInMs }
     const token = await take()
     if (token === null) return { ms: lookAgainMs }
-    // Another one may have done it since we looked.
+    // Another replica may have read the registry meanwhile.
     const stillDue = (await this.#dueInMs()) <= 0
     if (stillDue && !(await this.#refresh(token))) return { ms: lookAgainMs }
-    // The next round looks at what was written.
+    // The next round computes the rest from the new catalogue.
     return { ms: 0 }
   }
 
   async #dueInMs(): Promise<number> {
     const look = await this.#parts.catalogues.look()
-    this.#tellRecovery(look)
+    this.#reportRecovery(look)
     const { version, sinceAttemptMs } = look
     const everyMs = version === undefined ? this.#soonMs : this.#intervalMs
     // Redis' clock may have stepped back.
@@ -123,7 +123,7 @@ export class Refresher {
     return Math.min(soonMs, this.#intervalMs)
   }
 
-  /** @returns false where the lease went to another meanwhile */
+  /** @returns false if another replica has the lease now */
   async #refresh(token: string): Promise<boolean> {
     const { clock, metrics, store, failpoint } = this.#parts
     const begunMs = clock.monotonicMs()
@@ -133,7 +133,7 @@ export class Refresher {
       const found = read && {
         version: randomUUID(),
         body: encodeCatalogue(read.catalogue),
-        digests: await this.#told(read),
+        digests: await this.#supersededDigests(read),
       }
       await failpoint('catalogue.read')
       const written = await store.end(token, found)
@@ -146,7 +146,7 @@ export class Refresher {
     }
   }
 
-  /** @returns null where the registry does not tell */
+  /** @returns null if the registry cannot be read */
   async #read(): Promise<CatalogueRead | null> {
     const { images, source, clock, catalogues, log } = this.#parts
     const { signal } = this.#duty
@@ -154,31 +154,31 @@ export class Refresher {
     try {
       const read = await readCatalogue({ images, source, clock, known, signal })
       const { trouble, catalogue, missing } = read
-      if (trouble) log.debug({ err: trouble }, 'the registry did not tell all digests')
+      if (trouble) log.debug({ err: trouble }, 'the registry did not return all digests')
       log.debug({ images: catalogue.all.length }, 'the registry was read')
-      this.#tellMissing(missing)
+      this.#reportMissing(missing)
       return read
     } catch (error) {
       signal.throwIfAborted()
-      this.#tellFailure(error as Error)
+      this.#reportFailure(error as Error)
       return null
     }
   }
 
-  /** Of what is remembered beside the catalogue, what this reading makes old. */
-  async #told({ digests }: CatalogueRead): Promise<ReadonlyMap<string, string | null>> {
-    const told = new Map<string, string | null>()
+  /** Remembered digests that this reading replaces; null for tags that are gone. */
+  async #supersededDigests({ digests }: CatalogueRead): Promise<ReadonlyMap<string, string | null>> {
+    const superseded = new Map<string, string | null>()
     for (const tag of await this.#parts.store.remembered()) {
       const digest = digests.get(tag)
-      if (digest === undefined || digest !== null) told.set(tag, digest ?? null)
+      if (digest === undefined || digest !== null) superseded.set(tag, digest ?? null)
     }
-    return told
+    return superseded
   }
 
-  /** Once by each replica, and again when it is not the same any more: to go on without them is right, and no error. */
-  #tellMissing(tags: readonly string[]): void {
-    const before = this.#toldMissing
-    this.#toldMissing = tags
+  /** Logs missing tags once per replica, and again when they change. They are not an error. */
+  #reportMissing(tags: readonly string[]): void {
+    const before = this.#missing
+    this.#missing = tags
     const { log } = this.#parts
     if (tags.some(tag => !before.includes(tag))) {
       log.warn({ tags }, 'the registry lacks tags that the configuration names')
@@ -187,14 +187,14 @@ export class Refresher {
     }
   }
 
-  #tellFailure(error: Error): void {
+  #reportFailure(error: Error): void {
     this.#failingSince ??= { version: this.#parts.catalogues.version }
     this.#trouble = { words: registryWords(error), message: error.message }
     this.#failures.failed(error.message)
   }
 
-  /** Whichever replica it told. */
-  #tellRecovery({ version }: CatalogueLook): void {
+  /** Ends the trouble when any replica has read the registry. */
+  #reportRecovery({ version }: CatalogueLook): void {
     if (!this.#failingSince || version === undefined || version === this.#failingSince.version) return
     this.#failingSince = undefined
     this.#trouble = undefined
@@ -202,7 +202,7 @@ export class Refresher {
   }
 }
 
-/** Aliases too: they are no images of the catalogue, and would name nothing when the registry does not tell theirs. */
+/** Digests by tag and alias. Aliases are no images of the catalogue, so they would be lost if their digest cannot be read. */
 function knownDigests(catalogue: Catalogue | null): ReadonlyMap<string, string> {
   const { all, menu, prepull, types } = catalogue ?? { all: [], menu: [], prepull: [], types: {} }
   const images = [...all, ...menu, ...prepull, ...Object.values(types)]

@@ -59,7 +59,7 @@ export class StoredCatalogues implements Catalogues {
   async agreed(): Promise<Catalogue | null> {
     const { version } = await this.look()
     if (version !== undefined) return this.#known
-    this.#missing.tell()
+    this.#missing.notify()
     return null
   }
 
@@ -76,7 +76,7 @@ export class StoredCatalogues implements Catalogues {
     if (look.body !== undefined && look.version !== undefined) {
       this.#known = decodeCatalogue(look.body)
       this.#version = look.version
-      this.#changed.tell(this.#known)
+      this.#changed.notify(this.#known)
     }
     return look
   }

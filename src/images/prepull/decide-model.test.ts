@@ -1,4 +1,4 @@
-/** Prepulling, whatever befalls: decisions are carried out on a cluster that does as it likes. */
+/** Prepulling under random events: decisions are carried out on a cluster that changes at will. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { containers, FakeCluster, image } from '../../../test/kit/images/cluster.ts'
@@ -19,7 +19,7 @@ const rules: PrepullRules = {
 const nowMs = 1_000_000
 const none: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 
-/** What may befall a cluster between two looks; numbers choose which node, image or pod it befalls. */
+/** Events of a cluster between two decisions; numbers choose the node, image or pod. */
 const befalls = {
   join: (cluster: FakeCluster, n: number) => cluster.setNode(`node-${n % 6}`),
   rejoin: (cluster: FakeCluster, n: number) => cluster.setNode(`node-${n % 6}`, { uid: `uid-${n}` }),
@@ -34,7 +34,7 @@ const befalls = {
   fail: (cluster: FakeCluster, n: number) => tellOfPod(cluster, n, containers.failing('no')),
   /** Redis loses its data. */
   forget: () => {},
-  /** Who has decided is killed before it acts. */
+  /** The deciding replica is killed before it acts. */
   die: () => {},
   wait: () => {},
 } satisfies Record<string, (cluster: FakeCluster, n: number) => void>
@@ -54,7 +54,7 @@ interface Told {
   nowMs: number
 }
 
-/** Decides once and does as decided; `dies`: records it only. */
+/** Decides once and acts; `dies`: only writes the records. */
 async function look(cluster: FakeCluster, world: Told, dies = false): Promise<void> {
   const seen = { nodes: cluster.nodes(), sets: cluster.sets(), pods: cluster.pods(), ...world }
   const decision = decidePrepull(images, seen, rules)
@@ -74,7 +74,7 @@ async function look(cluster: FakeCluster, world: Told, dies = false): Promise<vo
   expect(cluster.setsByName.size).toBeLessThanOrEqual(rules.maxAtOnce)
 }
 
-test('only eligible nodes are touched, never too much at once, and in the end all have all', async () => {
+test('decidePrepull touches only eligible nodes, bounds concurrent pulls, and in the end all nodes have all images', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 40 }), async events => {
       const cluster = new FakeCluster()
@@ -85,7 +85,7 @@ test('only eligible nodes are touched, never too much at once, and in the end al
         world.nowMs += n * 10
         await look(cluster, world, name === 'die')
       }
-      // Nothing more befalls it: each pull succeeds.
+      // No further events: each pull succeeds.
       for (let round = 0; round < 12; round += 1) {
         cluster.pullAll()
         world.nowMs += rules.maxRetryMs

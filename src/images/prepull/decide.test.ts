@@ -57,14 +57,14 @@ const withPulled = (uids: Record<string, boolean>): PrepullRecords => ({
   prepulled: new Map([[key, new Map(Object.entries(uids))]]),
 })
 
-/** What is done, in short. */
+/** A decision in short form. */
 const acts = ({ create, extend, remove }: PrepullDecision) => [
   ...create.map(({ image, nodes }) => `create ${image.tag}: ${nodes.join(' ')}`),
   ...extend.map(({ image, nodes }) => `extend ${image.tag}: ${nodes.join(' ')}`),
   ...remove.map(({ set, why }) => `remove ${set.image.replace(/^.*:(.*)@.*$/, '$1')}: ${why}`),
 ]
 
-describe('which nodes have an image', () => {
+describe('standings', () => {
   const name = `${repository}@${digestOf('a')}`
   const isMissing = (facts: NodeFacts, records = none, what = weekly) =>
     standings([what], worldOf({ nodes: [facts], records }), rules)[0]!.missing.length === 1
@@ -75,56 +75,56 @@ describe('which nodes have an image', () => {
     ['its tag with another digest', [`${repository}@${digestOf('b')}`, `${repository}:w_2026_01`], true],
     ['its digest in another repository', [`elsewhere/lab@${digestOf('a')}`], true],
     ['nothing', [], true],
-  ])('that lists %s', (_, names, missing) => {
+  ])('judges a node that lists %s', (_, names, missing) => {
     expect(isMissing(node('one', { images: [['other:1'], names] }))).toBe(missing)
   })
 
-  test('without a known digest the tag counts', () => {
+  test('uses the tag when no digest is known', () => {
     const unknown = image('w_2026_01', null)
     expect(isMissing(node('one', { images: [[`${repository}:w_2026_01`]] }), none, unknown)).toBe(false)
     expect(isMissing(node('one', { images: [[name]] }), none, unknown)).toBe(true)
   })
 
-  test('a name of Docker Hub may leave the host out', () => {
+  test('accepts a name of Docker Hub without the host', () => {
     const hub = { ...weekly, reference: 'docker.io/some/lab:x' }
     expect(isMissing(node('one', { images: [[`some/lab@${digestOf('a')}`]] }), none, hub)).toBe(false)
   })
 
-  test('a completed pull counts for that very node, though it does not list the image', () => {
+  test('counts a completed pull for its node, even if that does not list the image', () => {
     expect(isMissing(one, withPulled({ 'uid-one': false }))).toBe(false)
     expect(isMissing(node('one', { uid: 'reborn' }), withPulled({ 'uid-one': false }))).toBe(true)
     expect(isMissing(one, withPulled({ 'uid-one': false }), image('w_2026_01', 'b'))).toBe(true)
   })
 
-  test('two tags of one digest are one image', () => {
+  test('treats two tags of one digest as one image', () => {
     expect(standings([weekly, image('recommended')], worldOf(), rules).map(each => each.image.tag)).toEqual([
       'w_2026_01',
     ])
   })
 })
 
-describe('an image that is missing', () => {
-  test('is pulled onto all nodes that lack it, and are eligible', () => {
+describe('decidePrepull, when an image is missing,', () => {
+  test('pulls it onto all eligible nodes that lack it', () => {
     const nodes = [two, one, node('not-ready', { ready: false }), node('cordoned', { cordoned: true })]
     expect(acts(decide({ nodes }))).toEqual(['create w_2026_01: one two'])
     expect(acts(decide({ nodes: nodes.slice(2) }))).toEqual([])
   })
 
-  test('waits for its turn, the first ones first', () => {
+  test('pulls the first images first, within the bound', () => {
     const images = [weekly, image('b', 'b'), image('c', 'c'), image('d', 'd')]
     expect(acts(decide({}, images))).toEqual(['create w_2026_01: one', 'create b: one'])
     const sets = [setOf(['one'], {}, images[2])]
     expect(acts(decide({ sets }, images))).toEqual(['create w_2026_01: one'])
   })
 
-  test('is not made while its DaemonSet is on its way out', () => {
+  test('makes no DaemonSet while the former one is being deleted', () => {
     const sets = [setOf(['one'], { deleting: true })]
     expect(acts(decide({ sets }))).toEqual([])
     expect(acts(decide({ sets, nodes: [one, two], pods: [podOf('one', 'failed')] }))).toEqual([])
     expect(decide({ sets, pods: [podOf('one', 'failed')] }).records).toEqual(none)
   })
 
-  test('is pulled again when its tag has moved', () => {
+  test('pulls again when the tag has moved', () => {
     const moved = image('w_2026_01', 'b')
     const sets = [setOf(['one'])]
     const records = withPulled({ 'uid-one': false })
@@ -135,11 +135,11 @@ describe('an image that is missing', () => {
   })
 })
 
-describe('a pull in progress', () => {
+describe('decidePrepull, during a pull,', () => {
   const nodes = [one, two]
   const sets = [setOf(['one', 'two'])]
 
-  test('goes on until each node has it, and is then recorded and removed', () => {
+  test('goes on until each node has the image, and then records and removes it', () => {
     const pods = [podOf('one', 'pulled'), podOf('two', 'pulling')]
     const midway = decide({ nodes, sets, pods })
     expect(acts(midway)).toEqual([])
@@ -151,14 +151,14 @@ describe('a pull in progress', () => {
     expect(acts(decide({ nodes, records: done.records }))).toEqual([])
   })
 
-  test('counts for a node only with a pod of that very node', () => {
+  test('counts the pull for a node only with a pod on that node', () => {
     const reborn = node('one', { uid: 'reborn', createdAt: '1970-01-01T00:00:10Z' })
     const by = (createdMs: number) => decide({ nodes: [reborn], pods: [podOf('one', 'pulled', { createdMs })] })
     expect(by(9000).records).toEqual(none)
     expect(by(10_000).records.prepulled.get(key)).toEqual(new Map([['reborn', false]]))
   })
 
-  test('takes in a node that joins', () => {
+  test('includes a node that joins', () => {
     const three = node('three')
     const pods = [podOf('one', 'pulled'), podOf('two', 'pulling')]
     const decision = decide({ nodes: [...nodes, three], sets, pods })
@@ -166,12 +166,12 @@ describe('a pull in progress', () => {
     expect(decision.extend[0]!.set).toBe(sets[0])
   })
 
-  test('that is over takes one in too, in place of being made anew', () => {
+  test('includes a joining node in a pull that is over, instead of a new pull', () => {
     const pods = [podOf('one', 'pulled'), podOf('two', 'pulled')]
     expect(acts(decide({ nodes: [...nodes, node('three')], sets, pods }))).toEqual(['extend w_2026_01: three'])
   })
 
-  test('forgets a node that leaves, or that labs cannot come to any more', () => {
+  test('drops a node that leaves, or that labs can no longer run on', () => {
     const pods = [podOf('one', 'pulled'), podOf('two', 'pulling')]
     expect(acts(decide({ nodes: [one], sets, pods }))).toEqual(['remove w_2026_01: pulled'])
     expect(acts(decide({ nodes: [one, node('two', { cordoned: true })], sets, pods }))).toEqual([
@@ -179,29 +179,29 @@ describe('a pull in progress', () => {
     ])
   })
 
-  test('of an image that is wanted no longer ends', () => {
+  test('ends the pull of an image that is no longer wanted', () => {
     expect(acts(decide({ nodes, sets }, []))).toEqual(['remove w_2026_01: unwanted'])
     expect(acts(decide({ nodes, sets: [setOf(['one'], { deleting: true })] }, []))).toEqual([])
   })
 
-  test('that somebody made another one ends', () => {
+  test('ends a pull whose DaemonSet was changed by others', () => {
     expect(acts(decide({ nodes, sets: [setOf(['one', 'two'], { image: 'evil@sha256:x' })] }))).toEqual([
       'remove evil@sha256:x: unwanted',
     ])
   })
 })
 
-describe('a pull that fails', () => {
+describe('decidePrepull, when a pull fails,', () => {
   const nodes = [one, two]
   const sets = [setOf(['one', 'two'])]
   const failed = (on: string, message = `no ${on}`) => podOf(on, 'failed', { message })
 
-  test('on some nodes waits for the others', () => {
+  test('waits for the other nodes when it failed on some', () => {
     expect(acts(decide({ nodes, sets, pods: [failed('one'), podOf('two', 'pulling')] }))).toEqual([])
     expect(acts(decide({ nodes, sets, pods: [failed('one')] }))).toEqual([])
   })
 
-  test('on all that are left is recorded with its reason, and put off', () => {
+  test('records the reason and puts the pull off when it failed on all remaining nodes', () => {
     const decision = decide({ nodes, sets, pods: [failed('two'), podOf('one', 'pulled')] })
     expect(acts(decision)).toEqual(['remove w_2026_01: failed'])
     const failure = { attempts: 1, nextMs: nowMs + 1000, error: 'two: no two', nodes: ['uid-two'], set: 'set-1' }
@@ -211,12 +211,12 @@ describe('a pull that fails', () => {
     expect(acts(decide({ nodes, records: decision.records }))).toEqual([])
   })
 
-  test('on several is told once', () => {
+  test('reports one message for several nodes', () => {
     const { records } = decide({ nodes, sets, pods: [failed('two'), failed('one')] })
     expect(records.failures.get(key)!.error).toBe('one (and 1 more): no one')
   })
 
-  test('counts once, although its DaemonSet still shows', () => {
+  test('counts it once, even if its DaemonSet is still shown', () => {
     const pods = [failed('one'), failed('two')]
     const { records } = decide({ nodes, sets, pods })
     const again = decide({ nodes, sets, pods, records })
@@ -226,7 +226,7 @@ describe('a pull that fails', () => {
     expect(decide({ nodes, sets, pods, records, nowMs: nowMs + 2000 }).records).toEqual(records)
   })
 
-  test('is tried again when its time has come, after twice the wait each time, up to a bound', () => {
+  test('tries again after a time that doubles up to a bound', () => {
     const records = withFailure(failureOf())
     expect(acts(decide({ records }))).toEqual([])
     expect(acts(decide({ records, nowMs: nowMs + 500 }))).toEqual(['create w_2026_01: one'])
@@ -238,7 +238,7 @@ describe('a pull that fails', () => {
     expect(waits).toEqual([2000, 4000, 5000, 5000, 5000])
   })
 
-  test('does not hold up nodes that have joined since', () => {
+  test('does not delay nodes that joined later', () => {
     const records = withFailure(failureOf())
     expect(acts(decide({ nodes, records }))).toEqual(['create w_2026_01: two'])
     expect(acts(decide({ nodes, records, sets: [setOf(['two'])], nowMs: nowMs + 500 }))).toEqual([
@@ -246,14 +246,14 @@ describe('a pull that fails', () => {
     ])
   })
 
-  test('on a node that has joined since is not the next attempt', () => {
+  test('does not count a failure on a node that joined later as the next attempt', () => {
     const records = withFailure(failureOf())
     const { failures } = decide({ nodes, records, sets: [setOf(['two'])], pods: [failed('two')] }).records
     const failure = { attempts: 1, nextMs: nowMs + 500, error: 'two: no two', nodes: ['uid-one', 'uid-two'] }
     expect(failures).toEqual(new Map([[key, { ...failure, set: 'set-1' }]]))
   })
 
-  test('is forgotten with the last of its nodes, or when it has the image after all', () => {
+  test('forgets it with the last of its nodes, or when that has the image after all', () => {
     const records = withFailure(failureOf())
     expect(decide({ nodes: [two], records }).records.failures.size).toBe(0)
     const listing = node('one', { images: [[`${repository}@${digestOf('a')}`]] })
@@ -262,7 +262,7 @@ describe('a pull that fails', () => {
     expect(decide({ records }, [image('other', 'b')]).records.failures.size).toBe(0)
   })
 
-  test('by taking too long says what it waited for', () => {
+  test('names the wait when the pull took too long', () => {
     const late = { nodes, sets: [setOf(['one', 'two'], { begunMs: nowMs - 60_000 })] }
     const errorOf = (...pods: PullPod[]) => decide({ ...late, pods }).records.failures.get(key)!.error
     expect(errorOf(podOf('one', 'pulling'))).toBe('one (and 1 more): The pull did not end within 60 s')
@@ -272,12 +272,12 @@ describe('a pull that fails', () => {
     expect(acts(decide({ ...late, nowMs: nowMs - 1 }))).toEqual([])
   })
 
-  test('of a former DaemonSet says nothing of this one', () => {
+  test('ignores the failure of a former DaemonSet', () => {
     const pods = [podOf('one', 'failed', { setUid: 'set-0' }), podOf('two', 'failed', { setUid: 'set-0' })]
     expect(acts(decide({ nodes, sets, pods }))).toEqual([])
   })
 
-  test('since the cluster refuses it is recorded too', () => {
+  test('records a refusal by the cluster too', () => {
     const order = { name: 'x', image: weekly, nodes: ['one'] }
     const { failures } = recordsAfterRefusal(none, order, 'forbidden', worldOf({ nodes }), rules)
     const failure = { attempts: 1, nextMs: nowMs + 1000, error: 'forbidden', nodes: ['uid-one'], set: '' }
@@ -287,29 +287,29 @@ describe('a pull that fails', () => {
   })
 })
 
-describe('what is recorded of a pull', () => {
+describe('The records of decidePrepull', () => {
   const listing = node('one', { images: [[`${repository}@${digestOf('a')}`]] })
 
-  test('is known to be listed once it is', () => {
+  test('note when the node lists the image', () => {
     expect(decide({ nodes: [listing], records: withPulled({ 'uid-one': false }) }).records).toEqual(
       withPulled({ 'uid-one': true }),
     )
   })
 
-  test('of an image that the node has listed since and lists no longer is void, for who decides', () => {
+  test('do not count for decisions when the node listed the image and no longer does', () => {
     const records = withPulled({ 'uid-one': true })
     expect(acts(decide({ records }))).toEqual(['create w_2026_01: one'])
     expect(decide({ records }).records).toEqual(none)
     expect(standings([weekly], worldOf({ records }), rules)[0]!.missing).toEqual([])
   })
 
-  test('goes with its node and with its image', () => {
+  test('are removed with the node and with the image', () => {
     const records = withPulled({ 'uid-one': false, 'uid-gone': false })
     expect(decide({ records }).records).toEqual(withPulled({ 'uid-one': false }))
     expect(decide({ records }, []).records).toEqual(none)
   })
 
-  test('is not made of what a node lists by itself', () => {
+  test('have no image that a node only lists', () => {
     expect(decide({ nodes: [listing] }).records).toEqual(none)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * What of the catalogue is on which node, and what is to be done about the rest (SQR-066, "Prepulling"): a decision made
- * of what the cluster and the records show now. Pure. Whoever carries it out writes the records first.
+ * Decides which images to pull onto which nodes (SQR-066, "Prepulling"), from the current cluster and records. Pure. The
+ * caller must write the records before it acts.
  */
 import type { PrepullRecords, PullFailure } from '../../store/prepulls.ts'
 import type { CatalogueImage } from '../catalogue/types.ts'
@@ -8,7 +8,7 @@ import { type Placement, whyIneligible } from './eligible.ts'
 import { type NodeFacts, plainName } from './nodes.ts'
 import { type PullPod, type PullSet, pullReference, pullSetName } from './pull-set.ts'
 
-/** What there is. */
+/** The input of a decision: the cluster and the records. */
 export interface PrepullWorld {
   readonly nodes: readonly NodeFacts[]
   readonly sets: readonly PullSet[]
@@ -27,7 +27,7 @@ export interface PrepullRules {
   readonly maxAtOnce: number
 }
 
-/** A DaemonSet to be made, or to be restricted to other nodes than it is. */
+/** A DaemonSet to create, or to restrict to other nodes. */
 export interface PullOrder {
   readonly name: string
   readonly image: CatalogueImage
@@ -39,41 +39,41 @@ export interface PrepullDecision {
   readonly create: readonly PullOrder[]
   readonly extend: readonly (PullOrder & { readonly set: PullSet })[]
   readonly remove: readonly { readonly set: PullSet; readonly why: 'pulled' | 'failed' | 'unwanted' }[]
-  /** What failed just now. */
+  /** New failures. */
   readonly failed: readonly { readonly image: CatalogueImage; readonly failure: PullFailure }[]
-  /** When to decide anew though nothing has changed, by Redis' clock. */
+  /** When to decide again even without a change, by Redis' clock. */
   readonly dueMs: number | undefined
 }
 
-/** An image and the nodes. */
+/** The state of an image on the nodes. */
 export interface ImageStanding {
   readonly image: CatalogueImage
   readonly key: string
-  /** Of its DaemonSet. */
+  /** Name of its DaemonSet. */
   readonly name: string
   /** Nodes that have it, eligible or not. */
   readonly having: readonly NodeFacts[]
   /** Eligible nodes that lack it. */
   readonly missing: readonly NodeFacts[]
-  /** What is to be recorded of nodes onto which it was pulled. */
+  /** The record of nodes onto which it was pulled: true for those that list it. */
   readonly recorded: ReadonlyMap<string, boolean>
   /** The last failure, as long as one of its nodes still lacks the image. */
   readonly failure: PullFailure | undefined
 }
 
-/** By which an image is recorded. A tag that moved to another digest is another image; two tags of one digest are the same. */
+/** The key of an image in records. A tag that moved to another digest is another image; tags of one digest are the same. */
 export const imageKey = ({ reference, digest }: Pick<CatalogueImage, 'reference' | 'digest'>) =>
   digest === null ? reference : `${reference.replace(/:[^:/]*$/, '')}@${digest}`
 
-/** The name under which nodes list it: by its digest, or by its tag where no digest is known. */
+/** The name under which nodes list an image: by its digest, or by its tag if no digest is known. */
 export const listedName = (image: CatalogueImage) => plainName(imageKey(image))
 
 /**
- * How each image stands on the nodes, each image once.
+ * The state of each image on the nodes, each image once.
  *
- * A kubelet lists 50 images at most, so a pull that completed counts though the node does not list the image. One that the
- * node has listed since, and lists no longer, was removed from it, or is one too many: for who decides it is missing, and
- * pulling it again costs little. Who only tells goes by the record: a watch may be behind who wrote it.
+ * A kubelet lists at most 50 images, so a completed pull counts even if the node does not list the image. If the node listed
+ * it later and does so no more, it was removed or exceeds the limit of 50. Decisions treat it as missing, since another pull
+ * costs little. The status follows the record (`believesListed`), since its watch may lag behind the replica that wrote it.
  */
 export function standings(
   images: readonly CatalogueImage[],
@@ -104,7 +104,7 @@ export function standings(
   })
 }
 
-/** Whether one of the pods has pulled onto a node; pods of an older node of its name do not count. */
+/** Tells whether one of the pods has pulled onto a node. Pods of a former node of that name do not count. */
 function pulledBy(pods: readonly PullPod[]): (node: NodeFacts) => boolean {
   const sinceMs = new Map<string, number>()
   for (const { state, node, createdMs } of pods) {
@@ -119,18 +119,18 @@ function unresolved(failure: PullFailure | undefined, lacking: readonly NodeFact
   return failure && nodes.length > 0 ? { ...failure, nodes } : undefined
 }
 
-/** What is to be done about one image. */
+/** The plan for one image. */
 interface ImagePlan {
   readonly standing: ImageStanding
   readonly failure: PullFailure | undefined
-  /** Nodes that are to be pulled onto now. */
+  /** Nodes to pull onto now. */
   readonly wanted: readonly NodeFacts[]
-  /** The DaemonSet that stands, with what becomes of it. */
+  /** The existing DaemonSet; `fate` is what happens to it. */
   readonly set: PullSet | undefined
   readonly fate: 'none' | 'stays' | 'pulled' | 'failed' | 'unwanted'
 }
 
-/** @param images what is to be on every eligible node, the most urgent first */
+/** @param images those that every eligible node should have, the most urgent first */
 export function decidePrepull(
   images: readonly CatalogueImage[],
   world: PrepullWorld,
@@ -177,7 +177,7 @@ function planFor(
   rules: PrepullRules,
 ): ImagePlan {
   const { missing, failure } = standing
-  // One that is on its way out holds the name.
+  // A DaemonSet that is being deleted still occupies the name.
   if (set?.deleting) return { standing, failure, wanted: [], set, fate: 'none' }
   const wanted = wantedOf(missing, failure, world.nowMs)
   if (!set) return { standing, failure, wanted, set, fate: 'none' }
@@ -193,12 +193,12 @@ function planFor(
   return { standing, failure, wanted: onto, set, fate: onto.length > 0 ? 'stays' : 'pulled' }
 }
 
-/** Nodes that failed wait for their time; those that have joined since do not. */
+/** Nodes that failed wait for the next attempt; nodes that joined later do not. */
 function wantedOf(missing: readonly NodeFacts[], failure: PullFailure | undefined, nowMs: number): NodeFacts[] {
   return missing.filter(({ uid }) => !failure || nowMs >= failure.nextMs || !failure.nodes.includes(uid))
 }
 
-/** Why no more is to be hoped of a DaemonSet, once that is so: on each open node it failed, or its time is over. */
+/** Why a DaemonSet has failed: it failed on each open node, or its time is over. Undefined while neither holds. */
 function whyOver(
   open: readonly NodeFacts[],
   set: PullSet,
@@ -221,7 +221,7 @@ interface Trouble {
   readonly message: string
 }
 
-/** How the pods of nodes that still lack the image stand. */
+/** The state of the pods on nodes that still lack the image. */
 function troublesOf(nodes: readonly NodeFacts[], pods: readonly PullPod[]): Trouble[] {
   const podsOn = Map.groupBy(pods, pod => pod.node)
   return nodes.map(({ name }) => {
@@ -231,16 +231,16 @@ function troublesOf(nodes: readonly NodeFacts[], pods: readonly PullPod[]): Trou
   })
 }
 
-/** For people: the first node's words, for all. */
+/** A message for people: the first node's, for all. */
 function errorOf(troubles: readonly Trouble[]): string {
   const [first, ...more] = troubles.toSorted(
     (a, b) => Number(b.failed) - Number(a.failed) || (a.node < b.node ? -1 : 1),
   )
   const others = more.length > 0 ? ` (and ${more.length} more)` : ''
-  return `${first!.node}${others}: ${first!.message || 'It failed without a word'}`
+  return `${first!.node}${others}: ${first!.message || 'It failed without a message'}`
 }
 
-/** Nodes that joined while the others wait for their next attempt wait with them, and count as none. */
+/** A failure on nodes that joined before the next attempt is added to the present one, and counts as no attempt. */
 function failureAfter(
   before: PullFailure | undefined,
   open: readonly NodeFacts[],
@@ -254,7 +254,7 @@ function failureAfter(
   return { attempts, nextMs, error, nodes, set }
 }
 
-/** Of images and nodes that are no more nothing is kept. */
+/** The new records, without images and nodes that are gone. */
 function recordsAfter(plans: readonly ImagePlan[]): PrepullRecords {
   const prepulled = plans.flatMap(({ standing: { key, recorded } }): [string, ReadonlyMap<string, boolean>][] =>
     recorded.size > 0 ? [[key, recorded]] : [],
@@ -273,7 +273,7 @@ function dueMs(plans: readonly ImagePlan[], { nowMs }: PrepullWorld, { timeoutMs
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
-/** The records when the cluster has refused an order: it counts as a failure on the nodes that it would have brought. */
+/** The records after the cluster refused an order: a failure on the nodes that the order would have added. */
 export function recordsAfterRefusal(
   records: PrepullRecords,
   { image, nodes, set }: PullOrder & { readonly set?: PullSet },
@@ -287,7 +287,7 @@ export function recordsAfterRefusal(
   return { ...records, failures: new Map([...records.failures, [key, failure]]) }
 }
 
-/** Words about an image that fails at this moment, before that is recorded. */
+/** The message of an image that is failing now, before that is recorded. */
 export function troubleWith({ name, missing }: ImageStanding, pods: readonly PullPod[]): string | undefined {
   const failed = troublesOf(
     missing,

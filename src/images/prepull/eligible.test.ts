@@ -8,7 +8,7 @@ type Input = Partial<Placement>
 const why = (shape: NodeShape, placement: Input = {}) =>
   whyIneligible(node('one', shape), configSchema.parse({ lab: placement }).lab)
 
-describe('the state of a node', () => {
+describe('whyIneligible, by the state of a node:', () => {
   test.each<[string, NodeShape, string | undefined]>([
     ['ready', {}, undefined],
     ['not ready', { ready: false }, 'It is not ready'],
@@ -22,13 +22,13 @@ describe('the state of a node', () => {
     expect(why(shape)).toBe(comment)
   })
 
-  test('one that is being removed', () => {
+  test('a node that is being removed', () => {
     const deleting = { ...node('one'), deleting: true }
     expect(whyIneligible(deleting, configSchema.parse({}).lab)).toBe('It is being removed')
   })
 })
 
-describe('the node selector', () => {
+describe('whyIneligible, by the node selector,', () => {
   const nodeSelector = { type: 'lab', zone: 'a' }
 
   test.each<[Record<string, string>, string | undefined]>([
@@ -39,12 +39,12 @@ describe('the node selector', () => {
     expect(why({ labels }, { nodeSelector })).toBe(comment)
   })
 
-  test('names that every object of JavaScript has are no labels', () => {
+  test('does not take properties of every JavaScript object for labels', () => {
     expect(why({}, { nodeSelector: { constructor: 'x' } })).toContain('constructor=x')
   })
 })
 
-describe('taints', () => {
+describe('whyIneligible, by taints:', () => {
   const taint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' }
   const refused = 'Labs do not tolerate its taint gpu=yes:NoSchedule'
 
@@ -63,7 +63,7 @@ describe('taints', () => {
     expect(why({ taints: [taint] }, { tolerations })).toBe(comment)
   })
 
-  test('each must be tolerated, but for those that only wish', () => {
+  test('each must be tolerated, except PreferNoSchedule', () => {
     const taints = [
       { key: 'a', effect: 'PreferNoSchedule' },
       { key: 'b', effect: 'NoExecute' },
@@ -74,7 +74,7 @@ describe('taints', () => {
   })
 })
 
-describe('node affinity', () => {
+describe('whyIneligible, by node affinity:', () => {
   const ruledOut = 'Labs do not run on it: lab.affinity rules it out'
   const affinity = (...nodeSelectorTerms: object[]) => ({
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
@@ -120,7 +120,7 @@ describe('node affinity', () => {
     expect(meets(affinity({ matchFields: [field] }))).toBe(expected)
   })
 
-  test('terms are alternatives, and each must be met whole', () => {
+  test('terms are alternatives, and each must be met completely', () => {
     const [met, unmet] = [demand('zone', 'In', 'a'), demand('zone', 'In', 'b')]
     expect(meets(affinity({ matchExpressions: [unmet] }, { matchExpressions: [met] }))).toBe(true)
     expect(meets(affinity({ matchExpressions: [met, unmet] }))).toBe(false)
@@ -129,7 +129,7 @@ describe('node affinity', () => {
     )
   })
 
-  test('a term without demands is met by nothing; without rules anything goes', () => {
+  test('a term without requirements matches no node; without rules every node matches', () => {
     expect(meets(affinity({}))).toBe(false)
     expect(meets(affinity())).toBe(false)
     expect(meets({})).toBe(true)

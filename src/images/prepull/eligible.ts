@@ -1,10 +1,10 @@
-/** Which nodes labs can come to, as the scheduler would judge: only those are prepulled onto. Pure. */
+/** Judges, as the scheduler would, which nodes labs can run on: images are prepulled only onto those. Pure. */
 
 import { asObject, asObjects, asText, type JsonObject } from '../../base/json.ts'
 import type { Config } from '../../config/schema.ts'
 import type { NodeFacts, Taint } from './nodes.ts'
 
-/** What labs ask of nodes. */
+/** The requirements of labs on nodes. */
 export type Placement = Pick<Config['lab'], 'nodeSelector' | 'affinity' | 'tolerations'>
 
 type Toleration = Placement['tolerations'][number]
@@ -29,7 +29,7 @@ const taintWords = (taints: readonly Taint[]) =>
 
 const labelOf = ({ labels }: NodeFacts, key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined)
 
-/** PreferNoSchedule is a wish, which keeps nobody away. */
+/** PreferNoSchedule is only a preference, so it does not repel labs. */
 function repels(taint: Taint, tolerations: readonly Toleration[]): boolean {
   if (taint.effect !== 'NoSchedule' && taint.effect !== 'NoExecute') return false
   return !tolerations.some(toleration => tolerates(toleration, taint))
@@ -41,7 +41,7 @@ function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, 
   return operator === 'Exists' || value === taint.value
 }
 
-/** What a lab's affinity demands of nodes; what it only prefers, and what it says of other pods, does not count. */
+/** Evaluates a lab's required node affinity. Preferences and rules about other pods do not count. */
 function matchesAffinity(node: NodeFacts, affinity: Placement['affinity']): boolean {
   const { nodeAffinity } = asObject(affinity)
   const required = asObject(nodeAffinity).requiredDuringSchedulingIgnoredDuringExecution
@@ -49,7 +49,7 @@ function matchesAffinity(node: NodeFacts, affinity: Placement['affinity']): bool
   return asObjects(asObject(required).nodeSelectorTerms).some(term => matchesTerm(node, term))
 }
 
-/** A term that demands nothing matches nothing. */
+/** A term without requirements matches nothing. */
 function matchesTerm(node: NodeFacts, { matchExpressions, matchFields }: JsonObject): boolean {
   const [labels, fields] = [asObjects(matchExpressions), asObjects(matchFields)]
   if (labels.length + fields.length === 0) return false
@@ -82,7 +82,7 @@ function meets(value: string | undefined, { operator, values }: JsonObject): boo
 
 const whole = /^[+-]?\d+$/
 
-/** Whether both are whole numbers, and the first is the smaller one. */
+/** True if both are whole numbers and the first is smaller. */
 function isOrdered(smaller: string | undefined, larger: string | undefined): boolean {
   if (smaller === undefined || larger === undefined || !whole.test(smaller) || !whole.test(larger)) return false
   return BigInt(smaller.replace('+', '')) < BigInt(larger.replace('+', ''))

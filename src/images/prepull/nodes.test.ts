@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { digestOf, nodeObject } from '../../../test/kit/images/cluster.ts'
 import { plainName, projectNode } from './nodes.ts'
 
-test('facts of a node', () => {
+test('projectNode reads the facts of a node', () => {
   const names = [`docker.io/some/lab@${digestOf('a')}`, 'docker.io/some/lab:w_2026_01']
   const taints = [{ key: 'a', effect: 'NoSchedule', timeAdded: '2026-01-01T00:00:00Z' }]
   const shape = { labels: { type: 'x' }, taints, images: [names, []], createdAt: '1970-01-01T00:00:02Z' }
@@ -24,12 +24,12 @@ test('facts of a node', () => {
 test.each([
   ['without spec and status', { metadata: { name: 'new', uid: 'u' } }],
   ['with nonsense in them', { metadata: { name: 'new', uid: 'u' }, spec: { taints: 7 }, status: { images: [null] } }],
-])('a node %s is not ready', (_, object) => {
+])('projectNode reads a node %s as not ready', (_, object) => {
   const facts = projectNode({ apiVersion: 'v1', kind: 'Node', ...object })
   expect(facts).toMatchObject({ name: 'new', ready: false, unschedulable: false, taints: [], labels: {} })
 })
 
-test('a node that is cordoned, unknown or on its way out', () => {
+test('projectNode reads a node that is cordoned, unknown or being deleted', () => {
   expect(projectNode(nodeObject('one', { cordoned: true })).unschedulable).toBe(true)
   expect(projectNode(nodeObject('one', { ready: false })).ready).toBe(false)
   const object = nodeObject('one')

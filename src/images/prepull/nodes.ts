@@ -1,4 +1,4 @@
-/** What prepulling keeps of a Node. Pure. */
+/** The facts of a Node that prepulling keeps. Pure. */
 import type { KubeObject } from '../../base/domain.ts'
 import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../../base/json.ts'
 
@@ -8,7 +8,7 @@ export interface Taint {
   readonly effect: string
 }
 
-/** An image as a kubelet lists it: at most 50 of them, the largest, with a few of their names. */
+/** An image in a kubelet's list, which has at most the 50 largest, with a few names each. */
 export interface ListedImage {
   /** `repository:tag` and `repository@sha256:…` */
   readonly names: readonly string[]
@@ -18,7 +18,7 @@ export interface ListedImage {
 export interface NodeFacts {
   readonly name: string
   readonly uid: string
-  /** By the cluster's clock, in milliseconds since the epoch. */
+  /** Time of creation by the cluster's clock, in milliseconds since the epoch. */
   readonly createdMs: number
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
@@ -27,7 +27,7 @@ export interface NodeFacts {
   readonly ready: boolean
   readonly deleting: boolean
   readonly images: readonly ListedImage[]
-  /** The same by each name. */
+  /** The images by each of their names. */
   readonly imagesByName: ReadonlyMap<string, ListedImage>
 }
 
@@ -61,7 +61,7 @@ function projectImage({ names, sizeBytes }: JsonObject): ListedImage {
   }
 }
 
-/** Docker Hub has several names, and some runtimes leave it out. */
+/** Unifies names: Docker Hub has several host names, and some runtimes omit them. */
 export function plainName(name: string): string {
   return name.replace(/^(index\.)?docker\.io\/(library\/)?/, '')
 }

@@ -1,4 +1,4 @@
-/** Prepulling by several replicas, of which some die, and by an API server that says no. */
+/** Prepulling by several replicas, some of which die, and with an API server that refuses. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { catalogueOf, containers, image } from '../../../test/kit/images/cluster.ts'
 import { RetryLater } from '../../base/errors.ts'
@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => stage.close())
 
-describe('among replicas', () => {
+describe('Prepuller, with several replicas:', () => {
   test('one acts, and another goes on when it has stopped', async () => {
     const [one, two] = [stage.prepuller('one'), stage.prepuller('two')]
     one.start()
@@ -35,7 +35,7 @@ describe('among replicas', () => {
     expect(cluster.writes.slice(1)).toEqual(['delete w_2026_01: kwok-1 kwok-2'])
   })
 
-  test('one that has lost the lease stops, and what it wrote is not taken', async () => {
+  test('one that has lost the lease stops, and its write is refused', async () => {
     stage.prepuller('one').start()
     await stage.pass(300)
     store.holder = 'other'
@@ -45,7 +45,7 @@ describe('among replicas', () => {
     expect(store.records.prepulled.size).toBe(0)
   })
 
-  test('one that has lost the lease does nothing, even where there is nothing to record', async () => {
+  test('one that has lost the lease does nothing, even without a record to write', async () => {
     stage.prepuller('one').start()
     await stage.pass(quietMs)
     store.holder = 'other'
@@ -55,7 +55,7 @@ describe('among replicas', () => {
     expect(cluster.writes).toHaveLength(1)
   })
 
-  test.each(['pulled', 'failed'])('what one recorded before it died counts once: %s', async outcome => {
+  test.each(['pulled', 'failed'])('the record of one that died counts once: %s', async outcome => {
     const dead = Promise.withResolvers<void>()
     let pulls = 0
     const failpoint = (place: string) => {
@@ -80,7 +80,7 @@ describe('among replicas', () => {
     dead.resolve()
   })
 
-  test('a DaemonSet that another has just made is adopted', async () => {
+  test('one adopts a DaemonSet that another has just made', async () => {
     cluster.beforeCreate = object => {
       cluster.beforeCreate = () => {}
       cluster.setsByName.set(object.metadata.name, { ...object, metadata: { ...object.metadata, uid: 'theirs' } })
@@ -92,7 +92,7 @@ describe('among replicas', () => {
     expect(cluster.sets()[0]).toMatchObject({ uid: 'theirs', nodes: ['kwok-1', 'kwok-2'] })
   })
 
-  test('one that another made for fewer nodes is told of the rest', async () => {
+  test('one extends a DaemonSet that another made for fewer nodes', async () => {
     cluster.beforeCreate = object => {
       cluster.beforeCreate = () => {}
       const fewer = renderPullSet({
@@ -108,8 +108,8 @@ describe('among replicas', () => {
   })
 })
 
-describe('when the API server says no', () => {
-  /** A cluster that answers patches otherwise. */
+describe('Prepuller, when the API server refuses,', () => {
+  /** A cluster with a different answer to patches. */
   const patching = (patch: PrepullerOptions['kube']['patch']): PrepullerOptions['kube'] => ({
     create: object => cluster.create(object),
     get: ref => cluster.get(ref),
@@ -117,7 +117,7 @@ describe('when the API server says no', () => {
     patch,
   })
 
-  test('another DaemonSet of its name is looked at anew', async () => {
+  test('decides again when another DaemonSet has the name', async () => {
     let patches = 0
     const kube = patching((ref, body) => {
       patches += 1
@@ -137,7 +137,7 @@ describe('when the API server says no', () => {
     expect(store.records.failures.size).toBe(0)
   })
 
-  test('a patch that conflicts is tried again, and is no failure of the image', async () => {
+  test('tries a conflicting patch again, without a failure of the image', async () => {
     let conflicts = 1
     const kube = patching((ref, body) => {
       conflicts -= 1
@@ -152,7 +152,7 @@ describe('when the API server says no', () => {
     expect(store.records.failures.size).toBe(0)
   })
 
-  test('a node that may not join waits, while the others go on', async () => {
+  test('lets a refused node wait while the others go on', async () => {
     const kube = patching(async () => {
       throw new KubeError(403, 'Forbidden', 'no patches today')
     })
@@ -167,7 +167,7 @@ describe('when the API server says no', () => {
     expect([...store.records.prepulled.values()].map(({ size }) => size)).toEqual([2])
   })
 
-  test('a refusal is a failure with its reason, and others go on', async () => {
+  test('records a refusal as a failure with its reason, and goes on with other images', async () => {
     stage.catalogue = catalogueOf(weekly, image('d', 'd'))
     cluster.beforeCreate = object => {
       if (JSON.stringify(object).includes('w_2026_01')) throw new KubeError(403, 'Forbidden', 'exceeded quota')
@@ -181,7 +181,7 @@ describe('when the API server says no', () => {
     expect(await stage.counted()).toEqual({ failed: 0, refused: 1, failing: 1 })
   })
 
-  test('one that does not answer has another replica try', async () => {
+  test('leaves the lease to another replica when the API server is silent', async () => {
     cluster.beforeCreate = () => {
       throw new RetryLater('Kubernetes does not answer')
     }

@@ -15,8 +15,8 @@ beforeEach(() => {
 
 afterEach(() => stage.close())
 
-describe('the replica that holds the lease', () => {
-  test('pulls what is missing, records it and removes the DaemonSet', async () => {
+describe('Prepuller with the lease', () => {
+  test('pulls a missing image, records it and removes the DaemonSet', async () => {
     stage.prepuller().start()
     await settled()
     expect(cluster.writes).toEqual(['create w_2026_01: kwok-1 kwok-2'])
@@ -31,7 +31,7 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes).toHaveLength(2)
   })
 
-  test('serves a node that joins at once', async () => {
+  test('serves a joining node at once', async () => {
     stage.prepuller().start()
     await stage.pass(quietMs)
     cluster.setNode('kwok-3')
@@ -44,7 +44,7 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes.slice(2)).toEqual(['delete w_2026_01: kwok-1 kwok-2 kwok-3', 'create w_2026_01: kwok-4'])
   })
 
-  test('makes a DaemonSet again that somebody deleted', async () => {
+  test('makes a DaemonSet again after others deleted it', async () => {
     stage.prepuller().start()
     await settled()
     cluster.removeSet(pullSetName('north', weekly))
@@ -52,7 +52,7 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes).toEqual(Array(2).fill('create w_2026_01: kwok-1 kwok-2'))
   })
 
-  test('records a failed pull, and tries again when its time has come', async () => {
+  test('records a failed pull, and tries again after the wait', async () => {
     stage.prepuller('one', {}, { retrySeconds: 20 }).start()
     await settled()
     for (const name of ['kwok-1', 'kwok-2']) cluster.setPod('w_2026_01', name, containers.failing('x: not found'))
@@ -67,7 +67,7 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes.slice(2)).toEqual(['create w_2026_01: kwok-1 kwok-2'])
   })
 
-  test('counts a failed pull once, and the image as failing until it is there', async () => {
+  test('counts a failed pull once, and the image as failing until it is pulled', async () => {
     const one = stage.prepuller('one', {}, { retrySeconds: 20 })
     one.start()
     await settled()
@@ -82,7 +82,7 @@ describe('the replica that holds the lease', () => {
     expect(await stage.counted()).toEqual({ failed: 1, refused: 0, failing: 0 })
   })
 
-  test('leaves it to the next one to tell which images fail', async () => {
+  test('resets the metric of failing images when it stops', async () => {
     const one = stage.prepuller()
     one.start()
     await settled()
@@ -105,7 +105,7 @@ describe('the replica that holds the lease', () => {
     expect(cluster.writes.slice(1)).toEqual(['delete w_2026_01: kwok-1 kwok-2'])
   })
 
-  test('sees a catalogue that has changed when it is told, or soon by itself', async () => {
+  test('notices a changed catalogue on a wake, or soon by itself', async () => {
     const one = stage.prepuller()
     one.start()
     await stage.pass(quietMs)
@@ -132,7 +132,7 @@ describe('the replica that holds the lease', () => {
     expect(stage.log.messages).toEqual(['info: an image is pulled onto nodes'])
   })
 
-  test('where prepulling is switched off ends what there is', async () => {
+  test('ends all pulls when prepulling is disabled', async () => {
     const one = stage.prepuller()
     one.start()
     await settled()
@@ -143,13 +143,13 @@ describe('the replica that holds the lease', () => {
   })
 })
 
-describe('the status', () => {
-  test('is for later while the nodes are not known', async () => {
+describe('Prepuller.status', () => {
+  test('throws RetryLater while the nodes are not known', async () => {
     cluster.ready = () => false
     await expect(stage.prepuller().status(stage.catalogue!)).rejects.toThrow(RetryLater)
   })
 
-  test('asks for the records after it has looked at the cluster, so that no pull is missed', async () => {
+  test('reads the records after the cluster, so that it misses no pull', async () => {
     const order: string[] = []
     const view = new Proxy(cluster, {
       get(target, name, receiver) {

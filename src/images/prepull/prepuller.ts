@@ -1,7 +1,7 @@
 /**
- * Gets images onto nodes before anybody asks for them (SQR-066, "Prepulling"). One replica does it, by lease; two do no
- * harm, since a DaemonSet's name says what it pulls. It looks at what the cluster and the records show, decides, records
- * and then acts, so that whoever goes on after its death finds everything that it knew.
+ * Pulls images onto nodes before users request them (SQR-066, "Prepulling"). One replica does it, by lease. Two do no harm,
+ * since a DaemonSet's name depends on the image. It reads the cluster and the records, decides, writes the records and then
+ * acts, so that after its death another replica finds all that it knew.
  */
 
 import type { Clock } from '../../base/clock.ts'
@@ -29,13 +29,13 @@ import type { PrepullView } from './watches.ts'
 
 export interface PrepullerOptions {
   readonly config: Pick<Config, 'installation' | 'lab' | 'images' | 'engine'>
-  /** The controller's own, where the DaemonSets stand. */
+  /** The controller's own namespace, which has the DaemonSets. */
   readonly namespace: string
   readonly view: PrepullView
   readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete'>
   readonly store: Pick<PrepullStore, 'read' | 'write' | 'lease'>
   readonly leases: Pick<Leases, 'acquireTask'>
-  /** null while no reading of the registry stands in Redis: then nothing is done, and nothing undone. */
+  /** null while Redis has no catalogue: then nothing is pulled, and nothing removed. */
   readonly catalogue: () => Promise<Catalogue | null>
   readonly clock: Clock
   readonly log: Log
@@ -43,11 +43,11 @@ export interface PrepullerOptions {
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
-/** What changes within this time after a decision is part of the next one. */
+/** The pause after a decision, so that the next one covers all changes meanwhile. */
 const gatherMs = 250
-/** Decided anew after so long without news: the lease may have been lost, the catalogue have changed. */
+/** Longest time without a decision: the lease may be lost, or the catalogue may have changed. */
 const idleMs = 10_000
-/** After something failed another replica may try; this one does again a while later. */
+/** After a failure another replica may try; this one tries again later. */
 const backoff = { baseMs: 1000, capMs: 30_000 }
 
 export class Prepuller {
@@ -70,7 +70,7 @@ export class Prepuller {
         log.warn({ reason: (error as Error).message }, 'prepulling is put off')
         return restAfter(failures, backoff)
       },
-      // From here on it is for another replica to tell.
+      // From here on another replica reports it.
       onEnd: () => metrics.prepullsFailing.set(0),
     })
     this.#rules = {
@@ -84,36 +84,36 @@ export class Prepuller {
     }
   }
 
-  /** Begins to prepull, or to wait until whoever does it is gone. The watches are started by whoever made them. */
+  /** Begins to prepull, or to wait for the lease. Does not start the watches. */
   start(): void {
     this.#duty.start()
   }
 
-  /** Gives the lease back. What is being pulled goes on; another replica sees to its end. */
+  /** Releases the lease. Pulls in progress continue, and another replica ends them. */
   async stop(): Promise<void> {
     await this.#duty.stop()
     this.#offView?.()
   }
 
-  /** Has it looked soon what there is to do: the catalogue may have changed. */
+  /** Makes it decide soon, since the catalogue may have changed. */
   wake(): void {
     this.#duty.wake()
   }
 
   /**
-   * How the images of a catalogue stand on the nodes; any replica tells the same.
-   * @throws {RetryLater} the cluster was not seen yet, or Redis does not answer
+   * The state of a catalogue's images on the nodes, which is the same from any replica.
+   * @throws {RetryLater} when the watches are not ready yet, or Redis does not answer
    */
   async status(catalogue: Catalogue): Promise<PrepullStatus> {
     const { view, store } = this.#options
     if (!view.ready()) throw new RetryLater('the nodes of the cluster are not known yet')
-    // In this order: a pod is removed only after its pull was recorded.
+    // The cluster is read before the records, since a pod is removed only after its pull was recorded.
     const [nodes, pods] = [view.nodes(), view.pods()]
     const { records } = await store.read()
     return prepullStatus(catalogue, { nodes, pods, records }, this.#rules)
   }
 
-  /** Prepulls for as long as the lease can be kept. */
+  /** Prepulls while the lease is held. */
   async #round(take: Take): Promise<DutyRest> {
     const { view, config } = this.#options
     await view.whenReady(this.#duty.signal)
@@ -124,7 +124,7 @@ export class Prepuller {
     return { ms: Math.min(idleMs, Math.max(0, dueInMs - gatherMs)), deafMs: gatherMs, keep: true }
   }
 
-  /** @returns in how many milliseconds to look again at the latest; null when the lease is lost */
+  /** @returns the milliseconds until the next decision at the latest; null when the lease is lost */
   async #look(token: string): Promise<number | null> {
     const { store, view, catalogue, config, failpoint } = this.#options
     const known = await catalogue()
@@ -134,14 +134,14 @@ export class Prepuller {
     const world = { nodes: view.nodes(), sets: view.sets(), pods: view.pods(), records, nowMs }
     const decision = decidePrepull(config.images.prepull.enabled ? known.prepull : [], world, this.#rules)
     if (!(await store.write(token, records, decision.records))) return null
-    this.#tell(decision)
+    this.#report(decision)
     await failpoint('prepull.recorded')
     await this.#carryOut(decision, world, token)
     await failpoint('prepull.acted')
     return decision.dueMs === undefined ? idleMs : decision.dueMs - nowMs
   }
 
-  #tell({ failed, remove, records }: PrepullDecision): void {
+  #report({ failed, remove, records }: PrepullDecision): void {
     const { log, metrics } = this.#options
     metrics.prepullsFailing.set(records.failures.size)
     metrics.prepullFailures.inc({ result: 'failed' }, failed.length)
@@ -151,11 +151,11 @@ export class Prepuller {
     }
     for (const { set, why } of remove) {
       if (why === 'pulled') log.info({ image: set.image }, 'an image is on all nodes')
-      if (why === 'unwanted') log.info({ image: set.image }, 'an image is pulled no longer')
+      if (why === 'unwanted') log.info({ image: set.image }, 'the pull of an unwanted image was ended')
     }
   }
 
-  /** Each for itself: what stands in the way of one image must not hold up the others. */
+  /** Carries out each order separately: a failure of one image must not delay the others. */
   async #carryOut(decision: PrepullDecision, world: PrepullWorld, token: string): Promise<void> {
     const { log, metrics, store } = this.#options
     let records = decision.records
@@ -190,13 +190,13 @@ export class Prepuller {
       log.info({ image: image.reference, digest: image.digest, nodes: nodes.length }, 'an image is pulled onto nodes')
     } catch (error) {
       if (!isAlreadyExists(error)) throw error
-      // Ours, made by a reply that was lost or by another replica, and not seen yet.
+      // It is ours but not seen yet: a reply was lost, or another replica made it.
       const standing = await kube.get(this.#ref(order.name), this.#call('get'))
       if (standing) await this.#restrict(projectPullSet(standing), order)
     }
   }
 
-  /** Makes a DaemonSet one for the nodes of the order, if it is not for them all. */
+  /** Extends a DaemonSet to the nodes of the order, if it lacks some. */
   async #restrict({ name, uid, deleting, nodes }: PullSet, order: PullOrder): Promise<void> {
     const { kube, log } = this.#options
     if (deleting || order.nodes.every(node => nodes.includes(node))) return
@@ -204,7 +204,7 @@ export class Prepuller {
       await kube.patch({ ...this.#ref(name), uid }, renderPullNodes(order.nodes), this.#call('patch'))
       log.info({ image: order.image.reference, nodes: order.nodes.length }, 'nodes have joined a pull')
     } catch (error) {
-      // Another one of its name: that is for the next look.
+      // Another DaemonSet has its name: the next decision handles that.
       const standing = error instanceof KubeError ? await kube.get(this.#ref(name), this.#call('get')) : undefined
       if (standing && standing.metadata.uid !== uid) return
       if (error instanceof KubeError && error.status === 409) throw new RetryLater(error.message)

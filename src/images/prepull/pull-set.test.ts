@@ -20,8 +20,8 @@ const setOf = (lab?: object, what = image('w_2026_01')) =>
 // biome-ignore lint/suspicious/noExplicitAny: an object of Kubernetes, of which each test looks at other fields
 const podSpecOf = (object: KubeObject): any => (object as any).spec.template.spec
 
-describe('the DaemonSet', () => {
-  test('is known again, and shown by Argo CD', () => {
+describe('renderPullSet', () => {
+  test('sets the labels that identify it, and those for Argo CD', () => {
     const name = pullSetName('north', image('w_2026_01'))
     const selector = { 'skylab/prepull': 'north', 'skylab/prepull-image': name }
     const shown = {
@@ -51,13 +51,13 @@ describe('the DaemonSet', () => {
     })
   })
 
-  test('has pods that nobody takes for labs', () => {
+  test('gives pods no label of labs', () => {
     const { template } = setOf().spec as { template: { metadata: { labels: Record<string, string> } } }
     expect(template.metadata.labels).not.toHaveProperty([labels.installation])
     expect(template.metadata.labels).not.toHaveProperty([labels.op])
   })
 
-  test('pulls by digest, needs nothing and may do nothing', () => {
+  test('pulls by digest, with minimal resources and no rights', () => {
     expect(podSpecOf(setOf())).toEqual({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -89,7 +89,7 @@ describe('the DaemonSet', () => {
     })
   })
 
-  test('comes where labs come, and pulls with their secret', () => {
+  test('runs where labs run, and pulls with their secret', () => {
     const tolerations = [{ key: 'gpu', operator: 'Exists' as const }]
     const secrets = [
       { name: 'other', key: 'k' },
@@ -101,7 +101,7 @@ describe('the DaemonSet', () => {
     })
   })
 
-  test('is for the named nodes, and can be made one for others', () => {
+  test('restricts pods to the named nodes, and can be patched for others', () => {
     const termsOf = (...names: string[]) => ({
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
@@ -115,7 +115,7 @@ describe('the DaemonSet', () => {
     expect(renderPullNodes(['three'])).toEqual({ spec: { template: { spec: { affinity: termsOf('three') } } } })
   })
 
-  test('is read as it was written', () => {
+  test('is read back by projectPullSet', () => {
     const object = setOf()
     const standing = { ...object, metadata: { ...object.metadata, uid: 'u', resourceVersion: '7' } }
     expect(projectPullSet(standing)).toEqual({
@@ -129,14 +129,14 @@ describe('the DaemonSet', () => {
     })
   })
 
-  test('without its annotation has begun when it was made', () => {
+  test('is read without its annotation as begun at its creation', () => {
     const metadata = { name: 'x', creationTimestamp: '1970-01-01T00:00:05Z' }
     const bare = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata }
     expect(projectPullSet(bare)).toMatchObject({ begunMs: 5000, image: '', nodes: [] })
   })
 })
 
-test('the name says what is pulled, and for whom', () => {
+test('pullSetName depends on image and installation', () => {
   const names = [
     pullSetName('north', image('a')),
     pullSetName('north', image('b')),
@@ -149,11 +149,11 @@ test('the name says what is pulled, and for whom', () => {
   for (const name of names) expect(name).toMatch(/^skylab-prepull-[0-9a-f]{24}$/)
 })
 
-test('what has no digest is pulled by its tag', () => {
+test('pullReference is the tag when there is no digest', () => {
   expect(pullReference(image('a', null))).toBe(`${repository}:a`)
 })
 
-describe('a pod', () => {
+describe('projectPullPod', () => {
   const pod = (status: object, spec: object = { nodeName: 'one' }): KubeObject => ({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -170,13 +170,13 @@ describe('a pod', () => {
   const container = (state: object, more: object = {}) => ({ containerStatuses: [{ name: 'pull', state, ...more }] })
   const waiting = (reason: string, message = '') => container({ waiting: { reason, message } })
 
-  test('is of a DaemonSet, on a node', () => {
+  test('reads the DaemonSet and the node', () => {
     expect(projectPullPod(pod({}))).toMatchObject({ set: 'set', setUid: 'u', node: 'one', createdMs: 3000 })
     const { metadata } = pod({})
     expect(projectPullPod({ ...pod({}), metadata: { ...metadata, ownerReferences: [] } })).toBeUndefined()
   })
 
-  test('is told where it is to be before it is there', () => {
+  test('reads the intended node before the pod is scheduled', () => {
     const { affinity } = podSpecOf(setOf())
     expect(projectPullPod(pod({}, { affinity }))?.node).toBe('one')
     expect(projectPullPod(pod({}, {}))?.node).toBe('')
@@ -186,7 +186,7 @@ describe('a pod', () => {
     ['nothing yet', {}],
     ['ContainerCreating', waiting('ContainerCreating')],
     ['PodInitializing', waiting('PodInitializing')],
-  ])('pulls with %s', (_, status) => {
+  ])('reads %s as pulling', (_, status) => {
     expect(projectPullPod(pod(status))).toMatchObject({ state: 'pulling', message: '' })
   })
 
@@ -199,7 +199,7 @@ describe('a pod', () => {
     ['a user that cannot be', waiting('CreateContainerConfigError')],
     ['a crash loop', waiting('CrashLoopBackOff')],
     ['a failed end of its own', { phase: 'Failed', ...container({ terminated: { exitCode: 1 } }) }],
-  ])('has pulled with %s', (_, status) => {
+  ])('reads %s as pulled', (_, status) => {
     expect(projectPullPod(pod(status))).toMatchObject({ state: 'pulled' })
   })
 
@@ -218,18 +218,18 @@ describe('a pod', () => {
       'Evicted: low on ephemeral-storage',
     ],
     ['a node that takes no more', { phase: 'Failed', reason: 'OutOfpods' }, 'OutOfpods'],
-  ])('has failed with %s', (_, status, words) => {
+  ])('reads %s as failed', (_, status, words) => {
     const facts = projectPullPod(pod(status))
     expect(facts?.state).toBe('failed')
     expect(facts?.message).toContain(words)
   })
 
-  test('tells no secret of the registry', () => {
+  test('hides secrets of the registry in messages', () => {
     const message = 'Get "https://u:p4ssw0rd@registry/v2/": denied: '
     expect(projectPullPod(pod(waiting('ErrImagePull', message)))?.message).not.toContain('p4ssw0rd')
   })
 
-  test('without a place says why', () => {
+  test('reads why a pod is not scheduled', () => {
     const conditions = [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes: too many pods' }]
     const facts = projectPullPod(pod({ conditions }, {}))
     expect(facts).toMatchObject({ state: 'pulling', message: '0/1 nodes: too many pods' })

@@ -1,4 +1,4 @@
-/** The DaemonSet by which one image gets onto nodes, and what becomes of its pods. Pure. */
+/** The DaemonSet that pulls one image onto nodes, and the state of its pods. Pure. */
 import { createHash } from 'node:crypto'
 import type { KubeObject } from '../../base/domain.ts'
 import { asObject, asObjects, asText, asTimeMs } from '../../base/json.ts'
@@ -10,12 +10,12 @@ import { projectPod } from '../../kube/pods/project.ts'
 import { judgePull, pullReasons } from '../../kube/pods/pulling.ts'
 import type { CatalogueImage } from '../catalogue/types.ts'
 
-/** DaemonSets and their pods bear the installation by a label of their own: those who watch labs do not see the pods. */
+/** DaemonSets and their pods have the installation in a separate label, so that the watches of labs do not see the pods. */
 export const prepullLabel = 'skylab/prepull'
-/** By which a DaemonSet knows its pods. */
+/** The label by which a DaemonSet selects its pods. */
 const imageLabel = 'skylab/prepull-image'
 const imageAnnotation = 'skylab/prepull-image'
-/** When it was made, by Redis' clock in milliseconds. */
+/** The annotation with the time of creation, by Redis' clock in milliseconds. */
 const begunAnnotation = 'skylab/prepull-begun'
 
 /** A DaemonSet that pulls an image. */
@@ -24,33 +24,33 @@ export interface PullSet {
   readonly uid: string
   readonly resourceVersion: string
   readonly deleting: boolean
-  /** What its pods pull. */
+  /** The image that its pods pull. */
   readonly image: string
-  /** By Redis' clock, in milliseconds. */
+  /** Begin of the pull by Redis' clock, in milliseconds. */
   readonly begunMs: number
-  /** Names of the nodes that it is for. */
+  /** Names of the nodes that it is restricted to. */
   readonly nodes: readonly string[]
 }
 
-/** A pod of one. */
+/** A pod of such a DaemonSet. */
 export interface PullPod {
   /** Name and UID of its DaemonSet. */
   readonly set: string
   readonly setUid: string
-  /** Where it is, or is to be; empty where that is not told. */
+  /** Its present or intended node; empty if unknown. */
   readonly node: string
-  /** By the cluster's clock, in milliseconds since the epoch. */
+  /** Time of creation by the cluster's clock, in milliseconds since the epoch. */
   readonly createdMs: number
   readonly state: 'pulling' | 'pulled' | 'failed'
-  /** In words, why it failed or what it waits for; may be empty. */
+  /** The reason for its failure or its wait; may be empty. */
   readonly message: string
 }
 
-/** What is pulled: by digest where it is known, and under the very name by which labs ask for it. */
+/** The reference to pull: with the digest if it is known, and under the name that labs use. */
 export const pullReference = ({ reference, digest }: Pick<CatalogueImage, 'reference' | 'digest'>) =>
   digest === null ? reference : `${reference}@${digest}`
 
-/** The same for one image and installation always, so that two who make it make one. */
+/** The name depends only on image and installation, so that two replicas make only one DaemonSet. */
 export function pullSetName(installation: string, image: Pick<CatalogueImage, 'reference' | 'digest'>): string {
   const text = JSON.stringify([installation, pullReference(image)])
   return `skylab-prepull-${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
@@ -58,14 +58,14 @@ export function pullSetName(installation: string, image: Pick<CatalogueImage, 'r
 
 export interface PullSetInput {
   readonly config: Pick<Config, 'installation' | 'lab'>
-  /** The controller's own. */
+  /** The controller's own namespace. */
   readonly namespace: string
   readonly image: CatalogueImage
   readonly nodes: readonly string[]
   readonly begunMs: number
 }
 
-/** The DaemonSet (SQR-066, "Prepulling"). */
+/** Makes the DaemonSet (SQR-066, "Prepulling"). */
 export function renderPullSet(input: PullSetInput): KubeObject {
   const { config, namespace, image, begunMs } = input
   const name = pullSetName(config.installation, image)
@@ -94,7 +94,7 @@ export function renderPullSet(input: PullSetInput): KubeObject {
     },
     spec: {
       selector: { matchLabels: own },
-      // A node that joins changes the template: those that pull already go on.
+      // A joining node changes the template, but running pulls must continue.
       updateStrategy: { type: 'OnDelete' },
       revisionHistoryLimit: 0,
       template: { metadata: marks, spec: podSpec(input) },
@@ -102,12 +102,12 @@ export function renderPullSet(input: PullSetInput): KubeObject {
   }
 }
 
-/** A merge patch that makes it one for these nodes. */
+/** A merge patch that restricts it to these nodes. */
 export const renderPullNodes = (nodes: readonly string[]) => ({
   spec: { template: { spec: { affinity: affinityTo(nodes) } } },
 })
 
-/** The default user of an image may be root, which need not be for nothing. */
+/** UID and GID of the pods, since an image's default user may be root. */
 const nobody = 65_534
 
 function podSpec({ config: { lab }, image, nodes }: PullSetInput): object {
@@ -130,7 +130,7 @@ function podSpec({ config: { lab }, image, nodes }: PullSetInput): object {
         name: 'pull',
         image: pullReference(image),
         imagePullPolicy: 'IfNotPresent',
-        // What every image that labs are made of has. Whether it runs is of no matter: the image is there by then.
+        // Every lab image has a shell. It does not matter whether this runs, since the image is pulled by then.
         command: ['/bin/sh', '-c', 'exec sleep 1000000'],
         resources: {
           limits: { cpu: '100m', memory: '32Mi', 'ephemeral-storage': '16Mi' },
@@ -146,7 +146,7 @@ function podSpec({ config: { lab }, image, nodes }: PullSetInput): object {
   }
 }
 
-/** Terms are alternatives, and each may name one node. */
+/** Restricts pods to nodes. Terms are alternatives, and each may name only one node. */
 function affinityTo(nodes: readonly string[]): object {
   const nodeSelectorTerms = nodes.map(node => ({
     matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }],
@@ -179,7 +179,7 @@ export function projectPullSet({ metadata, spec }: KubeObject): PullSet {
   }
 }
 
-/** Facts of a pod of one; undefined for what a DaemonSet has not made. */
+/** Facts of a pod of such a DaemonSet; undefined for a pod that no DaemonSet made. */
 export function projectPullPod(object: KubeObject): PullPod | undefined {
   const owner = object.metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet')
   if (!owner) return undefined
@@ -197,7 +197,7 @@ function imageIdOf({ status }: KubeObject): string {
   return asText(asObjects(asObject(status).containerStatuses)[0]?.imageID)
 }
 
-/** A container comes to these only with its image: what fails then is not the pull. */
+/** Reasons that occur only after the image was pulled: the failure is not that of the pull. */
 const withImage = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -210,7 +210,7 @@ const withImage = new Set([
 function stateOf(pod: PodFacts, imageId: string): Pick<PullPod, 'state' | 'message'> {
   const [container] = pod.containers
   const waiting = container?.waiting
-  // Evicted for want of disk: what was pulled goes first.
+  // An eviction for lack of disk space also removes pulled images.
   if (pod.phase === 'Failed' && pod.reason) return { state: 'failed', message: cleanWords(because(pod)) }
   if (waiting && pullReasons.has(waiting.reason)) {
     const verdict = judgePull(waiting.reason, waiting.message)

@@ -17,7 +17,7 @@ const listed = (letter: string, ...tags: string[]) => [
 const statusOf = (world: Partial<PrepullWorld>, catalogue = catalogueOf(first, second)) =>
   prepullStatus(catalogue, { nodes: [], pods: [], records: none, ...world }, rules)
 
-test('an image is prepulled when each eligible node has it, and pending before', () => {
+test('the status lists an image as prepulled when each eligible node has it, and as pending before', () => {
   const nodes = [
     node('two', { images: [listed('a', 'w_1')] }),
     node('one', { images: [listed('a'), listed('b')] }),
@@ -37,21 +37,21 @@ test('an image is prepulled when each eligible node has it, and pending before',
   })
 })
 
-test('a completed pull counts, whatever the node lists, and is cached there', () => {
+test('the status counts a completed pull even if the node does not list the image', () => {
   const records = { ...none, prepulled: new Map([[imageKey(first), new Map([['uid-one', true]])]]) }
   const status = statusOf({ nodes: [node('one')], records }, catalogueOf(first))
   expect(status.prepulled).toEqual([{ image: first, nodes: ['one'], missing: [] }])
   expect(status.nodes[0]!.cached).toEqual([first.reference])
 })
 
-test('the size is the registry’s where it tells one', () => {
+test('the status prefers the size from the registry', () => {
   const nodes = [node('one', { images: [listed('a')] })]
   const known = { ...first, sizeBytes: 77 }
   expect(statusOf({ nodes }, catalogueOf(known)).prepulled[0]!.image).toBe(known)
   expect(statusOf({ nodes: [node('one')] }, catalogueOf(first)).pending[0]!.image).toBe(first)
 })
 
-test('the last failure is told for as long as a node lacks the image', () => {
+test('the status has the last failure while a node lacks the image', () => {
   const failure = { attempts: 2, nextMs: 0, error: 'one: it does not exist', nodes: ['uid-one'], set: '' }
   const records = { ...none, failures: new Map([[imageKey(first), failure]]) }
   expect(statusOf({ nodes: [node('one')], records }).pending).toEqual([
@@ -63,13 +63,13 @@ test('the last failure is told for as long as a node lacks the image', () => {
   expect(healed.prepulled[0]).not.toHaveProperty('error')
 })
 
-test('a pull that fails on some nodes is told while others go on', () => {
+test('the status has a failure on some nodes while others go on', () => {
   const pod = { set: pullSetName('north', first), setUid: 'u', node: 'one', createdMs: 0, message: 'no such image' }
   const world = { nodes: [node('one'), node('two')], pods: [{ ...pod, state: 'failed' as const }] }
   expect(statusOf(world, catalogueOf(first)).pending[0]!.error).toBe('one: no such image')
 })
 
-test('what a node has beside that is called by its digest, or by its tag where it has none', () => {
+test('the status names other images of a node by digest, or by tag without one', () => {
   const images = [
     listed('c', 'w_1'),
     [`${repository}:exp`],
@@ -85,7 +85,7 @@ test('what a node has beside that is called by its digest, or by its tag where i
   ])
 })
 
-test('what nodes have beside that is looked through only for who asks for nodes', () => {
+test('the status computes other images only when nodes are requested', () => {
   let looks = 0
   const counted = {
     ...node('one', { images: [listed('a')] }),
@@ -99,7 +99,7 @@ test('what nodes have beside that is looked through only for who asks for nodes'
   expect([status.nodes.length, looks]).toEqual([1, 1])
 })
 
-test('without eligible nodes nothing is missing anywhere', () => {
+test('the status has no missing images without eligible nodes', () => {
   expect(statusOf({}).pending).toEqual([])
   expect(statusOf({}).prepulled).toHaveLength(2)
 })

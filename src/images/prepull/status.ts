@@ -1,4 +1,4 @@
-/** What `GET …/prepulls` tells of images and nodes (SQR-066). Pure. */
+/** The answer of `GET …/prepulls` about images and nodes (SQR-066). Pure. */
 
 import type { Catalogue, CatalogueImage, NodeState, PrepullState, PrepullStatus } from '../catalogue/types.ts'
 import {
@@ -13,11 +13,11 @@ import { whyIneligible } from './eligible.ts'
 import { type NodeFacts, plainName } from './nodes.ts'
 
 export interface StatusRules extends Pick<PrepullRules, 'installation' | 'placement'> {
-  /** Registry and repository that labs are made of. */
+  /** Registry and repository of labs' images. */
   readonly repository: string
 }
 
-/** How the images that are to be on all nodes stand, and the nodes. */
+/** The state of the images that all nodes should have, and of the nodes. */
 export function prepullStatus(
   catalogue: Catalogue,
   world: Omit<PrepullWorld, 'sets' | 'nowMs'>,
@@ -28,7 +28,7 @@ export function prepullStatus(
   return {
     prepulled: states.filter(({ missing }) => missing.length === 0),
     pending: states.filter(({ missing }) => missing.length > 0),
-    // Made for who asks for it: of a thousand nodes it takes tens of milliseconds, and forms do without.
+    // Computed on demand: for a thousand nodes it takes tens of milliseconds, and forms do not need it.
     get nodes() {
       return nodeStates(catalogue, world, standing, rules)
     },
@@ -46,7 +46,7 @@ function stateOf(standing: ImageStanding, { pods }: Pick<PrepullWorld, 'pods'>):
   }
 }
 
-/** Where the registry does not tell how large an image is, a node may. */
+/** The size of an image from the registry, else from a node. */
 function withSize(image: CatalogueImage, nodes: readonly NodeFacts[]): CatalogueImage {
   if (image.sizeBytes !== undefined) return image
   const listedAs = listedName(image)
@@ -82,8 +82,8 @@ function nodeStates(
 }
 
 /**
- * Images of the repository that a node lists, each once: as the catalogue calls it, else by its digest. The tag under
- * which a node knows an image may have moved since, so it counts only where there is no digest.
+ * Images of the repository that a node lists, each once: by its name in the catalogue, else by its digest. A node's tag of an
+ * image may have moved since, so it is used only without a digest.
  */
 function listedBy(node: NodeFacts, known: ReadonlyMap<string, string>, repository: string): string[] {
   return node.images.flatMap(({ names }) => {

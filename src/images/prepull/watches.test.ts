@@ -51,7 +51,7 @@ function send(kind: Kind, object: KubeObject, type = 'MODIFIED'): void {
   open.get(kind)!(type, { ...object, metadata })
 }
 
-/** Resolves when it is told that something has changed. */
+/** Resolves at the next notification of a change. */
 function news(): Promise<void> {
   return new Promise(resolve => {
     const off = watches.onChange(() => {
@@ -75,7 +75,7 @@ const pod = {
   spec: { nodeName: 'one' },
 }
 
-test('all nodes are seen, and what is ours in our namespace', () => {
+test('PrepullWatches shows all nodes, and our objects in our namespace', () => {
   expect(watches.ready()).toBe(true)
   const asked = server.received
     .filter(({ query }) => query.has('watch'))
@@ -89,7 +89,7 @@ test('all nodes are seen, and what is ours in our namespace', () => {
   expect(Object.keys(watches.lastWordAgeMs())).toEqual(['nodes', 'daemonSets', 'prepullPods'])
 })
 
-test('what changes is told', async () => {
+test('PrepullWatches notifies of relevant changes', async () => {
   for (const [kind, object] of [
     ['nodes', nodeObject('one')],
     ['nodes', nodeObject('one', { cordoned: true })],
@@ -109,7 +109,7 @@ test('what changes is told', async () => {
   expect(watches.pods()).toEqual([])
 })
 
-test('what changes nothing that counts is not', async () => {
+test('PrepullWatches does not notify of irrelevant changes', async () => {
   for (const [kind, object, seen] of [
     ['nodes', nodeObject('one'), () => watches.nodes()],
     ['daemonsets', set, () => watches.sets()],

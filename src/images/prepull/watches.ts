@@ -1,6 +1,6 @@
 /**
- * The watches of prepulling: nodes, our DaemonSets and their pods. Every replica has them, so that each can tell how
- * images stand, and go on at once where the one that prepulls has died.
+ * The watches of prepulling: nodes, our DaemonSets and their pods. Every replica has them, so that each can report the state
+ * of images, and continue at once when the prepulling replica has died.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
@@ -14,22 +14,22 @@ import { type PullPod, type PullSet, prepullLabel, projectPullPod, projectPullSe
 export interface PrepullWatchesOptions {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>
   readonly installation: string
-  /** The controller's own. */
+  /** The controller's own namespace. */
   readonly namespace: string
   readonly clock: Clock
   readonly log: Log
   readonly times?: Partial<ReflectorTimes>
 }
 
-/** What the prepuller knows of the cluster. It may lag; an absence in it is no proof. */
+/** The prepuller's view of the cluster. It may lag, so an absence in it proves nothing. */
 export interface PrepullView {
-  /** Whether all of it was once seen whole. */
+  /** True once all watches have had a complete list. */
   ready(): boolean
   whenReady(signal: AbortSignal): Promise<void>
   nodes(): readonly NodeFacts[]
   sets(): readonly PullSet[]
   pods(): readonly PullPod[]
-  /** Tells that something that counts has changed. */
+  /** Calls the listener after a relevant change. */
   onChange(listener: () => void): () => void
 }
 
@@ -63,7 +63,7 @@ export class PrepullWatches extends WatchGroup<WatchName> implements PrepullView
     return [...this.#pods.values()]
   }
 
-  /** Heartbeats and the counts in a DaemonSet's status are no news. */
+  /** Heartbeats and the counts in a DaemonSet's status are not relevant. */
   onChange(listener: () => void): () => void {
     const offs = this.all().map(reflector =>
       reflector.on(change => {
@@ -77,7 +77,7 @@ export class PrepullWatches extends WatchGroup<WatchName> implements PrepullView
   }
 }
 
-/** Facts without what changes with every write. */
+/** Facts without fields that change with every write. */
 function plain(facts: unknown): unknown {
   return typeof facts === 'object' && facts !== null && 'resourceVersion' in facts
     ? { ...facts, resourceVersion: '' }

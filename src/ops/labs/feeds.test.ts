@@ -1,4 +1,4 @@
-/** The reader of streams, and what labs' events are made of. */
+/** Tests of the reader of streams, and of labs' events. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { Entry } from '../../store/connection.ts'
@@ -9,7 +9,7 @@ import { Feeds } from './feeds.ts'
 const series = 7
 const subject = { kind: 'lab', name: 'ada' } as const
 
-/** A stream of one series, and the bell that tells of it. */
+/** A stream of one series, and its bell. */
 class FakeStream implements EventStream {
   readonly subject = subject
   readonly clock = new ManualClock()
@@ -18,7 +18,7 @@ class FakeStream implements EventStream {
   answers = true
   found = true
   readings = 0
-  /** Readings answer with what there was when they began, once this resolves. */
+  /** Readings return the entries of their beginning once this resolves. */
   gate: Promise<void> = Promise.resolve()
   #listener: (ring: Ring) => void = () => {}
   readonly reader: StreamReader
@@ -40,7 +40,7 @@ class FakeStream implements EventStream {
     this.#listener(ring)
   }
 
-  tell(what: 'events' | 'ended', name = 'ada'): void {
+  ringLab(what: 'events' | 'ended', name = 'ada'): void {
     this.ring({ what, subject: { kind: 'lab', name } })
   }
 
@@ -49,7 +49,7 @@ class FakeStream implements EventStream {
     await settled()
   }
 
-  /** Each event is its text: the reader knows nothing of what is in an entry. */
+  /** Each event is its text: the reader does not interpret entries. */
   open(lastEventId?: string) {
     return this.reader.open({ stream: this, lastEventId, parse: ([, [, text]]) => text!, lost: 'lost' })
   }
@@ -73,7 +73,7 @@ class FakeStream implements EventStream {
   }
 }
 
-/** Lets everything happen that waits for no time. */
+/** Runs all pending work that waits for no timer. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 async function followed() {
@@ -87,7 +87,7 @@ async function followed() {
 }
 
 describe('StreamReader', () => {
-  test('reads a long stream in parts, each when the one before it was taken', async () => {
+  test('reads a long stream in parts, each after the previous one was consumed', async () => {
     const stream = new FakeStream()
     for (let i = 0; i < 299; i++) stream.add('more')
     stream.add('end')
@@ -100,11 +100,11 @@ describe('StreamReader', () => {
     expect(sizes).toEqual([128, 128, 44])
   })
 
-  test('reads together what is told in the midst of a series', async () => {
+  test('reads several events in the middle of a series at once', async () => {
     const { stream, next } = await followed()
     for (let i = 0; i < 5; i++) {
       stream.add('more')
-      stream.tell('events')
+      stream.ringLab('events')
       await settled()
     }
     expect(stream.readings).toBe(1)
@@ -113,16 +113,16 @@ describe('StreamReader', () => {
     expect(stream.readings).toBe(2)
   })
 
-  test('reads the end at once, with what was not read before it', async () => {
+  test('reads the end at once, with all unread events before it', async () => {
     const { stream, next } = await followed()
     stream.add('more')
-    stream.tell('events')
+    stream.ringLab('events')
     stream.add('end')
-    stream.tell('ended')
+    stream.ringLab('ended')
     expect((await next).value).toEqual(['more', 'end'])
   })
 
-  test('finds without a ring what happened while nobody listened yet', async () => {
+  test('finds events from before it listened without a ring', async () => {
     const stream = new FakeStream()
     stream.add('begun')
     const batches = await stream.follow()
@@ -134,14 +134,14 @@ describe('StreamReader', () => {
     expect((await next).value).toHaveLength(1)
   })
 
-  test('reads once more when a ring comes while a reading is under way', async () => {
+  test('reads once more when a ring comes during a reading', async () => {
     const { stream, batches, next } = await followed()
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
     stream.add('more')
     await stream.pass(250)
     stream.add('end')
-    stream.tell('events')
+    stream.ringLab('events')
     gate.resolve()
     expect((await next).value).toHaveLength(1)
     const last = batches.next()
@@ -153,7 +153,7 @@ describe('StreamReader', () => {
     const { stream } = await followed()
     await stream.pass(250)
     const { readings } = stream
-    stream.tell('ended', 'grace')
+    stream.ringLab('ended', 'grace')
     await settled()
     expect(stream.readings).toBe(readings)
   })
@@ -169,14 +169,14 @@ describe('StreamReader', () => {
     const { stream, next } = await followed()
     stream.answers = false
     stream.add('end')
-    stream.tell('ended')
+    stream.ringLab('ended')
     await settled()
     stream.answers = true
     await stream.pass(2000)
     expect((await next).value).toHaveLength(1)
   })
 
-  test('goes on behind the event that a client names', async () => {
+  test('continues after the event that a client names', async () => {
     const stream = new FakeStream()
     for (const text of ['begun', 'more', 'end']) stream.add(text)
     const feed = await stream.open(`${series}-1`)
@@ -186,7 +186,7 @@ describe('StreamReader', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test('has nothing for a client that has all, and names the form of ids to one that sends another', async () => {
+  test('has nothing for a client that has all events, and rejects a malformed id', async () => {
     const stream = new FakeStream()
     stream.add('end')
     expect(await stream.open(`${series}-1`)).toBe('ended')
@@ -196,7 +196,7 @@ describe('StreamReader', () => {
     expect(await stream.open()).toBeNull()
   })
 
-  test('ends with what is told of a lost stream', async () => {
+  test('ends with the event for lost streams when the stream is lost', async () => {
     const { stream, batches, next } = await followed()
     stream.found = false
     stream.ring({ what: 'missed' })
@@ -218,7 +218,7 @@ describe('StreamReader', () => {
 })
 
 describe('Feeds', () => {
-  test('gives the events of a lab, and words without an id for a stream that was lost', async () => {
+  test('returns the events of a lab, and an event without id when the stream was lost', async () => {
     const stream = new FakeStream()
     stream.entries.push([`${series}-1`, ['event', 'info', 'data', 'begun']])
     const asked: string[] = []
@@ -235,7 +235,7 @@ describe('Feeds', () => {
     const next = batches.next()
     await settled()
     stream.found = false
-    stream.tell('ended')
+    stream.ringLab('ended')
     expect((await next).value).toEqual([{ event: 'failed', data: 'The record of this operation was lost' }])
     expect(asked).toEqual(['ada'])
   })

@@ -5,7 +5,7 @@ import { parseEvent } from '../../store/records.ts'
 import type { StreamReader } from '../../store/streams.ts'
 import type { EventFeed } from './service.ts'
 
-/** Told without id to a client whose operation's stream was lost with Redis' data. */
+/** Sent without an id to a client when Redis has lost the stream of its operation. */
 const lost: LabEvent = { event: 'failed', data: 'The record of this operation was lost' }
 
 export class Feeds {

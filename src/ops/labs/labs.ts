@@ -1,4 +1,4 @@
-/** The operations of SQR-066 on labs, as any replica accepts and reads them. */
+/** The operations of SQR-066 on labs, which any replica accepts and reads. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, ResolvedImage } from '../../base/domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../../base/errors.ts'
@@ -36,7 +36,7 @@ export interface LabsOptions {
   readonly tracing: Tracing
   readonly acceptance: Acceptance
   readonly audit: Auditor
-  /** Something was accepted here. */
+  /** Called when this replica has accepted an operation. */
   readonly onAccepted: () => void
 }
 
@@ -152,7 +152,7 @@ export class Labs implements LabService {
     const lab = await available(() => this.#options.store.lab(username))
     if (!lab) return null
     const { status, podPresent, view } = lab.record
-    // Computed here too: a record may have been rebuilt by a release that read the whole address from the cluster.
+    // Computed here too: a former release may have rebuilt the record with the whole address from the cluster.
     const names = labNames(this.#options.config.lab.namespacePrefix, username)
     const internalUrl = labAddress(names, servicePrefixOf(view.internalUrl))
     return { status, podPresent, view: { ...view, internalUrl }, events: lab.events }
@@ -166,7 +166,7 @@ export class Labs implements LabService {
     return available(() => this.#options.feeds.open(username, lastEventId))
   }
 
-  /** The creation ended with the acceptance of the deletion: its owner, if it has one, may only stop. */
+  /** Reports the end of a creation that the accepted deletion has replaced: its owner, if any, can only stop. */
   #superseded(user: string, { op, acceptedAtMs, requestId, traceparent, by }: Superseded): void {
     const { tracing, log, audit } = this.#options
     audit.operation(op, 'create', 'superseded', by ?? byUnknown(audit, user))
@@ -191,7 +191,7 @@ export class Labs implements LabService {
   }
 }
 
-/** What Redis cannot answer for now is for the client to ask again. */
+/** Turns a RetryLater of Redis into a 503, so that the client asks again. */
 async function available<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -207,7 +207,7 @@ const redisCall = { kind: 'client', attributes: { 'db.system.name': 'redis' } } 
 const accepting = <T>(span: Span, script: string, ask: () => Promise<T>): Promise<T> =>
   within(span, script, redisCall, () => available(ask))
 
-/** A client can wait for the end of a deletion, and not for the end of a lab that runs: each has its own type. */
+/** A client can wait for the end of a deletion, but not for that of a running lab: each has its own type. */
 function exists(username: string, status: LabStatus): ApiError {
   if (status !== 'terminating') return new ApiError(409, { msg: `A lab for ${username} exists`, type: 'lab_exists' })
   return new ApiError(409, { msg: `A lab for ${username} exists; it is being deleted`, type: 'lab_terminating' })
@@ -215,7 +215,7 @@ function exists(username: string, status: LabStatus): ApiError {
 
 const mismatch = () => invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
 
-/** The same for bodies that mean the same, in whatever order their keys came. */
+/** A hash that is the same for equal bodies with keys in any order. */
 function hashOf({ options, env }: CreateRequest): string {
   const sorted = (fields: object) => Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')

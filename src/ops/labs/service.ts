@@ -1,4 +1,4 @@
-/** What the API asks of the engine: the operations of SQR-066 on labs, free of HTTP. */
+/** The engine's interface to the API: the operations of SQR-066 on labs, without HTTP. */
 import type { CreateRequest, Identity, LabEvent, LabState } from '../../base/domain.ts'
 import type { Feed } from '../../store/streams.ts'
 import type { Origin } from '../../telemetry/tracing.ts'
@@ -8,10 +8,10 @@ export type EventFeed = Feed<LabEvent>
 
 export interface LabService {
   /**
-   * Accepts the creation of a lab (SQR-066, "POST …/create"); returns once nothing can lose it. With an idempotency key,
-   * a repeat within ten minutes gets the first one's answer. Whoever owns the operation logs and traces by its origin.
-   * @returns 'repeated' where nothing was accepted now, since an earlier one had the same key
-   * @throws {ApiError} 403, 409, 422 or 503 as the table of docs/api.md says
+   * Accepts the creation of a lab (SQR-066, "POST …/create"), and returns once it cannot be lost. With an idempotency key,
+   * a repeat within ten minutes gets the first one's answer. The operation's owner uses the origin in its logs and traces.
+   * @returns 'repeated' if an earlier request had the same key, so that nothing was accepted now
+   * @throws {ApiError} 403, 409, 422 or 503 according to the table of docs/api.md
    */
   create(
     caller: Identity,
@@ -20,11 +20,11 @@ export interface LabService {
     idempotencyKey?: string,
   ): Promise<'repeated' | undefined>
 
-  /** Whether a create of this user with this key was accepted within ten minutes. */
+  /** True if a create of this user with this key was accepted within the last ten minutes. */
   remembers(username: string, idempotencyKey: string): Promise<boolean>
 
   /**
-   * Accepts the deletion of a lab (SQR-066, "DELETE …/labs/<username>"), superseding a creation, joining a deletion.
+   * Accepts the deletion of a lab (SQR-066, "DELETE …/labs/<username>"). It supersedes a creation, and joins a deletion.
    * @returns false when there is no lab
    */
   delete(username: string, origin: Origin): Promise<boolean>
@@ -36,8 +36,8 @@ export interface LabService {
   running(): Promise<string[]>
 
   /**
-   * The events of a user's current operation, or of the one that `lastEventId` names, after it.
-   * @returns null when there is no stream (404); 'ended' when a client that has them all should stop asking (204)
+   * The events of a user's current operation, or those after `lastEventId` of the operation that it names.
+   * @returns null when there is no stream (404); 'ended' when the client has all events and should stop asking (204)
    * @throws {ApiError} 400 when the id is malformed
    */
   events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null>

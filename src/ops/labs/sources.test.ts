@@ -10,7 +10,7 @@ import { Sources } from './sources.ts'
 const span = noTracing.request(undefined)
 const value = (text: string) => Buffer.from(text).toString('base64')
 
-/** Sources of one Secret and one ConfigMap, which a test puts there, on a cluster that counts what it is asked. */
+/** Sources of one Secret and one ConfigMap, which a test provides, on a cluster that counts requests. */
 function makeSources(
   secrets: object[] = [
     { name: 'lab', key: 'db' },
@@ -54,7 +54,7 @@ describe('Sources', () => {
     expect(asked).toEqual(oneRound)
   })
 
-  it('reads nothing where nothing is copied', async () => {
+  it('reads nothing when nothing is copied', async () => {
     const asked: string[] = []
     const kube = { get: async () => void asked.push('asked') } as never
     const { lab } = configSchema.parse({})
@@ -64,14 +64,14 @@ describe('Sources', () => {
     expect(asked).toEqual([])
   })
 
-  it('reads once for a thousand creations at the same time', async () => {
+  it('reads once for a thousand concurrent creations', async () => {
     const { read, asked } = makeSources()
     const all = await Promise.all(Array.from({ length: 1000 }, read))
     expect(new Set(all).size).toBe(1)
     expect(asked).toEqual(oneRound)
   })
 
-  it('gives what is 5 seconds old at most', async () => {
+  it('returns copies that are at most 5 seconds old', async () => {
     const { read, asked, clock, standing } = makeSources()
     await read()
     standing.lab = { data: { db: value('rotated'), again: '' } }
@@ -82,7 +82,7 @@ describe('Sources', () => {
     expect(asked).toEqual([...oneRound, ...oneRound])
   })
 
-  it('refuses in words what is missing, reads no more often for that, and tells operators once', async () => {
+  it('names missing objects, reads no more often for them, and logs them once', async () => {
     const { read, asked, clock, standing, logged } = makeSources()
     standing.lab = undefined
     for (let i = 0; i < 3; i++) {
@@ -101,7 +101,7 @@ describe('Sources', () => {
     expect(await read()).toEqual(copies)
   })
 
-  it('tells no value, whatever is wrong', async () => {
+  it('reveals no value in its errors', async () => {
     const { read, logged, standing } = makeSources([{ name: 'lab', key: 'db', pull: true }])
     standing.lab = { data: { db: value('hunter2') } }
     const error = await read().catch(error => error)
@@ -109,7 +109,7 @@ describe('Sources', () => {
     expect(JSON.stringify([error.detail, logged])).not.toMatch(/hunter2|aHVudGVyMg/)
   })
 
-  it('takes a refusal for no absence', async () => {
+  it('distinguishes a refusal from absence', async () => {
     const { read, cluster, logged } = makeSources()
     cluster.answer = async () => {
       throw new KubeError(403, 'Forbidden', 'secrets "lab" is forbidden')
@@ -117,17 +117,17 @@ describe('Sources', () => {
     await expect(read()).rejects.toMatchObject({
       detail: [
         {
-          msg: 'The Secret lab in the namespace own may not be read by the controller: apply what `skylab rights` prints',
+          msg: 'The Secret lab in the namespace own cannot be read, since the controller lacks the right: apply what `skylab rights` prints',
         },
         {
-          msg: 'The ConfigMap files in the namespace own may not be read by the controller: apply what `skylab rights` prints',
+          msg: 'The ConfigMap files in the namespace own cannot be read, since the controller lacks the right: apply what `skylab rights` prints',
         },
       ],
     })
     expect(logged[0]).toMatchObject({ level: 'error', fields: { reason: 'secrets "lab" is forbidden' } })
   })
 
-  it('puts off what the API server does not answer, and asks again the next time', async () => {
+  it('throws RetryLater when the API server does not answer, and asks again next time', async () => {
     const { read, asked, cluster } = makeSources()
     const { answer } = cluster
     cluster.answer = async () => {
@@ -139,7 +139,7 @@ describe('Sources', () => {
     expect(asked).toEqual([...oneRound, ...oneRound])
   })
 
-  it('waits no longer than its time, and shares that with who comes meanwhile', async () => {
+  it('waits at most for its limit, which concurrent calls share', async () => {
     const { read, asked, clock, cluster, logged } = makeSources()
     cluster.answer = (_, { signal }) =>
       new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)))
@@ -155,7 +155,7 @@ describe('Sources', () => {
     ])
   })
 
-  it('leaves an error that nobody foresaw as it is', async () => {
+  it('rethrows unexpected errors', async () => {
     const { read, cluster } = makeSources()
     cluster.answer = async () => {
       throw new TypeError('a bug')

@@ -1,6 +1,6 @@
 /**
- * Reads what labs are given of the controller's own namespace (SQR-066, "Secrets"), at acceptance: what is missing is
- * told before anything is accepted, and what was read goes sealed into the plan.
+ * Reads the Secrets and ConfigMaps of the controller's namespace that labs need (SQR-066, "Secrets"). It does so before the
+ * acceptance, so that a missing one is reported at once. The plan holds them sealed.
  */
 import type { Clock } from '../../base/clock.ts'
 import { Deadline } from '../../base/deadline.ts'
@@ -13,23 +13,23 @@ import type { ClusterClient } from '../cluster.ts'
 
 export interface SourcesOptions {
   readonly lab: CopyConfig
-  /** The controller's own. */
+  /** The controller's own namespace. */
   readonly namespace: string
   readonly kube: Pick<ClusterClient, 'get'>
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'error'>
-  /** Of one reading, with all that is tried again. */
+  /** Limit for one reading with its retries. */
   readonly timeoutMs: number
 }
 
-/** How long what was read serves others too: creations come in bursts. That something is missing counts as read. */
+/** How long a reading is reused, since creations come in bursts. A missing object is also a result. */
 const freshMs = 5_000
 
-/** One of them serves a whole process. */
+/** One instance serves the whole process. */
 export class Sources {
   readonly #options: SourcesOptions
   readonly #names: ReturnType<typeof copiedNames>
-  /** `give` throws what is wrong with what was read. */
+  /** The last reading; `give` throws if it was incomplete. */
   #kept: { readonly atMs: number; readonly give: () => LabCopies } | undefined
   #reading: Promise<LabCopies> | undefined
 
@@ -39,9 +39,9 @@ export class Sources {
   }
 
   /**
-   * What stood there 5 seconds ago at most; who asks while somebody is reading waits for that.
-   * @param span in which the requests are told, where it is this call that makes them
-   * @throws {ApiError} 500 in words for an administrator, when something is missing, incomplete or too large
+   * Returns copies that are at most 5 seconds old. Concurrent calls share one reading.
+   * @param span parent of the requests, if this call makes them
+   * @throws {ApiError} 500 with a message for administrators, when something is missing, incomplete or too large
    * @throws {RetryLater} when the API server does not answer
    */
   async read(span: Span): Promise<LabCopies> {
@@ -67,7 +67,10 @@ export class Sources {
       const late = () => new RetryLater(`Kubernetes does not answer for now: ${(error as Error).message}`)
       const passing = error instanceof RetryLater ? error : deadline.signal.aborted ? late() : undefined
       if (!passing) throw error
-      this.#options.log.warn({ reason: passing.message }, 'creations are put off: what labs are given cannot be read')
+      this.#options.log.warn(
+        { reason: passing.message },
+        'creations are put off: a Secret or ConfigMap that labs need cannot be read',
+      )
       throw passing
     } finally {
       deadline.release()
@@ -80,19 +83,22 @@ export class Sources {
     return new Map(await Promise.all(found))
   }
 
-  /** A refusal is no absence, but it does not pass by itself either. */
+  /** A refusal does not mean that the object is absent, but it does not pass by itself either. */
   async #find(kind: string, name: string, call: { signal: AbortSignal; span: Span }): Promise<FoundObject> {
     const { kube, namespace, log } = this.#options
     try {
       return await kube.get({ apiVersion: 'v1', kind, namespace, name }, call)
     } catch (error) {
       if (!(error instanceof KubeError)) throw error
-      log.error({ kind, name, namespace, reason: error.message }, 'what labs are given may not be read')
-      return 'may not be read by the controller: apply what `skylab rights` prints'
+      log.error(
+        { kind, name, namespace, reason: error.message },
+        'the controller is not allowed to read a Secret or ConfigMap that labs need',
+      )
+      return 'cannot be read, since the controller lacks the right: apply what `skylab rights` prints'
     }
   }
 
-  /** The outcome, to be given to many, and told to operators once. */
+  /** Keeps the outcome for many callers, and logs a failure once. */
   #once(copy: () => LabCopies): () => LabCopies {
     try {
       const copies = copy()
@@ -100,7 +106,10 @@ export class Sources {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const problems = error.detail.map(({ msg }) => msg)
-      this.#options.log.error({ problems }, 'creations are refused: what labs are given is not there')
+      this.#options.log.error(
+        { problems },
+        'creations are refused: a Secret or ConfigMap that labs need is missing or unusable',
+      )
       return () => {
         throw error
       }

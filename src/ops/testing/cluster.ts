@@ -1,4 +1,4 @@
-/** For tests: a cluster of one user, as steps see it by watches and by requests. */
+/** For tests: a cluster with one user, as steps see it through watches and requests. */
 
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { KubeObject } from '../../base/domain.ts'
@@ -106,7 +106,7 @@ export class FakeCluster {
 /** The context of a step of operation 7 of `user`. */
 export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {}) {
   const clock = new ManualClock()
-  const told: NewEvent[] = []
+  const reported: NewEvent[] = []
   const compares = { count: 0 }
   const known: Known = { namespaceUid: undefined, podUid: undefined, doubt: false }
   const context: StepContext = {
@@ -124,11 +124,11 @@ export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {
     },
     ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
     ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {} },
-    tell: async events => void told.push(...events),
+    report: async events => void reported.push(...events),
     compare: () => {
       compares.count += 1
     },
     ...more,
   }
-  return { context, clock, told, compares, known: context.known }
+  return { context, clock, reported, compares, known: context.known }
 }

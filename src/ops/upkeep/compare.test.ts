@@ -10,7 +10,7 @@ import { Comparer, type ComparerOptions } from './compare.ts'
 const known = { kind: 'compare', reason: 'the clock of Redis' } as const
 const running = { record: { op: 7, active: false, status: 'running', podUid: 'p' }, tombstone: 0 }
 
-/** A replica that compares. `doubt`: what stands in Redis; `users`: with a lab that runs, each. */
+/** A replica that compares. `doubt`: as in Redis; `users`: each with a running lab. */
 function comparer({ doubt = null as typeof known | null, foundOp = 0, users = [] as string[] } = {}) {
   const state = { doubt, overtaken: false, compared: false, holder: '' }
   const clock = new ManualClock()
@@ -67,11 +67,11 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
   return { clock, state, begin, end, judgeGone, overtake, replica }
 }
 
-/** All that can go on has gone on. */
+/** Runs all pending work that waits for no timer. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('Comparer', () => {
-  it('takes three seconds between its compares while a doubt stands', async () => {
+  it('waits three seconds between its compares while there is a doubt', async () => {
     const { clock, state, begin, overtake } = comparer({ doubt: known })
     overtake()
     await vi.waitUntil(() => begin.mock.calls.length === 1)
@@ -87,7 +87,7 @@ describe('Comparer', () => {
     await vi.waitUntil(() => begin.mock.calls.length === 2)
   })
 
-  it('compares at the start and on the interval, and gives the lease back in between', async () => {
+  it('compares at the start and on the interval, and releases the lease in between', async () => {
     const { clock, state, begin } = comparer()
     const restMs = await clock.sleepBetween(540_000, 660_000)
     expect([begin.mock.calls.length, state.holder]).toEqual([1, ''])
@@ -95,7 +95,7 @@ describe('Comparer', () => {
     await vi.waitUntil(() => begin.mock.calls.length === 2)
   })
 
-  it('leaves it at what another replica compared when Redis asks for it, and compares when it saw something itself', async () => {
+  it('accepts another replica’s compare when Redis needs one, but compares after its own finding', async () => {
     const { clock, state, begin, replica } = comparer()
     await clock.sleepBetween(540_000, 660_000)
     state.compared = true
@@ -107,7 +107,7 @@ describe('Comparer', () => {
     await vi.waitUntil(() => begin.mock.calls.length === 2)
   })
 
-  it('comes back to what it saw itself when another replica has the lease', async () => {
+  it('compares later for its own finding when another replica has the lease', async () => {
     const { clock, state, begin, replica } = comparer()
     await clock.sleepBetween(540_000, 660_000)
     state.compared = true
@@ -120,7 +120,7 @@ describe('Comparer', () => {
     await vi.waitUntil(() => begin.mock.calls.length === 2)
   })
 
-  it('goes on with all others when a number of one user is ahead', async () => {
+  it('settles all other users when the number of one is ahead', async () => {
     const { end, judgeGone } = comparer({ users: ['ada', 'grace'] })
     await vi.waitUntil(() => judgeGone.mock.calls.length > 1 && end.mock.calls.length > 0)
     expect(judgeGone.mock.calls.map(([user]) => user)).toEqual(['ada', 'grace'])

@@ -1,7 +1,7 @@
 /**
- * To hold the records against the cluster, both ways. One path serves the first start, an emptied Redis, a restart, a
+ * Compares the records with the cluster in both directions. One path serves the first start, an emptied Redis, a restart, a
  * failover with lost writes, and the slow interval: lists from the API server itself, then the records, then one
- * conditional script for each user. Until the last script wrote the generation, nobody believes an absence in Redis.
+ * conditional script for each user. Until the last script has written the generation, absence in Redis proves nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../../base/backoff.ts'
@@ -40,7 +40,7 @@ export interface ComparerOptions {
   readonly installation: string
   readonly namespacePrefix: string
   readonly intervalMs: number
-  /** How long former owners may act on what was found: a lease's TTL and the longest request. */
+  /** How long former owners may still act on operations that were found: a lease's TTL plus the longest request. */
   readonly holdMs: number
   /** How long the lists of one compare may take. */
   readonly listMs: number
@@ -49,20 +49,20 @@ export interface ComparerOptions {
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
-/** How often a user who moves on is read again in one compare. */
+/** How often one compare reads a user again whose record changes meanwhile. */
 const maxRounds = 20
-/** Users settled at once. */
+/** Users settled concurrently. */
 const breadth = 16
 const retryMs = 250
-/** Replicas do not compare in step: the interval varies by so much. */
+/** The interval varies by this share, so that replicas do not compare in step. */
 const intervalJitter = 0.1
-/** A refusal does not pass soon. */
+/** Longer than `retryMs`, since a refusal does not pass soon. */
 const refusalBackoff = { baseMs: 500, capMs: 5_000 }
-/** How often it is asked whether anything speaks against Redis' clock. */
+/** How often a replica checks for doubts about Redis' clock. */
 const doubtMs = 2_000
-/** How soon it is compared again where something does. */
+/** The pause before the next compare while there is a doubt. */
 const compareAgainMs = 3_000
-/** How long the doubt of a compare counts without being found again: its replica may have died. */
+/** How long a doubt lasts unless a compare finds it again: its replica may have died. */
 const keepDoubtMs = 15_000
 
 interface Picture extends Pick<Listing, 'found' | 'highestOp'> {
@@ -78,12 +78,12 @@ export class Comparer {
   readonly #doubts: Loop
   readonly #putOff: Rarely
   #wanted = true
-  /** At the start something may have befallen labs that nobody watched. */
+  /** True at the start, since no replica may have watched the labs before. */
   #insisted = true
-  /** Refusals of the API server in a row. */
+  /** Consecutive refusals of the API server. */
   #refusals = 0
   #doubt: string | undefined
-  /** UIDs of objects that are not believed, and were named in the log. */
+  /** UIDs of distrusted objects that were logged. */
   #named: ReadonlySet<string> = new Set()
 
   constructor(options: ComparerOptions) {
@@ -95,7 +95,7 @@ export class Comparer {
       leases,
       lease: store.lease,
       round: take => this.#round(take),
-      // Nothing of a round is thrown, but for what nobody expected.
+      // A round throws only unexpected errors.
       failed: () => ({ ms: 0, deafMs: retryMs }),
     })
     const doubtRest = { ms: doubtMs }
@@ -103,7 +103,7 @@ export class Comparer {
       await this.#lookForDoubt()
       return doubtRest
     }
-    // While Redis does not answer, what was known last holds.
+    // While Redis does not answer, the last known doubt applies.
     this.#doubts = new Loop({ clock, round, failed: () => doubtRest })
   }
 
@@ -116,14 +116,14 @@ export class Comparer {
     await Promise.all([this.#duty.stop(), this.#doubts.stop()])
   }
 
-  /** Why nothing can be settled, or accepted, at this moment, in words; undefined where nothing is in the way. */
+  /** Why nothing can be settled or accepted now, in words; undefined if nothing prevents it. */
   get doubt(): string | undefined {
     return this.#doubt
   }
 
   /**
-   * Has a compare begin soon. `insist`: for what was seen in the cluster; else it is enough that another replica compares
-   * the data of this Redis.
+   * Has a compare begin soon. `insist`: this replica saw a reason in the cluster, so it compares even if another replica
+   * has already compared the data of this Redis.
    */
   wake(insist: boolean): void {
     this.#wanted = true
@@ -131,7 +131,7 @@ export class Comparer {
     this.#duty.wake()
   }
 
-  /** The replica that compares leaves its doubt in Redis; all others read it there. */
+  /** Reads the doubt from Redis, where the comparing replica writes it. */
   async #lookForDoubt(): Promise<void> {
     const { store, log } = this.#options
     const doubt = await store.readDoubt()
@@ -144,7 +144,7 @@ export class Comparer {
 
   async #round(take: Take): Promise<Rest> {
     const { clock, intervalMs } = this.#options
-    // What is asked for from here on is for the next round.
+    // Requests from here on count for the next round.
     const [asked, insisted] = [this.#wanted, this.#insisted]
     this.#wanted = false
     this.#insisted = false
@@ -155,7 +155,7 @@ export class Comparer {
       this.#putOff.failed(inOperatorsWords(error))
       this.#refusals = error instanceof KubeError ? this.#refusals + 1 : 0
       const refusalMs = this.#refusals && backoffMs(this.#refusals, refusalBackoff)
-      // Others go first, for as long as this one kept them waiting: it may be the one that cannot reach the API server.
+      // Other replicas go first, for as long as this one kept them waiting: perhaps only this one lacks the API server.
       againMs = Math.max(retryMs, clock.monotonicMs() - begunMs, refusalMs)
       return false
     })
@@ -166,15 +166,15 @@ export class Comparer {
     }
     this.#wanted = true
     this.#insisted ||= insisted || done === 'doubted'
-    // A doubt is no hurry, whichever replica found it. Its finder compares again, or the doubt would lapse.
+    // A doubt is not urgent, whichever replica found it. Its finder compares again before the doubt expires.
     return { ms: 0, deafMs: done === 'doubted' || this.#doubt !== undefined ? compareAgainMs : againMs }
   }
 
-  /** @returns whether nothing is left to do: compared here, or by another replica */
+  /** @returns true if nothing is left to do, because this or another replica has compared */
   async #compareIfNeeded(take: Take, asked: boolean, insisted: boolean): Promise<boolean | 'doubted'> {
     const { metrics, clock, labs } = this.#options
     if (asked && !insisted && (await labs.compared())) return true
-    // Whoever holds the lease does it. Where it is needed, or was asked for by what was seen here, we come back to it.
+    // The holder of the lease compares. This replica tries again if the compare is still needed or was insisted on.
     if ((await take()) === null) return !insisted && (await labs.compared())
     const begunMs = clock.monotonicMs()
     let result: Result | 'failed' = 'failed'
@@ -191,7 +191,7 @@ export class Comparer {
     const { store, holdMs, failpoint, log } = this.#options
     const mark = await store.begin(randomUUID(), holdMs)
     await failpoint('compare.begun')
-    // The lists could not say otherwise.
+    // The lists cannot change this verdict.
     if (mark.foundOp > boundAt(mark.nowMs)) return this.#leaveDoubt(mark, counterDoubt(mark.foundOp, mark.nowMs))
     const listing = await this.#listInTime(mark)
     await failpoint('compare.listed')
@@ -219,7 +219,7 @@ export class Comparer {
     return 'doubted'
   }
 
-  /** One line for each object, not for each compare. */
+  /** Logs each object once, not in each compare. */
   #nameDistrusted(distrusted: readonly Distrusted[]): void {
     const { log, metrics } = this.#options
     for (const { why, named: _, mac: _mac, ...object } of distrusted) {
@@ -231,7 +231,7 @@ export class Comparer {
     }
   }
 
-  /** Lists that do not come are given up, with the lease: another replica may reach the API server. */
+  /** Gives up lists that take too long, and the lease with them: another replica may reach the API server. */
   async #listInTime({ nowMs }: Mark): Promise<Listing> {
     const { clock, listMs } = this.#options
     const deadline = new Deadline(clock, listMs, this.#duty.signal)
@@ -242,7 +242,7 @@ export class Comparer {
     }
   }
 
-  /** What the API server has of ours; what is not believed is named, and not seen. */
+  /** Lists our objects from the API server; distrusted ones are reported and otherwise left out. */
   async #list(signal: AbortSignal, redisMs: number): Promise<Listing> {
     const { kube, installation } = this.#options
     const scope = {
@@ -274,26 +274,26 @@ export class Comparer {
     return 'restarted'
   }
 
-  /** What is conditional in itself. */
+  /** Carries out a decision that has its own conditions. */
   async #attend(user: string, decision: Exclude<Decision, { kind: 'settle' }>, mark: Mark): Promise<void> {
     const { monitor, debris } = this.#options
-    if (decision.kind === 'judge') await this.#told(user, monitor.judge(decision.pod, mark))
+    if (decision.kind === 'judge') await this.#judged(user, monitor.judge(decision.pod, mark))
     if (decision.kind === 'confirm' && (await debris.isPodGone(user, decision.podUid))) {
-      await this.#told(user, monitor.judgeGone(user, decision.podUid, mark))
+      await this.#judged(user, monitor.judgeGone(user, decision.podUid, mark))
     }
     if (decision.kind === 'debris') await this.#aside(user, () => debris.remove(decision.namespace))
     if (decision.kind === 'expire') await this.#aside(user, () => this.#expire(user, decision.op))
   }
 
-  /** A number of one user that is ahead keeps nobody else waiting: `skylab heal` removes it. */
-  async #told(user: string, word: Promise<void>): Promise<void> {
-    await word.catch(error => {
+  /** One user's number that is ahead must not delay the others: `skylab heal` removes it. */
+  async #judged(user: string, judgement: Promise<void>): Promise<void> {
+    await judgement.catch(error => {
       if (!(error instanceof NumberAhead)) throw error
-      this.#options.log.error({ user, reason: error.message }, 'what befell a lab cannot be recorded')
+      this.#options.log.error({ user, reason: error.message }, 'a change of a lab cannot be recorded')
     })
   }
 
-  /** Tidying up: what stands in its way for one user must not keep the records of all from being believed. */
+  /** Runs a clean-up. A failure for one user must not keep the records of all from being trusted. */
   async #aside(user: string, tidy: () => Promise<unknown>): Promise<void> {
     await tidy().catch(error => this.#options.log.warn({ user, reason: (error as Error).message }, 'tidying up failed'))
   }

@@ -33,7 +33,7 @@ function debrisIn(
   })
 }
 
-/** What is asked of a cluster that has the namespace and the pod of operation 7, where this stands in Redis. */
+/** The requests to a cluster with the namespace and the pod of operation 7, by the state of Redis. */
 async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod = {}, namespace = {}) {
   const cluster = new FakeCluster()
   const object = podObject(pod)
@@ -51,26 +51,26 @@ async function removeFrom(record: Partial<LabRecord> | null, tombstone = 0, pod 
   return { requests: cluster.requests, compares }
 }
 
-describe('what is removed as debris', () => {
-  it('is a namespace that is not the record’s, or for which there is but a tombstone', async () => {
+describe('Debris.remove', () => {
+  it('removes a namespace that is not the record’s, or has only a tombstone', async () => {
     const removed = { requests: ['delete Namespace uid-of-nublado-ada'], compares: 0 }
     expect(await removeFrom({ namespaceUid: 'another' })).toEqual(removed)
     expect(await removeFrom(null, 8)).toEqual(removed)
   })
 
-  it('is what an operation that failed could not remove', async () => {
+  it('removes objects that a failed operation could not remove', async () => {
     const removed = { requests: ['delete Namespace uid-of-nublado-ada'], compares: 0 }
     expect(await removeFrom({ status: 'failed', remains: true })).toEqual(removed)
     expect(await removeFrom({ status: 'failed', remains: true, active: true })).toEqual({ requests: [], compares: 0 })
   })
 
-  it('is a pod that is not the record’s, in the record’s own namespace: a late write of this very operation too', async () => {
+  it('removes a pod in the record’s namespace that is not the record’s, even with its op', async () => {
     const removed = { requests: ['delete Pod uid-of-nb-ada'], compares: 0 }
     expect(await removeFrom({ status: 'failed', podUid: 'another' })).toEqual(removed)
     expect(await removeFrom({ status: 'failed', podUid: 'another' }, 0, { op: 5 })).toEqual(removed)
   })
 
-  it('is nothing that is the record’s, an operation’s, on its way out, or newer', async () => {
+  it('leaves objects that are the record’s, an operation’s, terminating or newer', async () => {
     const nothing = { requests: [], compares: 0 }
     expect(await removeFrom({})).toEqual(nothing)
     expect(await removeFrom({ active: true, podUid: 'another', namespaceUid: 'another' })).toEqual(nothing)
@@ -78,20 +78,20 @@ describe('what is removed as debris', () => {
     expect(await removeFrom({ podUid: 'another' }, 0, { op: 8 })).toEqual(nothing)
   })
 
-  it('is nothing where Redis has lost something: a compare is asked for', async () => {
+  it('requests a compare instead when Redis has lost writes', async () => {
     const compared = { requests: [], compares: 1 }
     expect(await removeFrom(null)).toEqual(compared)
     expect(await removeFrom({ op: 6 })).toEqual(compared)
   })
 
-  it('is nothing that bears an op beyond the bound, and no compare is asked for', async () => {
+  it('leaves objects with an op beyond the bound, and requests no compare', async () => {
     const op = boundAt(redisMs) + 1
     expect(await removeFrom(null, 0, {}, { op })).toEqual({ requests: [], compares: 0 })
     expect(await removeFrom(null, 0, {}, { op: op - 1 })).toEqual({ requests: [], compares: 1 })
   })
 })
 
-describe('what is counted of it', () => {
+describe('Debris’ counter', () => {
   async function countedOf(record: Partial<LabRecord>, standing: object) {
     const cluster = new FakeCluster()
     cluster.real = { namespace: namespaceObject(), pod: podObject() }
@@ -103,19 +103,19 @@ describe('what is counted of it', () => {
     return values.map(({ labels, value }) => `${labels.kind} ${value}`)
   }
 
-  it('is each object that was removed, by kind', async () => {
+  it('counts each removed object by kind', async () => {
     expect(await countedOf({ namespaceUid: 'another' }, {})).toEqual(['namespace 1'])
     expect(await countedOf({ podUid: 'another' }, {})).toEqual(['pod 1'])
   })
 
-  it('is no object that was gone, or was another one by then', async () => {
+  it('does not count an object that was gone or replaced', async () => {
     expect(await countedOf({ namespaceUid: 'another' }, { namespace: undefined })).toEqual([])
     expect(await countedOf({ podUid: 'another' }, { pod: podObject({ uid: 'other' }) })).toEqual([])
   })
 })
 
-describe('a namespace that is gone', () => {
-  /** What is asked of a cluster that has the pod of operation 7 and no namespace. */
+describe('Debris.restore', () => {
+  /** The requests to a cluster that has the pod of operation 7 and no namespace. */
   async function restoreIn(record: Partial<LabRecord> | null, tombstone: number, pod = {}, namespace?: object) {
     const cluster = new FakeCluster()
     cluster.real = { pod: podObject(pod), ...(namespace && { namespace: namespaceObject(namespace) }) }
@@ -124,13 +124,13 @@ describe('a namespace that is gone', () => {
     return cluster.requests
   }
 
-  it('is made once more when a pod of an operation that is over has landed in it', async () => {
+  it('creates a deleted namespace again when a pod of an ended operation is in it', async () => {
     const restored = ['get Namespace', 'create Namespace']
     expect(await restoreIn(null, 7)).toEqual(restored)
     expect(await restoreIn({ op: 9, status: 'failed' }, 0)).toEqual(restored)
   })
 
-  it('is left alone when it stands, an operation runs, or the pod is newer, foreign or on its way out', async () => {
+  it('does nothing when the namespace exists, an operation runs, or the pod is newer, foreign or terminating', async () => {
     expect(await restoreIn(null, 7, {}, {})).toEqual(['get Namespace'])
     expect(await restoreIn({ op: 9, active: true }, 0)).toEqual([])
     expect(await restoreIn(null, 6)).toEqual([])

@@ -1,7 +1,7 @@
 /**
- * What a late write left, or an operation that failed: objects of ours that no record stands for and no operation will
- * remove. Who was told that a lab is gone, or failed, goes on being told so; what stands of it after that is taken away by
- * its UID, without a new operation.
+ * Removes debris: objects of ours that a late write or a failed operation left, so that no record has them and no operation
+ * will remove them. The lab's status stays gone or failed, as clients have seen it. Debris is deleted by its UID, without
+ * a new operation.
  */
 import type { Config } from '../../config/schema.ts'
 import { type DeleteOutcome, isAlreadyExists } from '../../kube/client.ts'
@@ -26,7 +26,7 @@ export interface DebrisOptions {
   readonly metrics: Pick<Metrics, 'debrisRemoved'>
   /** Ends requests when the replica drains. */
   readonly signal: AbortSignal
-  /** The cluster bears what no record explains. */
+  /** Requests a compare when no record explains an object. */
   readonly compare: () => void
 }
 
@@ -37,14 +37,14 @@ export class Debris {
     this.#options = options
   }
 
-  /** Removes what stands under this namespace's name, or in it, and is nobody's. */
+  /** Removes the namespace of this name, or pods in it, if they are debris. */
   async remove(name: string): Promise<void> {
     const { view, trust, store } = this.#options
     const namespace = view.namespace(name)
     if (!namespace?.user || namespace.op === undefined) return
     const standing = await store.standing(namespace.user)
     if (trust.judge(namespace, boundAt(standing.nowMs)) !== 'ours') return
-    // While an operation runs, all this is its business.
+    // A running operation is responsible for all these objects.
     if (standing.record?.active) return
     const boundOp = standing.record?.op ?? standing.tombstone
     // Neither record nor tombstone, or a newer namespace than either: Redis has lost something.
@@ -56,9 +56,9 @@ export class Debris {
   }
 
   /**
-   * Makes a namespace that is gone once more, where a pod landed in it a moment too late. The API server finds no namespace
-   * for such a pod, so it deletes nothing there as long as any policy looks at deletions of pods. With the namespace the
-   * garbage collector removes the pod, and `remove` the namespace.
+   * Creates a deleted namespace again when a pod arrived in it a moment too late. The API server finds no namespace for such
+   * a pod, so it cannot delete the pod while any policy covers deletions of pods. Once the namespace exists, the garbage
+   * collector removes the pod, and `remove` the namespace.
    */
   async restore(name: string): Promise<void> {
     const { view, store, trust, kube, config, log, signal } = this.#options
@@ -66,7 +66,7 @@ export class Debris {
     const pod = view.pods(name).find(isOurs)
     if (!pod?.user || pod.op === undefined) return
     const standing = await store.standing(pod.user)
-    // Above it Redis has lost something: a compare would find no lab here, and there is none.
+    // A higher op means that Redis has lost writes. A compare would find no lab here, and there is none.
     if (standing.record?.active || pod.op > (standing.record?.op ?? standing.tombstone)) return
     const call = { agent: 'debris', signal }
     if (await kube.get(namespaceRef(name), call)) return
@@ -78,7 +78,7 @@ export class Debris {
     })
   }
 
-  /** Asked of the API server, since the watches cannot tell a pod that is gone from one they have not seen yet. */
+  /** Asks the API server, since the watches cannot distinguish a deleted pod from one that they have not seen yet. */
   async isPodGone(user: string, podUid: string): Promise<boolean> {
     const { namespace, lab } = labNames(this.#options.namespacePrefix, user)
     const pod = await this.#options.kube.get(podRef(namespace, lab), { agent: 'monitor', signal: this.#options.signal })
@@ -100,18 +100,18 @@ export class Debris {
     log.warn({ namespace, pod: name, op }, 'a pod that no record knows was removed')
   }
 
-  /** An object that was gone, or is another one by now, was not removed here. */
+  /** Counts only objects that this request removed, not one that was gone or replaced. */
   #count(kind: 'namespace' | 'pod', outcome: DeleteOutcome): void {
     if (outcome === 'accepted') this.#options.metrics.debrisRemoved.inc({ kind })
   }
 }
 
-/** At or below the last operation, and not the namespace that its record names, or one that it could not remove. */
+/** True if the record does not name this namespace, or its operation could not remove it. The op is not newer. */
 function isDebris(namespace: NamespaceFacts, { record }: Standing): boolean {
   return record?.namespaceUid !== namespace.uid || record.remains === true
 }
 
-/** The same of a pod. It may bear the record's own op: a request that was sent twice, and landed when its first pod was gone. */
+/** The same for a pod. It may have the record's own op: from a repeated request that arrived after its first pod was gone. */
 function isStray(pod: PodFacts, boundOp: number, { record }: Standing): boolean {
   return pod.uid !== record?.podUid && !pod.deleting && (pod.op ?? 0) <= boundOp
 }

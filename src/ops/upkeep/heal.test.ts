@@ -21,12 +21,12 @@ const diagnose = (itsSurvey: Survey, itsListing: Listing, more: Partial<typeof c
   diagnoseBy(itsSurvey, itsListing, { ...clocks, ...more }, withLabs)
 
 describe('diagnose', () => {
-  it('finds nothing where nothing is ahead', () => {
+  it('finds nothing when nothing is ahead', () => {
     const users = [{ ...user, record: nowUs, stream: nowUs, tombstone: boundAt(redisMs) }]
     expect(diagnose(survey({ users }), listing())).toMatchObject({ findings: [], refusal: undefined })
   })
 
-  it('sets a counter to Redis’ clock, or to the highest op that is believed', () => {
+  it('sets a counter to Redis’ clock or to the highest trusted op', () => {
     const lastOp = Number.MAX_SAFE_INTEGER
     const to = (more: Partial<Survey>, highestOp = 0) =>
       diagnose(survey({ lastOp, ...more }), listing({ highestOp })).findings
@@ -36,7 +36,7 @@ describe('diagnose', () => {
     expect(to({ users })).toMatchObject([{ to: nowUs + 9 }, { kind: 'stream', user: 'ada', op: ahead }])
   })
 
-  it('finds what is ahead of a user in Redis, each by itself', () => {
+  it('finds each number of a user in Redis that is ahead', () => {
     const users = [{ ...user, record: ahead, stream: ahead + 1, tombstone: ahead + 2, waiting: ahead + 3 }]
     expect(diagnose(survey({ users }), listing()).findings).toEqual([
       { kind: 'record', user: 'ada', op: ahead },
@@ -46,7 +46,7 @@ describe('diagnose', () => {
     ])
   })
 
-  it('would delete namespaces of ours by their UID, and names all others', () => {
+  it('lists our namespaces for deletion by UID, and only names all others', () => {
     const object = { why: 'ahead', kind: 'Namespace', uid: 'u', op: ahead, named: true } as const
     const pod = { ...object, kind: 'Pod', name: 'x', namespace: 'mine', named: false } as const
     const distrusted = [
@@ -82,7 +82,7 @@ describe('diagnose', () => {
     expect(found('wrong', [], true)).toEqual([[], ['mac']])
   })
 
-  it('leaves a namespace untouched when a record that is believed names its UID', () => {
+  it('leaves a namespace untouched when a trusted record names its UID', () => {
     expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'u' }], true)).toEqual([[], ['relabelled']])
     expect(found('unknown', [{ ...user, record: ahead, namespaceUid: 'u' }])).toEqual([['record', 'namespace'], []])
     expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'other' }])).toEqual([['namespace'], []])
@@ -96,11 +96,11 @@ describe('diagnose', () => {
     expect(refusal).toBe(`the clock of Redis is 48 hours ${words} this machine’s: set it right first`)
   })
 
-  it('refuses to change anything while the clock of Redis is not the API server’s, or that tells none', () => {
+  it('refuses to change anything when the clocks of Redis and the API server differ, or the latter is unknown', () => {
     const refusal = (apiServerMs: number) => diagnose(survey(), listing(), { apiServerMs }, true).refusal
     expect(refusal(redisMs + 3_600_000)).toBeUndefined()
     expect(refusal(redisMs + 48 * 3_600_000)).toMatch(/^the clock of Redis is 48 hours behind the API server’s/)
-    expect(refusal(Number.NaN)).toMatch(/does not tell its clock/)
+    expect(refusal(Number.NaN)).toMatch(/sends no clock/)
   })
 
   it('refuses to change anything while most labs with a right MAC are ahead, unless labs are to be deleted', () => {
@@ -131,22 +131,22 @@ describe('applyTo', () => {
     return calls
   }
 
-  it('tells of each thing that it did, and of one that failed', async () => {
-    const told: unknown[] = []
+  it('reports each change, and one that failed', async () => {
+    const reported: unknown[] = []
     const broken = () => Promise.reject(new Error('Redis is away'))
     const kube = { delete: async () => 'accepted' as const }
     const healing = applyTo(diagnosis([deleted, { kind: 'record', user: 'ada', op: ahead }]), {
       ...{ kube, store: { healUser: broken, healCounter: broken } },
-      onHealed: (healed, result) => told.push([healed, result]),
+      onHealed: (healed, result) => reported.push([healed, result]),
     })
     await expect(healing).rejects.toThrow('Redis is away')
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [{ kind: 'namespace', name: 'nublado-ada', op: ahead }, 'succeeded'],
       [{ kind: 'records', user: 'ada' }, 'failed'],
     ])
   })
 
-  it('has the records compared anew only when the counter or a record was ahead', async () => {
+  it('causes a new compare only when the counter or a record was ahead', async () => {
     const [counter, record] = [
       { kind: 'counter', op: ahead, to: 1 } as const,
       { kind: 'record', user: 'ada', op: ahead } as const,
@@ -158,7 +158,7 @@ describe('applyTo', () => {
 })
 
 describe('leftOf', () => {
-  it('names what is found again, not a namespace on its way out', () => {
+  it('returns findings that remain, but no terminating namespace', () => {
     const [record, other] = [{ kind: 'record', user: 'ada', op: ahead } as const, { ...deleted, uid: 'other' }]
     expect(leftOf(diagnosis([record, deleted]), diagnosis([deleted]))).toEqual([])
     expect(leftOf(diagnosis([record, deleted]), diagnosis([record, deleted, other]))).toEqual([record, other])

@@ -1,23 +1,23 @@
-/** What `skylab heal` finds, and does about it, from Redis and the cluster as both were read. */
+/** The diagnosis and the changes of `skylab heal`, from the state of Redis and the cluster. */
 import type { KubeClient } from '../../kube/client.ts'
 import type { HealStore, Survey } from '../../store/heal.ts'
 import { boundAt } from '../trust.ts'
 import { type Distrusted, doubtOf, type Listing } from './listing.ts'
 
 export type Finding =
-  /** The last op given out is ahead; it is set to the highest of Redis' clock and of the ops that are believed. */
+  /** The last issued op is ahead; it is set to the higher of Redis' clock and the highest trusted op. */
   | { readonly kind: 'counter'; readonly op: number; readonly to: number }
   | {
       readonly kind: 'record' | 'stream' | 'tombstone' | 'waiting'
       readonly user: string
       readonly op: number
     }
-  /** Of ours by its name: deleted by its UID. */
+  /** A namespace that is ours by its name: deleted by its UID. */
   | { readonly kind: 'namespace'; readonly name: string; readonly uid: string; readonly op: number }
 
 /**
- * Bears our label, and is named and never touched: it is not ours (`ahead`, `mac`), a record that is believed names it
- * (`relabelled`), or its MAC is right and nobody asked for labs to be deleted (`lab`).
+ * An object with our label that is only reported: it is not ours (`ahead`, `mac`), a trusted record names it
+ * (`relabelled`), or its MAC is right and the deletion of labs was not requested (`lab`).
  */
 export interface Stranger {
   readonly kind: 'Namespace' | 'Pod'
@@ -31,24 +31,24 @@ export interface Stranger {
 export interface Diagnosis {
   readonly findings: readonly Finding[]
   readonly strangers: readonly Stranger[]
-  /** The highest op that is believed, in Redis or in the cluster. */
+  /** The highest trusted op in Redis or in the cluster. */
   readonly trustedOp: number
-  /** Why nothing may be changed: what looks ahead may be right, and the clock wrong. */
+  /** Why nothing may be changed: numbers that seem ahead may be right, and the clock wrong. */
   readonly refusal: string | undefined
 }
 
-/** More than clocks of servers ever differ. */
+/** More than clocks of working servers differ. */
 const clockToleranceMs = 3_600_000
 
 /** In milliseconds. */
 export interface Clocks {
-  /** Of the machine that heals. */
+  /** The clock of the machine that runs `skylab heal`. */
   readonly wallMs: number
-  /** NaN where the API server tells none. */
+  /** NaN if the API server sends no clock. */
   readonly apiServerMs: number
 }
 
-/** @param withLabs whether namespaces with a right MAC may be deleted */
+/** @param withLabs true if namespaces with a right MAC may be deleted */
 export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withLabs: boolean): Diagnosis {
   const boundOp = boundAt(survey.nowMs)
   const parts = ['record', 'stream', 'tombstone', 'waiting'] as const
@@ -84,14 +84,14 @@ function whyUntouched(object: Distrusted, uids: ReadonlySet<string>, withLabs: b
   return mac === 'right' && !withLabs ? 'lab' : undefined
 }
 
-/** Labs without MAC have no vote here: they are what is to be removed. */
+/** Labs without MAC have no vote here, since they are to be removed. */
 function labDoubt(listing: Listing): string | undefined {
   const doubt = doubtOf({ foundOp: 1, needed: false }, listing)
   return doubt && `this speaks against ${doubt}. Set it right, or give --with-labs where it is right`
 }
 
 function refusalOf(redisMs: number, { wallMs, apiServerMs }: Clocks, doubt: string | undefined): string | undefined {
-  if (Number.isNaN(apiServerMs)) return 'the API server does not tell its clock, which that of Redis is compared with'
+  if (Number.isNaN(apiServerMs)) return 'the API server sends no clock to compare with that of Redis'
   return (
     clockRefusal(redisMs, wallMs, 'this machine’s') ?? clockRefusal(redisMs, apiServerMs, 'the API server’s') ?? doubt
   )
@@ -107,17 +107,17 @@ function clockRefusal(redisMs: number, otherMs: number, whose: string): string |
 export interface Healers {
   readonly kube: Pick<KubeClient, 'delete'>
   readonly store: Pick<HealStore, 'healUser' | 'healCounter'>
-  /** Told of each thing, once it was done or could not be. */
+  /** Called after each change with its result. */
   readonly onHealed?: (healed: Healed, result: 'succeeded' | 'failed') => void
 }
 
-/** What is changed at once: a namespace, all that Redis has of a user, or the counter. */
+/** The unit of one change: a namespace, all keys of a user in Redis, or the counter. */
 export type Healed =
   | { readonly kind: 'namespace'; readonly name: string; readonly op: number }
   | { readonly kind: 'records'; readonly user: string }
   | { readonly kind: 'counter'; readonly op: number }
 
-/** In an order in which it may be interrupted and begun again: the counter, by which all is found, is last. */
+/** Applies the changes in an order that survives an interruption: the counter, by which all is found, is last. */
 export async function applyTo(
   { findings, trustedOp }: Diagnosis,
   { kube, store, onHealed = () => {} }: Healers,
@@ -140,13 +140,13 @@ export async function applyTo(
   for (const user of new Set(findings.flatMap(finding => ('user' in finding ? [finding.user] : [])))) {
     await heal({ kind: 'records', user }, () => store.healUser(user))
   }
-  // It has all records compared anew, which nothing else here asks for.
+  // The counter's change also causes a new compare of all records, which nothing else here does.
   if (findings.some(({ kind }) => kind === 'counter' || kind === 'record')) {
     await heal({ kind: 'counter', op: trustedOp }, () => store.healCounter(trustedOp))
   }
 }
 
-/** What is found again; a namespace that was deleted takes its time to go. */
+/** The findings that remain; deleted namespaces are left out, since they take time to go. */
 export function leftOf(before: Diagnosis, after: Diagnosis): Finding[] {
   const uids = new Set(before.findings.flatMap(finding => (finding.kind === 'namespace' ? [finding.uid] : [])))
   return after.findings.filter(finding => finding.kind !== 'namespace' || !uids.has(finding.uid))

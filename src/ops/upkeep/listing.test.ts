@@ -42,14 +42,14 @@ const poisoned = (namespace: string): KubeObject => ({
 })
 
 describe('readListing', () => {
-  it('finds labs, with pod and what that tells', () => {
+  it('finds labs with their pods and the pods’ fields', () => {
     const { found, highestOp, distrusted } = read([lab('ada'), lab('grace', op + 5)])
     expect([...found.keys()]).toEqual(['ada', 'grace'])
     expect(found.get('ada')).toMatchObject({ vouched: true, pod: { uid: 'pod-of-ada' } })
     expect([highestOp, distrusted]).toEqual([op + 5, []])
   })
 
-  it('takes no op from a pod in a foreign namespace, and names it', () => {
+  it('takes no op from a pod in a foreign namespace, and reports the pod', () => {
     const { highestOp, distrusted } = read([lab('ada')], [poisoned('mine')])
     expect(highestOp).toBe(op)
     expect(distrusted).toEqual([
@@ -68,7 +68,7 @@ describe('readListing', () => {
     expect([[...found.keys()], highestOp]).toEqual([['ada'], op])
   })
 
-  it('finds no lab whose namespace or pod is ahead, and everybody else’s', () => {
+  it('leaves out only labs whose namespace or pod is ahead', () => {
     const ahead = lab('ada', bound + 1)
     const podAhead = {
       namespace: lab('grace').namespace,
@@ -83,7 +83,7 @@ describe('readListing', () => {
     ])
   })
 
-  it('finds no lab with a wrong MAC; one without MAC, or by a rotated key, is found and not vouched for', () => {
+  it('leaves out a lab with a wrong MAC, and finds one without MAC or with a rotated key as not vouched for', () => {
     const forged = lab('ada', op, trustBy(sealer))
     const annotations = { ...forged.namespace.metadata.annotations, 'skylab/record': '{"internalUrl":"http://evil/"}' }
     const namespace = { ...forged.namespace, metadata: { ...forged.namespace.metadata, annotations } }
@@ -117,18 +117,18 @@ describe('doubtOf', () => {
     expect(doubt(labs, { foundOp: op })).toBeUndefined()
   })
 
-  it('hears labs without MAC when the compare is needed, or Redis remembers no op', () => {
+  it('counts labs without MAC when the compare is needed, or Redis knows no op', () => {
     const labs = [ahead('a', null), ahead('b', null), lab('c')]
     expect(doubt(labs, { foundOp: op, needed: true })).toMatch(/2 of 2 labs/)
     expect(doubt(labs)).toMatch(/2 of 2 labs/)
   })
 
-  it('hears no labs without MAC when the data of Redis are good', () => {
+  it('ignores labs without MAC when the data of Redis are good', () => {
     expect(doubt([ahead('a', null)], { foundOp: op })).toBeUndefined()
     expect(doubt([ahead('a', null), ahead('b', null), lab('c')], { foundOp: op })).toBeUndefined()
   })
 
-  it('hears no lab with a wrong MAC', () => {
+  it('ignores labs with a wrong MAC', () => {
     const { namespace } = lab('a')
     const labels = { ...namespace.metadata.labels, 'skylab/op': String(bound + 1) }
     const relabelled = { namespace: { ...namespace, metadata: { ...namespace.metadata, labels } } }

@@ -1,4 +1,4 @@
-/** What a compare makes of its lists: the labs that are believed, and what is not. Pure. */
+/** Sorts the lists of a compare into trusted labs and distrusted objects. Pure. */
 import type { KubeObject } from '../../base/domain.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
@@ -9,7 +9,7 @@ import type { MacVerdict } from '../../store/sealing.ts'
 import { boundAt, type Trust } from '../trust.ts'
 import type { Found } from './settle.ts'
 
-/** An object that bears our label, and is not believed. */
+/** An object with our label that is not trusted. */
 export interface Distrusted {
   readonly why: 'ahead' | 'mac'
   readonly kind: 'Namespace' | 'Pod'
@@ -17,13 +17,13 @@ export interface Distrusted {
   readonly namespace?: string
   readonly uid: string
   readonly op: number | undefined
-  /** Ours by installation, user and name. */
+  /** True if installation, user and name are ours. */
   readonly named: boolean
-  /** Of a namespace's record. */
+  /** The verdict on a namespace's record. */
   readonly mac?: MacVerdict
 }
 
-/** Labs by installation, user and name, and how many of them bear an op beyond the bound. */
+/** The number of labs by installation, user and name, and how many of them have an op beyond the bound. */
 export interface Votes {
   readonly labs: number
   readonly ahead: number
@@ -31,10 +31,10 @@ export interface Votes {
 
 export interface Listing {
   readonly found: ReadonlyMap<string, Found>
-  /** Of what was found. */
+  /** The highest op in `found`. */
   readonly highestOp: number
   readonly distrusted: readonly Distrusted[]
-  /** Of labs whose MAC is right, and of those whose MAC says nothing. A wrong MAC has no vote. */
+  /** The votes of labs with a right MAC, and of labs without a MAC that can be checked. A wrong MAC has no vote. */
   readonly vouched: Votes
   readonly unvouched: Votes
 }
@@ -100,11 +100,12 @@ function distrustedPod({ name, namespace, uid, op }: PodFacts): Distrusted {
 }
 
 /**
- * Why Redis' clock cannot be right, as the labs have it; undefined where nothing speaks against it.
+ * Explains why Redis' clock cannot be right, judging by the labs; undefined if there is no such reason.
  *
- * Labs with a right MAC decide, since nobody else can make one. While Redis' data are not known to be good, one of them that
- * is ahead is enough: it would be denied. Labs whose MAC says nothing have a vote only then, or where Redis remembers no op:
- * otherwise the counter was drawn from by this very clock, and what lies beyond it may be somebody else's writing.
+ * Labs with a right MAC decide, since nobody else can make one. While Redis' data are not known to be good, one of them
+ * that is ahead is enough: otherwise that lab would be reported as missing. Labs without a MAC that can be checked have a
+ * vote only then, or if Redis knows no op. Otherwise this clock has already issued ops, and a number beyond it may be
+ * forged.
  */
 export function doubtOf(
   { foundOp, needed }: Pick<Mark, 'foundOp' | 'needed'>,
@@ -118,7 +119,7 @@ export function doubtOf(
 const clockDoubt = ({ labs, ahead }: Votes): string =>
   `the clock of Redis, which is behind: ${ahead} of ${labs} labs bear numbers more than a day beyond it`
 
-/** Of a counter that is ahead, in words. */
+/** Describes a counter that is ahead. */
 export function counterDoubt(lastOp: number, redisMs: number): string {
   const days = Math.floor((lastOp / 1000 - redisMs) / 86_400_000)
   return `the clock of Redis, or its counter (skylab heal): the last operation is ${days} days beyond the clock`

@@ -1,6 +1,7 @@
 /**
- * What befalls labs between operations. A watch only says "look again"; what is written is one conditional script, and
- * what that refuses because an operation runs is judged again when the bell tells the operation's end.
+ * Watches labs between operations, and records pods that fail, end or vanish. A change in a watch only starts a look. Each
+ * record is written by one conditional script. If that refuses because an operation runs, the pod is judged again after
+ * the ring for the operation's end.
  */
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
@@ -9,7 +10,7 @@ import type { PodFacts } from '../../kube/pods/facts.ts'
 import { judgeLife } from '../../kube/pods/judge.ts'
 import { labNames } from '../../labs/names.ts'
 import type { Bell } from '../../store/bell.ts'
-import type { CompareStore, Mark, PodWord } from '../../store/compares.ts'
+import type { CompareStore, Mark, PodFinding } from '../../store/compares.ts'
 import type { NewEvent } from '../../store/records.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { Rarely } from '../../telemetry/rarely.ts'
@@ -31,33 +32,33 @@ export interface MonitorOptions {
   readonly unknownGraceMs: number
 }
 
-type Word = Omit<PodWord, 'user' | 'podUid' | 'timeoutMs'>
+type Finding = Omit<PodFinding, 'user' | 'podUid' | 'timeoutMs'>
 
-/** Trouble with a pod that is failed only when it lasts, since when by our monotonic clock. */
+/** Trouble that makes a pod failed only if it lasts; times by our monotonic clock. */
 interface Trouble {
   readonly kind: 'crashing' | 'unknown'
   readonly sinceMs: number
-  /** Since when it has been well again. */
+  /** Since when the pod has been well again. */
   readonly calmSinceMs: number | undefined
 }
 
-/** What Redis or the API server does not answer is asked again after so long at most. What is refused does not pass soon. */
+/** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
 const againCapMs = { silence: 5_000, refusal: 30_000 }
-/** How long watches may show a deletion's last objects, or a pod before its namespace, until these are looked into. */
+/** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
 const settleMs = 2_000
-/** How long after it was first seen a namespace is asked whose it is; what runs by then is looked into at its end. */
+/** Grace before a new namespace is checked; if an operation runs then, the check follows its end. */
 const lateWriteMs = 20_000
 
 export class Monitor {
   readonly #options: MonitorOptions
   readonly #trouble = new Map<string, Trouble>()
-  /** The last word on each pod that was written or refused, so that it is not sent with every change of the pod. */
-  readonly #said = new Map<string, string>()
-  /** UIDs of namespaces that were, or will be, looked into. */
+  /** The last finding on each pod that was written or refused, so that it is not sent with every change of the pod. */
+  readonly #reported = new Map<string, string>()
+  /** UIDs of namespaces that were or will be checked. */
   readonly #seen = new Set<string>()
-  /** Names of namespaces that pods are in although the watches do not show them. */
+  /** Names of namespaces that the watches do not show although they show pods in them. */
   readonly #landed = new Set<string>()
-  /** Pods that are gone, with their users, whose end was refused. */
+  /** Users of pods that are gone but whose end could not be recorded, by the pod's UID. */
   readonly #gone = new Map<string, string>()
   readonly #closed = new AbortController()
   readonly #refusals: Rarely
@@ -65,7 +66,7 @@ export class Monitor {
 
   constructor(options: MonitorOptions) {
     this.#options = options
-    const words = { trouble: 'what befalls labs cannot be followed', over: 'what befalls labs can be followed again' }
+    const words = { trouble: 'labs cannot be monitored', over: 'labs can be monitored again' }
     this.#refusals = new Rarely({ ...options, ...words })
   }
 
@@ -86,19 +87,19 @@ export class Monitor {
     for (const off of this.#offs) off()
   }
 
-  /** Judges a pod as it is; a lab that is being created or deleted is its operation's business. */
+  /** Judges the state of a pod. The script refuses the finding while an operation runs. */
   async judge(pod: PodFacts, mark?: Mark): Promise<void> {
-    const word = this.#wordOn(pod)
-    if (word) await this.#say(pod, word, mark)
+    const finding = this.#findingFor(pod)
+    if (finding) await this.#report(pod, finding, mark)
   }
 
-  /** The pod of a running lab is no more: its DELETED event was seen, or the API server said so. */
+  /** Records that the pod of a running lab is gone, by its DELETED event or the API server's answer. */
   async judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
     const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
     this.#trouble.delete(podUid)
-    this.#said.delete(podUid)
-    const written = await this.#tell({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
-    // An operation runs, as a rule. Should the ring that tells its end be missed, all of these are judged again.
+    this.#reported.delete(podUid)
+    const written = await this.#record({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
+    // Usually an operation runs. All of these are judged again at its end, or when rings were missed.
     if (written) this.#gone.delete(podUid)
     else this.#gone.set(podUid, user)
   }
@@ -113,19 +114,19 @@ export class Monitor {
     else this.#run(() => (goneUid === undefined ? this.judge(pod) : this.judgeGone(user, goneUid)))
   }
 
-  /** A list lacks a pod that was there: reason to ask, no proof. */
+  /** A list lacks a pod that was there: a reason to ask, but no proof that it is gone. */
   #ask(user: string, podUid: string): void {
     this.#run(async () => {
       if (await this.#options.debris.isPodGone(user, podUid)) await this.judgeGone(user, podUid)
     })
   }
 
-  /** An operation of this user has ended: what was refused while it ran may be written now. */
+  /** An operation of this user has ended: findings that were refused while it ran may be written now. */
   #lookAgain(user: string): void {
     const { view, namespacePrefix, debris } = this.#options
     const { namespace, lab } = labNames(namespacePrefix, user)
     for (const pod of view.pods(namespace)) {
-      this.#said.delete(pod.uid)
+      this.#reported.delete(pod.uid)
       if (pod.name === lab) this.#run(() => this.judge(pod))
     }
     for (const [podUid, of] of this.#gone) {
@@ -137,7 +138,7 @@ export class Monitor {
     this.#later(settleMs, () => debris.remove(namespace))
   }
 
-  /** A namespace that is new to us is an operation's, as a rule; one that a late write made is nobody's. */
+  /** A new namespace usually belongs to an operation, but a late write may have made it. */
   #lookIntoLater(name: string): void {
     const { view, debris } = this.#options
     const uid = view.namespace(name)?.uid
@@ -146,7 +147,7 @@ export class Monitor {
     this.#later(lateWriteMs, () => debris.remove(name))
   }
 
-  /** A pod without its namespace: one watch is ahead of the other, as a rule, or a late write has landed. */
+  /** A pod without its namespace: usually one watch is ahead of the other, but it may be a late write. */
   #landedLater(name: string): void {
     const { view, debris } = this.#options
     if (this.#landed.has(name)) return
@@ -166,7 +167,7 @@ export class Monitor {
 
   #lookAtAll(): void {
     const { view } = this.#options
-    this.#said.clear()
+    this.#reported.clear()
     for (const [podUid, user] of this.#gone) this.#run(() => this.judgeGone(user, podUid))
     this.#gone.clear()
     for (const namespace of view.namespaces()) {
@@ -174,14 +175,14 @@ export class Monitor {
     }
   }
 
-  /** What is refused at rest is of another pod, or settled: it is not kept. */
+  /** A finding that is refused while no operation runs concerns another pod, or is recorded already: it is dropped. */
   async #judgeGoneAgain(user: string, podUid: string): Promise<void> {
     await this.judgeGone(user, podUid)
     const { record } = await this.#options.store.standing(user)
     if (!record?.active) this.#gone.delete(podUid)
   }
 
-  /** A lab that runs, and whose pod our watches lack: its end may have been seen before it was said to run. */
+  /** Asks for the pod of a running lab that our watches lack: it may have ended before the record became `running`. */
   async #missing(user: string, namespace: string): Promise<void> {
     const { store, view, debris } = this.#options
     const seen = view.pods(namespace)
@@ -191,7 +192,7 @@ export class Monitor {
     if (await debris.isPodGone(user, record.podUid)) await this.judgeGone(user, record.podUid)
   }
 
-  #wordOn(pod: PodFacts): Word | undefined {
+  #findingFor(pod: PodFacts): Finding | undefined {
     const verdict = judgeLife(pod)
     if (verdict.kind === 'ended') {
       return { outcome: 'ended', detail: '', events: [['info', 'The lab was shut down']] }
@@ -210,7 +211,7 @@ export class Monitor {
     }
   }
 
-  /** Whether a trouble has lasted longer than its grace; where not yet, the pod is looked at again then. */
+  /** True if a trouble has lasted longer than its grace. Otherwise the pod is judged again when the grace is over. */
   #lasts(pod: PodFacts, kind: Trouble['kind'], graceMs: number): boolean {
     const now = this.#options.clock.monotonicMs()
     const before = this.#trouble.get(pod.uid)
@@ -223,7 +224,7 @@ export class Monitor {
     return false
   }
 
-  /** A lab that is well between two crashes is in trouble still, until it has been well for the whole grace. */
+  /** A lab that is well between two crashes stays in trouble until it has been well for the whole grace. */
   #calm(pod: PodFacts): void {
     const before = this.#trouble.get(pod.uid)
     if (before && before.calmSinceMs === undefined) {
@@ -237,29 +238,30 @@ export class Monitor {
       const still = view.pods(pod.namespace).find(candidate => candidate.uid === pod.uid)
       if (still) this.#run(() => this.judge(still))
     }
-    // A timer may come a hair early, and then nothing would look again.
+    // A timer may fire slightly early, and then nothing would judge the pod again.
     clock.sleep(afterMs + 20, this.#closed.signal).then(again, () => {})
   }
 
-  async #say(pod: PodFacts, word: Word, mark?: Mark): Promise<void> {
-    const key = `${word.outcome} ${word.detail}`
-    if (!pod.user || (!mark && this.#said.get(pod.uid) === key)) return
-    this.#said.set(pod.uid, key)
-    await this.#tell({ ...word, user: pod.user, podUid: pod.uid }, mark).catch(error => {
-      this.#said.delete(pod.uid)
+  async #report(pod: PodFacts, finding: Finding, mark?: Mark): Promise<void> {
+    const key = `${finding.outcome} ${finding.detail}`
+    if (!pod.user || (!mark && this.#reported.get(pod.uid) === key)) return
+    this.#reported.set(pod.uid, key)
+    await this.#record({ ...finding, user: pod.user, podUid: pod.uid }, mark).catch(error => {
+      this.#reported.delete(pod.uid)
       throw error
     })
   }
 
-  async #tell(word: Omit<PodWord, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
+  async #record(finding: Omit<PodFinding, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
     const { store, audit, log, deleteTimeoutMs } = this.#options
-    const by = word.outcome === 'ended' ? byController(audit, word.user, 'lab_ended') : ''
-    const written = await store.tellPod({ ...word, by, timeoutMs: deleteTimeoutMs }, mark)
-    if (written) log.info({ user: word.user, outcome: word.outcome }, 'what befell a lab was recorded')
+    const { user, outcome } = finding
+    const by = outcome === 'ended' ? byController(audit, user, 'lab_ended') : ''
+    const written = await store.settlePod({ ...finding, by, timeoutMs: deleteTimeoutMs }, mark)
+    if (written) log.info({ user, outcome }, 'a lab changed outside operations')
     return written
   }
 
-  /** What Redis or the API server does not answer now, or refuses, is tried again. */
+  /** Retries with longer and longer pauses while Redis or the API server is silent or refuses. */
   #run(judge: () => Promise<void>, pauseMs = 250): void {
     const again = (capMs: number) => this.#later(pauseMs, judge, Math.min(pauseMs * 2, capMs))
     judge().then(
@@ -276,6 +278,6 @@ export class Monitor {
   }
 }
 
-function failure(message: string): Word {
+function failure(message: string): Finding {
   return { outcome: 'failed', detail: '', events: [['error', message]] }
 }

@@ -29,7 +29,7 @@ const without = (...rights: readonly string[]) => [
 
 type Answer = Error | 'accepted'
 
-/** What the API server answers to each question, and which rights it lists. */
+/** The API server's answer to each probe, and the rights that it lists. */
 interface Answers {
   readonly late?: Answer
   readonly deletion?: Answer
@@ -45,7 +45,7 @@ const sound: Answers = {
   rights: [...labRights(config), ...ofController],
 }
 
-/** Answers rounds of questions with these, the last ones for ever. */
+/** Answers rounds of probes with these, repeating the last ones. */
 function fakeKube(...rounds: Answers[]) {
   const asked: { what: string; options: CallOptions }[] = []
   let current: Answers = {}
@@ -72,7 +72,7 @@ const sane = { active: true, reason: null, missing: [] }
 const ask = (answers: Answers) => askForPolicy({ kube: fakeKube(answers), config, namespace: 'skylab' })
 
 describe('askForPolicy', () => {
-  it('asks by writes that would change nothing', async () => {
+  it('sends only dry runs', async () => {
     const kube = fakeKube({})
     expect(await askForPolicy({ kube, config, namespace: 'skylab' })).toEqual(sane)
     expect(kube.asked.map(({ what }) => what)).toEqual([
@@ -100,7 +100,7 @@ describe('askForPolicy', () => {
     await expect(ask({ [question]: away })).rejects.toBe(away)
   })
 
-  it('names the account that the policy does not concern', async () => {
+  it('names the account that the policy does not cover', async () => {
     const { reason } = await ask({ late: 'accepted', account: 'system:serviceaccount:skylab:other' })
     expect(reason).toBe(
       'a write into a namespace that is no lab was accepted from system:serviceaccount:skylab:other, whom the policy does not concern: it knows ServiceAccounts called skylab',
@@ -108,7 +108,7 @@ describe('askForPolicy', () => {
   })
 
   it.each(['late', 'deletion', 'elsewhere', 'own'] as const)(
-    'tells nothing of the policy when the account lacks the right to ask: %s',
+    'reports no state of the policy when the account lacks the right to ask: %s',
     async question => {
       expect(await ask({ [question]: byRights })).toMatchObject({
         active: null,
@@ -125,11 +125,11 @@ describe('askForPolicy', () => {
     })
   })
 
-  it('names a right that labs do not need, and refuses nothing for it', async () => {
+  it('names a missing right that labs do not need, without refusing labs', async () => {
     expect(await ask({ rights: without('patch daemonsets') })).toEqual({ ...sane, missing: ['patch daemonsets'] })
   })
 
-  it('says when labs of this configuration would be refused', async () => {
+  it('reports when labs of this configuration would be refused', async () => {
     const error = byPolicy('skylab')
     expect(await ask({ own: error })).toMatchObject({ active: true, reason: expect.stringContaining(error.message) })
     expect(await ask({ own: new KubeError(409, 'AlreadyExists', 'somebody is called so') })).toMatchObject({
@@ -137,7 +137,7 @@ describe('askForPolicy', () => {
     })
   })
 
-  it('names the rights of labs that the account lacks', async () => {
+  it('names the rights for labs that the account lacks', async () => {
     const rights = [...labRights(configSchema.parse({})), ...ofController]
     expect(await ask({ rights })).toMatchObject({
       active: true,
@@ -146,7 +146,7 @@ describe('askForPolicy', () => {
     expect(await ask({ rights: [], incomplete: true })).toMatchObject({ reason: null })
   })
 
-  it('asks for a namespace that begins otherwise than those of labs', async () => {
+  it('probes with a namespace outside the labs’ prefix', async () => {
     const kube = fakeKube({})
     const other = configSchema.parse({ lab: { namespacePrefix: 'policy' } })
     await askForPolicy({ kube, config: other, namespace: 'skylab' })
@@ -182,14 +182,14 @@ describe('PolicyWatch', () => {
   const missing = 'warn: the admission policy is not at work: apply k8s/base/policy.yaml'
   const gone: Answers = { late: 'accepted' }
 
-  it('tells each change once, and the metric what is so', async () => {
+  it('logs each change once, and sets the metric to the current state', async () => {
     const { round, next } = start(false, gone, { deletion: byPolicy('other') }, {}, {}, { own: byPolicy('a') }, gone)
-    const told = []
+    const reported = []
     for (let i = 0; i < 6; i++) {
-      told.push(await round())
+      reported.push(await round())
       next()
     }
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [0, [missing]],
       [0, []],
       [1, ['info: the admission policy is at work']],
@@ -199,7 +199,7 @@ describe('PolicyWatch', () => {
     ])
   })
 
-  it('an API server that does not answer changes nothing', async () => {
+  it('keeps its answer while the API server is silent', async () => {
     const { round, next } = start(false, {}, { late: away }, {})
     expect(await round()).toEqual([1, ['info: the admission policy is at work']])
     next()
@@ -208,7 +208,7 @@ describe('PolicyWatch', () => {
     expect(await round()).toEqual([1, []])
   })
 
-  it('refuses nothing where it is not required', async () => {
+  it('refuses nothing when it is not required', async () => {
     const { watch, round } = start(false, gone)
     expect(watch.refusal).toBeUndefined()
     await round()
@@ -216,7 +216,7 @@ describe('PolicyWatch', () => {
     watch.require()
   })
 
-  it('refuses until it was found at work, asks soon again, and refuses when it is gone', async () => {
+  it('refuses until the policy is found enforced, asks again soon, and refuses when it is gone', async () => {
     const { watch, round, next } = start(true, gone, {}, gone)
     expect(() => watch.require()).toThrow('an answer about the admission policy')
     await round(1800, 2200)
@@ -230,13 +230,13 @@ describe('PolicyWatch', () => {
     expect(() => watch.require()).toThrow(expect.objectContaining({ status: 503 }))
   })
 
-  it('refuses where labs of this configuration would be refused', async () => {
+  it('refuses creations when labs of this configuration would be refused', async () => {
     const { watch, round } = start(true, { rights: [] })
     await round(1800, 2200)
     expect(watch.refusal).toMatch(/ may not get namespaces, .* and \d+ more: apply k8s\/base\/rbac\.yaml/)
   })
 
-  it('asks soon after a refusal, tells of a missing right once, and when it is back', async () => {
+  it('asks soon after a refusal, and logs a missing right once and its return', async () => {
     const lacking = { own: byRights, rights: without('create namespaces') }
     const { watch, round, next, counts } = start(true, {}, lacking, lacking, {})
     await round()

@@ -1,6 +1,6 @@
 /**
- * Whether the API server has the policies of `k8s/base/policy.yaml` at work, which refuse late writes and what a thief of
- * our token would send; and whether they let the labs of this configuration pass. Asked by dry runs that change nothing.
+ * Checks by dry runs whether the API server enforces the policies of `k8s/base/policy.yaml`, and whether these admit the
+ * labs of this configuration. The policies refuse late writes, and writes by a thief of our token.
  */
 import type { Clock } from '../../base/clock.ts'
 import { unavailable } from '../../base/errors.ts'
@@ -14,38 +14,38 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { Rarely } from '../../telemetry/rarely.ts'
 import type { ClusterClient } from '../cluster.ts'
 
-/** Of each policy and its binding. */
+/** Names of the policies; each binding has the same name. */
 const latePolicy = 'skylab'
 const labsPolicy = 'skylab-labs'
 
 export interface PolicyQuestion {
   readonly kube: Pick<ClusterClient, 'account' | 'create' | 'request'>
   readonly config: RightsConfig
-  /** The controller's own. */
+  /** The controller's own namespace. */
   readonly namespace: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** What the API server showed. */
+/** The result of a check. */
 export interface PolicyAnswer {
-  /** Whether all of the policies is at work; null where the account lacks the rights by which that would show. */
+  /** True if all policies are enforced; null if the account lacks the rights to find out. */
   readonly active: boolean | null
-  /** Why not, or why labs of this configuration would be refused; null where all is well. */
+  /** Why they are not, or why labs of this configuration would be refused; null if all is well. */
   readonly reason: string | null
-  /** Rights of `k8s/base/rbac.yaml` that the account lacks, in words; none where the API server does not list them. */
+  /** Rights of `k8s/base/rbac.yaml` that the account lacks, in words; empty if the API server does not list rights. */
   readonly missing: readonly string[]
 }
 
 /**
- * Asks for each part by a request that it must refuse, and then whether what we make passes.
- * @throws {RetryLater} when the API server does not answer for now
+ * Tests each policy with a request that it must refuse, and then a request that must pass.
+ * @throws {RetryLater} when the API server does not answer
  */
 export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnswer> {
   const probing = probes(question).map(async ({ policy, ask, accepted }) => {
     const answer = await answerTo(ask)
     return isRefusedBy(answer, policy) ? null : (answer ?? accepted)
   })
-  const [account, granted, own, ...told] = await Promise.all([
+  const [account, granted, own, ...answers] = await Promise.all([
     question.kube.account({ agent: 'policy', signal: question.signal }),
     grantedRights(question),
     answerTo(() => makeOwn(question)),
@@ -53,12 +53,12 @@ export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnsw
   ])
   const { forLabs, others } = granted ? missingOfController(granted) : nothingMissing
   const missing = [...forLabs, ...others]
-  // An account without rights is refused before any policy is asked.
-  const withoutRight = [own, ...told].find(answer => refuserOf(answer) === 'rights')
+  // An account without rights is refused before any policy is evaluated.
+  const withoutRight = [own, ...answers].find(answer => refuserOf(answer) === 'rights')
   if (forLabs.length > 0)
     return { active: null, missing, reason: `${account} may not ${listed(forLabs)}: ${applyRbac}` }
   if (withoutRight) return { active: null, missing, reason: inOperatorsWords(withoutRight) }
-  const loose = told.find(answer => answer !== null)
+  const loose = answers.find(answer => answer !== null)
   const why =
     loose instanceof Error ? loose.message : loose && `${loose} was accepted from ${account}${outsider(account)}`
   if (why) return { active: false, missing, reason: why }
@@ -72,7 +72,7 @@ const outsider = (account: string): string =>
 
 const nothingMissing: MissingRights = { forLabs: [], others: [] }
 
-/** All of them would be many words where everything was withdrawn. */
+/** Lists at most `maxListed` rights: when all are missing the list would be very long. */
 const listed = (rights: readonly string[]): string =>
   rights.length > maxListed
     ? `${rights.slice(0, maxListed).join(', ')} and ${rights.length - maxListed} more`
@@ -85,14 +85,14 @@ interface Probe {
   readonly accepted: string
 }
 
-/** Each is refused by one of the policies alone. */
+/** Each probe is refused by exactly one policy. */
 function probes(question: PolicyQuestion): readonly Probe[] {
   const { kube, config, namespace } = question
   const call = callOf(question)
-  // The controller's own, which is no lab's.
+  // The controller's own namespace, which is not a lab's.
   const path = objectPath({ apiVersion: 'v1', kind: 'Namespace', name: namespace })
   const options = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'] }
-  // Begins with another letter than the names of our namespaces.
+  // Its first letter differs from that of our namespaces.
   const elsewhere = `${config.lab.namespacePrefix.startsWith('p') ? 'q' : 'p'}olicy-probe`
   return [
     {
@@ -117,7 +117,7 @@ const callOf = ({ signal }: PolicyQuestion): CallOptions => ({ dryRun: true, age
 
 const marksOf = (installation: string) => ({ [labels.installation]: installation, [labels.op]: '1' })
 
-/** Whose late write it might be: the namespace stands in every cluster, and is no lab. */
+/** Imitates a late write. Its namespace exists in every cluster, and is not a lab's. */
 const lateWrite = (installation: string) => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -130,7 +130,7 @@ const namespaceCalled = (name: string, installation: string) => ({
   metadata: { name, labels: marksOf(installation) },
 })
 
-/** Undefined where it was accepted. */
+/** Returns the refusal; undefined if the request was accepted. */
 async function answerTo(ask: () => Promise<unknown>): Promise<KubeError | undefined> {
   try {
     await ask()
@@ -141,18 +141,18 @@ async function answerTo(ask: () => Promise<unknown>): Promise<KubeError | undefi
   }
 }
 
-/** Rights, quotas and policies of others refuse with the same status. */
+/** Checks the message too: missing rights, quotas and other policies refuse with the same status. */
 const isRefusedBy = (answer: KubeError | undefined, policy: string): boolean =>
   answer?.status === 403 && answer.message.includes(`ValidatingAdmissionPolicy '${policy}' `)
 
-/** What a creation makes first, by a name that no user has. */
+/** Sends the first request of a creation, with a name that no user has. */
 function makeOwn(question: PolicyQuestion): Promise<unknown> {
   const { kube, config } = question
   const own = `${config.lab.namespacePrefix}-skylab-policy-probe`
   return kube.create(namespaceCalled(own, config.installation), callOf(question))
 }
 
-/** Why labs of this configuration would be refused, in words; null where they pass. */
+/** Why labs of this configuration would be refused, in words; null if they pass. */
 function whyRefused({ config }: PolicyQuestion, own: KubeError | undefined, granted: readonly RightsRule[] | null) {
   // 409: a user of that name has a lab.
   if (own && own.status !== 409) return `labs of this configuration are refused: ${inOperatorsWords(own)}`
@@ -161,12 +161,12 @@ function whyRefused({ config }: PolicyQuestion, own: KubeError | undefined, gran
   return `labs of this configuration may not: ${missing.join(', ')}; apply what \`skylab rights\` prints`
 }
 
-/** What the account may do in the controller's own namespace; null where not all of it can be listed. */
+/** The rights of the account in the controller's own namespace; null if they cannot be listed completely. */
 async function grantedRights({ kube, namespace, signal }: PolicyQuestion): Promise<readonly RightsRule[] | null> {
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } }
   const path = collectionPath(review.apiVersion, review.kind)
   const { status } = (await kube.request('POST', path, review, { agent: 'policy', signal })) as RulesReview
-  // An authorizer that lists no rights may grant them all the same.
+  // An authorizer that does not list rights may grant them nevertheless.
   return status.incomplete ? null : status.resourceRules
 }
 
@@ -179,18 +179,18 @@ export interface PolicyWatchOptions extends Omit<PolicyQuestion, 'signal'> {
   readonly log: Log
   readonly metrics: Pick<Metrics, 'admissionPolicyActive' | 'kubernetesRightsMissing'>
   readonly intervalMs: number
-  /** Whether nothing is to be made without the policies. */
+  /** True if labs must not be created without the policies. */
   readonly required: boolean
-  /** Rights that were missing are there again. */
+  /** Called when missing rights have been granted again. */
   readonly onRightsBack?: () => void
 }
 
-/** How soon it is asked again where something is missing that is required. */
+/** The pause between checks while something required is missing. */
 const missingMs = 2_000
-/** Replicas do not ask in step: the time between two questions varies by so much. */
+/** The interval varies by this share, so that replicas do not ask in step. */
 const jitter = 0.1
 
-/** Asks again and again, and tells what changed. */
+/** Checks the policies on an interval, and logs changes. */
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions
   readonly #loop: Loop
@@ -220,24 +220,24 @@ export class PolicyWatch {
     await this.#loop.stop()
   }
 
-  /** Has it asked soon which rights are missing, unless that was asked just now: something was refused for want of one. */
+  /** Checks soon, after a request was refused for a missing right, unless a check was just made. */
   wake(): void {
     if (this.#options.clock.monotonicMs() - this.#askedMs >= missingMs) this.#loop.wake()
   }
 
-  /** Why nothing may be made, in words; undefined where nothing is in the way. */
+  /** Why no lab may be created now, in words; undefined if nothing prevents it. */
   get refusal(): string | undefined {
     if (!this.#options.required) return undefined
     if (this.#answer === undefined) return 'an answer about the admission policy'
     return this.#answer.reason === null ? undefined : words(this.#answer)
   }
 
-  /** Rights of `k8s/base/rbac.yaml` that the account lacks, by the last answer, in words. */
+  /** Rights of `k8s/base/rbac.yaml` that the account lacked at the last check, in words. */
   get lacking(): readonly string[] {
     return this.#answer?.missing ?? []
   }
 
-  /** @throws {ApiError} 503 in words, when nothing may be made */
+  /** @throws {ApiError} 503 with the reason, when no lab may be created */
   require(): void {
     const { refusal } = this
     if (refusal !== undefined) throw unavailable(refusal, missingMs / 1000)
@@ -261,14 +261,14 @@ export class PolicyWatch {
       this.#lacking.failed(lackingWords(answer), { missing: answer.missing, remedy: applyRbac })
     else this.#lacking.worked()
     if (before && isWithoutRights(before) && !isWithoutRights(answer)) onRightsBack?.()
-    this.#tell(answer, before)
+    this.#report(answer, before)
     return this.#rest()
   }
 
-  #tell(answer: PolicyAnswer, before: PolicyAnswer | undefined): void {
+  #report(answer: PolicyAnswer, before: PolicyAnswer | undefined): void {
     const { log } = this.#options
     const { active, reason } = answer
-    // Without the rights nothing shows of the policy.
+    // Without the rights the state of the policies is unknown.
     if (active === null) return
     if (before && before.active === active && (before.reason === null) === (reason === null)) return
     if (!active) log.warn({ reason }, notActive)

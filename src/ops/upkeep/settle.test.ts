@@ -40,7 +40,7 @@ const found = (more: Partial<NamespaceFacts> = {}, pod: PodFacts | undefined = r
 
 const decideFor = (of: Standing, in_: Found | undefined) => decide('ada', of, in_, nowMs - 24 * hourMs)
 
-describe('decide, when the cluster bears more than Redis knows', () => {
+describe('decide, when the cluster is newer than Redis,', () => {
   const outcomes: [string, Found, string][] = [
     ['a lab that runs', found(), 'running'],
     ['a lab that ran and failed', found({}, podFacts({ ...running, phase: 'Failed' })), 'failed'],
@@ -75,7 +75,7 @@ describe('decide, when the cluster bears more than Redis knows', () => {
     })
   }
 
-  it('takes from the cluster what it restores, and ends streams with a last event', () => {
+  it('restores the record from the cluster, and ends streams with a last event', () => {
     const decision = decideFor(
       standing(null),
       found({ record: JSON.stringify({ ...readView(undefined, 'ada'), uid: 9 }) }),
@@ -89,7 +89,7 @@ describe('decide, when the cluster bears more than Redis knows', () => {
   })
 })
 
-describe('decide, when Redis knows as much', () => {
+describe('decide, when Redis is up to date,', () => {
   it('leaves operations alone', () => {
     for (const status of ['pending', 'terminating'] as const) {
       for (const in_ of [undefined, found(), found({ terminating: true }), found({ op: 3 })]) {
@@ -102,7 +102,7 @@ describe('decide, when Redis knows as much', () => {
     expect(decideFor(standing({}), found())).toEqual({ kind: 'judge', pod: running })
   })
 
-  it('asks for a running lab’s pod that the list lacks, or that is another one', () => {
+  it('asks for a running lab’s pod when the list lacks it or has another one', () => {
     const confirm = { kind: 'confirm', podUid: 'pod-uid' }
     expect(decideFor(standing({}), undefined)).toEqual(confirm)
     expect(decideFor(standing({}), { namespace: namespace(), pod: undefined, ...rest })).toEqual(confirm)
@@ -110,7 +110,7 @@ describe('decide, when Redis knows as much', () => {
     expect(decideFor(standing({ podUid: undefined }), undefined)).toEqual({ kind: 'nothing' })
   })
 
-  it('takes for debris what stands at or below a tombstone, or is not the failed record’s', () => {
+  it('treats objects as debris at or below a tombstone, or when they are not the failed record’s', () => {
     const debris = { kind: 'debris', namespace: 'nublado-ada' }
     expect(decideFor(standing({ status: 'failed', podUid: 'another' }), found())).toEqual(debris)
     expect(decideFor(standing({ status: 'failed', podUid: undefined }), found())).toEqual(debris)
@@ -132,7 +132,7 @@ describe('decide, when Redis knows as much', () => {
     }
   })
 
-  it('lets a failed lab go after its time, while something of it stands', () => {
+  it('expires a failed lab after its time, while it has objects', () => {
     const failedAtMs = nowMs - 25 * hourMs
     expect(decideFor(standing({ status: 'failed', failedAtMs }), found())).toEqual({ kind: 'expire', op: 7 })
     const without = { status: 'failed', failedAtMs, podPresent: false } as const
@@ -142,7 +142,7 @@ describe('decide, when Redis knows as much', () => {
     })
   })
 
-  it('has nothing to say of nothing', () => {
+  it('decides nothing without a record and objects', () => {
     expect(decideFor(standing(null), undefined)).toEqual({ kind: 'nothing' })
     expect(decideFor(standing(null, 5), undefined)).toEqual({ kind: 'nothing' })
   })

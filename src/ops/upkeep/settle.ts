@@ -1,4 +1,4 @@
-/** What a compare decides for one user, from the record and the cluster as both were read. Pure. */
+/** Decides for one user of a compare, from the record and the user's objects in the cluster. Pure. */
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { isWhole, judgeLife } from '../../kube/pods/judge.ts'
 import type { LabNames } from '../../labs/names.ts'
@@ -6,26 +6,26 @@ import { type PodFields, rebuildView } from '../../labs/pod-fields.ts'
 import type { Settlement, Standing } from '../../store/compares.ts'
 import { type LabRecord, readView } from '../../store/records.ts'
 
-/** What the cluster has of a user; nothing foreign. */
+/** The trusted objects of a user in the cluster. */
 export interface Found {
   readonly namespace: NamespaceFacts
   readonly pod: PodFacts | undefined
   readonly names: Pick<LabNames, 'lab' | 'namespace'>
-  /** Whether the namespace bears a right MAC. */
+  /** True if the namespace has a right MAC. */
   readonly vouched: boolean
   readonly podFields: PodFields
 }
 
 export type Decision =
-  /** Both agree, or it is an operation's business. */
+  /** Both agree, or an operation is responsible. */
   | { readonly kind: 'nothing' }
   /** The cluster wins: the record is written anew. */
   | { readonly kind: 'settle'; readonly settlement: Omit<Settlement, 'user' | 'standing' | 'highestOp' | 'timeoutMs'> }
-  /** A lab that runs, by its record; its pod is as this shows. */
+  /** The record says that the lab runs; its pod is to be judged. */
   | { readonly kind: 'judge'; readonly pod: PodFacts }
-  /** A lab whose pod stands, by its record, and whose pod the list lacks: to be asked for. */
+  /** The record has a pod that the list lacks: the API server is to be asked. */
   | { readonly kind: 'confirm'; readonly podUid: string }
-  /** A failed lab whose time is over. */
+  /** A failed lab that was kept long enough. */
   | { readonly kind: 'expire'; readonly op: number }
   /** A namespace, or a pod in it, that a late write or a failed operation left. */
   | { readonly kind: 'debris'; readonly namespace: string }
@@ -45,12 +45,12 @@ export function decide(user: string, standing: Standing, found: Found | undefine
   if (record.status === 'running') return compareRunning(standing, found)
   if (found && isLeft(found, record)) return { kind: 'debris', namespace: found.namespace.name }
   if (found && record.failedAtMs < expireBeforeMs) return { kind: 'expire', op: record.op }
-  // A client may be told of a pod that is gone.
+  // Otherwise clients would be shown a pod that is gone.
   const { podPresent, podUid } = record
   return podPresent && podUid && !found?.pod ? { kind: 'confirm', podUid } : { kind: 'nothing' }
 }
 
-/** Not what the record stands for, or what its operation could not remove. */
+/** True for objects that are not the record's, or that its operation could not remove. */
 function isLeft({ namespace, pod }: Found, record: LabRecord): boolean {
   return (
     record.remains === true || namespace.uid !== record.namespaceUid || (pod !== undefined && pod.uid !== record.podUid)
@@ -63,7 +63,7 @@ function compareRunning({ record }: Standing, found: Found | undefined): Decisio
   return podUid ? { kind: 'confirm', podUid } : { kind: 'nothing' }
 }
 
-/** The cluster has what the records lack: a lab is rebuilt from its namespace, anything less is an ordinary deletion. */
+/** The cluster is newer than the record: a complete lab is rebuilt from its namespace, anything else is deleted. */
 function overrule(user: string, found: Found): Decision {
   const { namespace, pod } = found
   const op = namespace.op!

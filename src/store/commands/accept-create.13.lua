@@ -1,14 +1,14 @@
 -- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
 -- Sent again with the same nonce, it answers as before. A plan is accepted only if it is sealed with the named key, which
--- all replicas that own anything can open.
+-- every replica that may own operations has.
 -- @include time events draw generation sealing notes
 -- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
 --   index (zset) tombstone (string) nonce (string) sealing (string) idempotency (string) audit (zset)
 -- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
 --   keepSealingMs sealedWith requestId traceparent provisions by noteMs
---   requestId, traceparent: of the request that it comes from, or ''; whoever owns the operation logs and traces by them
---   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
---   provisions: '1' where the pod has the init container, else ''
+--   requestId, traceparent: of the request that it comes from, or ''; for the logs and traces of the operation's owner
+--   by: the origin for the audit log, or '' without one; noteMs: how long the caller has to write the audit line
+--   provisions: '1' if the pod has the init container, else ''
 -- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
 --   {'reseal', key} (the plan is sealed with another key than this one) | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
@@ -47,7 +47,7 @@ if not op then
 end
 redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
 local now = now_ms()
--- Streams of operations long over go; those of the last minutes stay, for who still follows one.
+-- Streams of operations that ended long ago are removed; recent ones stay for their followers.
 redis.call('XTRIM', events, 'MINID', whole(math.min(now_us() - keep_ms * 1000, tonumber(standing[2] or gone or op))))
 redis.call('PERSIST', events)
 redis.call('DEL', record, tombstone)

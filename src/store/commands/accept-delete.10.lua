@@ -1,12 +1,12 @@
--- Accepts the deletion of a lab: of a running or failed one; of one being created, whose operation it supersedes in the
--- same breath; one that is being deleted is joined. Sent again with the same nonce, it answers as before.
+-- Accepts the deletion of a running or failed lab, or of one being created, whose operation it supersedes at the same time.
+-- A deletion in progress is joined. Sent again with the same nonce, it answers as before.
 -- @include time events draw generation notes deletion
 -- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
 --   index (zset) nonce (string) audit (zset)
 -- ARGV: identity user timeoutMs events supersededEvents nonceMs onlyIfOp requestId traceparent by noteMs
---   onlyIfOp: '' or the op that must be the record's, with no operation running (for a deletion nobody asked for)
+--   onlyIfOp: '' or the op that the record must have, with no operation running (for the controller's own deletions)
 --   requestId, traceparent: of the request that it comes from, or ''
---   by: who asks, for the audit log, or '' without one; noteMs: how long the caller has to tell it
+--   by: the origin for the audit log, or '' without one; noteMs: how long the caller has to write the audit line
 -- returns: {'accepted', op} | {'accepted', op, superseded op, its acceptedAt, requestId, traceparent, by} |
 --   {'joined', op} | {'none'} | {'comparing'} | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, nonce, audit = unpack(KEYS)

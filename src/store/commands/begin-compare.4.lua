@@ -1,6 +1,6 @@
--- Begins a compare: leaves its mark, which its settles and its end ask for, so that one that was overtaken, or that
--- began in another Redis, writes nothing. Where the data were not compared yet, the operations found are held until
--- their former owners have stopped.
+-- Begins a compare by writing its mark. Its settles and its end check the mark, so a compare that was overtaken, or began in
+-- another Redis, writes nothing. If the data were not compared yet, the operations found are held until their former
+-- owners have stopped.
 -- @include time generation
 -- KEYS: generation (hash) mark (string) last (string) hold (string)
 -- ARGV: identity nonce markMs holdMs

@@ -1,7 +1,7 @@
--- Tells which of some commands the user of Redis may not call. The server judges, and nothing is called.
+-- Lists those of some commands that the user of Redis is not allowed to call. The server judges, and nothing is called.
 -- KEYS: key (any): any of the installation
--- ARGV: [[command, argument, …], …] as JSON; the argument KEY stands for the key
--- returns: the names of those that are not permitted; none where the server cannot judge
+-- ARGV: [[command, argument, …], …] as JSON; the argument KEY means the key
+-- returns: the names of commands that are not permitted; none if the server cannot judge
 local missing = {}
 if not redis.acl_check_cmd then
   return missing

@@ -1,11 +1,11 @@
--- Claims an operation for who holds the user's lease: writes its token into the record, from where on every script of
--- the owner is known by it. An operation that was found in a Redis just restarted waits until former owners stopped.
+-- Claims an operation for the holder of the user's lease: writes its token into the record, which identifies every later
+-- script of the owner. An operation that was found in a restarted Redis waits until its former owner has stopped.
 -- Sent again with the same token, it answers as before and counts nothing twice.
 -- @include time generation sealing
 -- KEYS: generation (hash) record (hash) waiting (zset) owned (zset) deadlines (zset) lease (string) hold (string)
 --   sealing (string)
 -- ARGV: identity user token ttlMs passedHold sealingIds
---   passedHold: a hold that this replica has seen stand for its whole time by its own clock
+--   passedHold: a hold that this replica has seen last for its whole time by its own clock
 -- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}
 local generation, record, waiting, owned, deadlines, lease, hold, sealing = unpack(KEYS)
 local identity, user, token, ttl, passed, sealing_ids = unpack(ARGV)
@@ -30,7 +30,7 @@ end
 if holder ~= token then
   redis.call('HSET', record, 'token', token)
   redis.call('HINCRBY', record, 'claims', 1)
-  -- Only an act may have killed the owner before; whoever waited for the cluster did no harm.
+  -- Only an act may have killed the former owner; waiting for the cluster does no harm.
   if acting == '1' then
     redis.call('HINCRBY', record, 'attempts', 1)
   end

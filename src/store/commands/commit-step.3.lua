@@ -1,10 +1,10 @@
--- Records what a step did, with its events. Refused from anyone but the owner. Sent again, it changes nothing: the
--- events' place in the stream is given.
+-- Records the result of a step with its events. Refused unless the caller is the owner. Sent again, it changes nothing,
+-- since the caller gives the events' place in the stream.
 -- @include time events owner
 -- KEYS: record (hash) events (stream) bell (stream)
 -- ARGV: user op token seq events fields
 --   seq: of the last event before these
--- returns: 1 or 0 (fenced: another owner, or a record that went back behind the events that were told)
+-- returns: 1 or 0 (fenced: another owner, or a record that is older than the events already written)
 local record, events, bell = unpack(KEYS)
 local user, op, token, seq, list, fields = unpack(ARGV)
 if fenced(record, op, token) then

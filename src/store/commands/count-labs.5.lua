@@ -1,4 +1,4 @@
--- Counts the labs by status and the operations by state, whatever their number: for metrics alone.
+-- Counts the labs by status and the operations by state, at a cost that does not grow with their number. Only for metrics.
 -- @include time generation
 -- KEYS: generation (hash) index (zset) waiting (zset) owned (zset) deadlines (zset)
 -- ARGV: identity

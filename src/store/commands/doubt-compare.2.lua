@@ -1,5 +1,5 @@
--- Ends a compare that settles nothing, since Redis' clock cannot be right: the reason is left for all replicas to read.
--- It is forgotten by itself, so the reason of a replica that died binds nobody.
+-- Ends a compare that settles nothing because Redis' clock cannot be right. It leaves the reason for all replicas to read.
+-- The reason expires, so that of a dead replica does not block the others.
 -- KEYS: mark (string) doubt (string)
 -- ARGV: mark reason keepMs
 -- returns: 1 or 0 (overtaken)

@@ -1,5 +1,5 @@
--- Removes notes of the audit log that were told.
+-- Removes notes whose lines are in the audit log.
 -- KEYS: audit (zset)
 -- ARGV: note …
--- returns: how many stood there
+-- returns: how many existed
 return redis.call('ZREM', KEYS[1], unpack(ARGV))

@@ -1,5 +1,5 @@
--- Ends a compare: every user is settled, so what this Redis holds may be believed from here on. Numbers go on above
--- whatever the cluster bears, unless it is ahead. A doubt that an earlier compare left is over.
+-- Ends a compare: every user is settled, so the data of this Redis are trusted from here on. New numbers are above all
+-- numbers in the cluster, except those that are ahead. Removes the doubt of an earlier compare.
 -- @include time events generation draw
 -- KEYS: generation (hash) mark (string) last (string) bell (stream) doubt (string)
 -- ARGV: identity mark highest found

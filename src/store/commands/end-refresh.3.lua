@@ -1,10 +1,10 @@
--- Ends a refresh of the catalogue of images, in one write: what the registry has, or only that it was asked in vain. Who
--- does not hold the lease of refreshing any more writes nothing.
+-- Ends a refresh of the catalogue of images: writes the registry's content, or only that the attempt failed. A caller that
+-- no longer holds the lease of refreshing writes nothing.
 -- @include time digests
 -- KEYS: lease (string) catalogue (hash) digests (hash)
 -- ARGV: token keepMs maxDigests version body told
--- version: empty where the registry did not tell; told: a flat JSON list [tag, digest, …], the digest empty where the tag
--- is no more
+-- version: empty if the registry could not be read; told: a flat JSON list [tag, digest, …]; the digest of a tag that is
+-- gone is empty
 -- returns: 1 or 0 (another holds the lease)
 local lease, catalogue, digests = unpack(KEYS)
 local token, keep_ms, max_digests, version, body, told = unpack(ARGV)

@@ -1,6 +1,6 @@
 -- Extends a batch of leases, each only while its holder is the current owner of the operation. The score in `owned` is
--- the lease's end and its beat: it rises with every extension, whatever the clock does, so an observer who sees it stand
--- still knows that nobody extends.
+-- the lease's end and its beat. It rises with every extension, whatever the clock does. So an observer for whom it does
+-- not change knows that nobody extends the lease.
 -- @include time
 -- KEYS: owned (zset), then for each lease: lease (string) record (hash)
 -- ARGV: ttlMs, then for each lease: user token op

@@ -1,11 +1,11 @@
--- Ends an operation: final status, last events, index, tombstone and release of the lease are one. Sent again by the same
--- owner, it answers as before. A lab that is up leaves its user provisioned, if that was part of its creation.
+-- Ends an operation: final status, last events, index, tombstone and release of the lease are one write. Sent again by the
+-- same owner, it answers as before. A running lab marks its user as provisioned, if that was part of its creation.
 -- @include time events owner notes
 -- KEYS: record (hash) events (stream) waiting (zset) owned (zset) deadlines (zset) lease (string) tombstone (string)
 --   bell (stream) index (zset) provisioned (set) audit (zset)
 -- ARGV: user op token seq events outcome fields tombstoneMs kind result by noteMs
 --   outcome: 'running' | 'failed' | 'gone'
---   kind, result, by: for the audit log; by is '' without one; noteMs: how long the caller has to tell it
+--   kind, result, by: for the audit log; by is '' without one; noteMs: how long the caller has to write the audit line
 -- returns: 1 or 0 (fenced)
 local record, events, waiting, owned, deadlines, lease, tombstone, bell, index, provisioned, audit = unpack(KEYS)
 local user, op, token, seq, list, outcome, fields, tombstone_ms, kind, result, by, note_ms = unpack(ARGV)

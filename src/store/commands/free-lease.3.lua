@@ -1,15 +1,15 @@
--- Frees a lease that nobody extends: the observer saw its beat stand still for a whole TTL by its own clock. A lease that
--- another observer has just won, and not claimed with yet, is left alone, unless it lasts longer than any may.
+-- Frees a lease that is not extended: for the observer its beat has not changed for a whole TTL by its own clock. A lease
+-- that another observer has just won, without a claim yet, is left alone unless it lasts longer than the TTL.
 -- KEYS: owned (zset) lease (string) record (hash)
 -- ARGV: user beat ttlMs
--- returns: 1 (free) or 0 (the beat moved, or it is another's)
+-- returns: 1 (free) or 0 (the beat has changed, or another holds the lease)
 local owned, lease, record = unpack(KEYS)
 local user, beat, ttl = unpack(ARGV)
 if redis.call('ZSCORE', owned, user) ~= beat then
   return 0
 end
 local holder = redis.call('GET', lease)
--- Redis' clock stepped back: the end of what was won before is far away.
+-- After Redis' clock stepped back, the end of an earlier lease is far away.
 local overlong = redis.call('PTTL', lease) > tonumber(ttl)
 if holder and holder ~= redis.call('HGET', record, 'token') and not overlong then
   return 0

@@ -1,4 +1,4 @@
--- Frees a lease that lasts longer than any may: Redis' clock stepped back, and nobody has extended it since.
+-- Frees a lease that lasts longer than the TTL: Redis' clock stepped back, and nobody has extended the lease since.
 -- KEYS: lease (string)
 -- ARGV: ttlMs
 -- returns: 1 (free) or 0 (it ends in time)

@@ -1,9 +1,9 @@
--- Sets a counter that ran ahead of Redis' clock back to this clock, or to the highest number that is believed. All records
--- are to be compared with the cluster before anything is answered again.
+-- Sets a counter that ran ahead of Redis' clock back to this clock, or to the highest trusted number. All records must then
+-- be compared with the cluster before anything is answered.
 -- @include time draw
 -- KEYS: last (string) hold (string) generation (hash) doubt (string) mark (string)
 -- ARGV: trusted
--- returns: what the counter is now
+-- returns: the new value of the counter
 local last, hold, generation, doubt, mark = unpack(KEYS)
 if ahead(tonumber(redis.call('GET', last) or 0)) then
   local trusted = tonumber(ARGV[1])

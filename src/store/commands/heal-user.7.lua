@@ -1,9 +1,9 @@
--- Removes what a counter that ran ahead left of one user: what bears a number more than a day beyond Redis' clock, and
--- nothing else. Sent again it finds nothing more.
+-- Removes from one user's keys what a counter that ran ahead has left: parts with a number more than a day beyond Redis'
+-- clock, and nothing else. Sent again it finds nothing more.
 -- @include time draw
 -- KEYS: record (hash) events (stream) tombstone (string) waiting (zset) owned (zset) deadlines (zset) index (zset)
 -- ARGV: user
--- returns: {name, …} of what was removed
+-- returns: {name, …} of the removed parts
 local record, events, tombstone, waiting, owned, deadlines, index = unpack(KEYS)
 local user, removed = ARGV[1], {}
 if ahead(tonumber(redis.call('HGET', record, 'op') or 0)) then

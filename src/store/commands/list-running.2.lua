@@ -1,4 +1,4 @@
--- Users whose lab is running, sorted.
+-- Lists the users whose lab is running, sorted.
 -- @include generation
 -- KEYS: generation (hash) index (zset)
 -- ARGV: identity

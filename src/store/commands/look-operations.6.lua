@@ -1,11 +1,11 @@
--- What there is to own: operations that wait, oldest first, without those that are held; those owned whose lease has
--- ended by this clock, or all of them, whose ends are also beats; and those past their deadline. A replica without the key
--- that plans are sealed with finds nothing. The others keep that key named, or name the next one.
+-- Lists operations to own: waiting ones, oldest first, except those that are held; owned ones whose lease has ended by this
+-- clock, or all of them with their beats; and those past their deadline. A replica without the sealing key gets nothing.
+-- The others keep that key named, or name the next one.
 -- @include time generation sealing
 -- KEYS: generation (hash) waiting (zset) owned (zset) deadlines (zset) hold (string) sealing (string)
 -- ARGV: identity limit all passedHold sealingIds keepSealingMs idleSealingMs
---   all: '1' for all that are owned
---   passedHold: a hold that this replica has seen stand for its whole time by its own clock
+--   all: '1' for all owned operations
+--   passedHold: a hold that this replica has seen last for its whole time by its own clock
 -- returns: {'comparing'} | {'sealed'} (with a key that is not ours) | {now, hold, {user, op, …}, {user, end, …}, {user, …}}
 local generation, waiting, owned, deadlines, hold, sealing = unpack(KEYS)
 local identity, limit, all, passed, sealing_ids, keep_sealing_ms, idle_sealing_ms = unpack(ARGV)

@@ -1,5 +1,5 @@
--- Reads an operation's events after a place: of the current operation, or of the last one of a lab that is gone, where op
--- is ''. Whether the operation has ended is told by the record, so that nobody waits at a stream that will not go on.
+-- Reads an operation's events after a place. If op is '', it is the current operation, or the last one of a lab that is
+-- gone. The record shows whether the operation has ended, so that no client waits at a stream that is complete.
 -- @include generation
 -- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity op afterSeq count
@@ -19,7 +19,7 @@ if not newest then
   return { 'none' }
 end
 local seq = tonumber(string.match(newest[1], '%d+$'))
--- A place beyond the end is one in a stream that was lost and begun anew: from its start.
+-- A place beyond the end belongs to a stream that was lost and begun anew: it is read from its start.
 if after > seq then
   after = 0
 end

@@ -1,4 +1,4 @@
--- Reads a lab with the events of its current operation. The plan is left out: it may be large, and only its owner opens it.
+-- Reads a lab with the events of its current operation. The plan is left out: it may be large, and only the owner needs it.
 -- @include generation
 -- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity

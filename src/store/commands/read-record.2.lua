@@ -1,4 +1,4 @@
--- Reads a record and its tombstone as they are, for a compare or a second judgement, which must not wait for a compare.
+-- Reads a record and its tombstone even if the data were not compared: for the compare itself, and for judgements of pods.
 -- @include time
 -- KEYS: record (hash) tombstone (string)
 -- returns: {{field, value, …}, tombstone or false, now}

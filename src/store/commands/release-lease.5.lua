@@ -1,11 +1,11 @@
--- Lets a lease go before its operation ended: at a hand-over the operation waits for the next owner at once; one that was
--- superseded meanwhile leaves the way to its successor; one whose claim may or may not have been written undoes it; one
--- whose claim was refused goes on being found where it is. Attempts do not count hand-overs.
+-- Releases a lease before its operation has ended. At a hand-over the operation at once waits for the next owner. A
+-- superseded operation leaves the lease to its successor. A claim that may have been written is undone. After a refused
+-- claim the operation stays where it was. Attempts do not count hand-overs.
 -- @include time events
 -- KEYS: record (hash) waiting (zset) owned (zset) lease (string) bell (stream)
 -- ARGV: user op token
---   op: '' where it is not known, or nothing was claimed
--- returns: 1 (let go) or 0 (was not held)
+--   op: '' if it is not known, or nothing was claimed
+-- returns: 1 (released) or 0 (was not held)
 local record, waiting, owned, lease, bell = unpack(KEYS)
 local user, op, token = unpack(ARGV)
 local held = redis.call('GET', lease) == token
@@ -24,7 +24,7 @@ if mine then
   end
   redis.call('ZADD', waiting, current, user)
 end
--- Who tried in vain tells nobody: all would try again at that.
+-- A failed claim rings no bell: every replica would retry at once.
 if current and (mine or op ~= '') then
   ring(bell, 'released', lab(user), current)
 end

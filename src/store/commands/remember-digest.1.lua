@@ -1,8 +1,8 @@
--- Remembers the digest that the registry told of a tag, or forgets it where it told that there is none.
+-- Remembers the digest of a tag, or removes it if the registry has none.
 -- @include digests
 -- KEYS: digests (hash)
 -- ARGV: keepMs maxDigests tag digest
--- digest: empty where there is none
+-- digest: empty if there is none
 -- returns: 1
 local digests = KEYS[1]
 local keep_ms, max_digests, tag, digest = unpack(ARGV)

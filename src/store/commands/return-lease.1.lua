@@ -1,4 +1,4 @@
--- Gives back a lease that nothing was claimed with.
+-- Releases the lease of a task that belongs to no user.
 -- KEYS: lease (string)
 -- ARGV: token
 -- returns: 1 (given back) or 0 (another holds it)

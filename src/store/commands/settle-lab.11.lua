@@ -1,4 +1,5 @@
--- Settles one user in a compare: what the cluster shows wins over the record that was read, unless either moved on.
+-- Settles one user in a compare: the cluster wins over the record that was read, unless the record has
+-- changed or the compare was overtaken.
 -- @include time events draw notes deletion owner
 -- KEYS: mark (string) record (hash) events (stream) waiting (zset) owned (zset) deadlines (zset) bell (stream)
 --   index (zset) last (string) tombstone (string) audit (zset)
@@ -6,7 +7,7 @@
 --   expected: op, status, active, token and podUid of the record and the tombstone as they were read, joined by spaces
 --   outcome: 'running' | 'failed' (restored under op) | 'delete' (a deletion under a new op)
 --   lostEvents: for the stream of an operation that is overruled
---   by: who begins the deletion, for the audit log, or '' without one
+--   by: the origin of the deletion for the audit log, or '' without one
 -- returns: {'settled', op} | {'moved'} | {'unmarked'} | {'ahead'} (a number is beyond Redis' clock: nothing is written)
 local mark, record, events, waiting, owned, deadlines, bell, index, last, tombstone, audit = unpack(KEYS)
 local mark_value, user, expected, outcome, op, highest, fields, list, lost, timeout, by = unpack(ARGV)
@@ -43,7 +44,7 @@ if outcome == 'delete' then
   start_deletion(keys, user, deletion, timeout, list, '', '', by, 0)
   return { 'settled', deletion }
 end
--- An id below the stream's last one would be refused: what stands there belongs to a past that was lost.
+-- The stream would refuse an id below its last one: its entries belong to operations that were lost.
 local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
 if newest and tonumber(string.match(newest[1], '^%d+')) >= tonumber(op) then
   redis.call('DEL', events)

@@ -1,23 +1,23 @@
--- Writes what a watch saw of a lab between operations, where this very pod is still the lab's. A lab that runs has failed,
--- or has ended well and is to be deleted, or its container was restarted; each restart becomes one event. A lab that failed
--- before has lost its pod.
--- Where the data were not compared only the compare itself may write so, by its mark: an old record knows old pods.
+-- Writes a finding on a lab's pod between operations, if the lab still has this pod. A running lab has failed, or has ended
+-- well and is to be deleted, or its container was restarted; each restart becomes one event. A lab that failed before has
+-- lost its pod.
+-- While the data are not compared, only the compare itself may write findings, with its mark: an old record has old pods.
 -- @include time events draw notes deletion generation
 -- KEYS: generation (hash) mark (string) record (hash) events (stream) bell (stream) index (zset) last (string)
 --   waiting (zset) deadlines (zset) audit (zset)
 -- ARGV: identity compareMark user podUid outcome events detail timeoutMs by
---   detail: how often it was restarted; with failed, 'gone' where the pod is no more
+--   detail: the number of restarts; with failed, 'gone' if the pod is gone
 --   outcome: 'failed' | 'ended' | 'restarted'
---   by: who begins the deletion of one that ended, for the audit log, or '' without one
--- returns: {'written', op} | {'refused'} (an operation runs, another pod, or told before) | {'comparing'} |
+--   by: the origin of the deletion of an ended lab, for the audit log, or '' without one
+-- returns: {'written', op} | {'refused'} (an operation runs, another pod, or written before) | {'comparing'} |
 --   {'ahead'} (no number can be drawn)
 local generation, mark, record, events, bell, index, last, waiting, deadlines, audit = unpack(KEYS)
 local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout, by = unpack(ARGV)
 if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
   return { 'comparing' }
 end
-local op, status, active, uid, seq, told, pod = unpack(redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq',
-  'restarts', 'pod'))
+local fields = redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq', 'restarts', 'pod')
+local op, status, active, uid, seq, restarts, pod = unpack(fields)
 if status == 'failed' and active ~= '1' and uid == pod_uid and pod == '1' and outcome == 'failed' and detail == 'gone' then
   redis.call('HSET', record, 'pod', '0')
   return { 'written', op }
@@ -36,14 +36,14 @@ if outcome == 'ended' then
   return { 'written', deletion }
 end
 if outcome == 'restarted' then
-  if tonumber(told or 0) >= tonumber(detail) then
+  if tonumber(restarts or 0) >= tonumber(detail) then
     return { 'refused' }
   end
   redis.call('HSET', record, 'restarts', detail)
 end
 redis.call('HSET', record, 'seq', append(events, op, tonumber(seq), list))
 if outcome == 'failed' then
-  -- Here `detail` says whether the pod still stands.
+  -- Here `detail` shows whether the pod is gone.
   redis.call('HSET', record, 'status', 'failed', 'failedAt', whole(now_ms()), 'pod', detail == 'gone' and '0' or '1')
   redis.call('ZADD', index, 4, user)
 end

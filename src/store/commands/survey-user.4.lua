@@ -1,8 +1,8 @@
--- Reads the numbers that are known of a user, for the search for those that are ahead.
+-- Reads the numbers of a user in all keys, to find those that are ahead.
 -- KEYS: record (hash) events (stream) tombstone (string) waiting (zset)
 -- ARGV: user
 -- returns: {op of the record, highest op of the stream, op of the tombstone, score in `waiting`, UID of the namespace by the
---   record}; '0' where there is none, '' without UID
+--   record}; '0' for a missing number, '' without UID
 local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
 return {
   redis.call('HGET', KEYS[1], 'op') or '0',

@@ -1,5 +1,5 @@
--- Gives notes of the audit log that are due, and puts them off: who takes one has so long to tell and to drop it. Sent
--- again, it gives none of those it gave before until then.
+-- Returns notes of the audit log that are due, and puts them off by graceMs: so long the caller has to write the lines and
+-- drop the notes. Sent again within that time, it returns other notes.
 -- @include time
 -- KEYS: audit (zset)
 -- ARGV: limit graceMs

@@ -1,7 +1,7 @@
--- Records what became of prepulling, while the lease of it is held. Sent again it writes the same.
+-- Writes records of prepulling, if the caller's token holds the lease. Sent again it writes the same.
 -- KEYS: lease (string) prepulled (hash) failures (hash)
 -- ARGV: token prepulled failures
---   prepulled, failures: {image: text, …} as JSON, '' for what is to be forgotten
+--   prepulled, failures: {image: text, …} as JSON, '' for records to remove
 -- returns: 1 (written) or 0 (another holds the lease)
 local lease, token = KEYS[1], ARGV[1]
 if redis.call('GET', lease) ~= token then

@@ -102,7 +102,7 @@ test('with an idempotency key another nonce gets the same answer, and another bo
 test('a creation is refused while a lab exists, and accepted after one that failed', async () => {
   const first = await store().run('ada')
   expect(await store().labs.acceptCreate(creation('ada'))).toEqual({ answer: 'exists', status: 'running' })
-  await store().compares.tellPod({
+  await store().compares.settlePod({
     ...{ user: 'ada', podUid: 'pod-uid', outcome: 'failed', detail: '', timeoutMs: 1000 },
     events: [['error', 'it broke']],
   })

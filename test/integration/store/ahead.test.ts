@@ -54,9 +54,9 @@ test('an observation of a watch is recorded later when no number can be drawn fo
   await store().run('ada')
   await store().redis.set(store().keys.last, poison)
   const word = { user: 'ada', podUid: 'pod-uid', detail: '', events: [], timeoutMs: 60_000 }
-  await expect(store().compares.tellPod({ ...word, outcome: 'ended' })).rejects.toBeInstanceOf(RetryLater)
+  await expect(store().compares.settlePod({ ...word, outcome: 'ended' })).rejects.toBeInstanceOf(RetryLater)
   expect(await store().record('ada')).toMatchObject({ status: 'running', active: false })
-  expect(await store().compares.tellPod({ ...word, outcome: 'failed' })).toBe(true)
+  expect(await store().compares.settlePod({ ...word, outcome: 'failed' })).toBe(true)
 })
 
 test('settle writes nothing under a number that is ahead, or when none can be drawn', async () => {

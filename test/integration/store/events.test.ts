@@ -55,7 +55,7 @@ test('an ended operation still has its outcome when others have begun since', as
 test('later events of a lab follow the end of its creation', async () => {
   const op = await store().run('ada')
   const events = [['error', 'it broke']] as const
-  await store().compares.tellPod({
+  await store().compares.settlePod({
     ...{ user: 'ada', podUid: 'pod-uid', outcome: 'failed', detail: '', events, timeoutMs: 1 },
   })
   expect(await ids(op, 2)).toEqual({ found: true, op, ended: true, lastSeq: 3, events: [`${op}-3`] })

@@ -95,6 +95,6 @@ test('due notes are given to one replica at a time, until they are dropped', asy
 test('a lab that ended by itself writes a note that is due at once', async () => {
   await store().run('ada')
   const word = { user: 'ada', podUid: 'pod-uid', outcome: 'ended', detail: '', timeoutMs: 1000, by } as const
-  await store().compares.tellPod({ ...word, events: [['info', 'shut down']] })
+  await store().compares.settlePod({ ...word, events: [['info', 'shut down']] })
   expect(await notes().take(10)).toMatchObject([{ kind: 'delete', result: 'accepted', by }])
 })

@@ -27,7 +27,7 @@ test('a deletion without a caller comes from no request', async () => {
   const op = await store().create('ada', origin)
   const { by } = await store().own('ada')
   await store().owners.finish(by, 1, [['complete', 'up']], 'running', { podUid: 'pod-uid' })
-  await store().compares.tellPod({
+  await store().compares.settlePod({
     ...{
       user: 'ada',
       podUid: 'pod-uid',

@@ -80,7 +80,7 @@ test('the connection refuses a server that hides its version', async () => {
   const server = await fake({}, ([name]) =>
     name?.toLowerCase() === 'info' ? error("NOPERM this user has no permissions to run the 'info' command") : undefined,
   )
-  const words = 'Redis does not tell its version: its user must be permitted the command INFO'
+  const words = 'Redis does not report its version: its user must be permitted the command INFO'
   await expectRefused(server.url, words, true)
 })
 

@@ -101,8 +101,8 @@ export const controls: readonly Control[] = [
     edits: [
       {
         file: 'src/ops/removal.ts',
-        find: "below === 'before' && namespace.op === context.op && !namespace.terminating",
-        replace: "below === 'before' && !namespace.terminating",
+        find: "scope === 'olderOps' && namespace.op === context.op && !namespace.terminating",
+        replace: "scope === 'olderOps' && !namespace.terminating",
       },
       {
         file: 'src/ops/create.ts',

@@ -89,7 +89,7 @@ export class Store {
     this.keys = new Keys(prefix)
     const { connection, keys } = this
     const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
-    this.labs = new LabStore({ connection, keys, retention, sealing, onComparing: () => this.comparing.tell() })
+    this.labs = new LabStore({ connection, keys, retention, sealing, onComparing: () => this.comparing.notify() })
     this.owners = new OwnerStore({ connection, keys, clock: systemClock, sealing, tombstoneMs, holdMs })
     this.tasks = new TaskStore(connection)
     this.compares = new CompareStore(this.connection, this.keys)

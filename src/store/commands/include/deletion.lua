@@ -1,8 +1,8 @@
--- start_deletion(keys, user, op, timeout, events, request_id, traceparent, by, note_ms): turns the standing record into a deletion under a new op, to be claimed
--- by any replica once nobody holds the lease. What the record knows of the cluster stays.
+-- start_deletion(keys, user, op, timeout, events, request_id, traceparent, by, note_ms): turns the existing record into a
+-- deletion under a new op, which any replica may claim once the lease is free. The record's UIDs in the cluster stay.
 -- keys: record, events, waiting, deadlines, bell, index, audit
--- request_id, traceparent: of the request that it comes from; none where nobody asked for it
--- by, note_ms: who begins it, for the audit log, and how long the caller has to tell it. Needs `notes`.
+-- request_id, traceparent: of the request that it comes from; none for the controller's own deletions
+-- by, note_ms: the origin for the audit log, and how long the caller has to write the audit line. Needs `notes`.
 local function start_deletion(keys, user, op, timeout, events, request_id, traceparent, by, note_ms)
   redis.call('HDEL', keys.record, 'plan', 'failing', 'failedAt', 'provisions')
   local seq = append(keys.events, op, 0, events)

@@ -1,5 +1,5 @@
--- remember(digests, tag, digest, max): keeps the digest of a tag beside those of others; where there are `max` already, one
--- of them goes, whichever. An empty one is of a tag that is no more.
+-- remember(digests, tag, digest, max): keeps the digest of a tag. If there are `max` already, a random other one is removed.
+-- An empty digest removes that of a tag that is gone.
 local function remember(digests, tag, digest, max)
   if digest == '' then
     redis.call('HDEL', digests, tag)

@@ -1,5 +1,5 @@
 -- append(stream, op, seq, list): adds the pairs [type, data] of a JSON list to an operation's stream, as ids <op>-<seq>.
--- Returns the last seq. The ids have no gaps, so a reader sees what it missed.
+-- Returns the last seq. The ids have no gaps, so a reader notices missing events.
 local function append(stream, op, seq, list)
   for _, event in ipairs(cjson.decode(list)) do
     seq = seq + 1
@@ -8,15 +8,15 @@ local function append(stream, op, seq, list)
   return seq
 end
 
--- lab(user): the subject that a user's lab is.
+-- lab(user): the subject of a user's lab.
 local function lab(user)
   return 'lab:' .. user
 end
 
--- ring(bell, what, subject, op): tells every replica what happened to a subject, as text `<kind>:<name>`; without one, to
--- the installation. `what` is one of those in rings.ts. Ids count the rings, so a gap is noticed; the epoch tells a bell
--- that was lost and begun anew from the old one.
--- `user` is how the release before subjects names a lab, and it needs an `op`. Both go one release later.
+-- ring(bell, what, subject, op): announces an event to every replica. The subject is text `<kind>:<name>`; without it the
+-- event concerns the installation. `what` is one of those in rings.ts. Ids count the rings, so a gap is noticed. The epoch
+-- distinguishes a bell that was lost and begun anew.
+-- `user` and an `op` are for the release before subjects. Both are removed one release later.
 local function ring(bell, what, subject, op)
   local last = redis.call('XREVRANGE', bell, '+', '-', 'COUNT', 1)[1]
   local n = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1

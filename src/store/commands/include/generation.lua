@@ -1,5 +1,5 @@
--- compared(generation, identity): whether the data of this very Redis process were compared with the cluster. Where they
--- were not, an absence here means nothing.
+-- compared(generation, identity): true if the data of this Redis process were compared with the cluster. If not, an absence
+-- here means nothing.
 local function compared(generation, identity)
   return redis.call('HGET', generation, 'identity') == identity
 end

@@ -1,4 +1,4 @@
--- fenced(record, op, token): whether a write by (op, token) must be refused. A missing record is refused, never taken
+-- fenced(record, op, token): true if a write by (op, token) must be refused. A missing record is refused too, never taken
 -- for a new one (P1).
 local function fenced(record, op, token)
   local current = redis.call('HMGET', record, 'op', 'token', 'active')

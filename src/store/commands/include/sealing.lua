@@ -1,24 +1,24 @@
--- may_open(sealing, ids): whether a replica with the keys `ids` opens plans that are sealed now. Where no key is named, any
--- key will do.
+-- may_open(sealing, ids): true if a replica with the keys `ids` can open newly sealed plans: it has the named key, or no key
+-- is named.
 local function may_open(sealing, ids)
   local id = redis.call('GET', sealing)
   return not id or string.find(' ' .. ids .. ' ', ' ' .. id .. ' ', 1, true) ~= nil
 end
 
--- sealing_key(sealing, ids): the key that seals: the named one, else the first of `ids`.
+-- sealing_key(sealing, ids): the sealing key: the named one, else the first of `ids`.
 local function sealing_key(sealing, ids)
   return redis.call('GET', sealing) or string.match(ids, '^%S+')
 end
 
--- keep_named(sealing, ids, keep_ms, idle_ms): a replica that has the named key first keeps it named. Where none has done so
--- for idle_ms, a replica that opens it names the first of its own. So the key changes once, when a rotation is everywhere.
+-- keep_named(sealing, ids, keep_ms, idle_ms): a replica that has the named key first keeps it named. If none has done so for
+-- idle_ms, a replica that has the named key names its own first key. So the key changes once, when all replicas have rotated.
 local function keep_named(sealing, ids, keep_ms, idle_ms)
   local first = string.match(ids, '^%S+')
   local left = redis.call('PTTL', sealing)
   if left < keep_ms - idle_ms or redis.call('GET', sealing) == first then
     redis.call('SET', sealing, first, 'PX', keep_ms)
   elseif left > tonumber(keep_ms) then
-    -- The clock of this Redis stepped back.
+    -- Redis' clock stepped back.
     redis.call('PEXPIRE', sealing, keep_ms)
   end
 end
