@@ -116,7 +116,14 @@ describe('reasonOf', () => {
         (secret, before, after, code) => {
           const address = `redis://user:${encodeURIComponent(secret)}@host:6379`
           for (const said of [`${before}${secret}${after}`, `${before} ${address} ${after}`]) {
-            for (const error of [reply(`${code} ${said}`), new Error(said), failure('X', { host: said })]) {
+            const errors = (words: string) => [
+              reply(`${code} ${words}`),
+              new Error(words),
+              failure('X', { host: words }),
+            ]
+            // A password may be a word of our own texts.
+            fc.pre(!errors('').some(error => inFull(reasonOf(error)).includes(secret)))
+            for (const error of errors(said)) {
               const shown = inFull(reasonOf(error, { secrets: [secret] }))
               expect(shown).not.toContain(secret)
               expect(shown).not.toMatch(/[\n\r\0]/)
