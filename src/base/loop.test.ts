@@ -37,6 +37,20 @@ function looping(rest: Rest = { ms: 100 }) {
 }
 
 describe('Loop', () => {
+  it('ends with the error, for the process to end, when a failure is thrown on', async () => {
+    const clock = new ManualClock()
+    const failed = (error: unknown) => {
+      throw error
+    }
+    const defect = new Error('a defect')
+    const round = async () => {
+      throw defect
+    }
+    const thrown = new Promise(resolve => process.once('unhandledRejection', resolve))
+    new Loop({ clock, round, failed }).start()
+    expect(await thrown).toBe(defect)
+  })
+
   it('begins a round at once, and the next one when the rest is over', async () => {
     const { clock, loop, begun, end } = looping()
     loop.start()

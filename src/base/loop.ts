@@ -1,6 +1,6 @@
 /**
  * The loop for all repeated work: a round, a rest, the next round. A wake ends the rest; during a round it makes another one
- * follow at once. No error ends the loop. No I/O except the clock.
+ * follow at once. An error ends the loop only if `failed` throws it on. No I/O except the clock.
  */
 import { type Backoff, backoffMs } from './backoff.ts'
 import { type Clock, notNeeded } from './clock.ts'

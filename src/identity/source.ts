@@ -130,7 +130,7 @@ class NoAnswer extends Error {
 }
 
 function noAnswerOf(error: unknown): NoAnswer | undefined {
-  if (error instanceof TooManyWait) return new NoAnswer('too many wait for an answer')
+  if (error instanceof TooManyWait) return new NoAnswer('too many requests wait for an answer')
   return error instanceof NoAnswer ? error : undefined
 }
 

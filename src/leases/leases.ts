@@ -94,10 +94,13 @@ export class Leases {
   #extending: Promise<void> | undefined
 
   constructor(options: LeasesOptions) {
-    const { clock, ttlMs } = options
+    const { clock } = options
     this.#options = options
-    // One loop for all leases.
-    this.#loop = new Loop({ clock, round: async () => this.#round(), failed: () => ({ ms: ttlMs * extendEvery }) })
+    // One loop for all leases. A round throws only by a defect: the process then ends, and other replicas take over.
+    const failed = (error: unknown) => {
+      throw error
+    }
+    this.#loop = new Loop({ clock, round: async () => this.#round(), failed })
     this.#redlock = new Redlock([options.redis], { retryCount: 0, driftFactor: 0, automaticExtensionThreshold: 0 })
     // redlock also emits every refusal as an error, but here a refusal is a valid answer.
     this.#redlock.on('error', () => {})

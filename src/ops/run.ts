@@ -11,8 +11,8 @@
  * | DeadlinePassed | as NeedsSomeone; objects of a failed creation are removed later, as debris | course.ts |
  * | NeedsSomeone | the operation ends `failed` with a reason; a creation only if no lab exists, and is cleaned up | course.ts |
  * | HandOver | the lease is given back, so that another replica goes on at once | here |
- * | LeaseLost | counted as lost; nothing more is written | here |
- * | Fenced | counted as fenced; nothing more is written: another replica owns the operation | here |
+ * | LeaseLost | counted as lost; the lease is given back if it is still this owner's | here |
+ * | Fenced | counted as fenced; the lease is given back if it is still this owner's; nothing else is written | here |
  * | any other | logged as a defect; the lease is left to expire, so that the next owner does not hit it at once | here |
  *
  * After a RetryLater of Redis the write is repeated for as long as the lease lasts (journal.ts).

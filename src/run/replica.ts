@@ -59,7 +59,8 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
 
 type Parts = Omit<Replica, 'stages'>
 
-function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: Parts): readonly Stage[] {
+/** All parts, in the order in which they start and stop; they close in the reverse order. */
+export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: Parts): readonly Stage[] {
   const { connection, bell, leases } = store
   const { trail } = audit
   const { tls } = api

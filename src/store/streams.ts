@@ -46,6 +46,7 @@ export interface Opening<Event> {
   readonly stream: EventStream
   /** The id of the client's last event; undefined for the current series from its start. */
   readonly lastEventId: string | undefined
+  /** Must not throw: the stream's answer has begun. */
   readonly parse: (entry: Entry) => Event
   /** Sent last, without an id, if the stream was lost with Redis' data while it was followed. */
   readonly lost: Event

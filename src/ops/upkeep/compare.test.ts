@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
 import { NumberAhead } from '../../store/compares.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
@@ -12,11 +13,12 @@ const running = { record: { op: 7, active: false, status: 'running', podUid: 'p'
 
 /** A replica that compares. `doubt`: as in Redis; `users`: each with a running lab. */
 function comparer({ doubt = null as typeof known | null, foundOp = 0, users = [] as string[] } = {}) {
-  const state = { doubt, overtaken: false, compared: false, holder: '' }
+  const state = { doubt, overtaken: false, compared: false, holder: '', release: undefined as Error | undefined }
   const clock = new ManualClock()
   const list = vi.fn(async () => [])
   const begin = vi.fn(async () => ({ value: 'm', identity: 'i', needed: true, foundOp, nowMs: redisMs }))
   const end = vi.fn(async () => !state.overtaken)
+  const error = vi.fn()
   const judgeGone = vi.fn(async (user: string) => {
     if (user === 'ada') throw new NumberAhead('ahead')
   })
@@ -25,7 +27,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
     trust,
     installation,
     namespacePrefix: 'nublado',
-    log: silentLogger(),
+    log: { ...silentLogger(), error },
     metrics: createMetrics(new Registry()),
     store: {
       begin,
@@ -44,6 +46,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
         state.holder = 'us'
         const release = async () => {
           state.holder = ''
+          if (state.release) throw state.release
         }
         return { token: 't', release }
       },
@@ -64,7 +67,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
   const overtake = () => {
     state.overtaken = true
   }
-  return { clock, state, begin, end, judgeGone, overtake, replica }
+  return { clock, state, begin, end, error, judgeGone, overtake, replica }
 }
 
 /** Runs all pending work that waits for no timer. */
@@ -85,6 +88,22 @@ describe('Comparer', () => {
     expect(begin).toHaveBeenCalledTimes(1)
     clock.advance(3_000)
     await vi.waitUntil(() => begin.mock.calls.length === 2)
+  })
+
+  it('compares again, and logs an unexpected error, when the lease cannot be given back', async () => {
+    const { clock, state, begin, error } = comparer()
+    state.release = new Error('a defect')
+    await vi.waitUntil(() => error.mock.calls.length === 1)
+    expect(error.mock.calls[0]).toEqual([{ err: state.release }, 'a compare failed unexpectedly'])
+    state.release = new RetryLater('Redis does not answer')
+    await clock.sleepBetween(200, 300)
+    clock.advance(250)
+    await vi.waitUntil(() => begin.mock.calls.length === 2)
+    state.release = undefined
+    await clock.sleepBetween(200, 300)
+    clock.advance(250)
+    await vi.waitUntil(() => begin.mock.calls.length === 3)
+    expect(error).toHaveBeenCalledTimes(1)
   })
 
   it('compares at the start and on the interval, and releases the lease in between', async () => {

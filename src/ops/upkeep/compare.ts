@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Deadline } from '../../base/deadline.ts'
+import { RetryLater } from '../../base/errors.ts'
 import { jittered, Loop, type Rest } from '../../base/loop.ts'
 import { Duty, type Take } from '../../duties/duty.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
@@ -87,7 +88,7 @@ export class Comparer {
   #named: ReadonlySet<string> = new Set()
 
   constructor(options: ComparerOptions) {
-    const { clock, leases, store } = options
+    const { clock, leases, store, log } = options
     this.#options = options
     this.#putOff = new Rarely({ ...options, trouble: 'the compare is put off', over: 'the compare goes on' })
     this.#duty = new Duty({
@@ -95,8 +96,12 @@ export class Comparer {
       leases,
       lease: store.lease,
       round: take => this.#round(take),
-      // A round throws only unexpected errors.
-      failed: () => ({ ms: 0, deafMs: retryMs }),
+      // A round handles its own failures; the lease may still fail to be given back.
+      failed: error => {
+        if (!(error instanceof RetryLater)) log.error({ err: error }, 'a compare failed unexpectedly')
+        this.wake(true)
+        return { ms: 0, deafMs: retryMs }
+      },
     })
     const doubtRest = { ms: doubtMs }
     const round = async () => {
@@ -104,7 +109,11 @@ export class Comparer {
       return doubtRest
     }
     // While Redis does not answer, the last known doubt applies.
-    this.#doubts = new Loop({ clock, round, failed: () => doubtRest })
+    const failed = (error: unknown) => {
+      if (!(error instanceof RetryLater)) log.error({ err: error }, 'the doubt of a compare cannot be read')
+      return doubtRest
+    }
+    this.#doubts = new Loop({ clock, round, failed })
   }
 
   start(): void {

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { closeParts, startParts, stopParts } from './part.ts'
+import { type Replica, stagesOf } from './replica.ts'
+
+/** Parts that record the calls of their methods, such as `store.bell.close`. */
+function recordingParts(calls: string[]): Omit<Replica, 'stages'> {
+  const part = (name: string): unknown =>
+    new Proxy(() => {}, {
+      get: (_, key) => (key === 'then' ? undefined : part(name === '' ? String(key) : `${name}.${String(key)}`)),
+      apply: () => {
+        calls.push(name)
+      },
+    })
+  return part('') as Omit<Replica, 'stages'>
+}
+
+describe('stagesOf', () => {
+  const calls: string[] = []
+  const stages = stagesOf(recordingParts(calls))
+  const during = async (work: () => unknown) => {
+    calls.length = 0
+    await work()
+    return [...calls]
+  }
+
+  it('opens the connection and the watches before work begins, and the engine last but for the audit trail', async () => {
+    const started = await during(async () => {
+      for (const when of ['first', 'reached', 'permitted'] as const) startParts(stages, when)
+    })
+    expect(started).toEqual([
+      'store.connection.open',
+      ...['cluster.watches.start', 'images.watches.start'],
+      ...['store.bell.listen', 'upkeep.monitor.start', 'upkeep.comparer.start', 'upkeep.policy.start'],
+      ...['images.refresher.start', 'images.prepuller.start', 'labs.engine.start', 'audit.trail.start'],
+    ])
+  })
+
+  it('stops all work at once, while connections stay open', async () => {
+    const stopped = await during(() => stopParts(stages))
+    expect(stopped).toEqual([
+      ...['upkeep.monitor.stop', 'upkeep.draining.abort', 'upkeep.comparer.stop', 'upkeep.policy.stop'],
+      ...['images.refresher.stop', 'images.prepuller.stop', 'labs.engine.drain'],
+    ])
+  })
+
+  it('closes the audit trail while Redis can be reached, and the connection last', async () => {
+    const closed = await during(() => closeParts(stages))
+    const inOrder = ['store.leases.close', 'audit.trail.stop', 'store.bell.close', 'store.connection.close']
+    expect(closed.filter(call => inOrder.includes(call))).toEqual(inOrder)
+    expect(closed.at(-1)).toBe('store.connection.close')
+  })
+})
