@@ -1,23 +1,14 @@
 /** Prepulling under random events: decisions are carried out on a cluster that changes at will. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { containers, FakeCluster, image } from '../../../test/kit/images/cluster.ts'
+import { containers, FakeCluster, image, noRecords, rules } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { PrepullRecords } from '../../store/prepulls.ts'
-import { decidePrepull, type PrepullRules, standings } from './decide.ts'
+import { decidePrepull, standings } from './decide.ts'
 import { renderPullNodes, renderPullSet } from './pull-set.ts'
 
 const config = configSchema.parse({ installation: 'north' })
-const rules: PrepullRules = {
-  installation: config.installation,
-  placement: config.lab,
-  timeoutMs: 60_000,
-  retryMs: 1000,
-  maxRetryMs: 5000,
-  maxAtOnce: 2,
-}
 const nowMs = 1_000_000
-const none: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 
 /** Events of a cluster between two decisions; numbers choose the node, image or pod. */
 const befalls = {
@@ -78,10 +69,10 @@ test('decidePrepull touches only eligible nodes, bounds concurrent pulls, and in
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 40 }), async events => {
       const cluster = new FakeCluster()
-      const world = { records: none, nowMs }
+      const world = { records: noRecords, nowMs }
       for (const [name, n] of events) {
         befalls[name](cluster, n)
-        if (name === 'forget') world.records = none
+        if (name === 'forget') world.records = noRecords
         world.nowMs += n * 10
         await look(cluster, world, name === 'die')
       }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf, image, node, repository } from '../../../test/kit/images/cluster.ts'
+import { digestOf, image, node, noRecords, repository, rules } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
 import type { PrepullRecords, PullFailure } from '../../store/prepulls.ts'
 import type { CatalogueImage } from '../catalogue/types.ts'
@@ -7,7 +7,6 @@ import {
   decidePrepull,
   imageKey,
   type PrepullDecision,
-  type PrepullRules,
   type PrepullWorld,
   recordsAfterRefusal,
   standings,
@@ -16,23 +15,14 @@ import type { NodeFacts } from './nodes.ts'
 import { type PullPod, type PullSet, pullReference, pullSetName } from './pull-set.ts'
 
 const config = configSchema.parse({ installation: 'north' })
-const rules: PrepullRules = {
-  installation: config.installation,
-  placement: config.lab,
-  timeoutMs: 60_000,
-  retryMs: 1000,
-  maxRetryMs: 5000,
-  maxAtOnce: 2,
-}
 const nowMs = 1_000_000
-const none: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 const weekly = image('w_2026_01')
 const key = imageKey(weekly)
 const one = node('one')
 const two = node('two')
 
 const worldOf = (more: Partial<PrepullWorld> = {}): PrepullWorld => ({
-  ...{ nodes: [one], sets: [], pods: [], records: none, nowMs },
+  ...{ nodes: [one], sets: [], pods: [], records: noRecords, nowMs },
   ...more,
 })
 const decide = (more?: Partial<PrepullWorld>, images: readonly CatalogueImage[] = [weekly]) =>
@@ -51,9 +41,9 @@ const failureOf = (more: Partial<PullFailure> = {}): PullFailure => ({
   ...{ attempts: 1, nextMs: nowMs + 500, error: 'no', nodes: ['uid-one'], set: 'set-0' },
   ...more,
 })
-const withFailure = (failure: PullFailure): PrepullRecords => ({ ...none, failures: new Map([[key, failure]]) })
+const withFailure = (failure: PullFailure): PrepullRecords => ({ ...noRecords, failures: new Map([[key, failure]]) })
 const withPulled = (uids: Record<string, boolean>): PrepullRecords => ({
-  ...none,
+  ...noRecords,
   prepulled: new Map([[key, new Map(Object.entries(uids))]]),
 })
 
@@ -66,7 +56,7 @@ const acts = ({ create, extend, remove }: PrepullDecision) => [
 
 describe('standings', () => {
   const name = `${repository}@${digestOf('a')}`
-  const isMissing = (facts: NodeFacts, records = none, what = weekly) =>
+  const isMissing = (facts: NodeFacts, records = noRecords, what = weekly) =>
     standings([what], worldOf({ nodes: [facts], records }), rules)[0]!.missing.length === 1
 
   test.each([
@@ -81,13 +71,13 @@ describe('standings', () => {
 
   test('uses the tag when no digest is known', () => {
     const unknown = image('w_2026_01', null)
-    expect(isMissing(node('one', { images: [[`${repository}:w_2026_01`]] }), none, unknown)).toBe(false)
-    expect(isMissing(node('one', { images: [[name]] }), none, unknown)).toBe(true)
+    expect(isMissing(node('one', { images: [[`${repository}:w_2026_01`]] }), noRecords, unknown)).toBe(false)
+    expect(isMissing(node('one', { images: [[name]] }), noRecords, unknown)).toBe(true)
   })
 
   test('accepts a name of Docker Hub without the host', () => {
     const hub = { ...weekly, reference: 'docker.io/some/lab:x' }
-    expect(isMissing(node('one', { images: [[`some/lab@${digestOf('a')}`]] }), none, hub)).toBe(false)
+    expect(isMissing(node('one', { images: [[`some/lab@${digestOf('a')}`]] }), noRecords, hub)).toBe(false)
   })
 
   test('counts a completed pull for its node, even if that does not list the image', () => {
@@ -121,7 +111,7 @@ describe('decidePrepull, when an image is missing,', () => {
     const sets = [setOf(['one'], { deleting: true })]
     expect(acts(decide({ sets }))).toEqual([])
     expect(acts(decide({ sets, nodes: [one, two], pods: [podOf('one', 'failed')] }))).toEqual([])
-    expect(decide({ sets, pods: [podOf('one', 'failed')] }).records).toEqual(none)
+    expect(decide({ sets, pods: [podOf('one', 'failed')] }).records).toEqual(noRecords)
   })
 
   test('pulls again when the tag has moved', () => {
@@ -154,7 +144,7 @@ describe('decidePrepull, during a pull,', () => {
   test('counts the pull for a node only with a pod on that node', () => {
     const reborn = node('one', { uid: 'reborn', createdAt: '1970-01-01T00:00:10Z' })
     const by = (createdMs: number) => decide({ nodes: [reborn], pods: [podOf('one', 'pulled', { createdMs })] })
-    expect(by(9000).records).toEqual(none)
+    expect(by(9000).records).toEqual(noRecords)
     expect(by(10_000).records.prepulled.get(key)).toEqual(new Map([['reborn', false]]))
   })
 
@@ -279,11 +269,11 @@ describe('decidePrepull, when a pull fails,', () => {
 
   test('records a refusal by the cluster too', () => {
     const order = { name: 'x', image: weekly, nodes: ['one'] }
-    const { failures } = recordsAfterRefusal(none, order, 'forbidden', worldOf({ nodes }), rules)
+    const { failures } = recordsAfterRefusal(noRecords, order, 'forbidden', worldOf({ nodes }), rules)
     const failure = { attempts: 1, nextMs: nowMs + 1000, error: 'forbidden', nodes: ['uid-one'], set: '' }
     expect(failures).toEqual(new Map([[key, failure]]))
     const joining = { ...order, nodes: ['one', 'two'], set: setOf(['two']) }
-    expect(recordsAfterRefusal(none, joining, 'forbidden', worldOf({ nodes }), rules).failures).toEqual(failures)
+    expect(recordsAfterRefusal(noRecords, joining, 'forbidden', worldOf({ nodes }), rules).failures).toEqual(failures)
   })
 })
 
@@ -299,17 +289,17 @@ describe('The records of decidePrepull', () => {
   test('do not count for decisions when the node listed the image and no longer does', () => {
     const records = withPulled({ 'uid-one': true })
     expect(acts(decide({ records }))).toEqual(['create w_2026_01: one'])
-    expect(decide({ records }).records).toEqual(none)
+    expect(decide({ records }).records).toEqual(noRecords)
     expect(standings([weekly], worldOf({ records }), rules)[0]!.missing).toEqual([])
   })
 
   test('are removed with the node and with the image', () => {
     const records = withPulled({ 'uid-one': false, 'uid-gone': false })
     expect(decide({ records }).records).toEqual(withPulled({ 'uid-one': false }))
-    expect(decide({ records }, []).records).toEqual(none)
+    expect(decide({ records }, []).records).toEqual(noRecords)
   })
 
   test('have no image that a node only lists', () => {
-    expect(decide({ nodes: [listing] }).records).toEqual(none)
+    expect(decide({ nodes: [listing] }).records).toEqual(noRecords)
   })
 })

@@ -1,21 +1,19 @@
 import { expect, test } from 'vitest'
-import { catalogueOf, digestOf, image, node, repository } from '../../../test/kit/images/cluster.ts'
+import { catalogueOf, digestOf, image, node, noRecords, repository } from '../../../test/kit/images/cluster.ts'
 import { configSchema } from '../../config/schema.ts'
-import type { PrepullRecords } from '../../store/prepulls.ts'
 import { imageKey, type PrepullWorld } from './decide.ts'
 import { pullSetName } from './pull-set.ts'
 import { prepullStatus } from './status.ts'
 
 const { lab } = configSchema.parse({})
 const rules = { installation: 'north', placement: lab, repository }
-const none: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 const [first, second, untold] = [image('w_1', 'a'), image('d_1', 'b'), image('exp', null)]
 const listed = (letter: string, ...tags: string[]) => [
   `${repository}@${digestOf(letter)}`,
   ...tags.map(tag => `${repository}:${tag}`),
 ]
 const statusOf = (world: Partial<PrepullWorld>, catalogue = catalogueOf(first, second)) =>
-  prepullStatus(catalogue, { nodes: [], pods: [], records: none, ...world }, rules)
+  prepullStatus(catalogue, { nodes: [], pods: [], records: noRecords, ...world }, rules)
 
 test('the status lists an image as prepulled when each eligible node has it, and as pending before', () => {
   const nodes = [
@@ -38,7 +36,7 @@ test('the status lists an image as prepulled when each eligible node has it, and
 })
 
 test('the status counts a completed pull even if the node does not list the image', () => {
-  const records = { ...none, prepulled: new Map([[imageKey(first), new Map([['uid-one', true]])]]) }
+  const records = { ...noRecords, prepulled: new Map([[imageKey(first), new Map([['uid-one', true]])]]) }
   const status = statusOf({ nodes: [node('one')], records }, catalogueOf(first))
   expect(status.prepulled).toEqual([{ image: first, nodes: ['one'], missing: [] }])
   expect(status.nodes[0]!.cached).toEqual([first.reference])
@@ -53,7 +51,7 @@ test('the status prefers the size from the registry', () => {
 
 test('the status has the last failure while a node lacks the image', () => {
   const failure = { attempts: 2, nextMs: 0, error: 'one: it does not exist', nodes: ['uid-one'], set: '' }
-  const records = { ...none, failures: new Map([[imageKey(first), failure]]) }
+  const records = { ...noRecords, failures: new Map([[imageKey(first), failure]]) }
   expect(statusOf({ nodes: [node('one')], records }).pending).toEqual([
     { image: first, nodes: [], missing: ['one'], error: 'one: it does not exist' },
     { image: second, nodes: [], missing: ['one'] },

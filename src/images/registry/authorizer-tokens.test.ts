@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type FakeRegistry, TokenService } from '../../../test/kit/images/registry.ts'
 import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
 import {
@@ -7,7 +7,6 @@ import {
   dockerConfig,
   messageOf,
   passwordOf,
-  type RegistryTest,
   registryAndSource,
   serviceOf,
 } from '../../../test/kit/images/source.ts'
@@ -15,27 +14,16 @@ import { systemClock } from '../../base/clock.ts'
 import { Authorizer } from './authorizer.ts'
 import type { RegistryHttp } from './http.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function pair(test?: RegistryTest) {
-  const made = await registryAndSource(test)
-  closing.push(made.stop)
-  return made
-}
-
 /** A token service on a host of its own. */
 async function otherHost(tokens: TokenService) {
   const server = await LocalServer.start((asked, response) => tokens.answer(asked)(asked, response))
-  closing.push(() => server.stop())
+  onTestFinished(() => server.stop())
   return server
 }
 
 describe('Authorizer with tokens', () => {
   it('gets an anonymous token when there are no credentials', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.asks = 'bearer'
     registry.tags = ['a']
     expect(await source.listTags()).toEqual([{ tag: 'a' }])
@@ -47,7 +35,7 @@ describe('Authorizer with tokens', () => {
   it('gets a token by a password, which the registry does not receive', async () => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
-    const { registry, server, source } = await pair({ tokens, credentials: credentialsOfAda })
+    const { registry, server, source } = await registryAndSource({ tokens, credentials: credentialsOfAda })
     Object.assign(registry, { asks: 'bearer', realm: `${service.url}/auth?a=b` })
     await source.listTags()
     expect(service.lines).toEqual(['GET /auth?a=b&service=registry&scope=repository%3Asome%2Flab%3Apull'])
@@ -63,7 +51,7 @@ describe('Authorizer with tokens', () => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
     const images = { tokenHosts: hostsOf(service.host) }
-    const { registry, source } = await pair({ tokens, images, credentials: credentialsOfAda })
+    const { registry, source } = await registryAndSource({ tokens, images, credentials: credentialsOfAda })
     Object.assign(registry, { asks: 'bearer', realm: `${service.url}/auth` })
     if (isAsked) await source.listTags()
     else expect(await messageOf(source.listTags())).toMatch(/sends to .* for a token, which is not trusted/)
@@ -99,7 +87,7 @@ describe('Authorizer with tokens', () => {
     tokens.identityTokens.add('secret-identity')
     const service = await otherHost(tokens)
     const credentials = async (host: string) => dockerConfig(host, { identitytoken: 'secret-identity' })
-    const { registry, server, source } = await pair({ tokens, credentials })
+    const { registry, server, source } = await registryAndSource({ tokens, credentials })
     Object.assign(registry, { asks: 'bearer', realm: `${service.url}/auth` })
     await source.listTags()
     expect(service.lines).toEqual(['POST /auth'])
@@ -115,14 +103,14 @@ describe('Authorizer with tokens', () => {
 
   it('fails for a registry without tokens when there is only an identity token', async () => {
     const credentials = async (host: string) => dockerConfig(host, { identitytoken: 'secret-identity' })
-    const { registry, source } = await pair({ credentials })
+    const { registry, source } = await registryAndSource({ credentials })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toContain('and there is an identity token alone')
   })
 
   it('prefers a token to a password, among several challenges', async () => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
-    const { registry, server, source } = await pair({ tokens, credentials: credentialsOfAda })
+    const { registry, server, source } = await registryAndSource({ tokens, credentials: credentialsOfAda })
     const bearer = `Bearer realm="${server.url}/token"`
     server.faults.push(status(401, { 'WWW-Authenticate': ['Basic realm="a, b"', bearer] }))
     await source.listTags()
@@ -134,7 +122,7 @@ describe('Authorizer with tokens', () => {
     [undefined, 60],
     [300, 300],
   ])('uses a token that lasts %s seconds for %i', async (seconds, lasts) => {
-    const { registry, server, source, clock } = await pair()
+    const { registry, server, source, clock } = await registryAndSource()
     registry.asks = 'bearer'
     registry.tokens.seconds = seconds
     await source.listTags()
@@ -149,7 +137,7 @@ describe('Authorizer with tokens', () => {
   })
 
   it('renews a refused token once', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.asks = 'bearer'
     await source.listTags()
     registry.tokens.tokens.clear()
@@ -162,14 +150,14 @@ describe('Authorizer with tokens', () => {
   })
 
   it('does not ask for ever new tokens', async () => {
-    const { registry, server, source, host } = await pair({ tokens: new Deaf() })
+    const { registry, server, source, host } = await registryAndSource({ tokens: new Deaf() })
     registry.asks = 'bearer'
     expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
     expect(server.asked.length).toBe(3)
   })
 
   it('shares one token among concurrent requests', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.asks = 'bearer'
     for (const tag of ['a', 'b', 'c']) registry.push(tag)
     await Promise.all(['a', 'b', 'c'].map(tag => source.manifestOf(tag)))
@@ -177,7 +165,7 @@ describe('Authorizer with tokens', () => {
   })
 
   it('keeps a bounded number of tokens', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.asks = 'bearer'
     registry.push('a')
     const wants = (scope: number) =>
@@ -190,7 +178,7 @@ describe('Authorizer with tokens', () => {
   })
 
   it('keeps a token for other callers when one aborts', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.asks = 'bearer'
     const gate = Promise.withResolvers<void>()
     const caller = new AbortController()
@@ -213,7 +201,7 @@ describe('Authorizer with tokens', () => {
   it('gets another token for changed credentials', async () => {
     let credentials: string | undefined
     const tokens = serviceOf(['ada', 'secret-of-ada'])
-    const { registry, source, clock, host } = await pair({ tokens, credentials: async () => credentials })
+    const { registry, source, clock, host } = await registryAndSource({ tokens, credentials: async () => credentials })
     registry.asks = 'bearer'
     tokens.seconds = 3600
     credentials = await credentialsOfAda(host)
@@ -229,7 +217,7 @@ describe('Authorizer with tokens', () => {
     let password = 'secret-of-ada'
     const tokens = serviceOf(['ada', password])
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', password))
-    const { registry, source, clock } = await pair({ tokens, credentials })
+    const { registry, source, clock } = await registryAndSource({ tokens, credentials })
     registry.asks = 'bearer'
     tokens.seconds = 10
     await source.listTags()
@@ -252,7 +240,7 @@ describe('Authorizer with tokens', () => {
   ])('fails after %s', async (_, fault, words) => {
     const tokens = serviceOf(['ada', 'secret-of-ada'])
     const service = await otherHost(tokens)
-    const { registry, source } = await pair({ tokens, credentials: credentialsOfAda })
+    const { registry, source } = await registryAndSource({ tokens, credentials: credentialsOfAda })
     Object.assign(registry, { asks: 'bearer', realm: `${service.url}/auth` })
     service.faults.push(fault)
     const message = await messageOf(source.listTags())
@@ -268,14 +256,14 @@ describe('Authorizer with tokens', () => {
     ['nowhere', 'token'],
     ['by another protocol', 'ftp://127.0.0.1/token'],
   ])('does not ask %s', async (_, realm) => {
-    const { registry, server, source } = await pair({ credentials: credentialsOfAda })
+    const { registry, server, source } = await registryAndSource({ credentials: credentialsOfAda })
     Object.assign(registry, { asks: 'bearer', realm })
     expect(await messageOf(source.listTags())).toMatch(/for a token, which is not trusted$/)
     expect(server.asked.length).toBe(1)
   })
 
   it('ignores a challenge with an empty realm', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(status(401, { 'WWW-Authenticate': 'Bearer realm=""' }))
     expect(await messageOf(source.listTags())).toContain('asks for credentials')
   })

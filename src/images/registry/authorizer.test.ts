@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LocalServer, status } from '../../../test/kit/images/server.ts'
 import {
   basic,
@@ -6,27 +6,15 @@ import {
   dockerConfig,
   messageOf,
   passwordOf,
-  type RegistryTest,
   registryAndSource,
   serviceOf,
 } from '../../../test/kit/images/source.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function pair(test?: RegistryTest) {
-  const made = await registryAndSource(test)
-  closing.push(made.stop)
-  return made
-}
 
 describe('Authorizer with a password', () => {
   const users = () => serviceOf(['ada', 'secret-of-ada'])
 
   it('sends it when the registry asks for it, and from then on', async () => {
-    const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
+    const { registry, server, source } = await registryAndSource({ tokens: users(), credentials: credentialsOfAda })
     registry.asks = 'basic'
     registry.push('a')
     await source.manifestOf('a')
@@ -36,21 +24,21 @@ describe('Authorizer with a password', () => {
 
   it('neither sends nor reads it when the registry does not ask', async () => {
     const credentials = vi.fn(credentialsOfAda)
-    const { server, source } = await pair({ credentials })
+    const { server, source } = await registryAndSource({ credentials })
     await source.listTags()
     expect(server.shown).toEqual([undefined])
     expect(credentials).not.toHaveBeenCalled()
   })
 
   it('fails when there is none', async () => {
-    const { registry, server, source, host } = await pair({ tokens: users() })
+    const { registry, server, source, host } = await registryAndSource({ tokens: users() })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe(`${host} asks for credentials, and there are none`)
     expect(server.asked.length).toBe(1)
   })
 
   it('does not send the one of another host', async () => {
-    const { registry, server, source } = await pair({
+    const { registry, server, source } = await registryAndSource({
       tokens: users(),
       credentials: () => credentialsOfAda('r.example.org'),
     })
@@ -61,7 +49,7 @@ describe('Authorizer with a password', () => {
 
   it('sends a wrong one only once', async () => {
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', 'secret-of-yesterday'))
-    const { registry, server, source, host } = await pair({ tokens: users(), credentials })
+    const { registry, server, source, host } = await registryAndSource({ tokens: users(), credentials })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
     expect(await messageOf(source.listTags())).toBe(`${host} answered 401 to the credentials that it asked for`)
@@ -71,7 +59,7 @@ describe('Authorizer with a password', () => {
   it('reads a changed one when the old one is refused', async () => {
     let password = 'secret-of-ada'
     const credentials = async (host: string) => dockerConfig(host, passwordOf('ada', password))
-    const { registry, server, source } = await pair({ tokens: users(), credentials })
+    const { registry, server, source } = await registryAndSource({ tokens: users(), credentials })
     registry.asks = 'basic'
     await source.listTags()
     password = 'secret-of-today'
@@ -82,7 +70,7 @@ describe('Authorizer with a password', () => {
 
   it('reads it again after a minute', async () => {
     const credentials = vi.fn(credentialsOfAda)
-    const { registry, source, clock } = await pair({ tokens: users(), credentials })
+    const { registry, source, clock } = await registryAndSource({ tokens: users(), credentials })
     registry.asks = 'basic'
     await source.listTags()
     clock.advance(59_999)
@@ -96,7 +84,7 @@ describe('Authorizer with a password', () => {
   it('keeps the last one when it cannot be read any more', async () => {
     let fails = false
     const credentials = (host: string) => (fails ? Promise.reject(new Error('no Kubernetes')) : credentialsOfAda(host))
-    const { registry, source, clock } = await pair({ tokens: users(), credentials })
+    const { registry, source, clock } = await registryAndSource({ tokens: users(), credentials })
     registry.asks = 'basic'
     await source.listTags()
     fails = true
@@ -105,24 +93,26 @@ describe('Authorizer with a password', () => {
   })
 
   it('fails when it could never be read', async () => {
-    const { registry, source } = await pair({ credentials: () => Promise.reject(new Error('no Kubernetes')) })
+    const { registry, source } = await registryAndSource({
+      credentials: () => Promise.reject(new Error('no Kubernetes')),
+    })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe('the credentials of the registry cannot be read')
   })
 
   it('does not quote an invalid file', async () => {
-    const { registry, source } = await pair({ credentials: async () => 'secret-of-ada' })
+    const { registry, source } = await registryAndSource({ credentials: async () => 'secret-of-ada' })
     registry.asks = 'basic'
     expect(await messageOf(source.listTags())).toBe('the credentials are no Docker config.json')
   })
 
   it('does not follow a redirect to another host with it', async () => {
-    const { registry, server, source } = await pair({ tokens: users(), credentials: credentialsOfAda })
+    const { registry, server, source } = await registryAndSource({ tokens: users(), credentials: credentialsOfAda })
     registry.asks = 'basic'
     const digest = registry.push('a')
     await source.manifestOf('a')
     const other = await LocalServer.start(status(200, { 'Docker-Content-Digest': digest }))
-    closing.push(() => other.stop())
+    onTestFinished(() => other.stop())
     server.faults.push(status(307, { Location: `${other.url}/there` }))
     expect(await source.manifestOf('a')).toEqual({ digest })
     expect(server.shown.at(-1)).toBe(basic('ada', 'secret-of-ada'))

@@ -1,19 +1,8 @@
 import { createHash } from 'node:crypto'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
-import { type RegistryTest, registryAndSource } from '../../../test/kit/images/source.ts'
+import { registryAndSource } from '../../../test/kit/images/source.ts'
 import { originOf } from './docker.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function pair(test?: RegistryTest) {
-  const made = await registryAndSource(test)
-  closing.push(made.stop)
-  return made
-}
 
 const sha256 = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 const tagsOf = (count: number) => Array.from({ length: count }, (_, index) => `t_${index}`)
@@ -33,14 +22,14 @@ it.each<[string, boolean, string]>([
 
 describe('DockerRegistry.listTags', () => {
   it('reads one page', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.tags = ['a', 'b']
     expect(await source.listTags()).toEqual([{ tag: 'a' }, { tag: 'b' }])
     expect(server.lines).toEqual(['GET /v2/some/lab/tags/list?n=1000'])
   })
 
   it.each(['relative', 'absolute'] as const)('follows %s links to further pages', async links => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     Object.assign(registry, { links, pageSize: 2, tags: tagsOf(5) })
     expect(names(await source.listTags())).toEqual(tagsOf(5))
     expect(server.lines[1]).toBe('GET /v2/some/lab/tags/list?n=2&last=t_1')
@@ -48,7 +37,7 @@ describe('DockerRegistry.listTags', () => {
   })
 
   it('reads 20,000 tags on twenty pages, or on one if a registry has no pages', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     registry.tags = tagsOf(20_000)
     expect(names(await source.listTags())).toEqual(tagsOf(20_000))
     expect(server.asked.length).toBe(20)
@@ -57,7 +46,7 @@ describe('DockerRegistry.listTags', () => {
   })
 
   it('fails when there are more tags than allowed', async () => {
-    const { registry, source, host } = await pair({ images: { maxTags: 4 } })
+    const { registry, source, host } = await registryAndSource({ images: { maxTags: 4 } })
     Object.assign(registry, { pageSize: 2, tags: tagsOf(4) })
     expect((await source.listTags()).length).toBe(4)
     registry.tags = tagsOf(5)
@@ -65,19 +54,19 @@ describe('DockerRegistry.listTags', () => {
   })
 
   it('returns each valid tag once', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(json({ tags: ['a', 'a', '', '../x', 'b c', 'b'] }))
     expect(names(await source.listTags())).toEqual(['a', 'b'])
   })
 
   it.each([{ tags: null }, { tags: [] }, {}])('returns nothing for %j', async answer => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(json(answer))
     expect(await source.listTags()).toEqual([])
   })
 
   it('fails when pages form a circle', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     const page = (next: number): Respond =>
       json({ tags: ['a'] }, { Link: `</v2/some/lab/tags/list?p=${next}>; rel="next"` })
     server.faults.push(page(1), page(2), page(1))
@@ -91,14 +80,14 @@ describe('DockerRegistry.listTags', () => {
     'http://127.0.0.1:1/v2/some/lab/tags/list?last=a',
     'http://:0:0',
   ])('does not follow a link to %s', async next => {
-    const { server, source, host } = await pair()
+    const { server, source, host } = await registryAndSource()
     server.faults.push(json({ tags: ['a'] }, { Link: `<${next}>; rel="next"` }))
     await expect(source.listTags()).rejects.toThrow(`${host} has the next page of its tags on another host`)
     expect(server.asked.length).toBe(1)
   })
 
   it('keeps the configured scheme, whatever scheme a link has', async () => {
-    const { registry, server, source, host } = await pair()
+    const { registry, server, source, host } = await registryAndSource()
     registry.tags = ['b']
     const next = `https://${host}/v2/some/lab/tags/list?n=1`
     server.faults.push(json({ tags: ['a'] }, { Link: `<${next}>; rel="next"` }))
@@ -114,7 +103,7 @@ describe('DockerRegistry.listTags', () => {
     ['tags that are none', json({ tags: ['a', 1] }), 'is malformed at tags.1'],
     ['no object', json('secret-of-ada'), 'is malformed at the whole'],
   ])('fails with a reason when the registry answers %s', async (_, fault, words) => {
-    const { server, source, host } = await pair()
+    const { server, source, host } = await registryAndSource()
     server.faults.push(fault)
     const error: Error = await source.listTags().catch(error => error)
     expect(error.message).toContain(host)
@@ -128,7 +117,7 @@ describe('DockerRegistry.listTags', () => {
     ['500', status(500), 'answered 500'],
     ['half of the list', faults['cut off'], ''],
   ])('fails with a reason when the registry always answers %s', async (_, fault, words) => {
-    const { server, source, host } = await pair()
+    const { server, source, host } = await registryAndSource()
     server.faults.push(fault, fault, fault)
     const error: Error = await source.listTags().catch(error => error)
     expect(error.message).toContain(`${host}${words && ' '}${words}`)
@@ -136,7 +125,7 @@ describe('DockerRegistry.listTags', () => {
   })
 
   it('waits no longer than configured', async () => {
-    const { server, source, clock, host } = await pair()
+    const { server, source, clock, host } = await registryAndSource()
     server.faults.push(faults['half an answer'])
     const listing = source.listTags()
     await server.whenAsked(1)
@@ -145,13 +134,13 @@ describe('DockerRegistry.listTags', () => {
   })
 
   it('stops reading an endless page', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(faults.huge)
     await expect(source.listTags()).rejects.toThrow('larger than 16777216 bytes')
   })
 
   it('ends when its caller aborts it', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     Object.assign(registry, { pageSize: 1, tags: tagsOf(5) })
     const caller = new AbortController()
     server.faults.push((_, response) => {
@@ -165,7 +154,7 @@ describe('DockerRegistry.listTags', () => {
 
 describe('DockerRegistry.manifestOf', () => {
   it('sends HEAD requests', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     const digest = registry.push('a', 10)
     expect(await source.manifestOf('a')).toEqual({ digest })
     expect(await source.manifestOf(digest)).toEqual({ digest })
@@ -180,7 +169,7 @@ describe('DockerRegistry.manifestOf', () => {
     ['returns no digest', status(200)],
     ['returns nonsense', status(200, { 'Docker-Content-Digest': 'latest' })],
   ])('reads the manifest, with its size, when the registry %s', async (_, head) => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     const digest = registry.push('a', 10, 20)
     server.faults.push(head)
     expect(await source.manifestOf('a')).toEqual({ digest, sizeBytes: 31 })
@@ -188,7 +177,7 @@ describe('DockerRegistry.manifestOf', () => {
   })
 
   it('returns no size for an index', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     const digest = registry.pushIndex('a')
     expect(await source.manifestOf('a')).toEqual({ digest })
     server.faults.push(status(405))
@@ -196,19 +185,19 @@ describe('DockerRegistry.manifestOf', () => {
   })
 
   it('computes the digest when the registry returns none', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(status(405), (_, response) => response.end('{"config":1}'))
     expect(await source.manifestOf('a')).toEqual({ digest: sha256('{"config":1}') })
   })
 
   it('fails when the manifest does not have its digest', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(status(405), json({}, { 'Docker-Content-Digest': sha256('other') }))
     await expect(source.manifestOf('a')).rejects.toThrow('gave a manifest that is not what its digest says')
   })
 
   it('returns null for a missing image', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     expect(await source.manifestOf('a')).toBeNull()
     server.faults.push(status(405))
     expect(await source.manifestOf('a')).toBeNull()
@@ -218,28 +207,28 @@ describe('DockerRegistry.manifestOf', () => {
     ['403', status(403), 'answered 403'],
     ['400', status(400), 'answered 400'],
   ])('fails when the registry answers %s', async (_, fault, words) => {
-    const { server, source, host } = await pair()
+    const { server, source, host } = await registryAndSource()
     server.faults.push(fault)
     await expect(source.manifestOf('a')).rejects.toThrow(`${host} ${words}`)
   })
 
   it('reads up to four mebibytes', async () => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     server.faults.push(status(405), faults.huge)
     await expect(source.manifestOf('a')).rejects.toThrow('larger than 4194304 bytes')
   })
 
   it.each(['', '../x', 'a/b', 'sha256:0', 'a?b'])('fails for the invalid reference %j', async reference => {
-    const { server, source } = await pair()
+    const { server, source } = await registryAndSource()
     await expect(source.manifestOf(reference)).rejects.toThrow('neither a tag nor a digest')
     expect(server.asked).toEqual([])
   })
 
   it('follows a redirect to another host without credentials', async () => {
-    const { registry, server, source } = await pair()
+    const { registry, server, source } = await registryAndSource()
     const digest = registry.push('a')
     const other = await LocalServer.start(status(200, { 'Docker-Content-Digest': digest }))
-    closing.push(() => other.stop())
+    onTestFinished(() => other.stop())
     server.faults.push(status(307, { Location: `${other.url}/there` }))
     expect(await source.manifestOf('a')).toEqual({ digest })
     expect(other.lines).toEqual(['HEAD /there'])

@@ -1,12 +1,12 @@
 /** The records of prepulling, and their writer. */
 import { beforeEach, expect, test } from 'vitest'
 import { type PrepullRecords, PrepullStore, type PullFailure } from '../../../src/store/prepulls.ts'
+import { noRecords } from '../../kit/images/cluster.ts'
 import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
 let prepulls: PrepullStore
 const token = 'mine'
-const none: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 
 beforeEach(async () => {
   prepulls = new PrepullStore(store().connection, store().keys)
@@ -36,7 +36,7 @@ const records: PrepullRecords = {
 
 test('every replica reads what was written, with Redis’ time', async () => {
   const before = Date.now()
-  expect(await prepulls.write(token, none, records)).toBe(true)
+  expect(await prepulls.write(token, noRecords, records)).toBe(true)
   const reading = await prepulls.read()
   expect(reading.held).toBe(false)
   expect(Math.abs(reading.nowMs - before)).toBeLessThan(60_000)
@@ -53,14 +53,14 @@ test('a write says whether the replica holds the lease', async () => {
 })
 
 test('nothing is written without the lease', async () => {
-  expect(await prepulls.write('another', none, records)).toBe(false)
+  expect(await prepulls.write('another', noRecords, records)).toBe(false)
   await store().redis.del(prepulls.lease)
-  expect(await prepulls.write(token, none, records)).toBe(false)
-  expect((await prepulls.read()).records).toEqual(none)
+  expect(await prepulls.write(token, noRecords, records)).toBe(false)
+  expect((await prepulls.read()).records).toEqual(noRecords)
 })
 
 test('a write changes only what differs, and removes what is gone', async () => {
-  await prepulls.write(token, none, records)
+  await prepulls.write(token, noRecords, records)
   // A field that the next write does not change, and must keep.
   await store().redis.hset(store().keys.prepulled, 'kept', 'x')
   const [first] = [...records.prepulled]

@@ -1,10 +1,13 @@
 /** A fake cluster for tests of prepulling: nodes, and DaemonSets whose pods pull when the test says so. */
 import type { KubeObject } from '../../../src/base/domain.ts'
+import { configSchema } from '../../../src/config/schema.ts'
 import type { Catalogue, CatalogueImage } from '../../../src/images/catalogue/types.ts'
+import type { PrepullRules } from '../../../src/images/prepull/decide.ts'
 import { type NodeFacts, projectNode } from '../../../src/images/prepull/nodes.ts'
 import { type PullPod, type PullSet, projectPullPod, projectPullSet } from '../../../src/images/prepull/pull-set.ts'
 import type { PrepullView } from '../../../src/images/prepull/watches.ts'
 import { KubeError, type ObjectIdentity, type ObjectRef } from '../../../src/kube/client.ts'
+import type { PrepullRecords } from '../../../src/store/prepulls.ts'
 
 export const repository = 'registry.example.org/some/lab'
 
@@ -52,6 +55,18 @@ export function nodeObject(name: string, shape: NodeShape = {}): KubeObject {
     },
   }
 }
+
+/** Rules of prepulling with short times. */
+export const rules: PrepullRules = {
+  installation: 'north',
+  placement: configSchema.parse({}).lab,
+  timeoutMs: 60_000,
+  retryMs: 1000,
+  maxRetryMs: 5000,
+  maxAtOnce: 2,
+}
+
+export const noRecords: PrepullRecords = { prepulled: new Map(), failures: new Map() }
 
 export const node = (name: string, shape?: NodeShape): NodeFacts => projectNode(nodeObject(name, shape))
 

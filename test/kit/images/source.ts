@@ -1,4 +1,5 @@
 /** Sources of images for tests, configured as by operators. */
+import { onTestFinished } from 'vitest'
 import { configSchema } from '../../../src/config/schema.ts'
 import { createImageSource, type ImageSourceParts } from '../../../src/images/registry/create.ts'
 import { hastyClock } from '../clock.ts'
@@ -40,7 +41,7 @@ export interface RegistryTest {
   readonly credentials?: (host: string) => Promise<string | undefined>
 }
 
-/** A registry, and a source that reads it; a test ends both with `stop`. */
+/** A registry, and a source that reads it. Both end with the test. */
 export async function registryAndSource({ images = {}, tokens, credentials }: RegistryTest = {}) {
   const registry = await FakeRegistry.start(tokens)
   const { host } = registry.server
@@ -48,9 +49,9 @@ export async function registryAndSource({ images = {}, tokens, credentials }: Re
   const block = { registry: host, docker: { repository: registry.repository }, ...images }
   const parts: ImageSourceParts = { images: imagesOf(block), clock, credentials: async () => credentials?.(host) }
   const source = createImageSource(parts)
-  const stop = async () => {
+  onTestFinished(async () => {
     await source.close()
     await registry.server.stop()
-  }
-  return { registry, server: registry.server, source, clock, host, stop }
+  })
+  return { registry, server: registry.server, source, clock, host }
 }
