@@ -159,7 +159,7 @@ function byHeading(blocks: readonly Block[]): Block[][] {
 
 const shown = 90
 
-export function formatCommand({ at, text, seconds }: DoneCommand): string {
+function formatCommand({ at, text, seconds }: DoneCommand): string {
   const short = text.length > shown ? `${text.slice(0, shown - 1)}…` : text
   return `${seconds.toFixed(1).padStart(6)} s  ${at}  ${short}`
 }

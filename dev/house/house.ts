@@ -109,9 +109,8 @@ function circlesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
 
 /** The row with the longest name that covers the file. */
 function rowOf(file: string, table: Table): string | undefined {
-  return Object.keys(table)
-    .filter(row => isWithin(file, row))
-    .reduce<string | undefined>((best, row) => (best === undefined || row.length > best.length ? row : best), undefined)
+  const rows = Object.keys(table).filter(row => isWithin(file, row))
+  return rows.toSorted((a, b) => b.length - a.length)[0]
 }
 
 const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
@@ -148,19 +147,17 @@ function impureOf(files: readonly SourceFile[]): string[] {
 
 function longestOf(edges: ReadonlyMap<string, readonly string[]>): string[] {
   const known = new Map<string, string[]>()
-  const longestFrom = (file: string, above: ReadonlySet<string>): string[] => {
+  const longestFrom = (file: string): string[] => {
     const found = known.get(file)
     if (found) return found
-    let best: string[] = []
-    for (const next of edges.get(file) ?? []) {
-      if (above.has(next)) continue
-      const chain = longestFrom(next, new Set([...above, next]))
-      if (chain.length > best.length) best = chain
-    }
-    known.set(file, [file, ...best])
-    return [file, ...best]
+    // Within a circle the chain ends where it would begin again.
+    known.set(file, [file])
+    const chain = [file, ...longest((edges.get(file) ?? []).map(longestFrom))]
+    known.set(file, chain)
+    return chain
   }
-  return [...edges.keys()]
-    .map(file => longestFrom(file, new Set([file])))
-    .reduce((best, chain) => (chain.length > best.length ? chain : best), [])
+  return longest([...edges.keys()].map(longestFrom))
 }
+
+const longest = (chains: readonly string[][]): string[] =>
+  chains.reduce((best, chain) => (chain.length > best.length ? chain : best), [])

@@ -59,7 +59,7 @@ export function formatHouse(house: House, figures: Figures): string {
   return [...rooms, '', ...formatFigures(figures), ''].join('\n')
 }
 
-export function formatFigures(figures: Figures): string[] {
+function formatFigures(figures: Figures): string[] {
   const { rooms, arrows, circles, against, biggestShare, biggest, mostFiles, longestChain } = figures
   const { fileMedian, file90, filesOver250, functionMedian, function90, functionsOver40 } = figures
   return [
