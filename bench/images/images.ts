@@ -7,7 +7,6 @@ import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parseArgs } from 'node:util'
 import { parse, stringify } from 'yaml'
 import { waitUntil } from '../../dev/process/api-client.ts'
 import type { Progress } from '../../dev/process/progress.ts'
@@ -16,6 +15,7 @@ import type { ConfigInput } from '../../dev/stack/config.ts'
 import { Replica } from '../../dev/stack/replicas.ts'
 import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { peakMib } from '../measure/usage.ts'
 import { Worker } from '../measure/worker.ts'
@@ -34,7 +34,7 @@ const prefix = '/nublado/spawner/v1'
 const limitMs = 120_000
 
 export async function imagesBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
-  const options = readOptions(args)
+  const options = numbersOf(args, { tags: 2000, refreshes: 20, requests: 300 })
   const choice = { realNode: 'never', kwok: 1 } as const
   const tools = await setupStack({ ...choice, audit: false }, progress, signal)
   const run = await openRun(progress)
@@ -49,13 +49,6 @@ export async function imagesBench(args: readonly string[], progress: Progress, s
   } finally {
     await progress.part('take down', () => run.close())
   }
-}
-
-function readOptions(args: readonly string[]): Options {
-  const number = (value: string) => ({ type: 'string', default: value }) as const
-  const options = { tags: number('2000'), refreshes: number('20'), requests: number('300') }
-  const { values } = parseArgs({ args: [...args], options })
-  return { tags: Number(values.tags), refreshes: Number(values.refreshes), requests: Number(values.requests) }
 }
 
 interface Scene {

@@ -8,7 +8,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../dev/process/api-client.ts'
 import { marker } from '../../dev/process/process.ts'
@@ -21,6 +20,7 @@ import { configSchema } from '../../src/config/schema.ts'
 import { Keys } from '../../src/store/keys.ts'
 import { encodeEvents, encodeFields } from '../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../src/store/scripts.ts'
+import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { Worker } from '../measure/worker.ts'
 import { type ReadersQuestion, type Seen, type Streams, stamp } from './client.ts'
@@ -43,7 +43,7 @@ const sampleMs = 250
 const stuckProgram = fileURLToPath(new URL('stuck.py', import.meta.url))
 
 export async function readersBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
-  const options = readOptions(args)
+  const options = numbersOf(args, { good: 1000, stuck: 200, seconds: 20 })
   const choice = { realNode: 'never', kwok: 1 } as const
   const tools = await setupStack({ ...choice, audit: false }, progress, signal)
   const python = (await setup(['python'], progress, signal)).program('python3')
@@ -74,13 +74,6 @@ export async function readersBench(args: readonly string[], progress: Progress, 
   } finally {
     await progress.part('take down', () => run.close())
   }
-}
-
-function readOptions(args: readonly string[]): Options {
-  const number = (value: string) => ({ type: 'string', default: value }) as const
-  const options = { good: number('1000'), stuck: number('200'), seconds: number('20') }
-  const { values } = parseArgs({ args: [...args], options })
-  return { good: Number(values.good), stuck: Number(values.stuck), seconds: Number(values.seconds) }
 }
 
 interface Scene {

@@ -3,11 +3,11 @@
  *   npm run bench -- worst [--pairs 3] [--seconds 20] [--replicas 3]
  */
 import { availableParallelism, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
 import { waitUntil } from '../../dev/process/api-client.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import { openRun } from '../../dev/run/run.ts'
 import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
+import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { Worker } from '../measure/worker.ts'
 import { type Asker, type Steady, steadyPerSecond, type Worst, type WorstQuestion } from './client.ts'
@@ -21,7 +21,7 @@ interface Options {
 const userCount = 20
 
 export async function worstBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
-  const options = readOptions(args)
+  const options = numbersOf(args, { pairs: 3, seconds: 20, replicas: 3 })
   const choice = { realNode: 'never', kwok: 1 } as const
   const tools = await setupStack({ ...choice, audit: false }, progress, signal)
   const run = await openRun(progress)
@@ -41,13 +41,6 @@ export async function worstBench(args: readonly string[], progress: Progress, si
   } finally {
     await progress.part('take down', () => run.close())
   }
-}
-
-function readOptions(args: readonly string[]): Options {
-  const number = (value: string) => ({ type: 'string', default: value }) as const
-  const options = { pairs: number('3'), seconds: number('20'), replicas: number('3') }
-  const { values } = parseArgs({ args: [...args], options })
-  return { pairs: Number(values.pairs), seconds: Number(values.seconds), replicas: Number(values.replicas) }
 }
 
 interface Scene {
