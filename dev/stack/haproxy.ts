@@ -41,8 +41,8 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
 }
 
 /**
- * A configuration for haproxy. A request that never reached a replica goes to another one. One that was sent is not
- * repeated, since a POST may have been carried out. Event streams pass unbuffered.
+ * A configuration for haproxy. haproxy sends a request to another replica if it reached none.
+ * It repeats no request that was sent, since a POST may have been carried out. Event streams pass unbuffered.
  */
 export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
   // The readiness port is always plain HTTP. No `verifyhost`: haproxy compares names only, and no addresses.

@@ -1,6 +1,6 @@
 /**
  * One way to ask a source of identities: JSON by GET, with bounds on everything. An unclear answer is 503, never a
- * guess. Of requests and responses only the status is logged.
+ * guess. The log has the status of a response, and nothing else of it or of the request.
  */
 import type { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
