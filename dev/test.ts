@@ -6,22 +6,11 @@ import { createProgress } from './process/progress.ts'
 import { whyNoRealNode } from './run/claim.ts'
 import { setup } from './setup/setup.ts'
 import { redisImage } from './setup/versions.ts'
+import { type Counts, failure, formatCounts, formatFailures, noTests, sum } from './test/counts.ts'
 import { parseTestOptions, type TestOptions, usage } from './test/options.ts'
 import { checkPythonTypes, lintPython, type PythonSuite, runPytest, setupPython } from './test/python.ts'
 import { onCluster, onRealNode, onRun, type RunContext, setupSuites } from './test/runs.ts'
-import {
-  attackProjects,
-  type Counts,
-  checkTypes,
-  formatCounts,
-  lint,
-  noTests,
-  type Project,
-  runDemo,
-  runVitest,
-  sum,
-  vitestArgs,
-} from './test/suites.ts'
+import { attackProjects, checkTypes, lint, type Project, runDemo, runVitest, vitestArgs } from './test/suites.ts'
 
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
 
@@ -53,7 +42,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   const counts = await runSuites(context)
   progress.summary()
   if (existsSync(logsFolder)) progress.say(`Logs of what failed: ${logsFolder}`)
-  process.stdout.write(`${formatCounts(counts)}\n`)
+  process.stdout.write(`${formatFailures(counts)}${formatCounts(counts)}\n`)
   return counts.failed === 0 ? 0 : 1
 }
 
@@ -64,7 +53,7 @@ async function runSuites(context: Context): Promise<Counts> {
   const { options, progress, signal } = context
   let counts = noTests
   const suite = async (name: string, run: () => Promise<Counts>) => {
-    counts = sum(counts, await progress.part(name, run).catch(error => broken(error, context)))
+    counts = sum(counts, await progress.part(name, run).catch(error => broken(name, error, context)))
   }
   const onNode = async (run: () => Promise<Counts>) => (await onRealNode(context, run)) ?? { ...noTests, skipped: 1 }
   if (options.whole) {
@@ -91,10 +80,11 @@ async function runSuites(context: Context): Promise<Counts> {
 }
 
 /** A suite that could not begin has failed; an interrupt ends the run. */
-function broken(error: unknown, { progress, signal }: Context): Counts {
+function broken(suite: string, error: unknown, { progress, signal }: Context): Counts {
   signal.throwIfAborted()
-  progress.say(error instanceof Error ? error.message : String(error))
-  return { ...noTests, failed: 1 }
+  const message = error instanceof Error ? error.message : String(error)
+  progress.say(message)
+  return failure(suite, message)
 }
 
 /** Runs projects of vitest one after another, on a cluster of their own. */

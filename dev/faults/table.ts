@@ -1,6 +1,6 @@
 /** One table of the attacks' RESULT lines, and of vitest's reports on tests that wrote none. */
 import { type Result, whyRed } from '../../test/kit/attack/result.ts'
-import type { VitestReport } from '../test/suites.ts'
+import type { VitestReport } from '../test/counts.ts'
 
 export interface Row extends Partial<Omit<Result, 'test' | 'error'>> {
   readonly test: string

@@ -5,7 +5,7 @@ import { searchPath } from '../process/command.ts'
 import { startProcess, stopProcess } from '../process/process.ts'
 import type { Progress } from '../process/progress.ts'
 import { type HubVersion, hubEnvironment, hubVersions, packageSource } from '../setup/jupyterhub.ts'
-import { type Counts, noTests, single, sum } from './suites.ts'
+import { type Counts, failure, failureLine, noTests, single, sum } from './counts.ts'
 
 export interface PythonSuite {
   /** Folder of an open run. */
@@ -26,21 +26,25 @@ export async function runPytest(suite: PythonSuite): Promise<Counts> {
 }
 
 async function runPytestUnder(version: HubVersion, suite: PythonSuite): Promise<Counts> {
-  const report = join(suite.folder, `pytest-${version}.xml`)
+  const name = `pytest-${version}`
+  const report = join(suite.folder, `${name}.xml`)
   const ended = await runModule(suite, version, 'pytest', ['-q', `--junitxml=${report}`])
   const counts = countJunit(readReport(report))
-  return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+  return !ended && counts.failed === 0 ? sum(counts, failure(name, 'failed: its output is above')) : counts
 }
 
 /** Checks the package and its tests, with the newest JupyterHub. */
 export const checkPythonTypes = async (suite: PythonSuite): Promise<Counts> =>
-  single(await runModule(suite, 6, 'mypy', [`--cache-dir=${join(suite.folder, 'mypy')}`]))
+  single(
+    'types of the Python package',
+    await runModule(suite, 6, 'mypy', [`--cache-dir=${join(suite.folder, 'mypy')}`]),
+  )
 
 /** Checks all Python in the package's folder, including the examples. */
 export async function lintPython(suite: PythonSuite): Promise<Counts> {
   const options = ['--no-cache', '.']
   const formatted = await runModule(suite, 6, 'ruff', ['format', '--check', ...options])
-  return single((await runModule(suite, 6, 'ruff', ['check', ...options])) && formatted)
+  return single('lint of the Python package', (await runModule(suite, 6, 'ruff', ['check', ...options])) && formatted)
 }
 
 /** Runs a module in the package's folder; returns whether it succeeded. Prints its output when it failed. */
@@ -65,15 +69,17 @@ async function runModule(suite: PythonSuite, version: HubVersion, module: string
   return code === 0
 }
 
-/** Sums the figures of each suite in a JUnit report; empty text has none. */
+/** Sums the figures of each suite in a JUnit report, and names what failed; empty text has none. */
 export function countJunit(xml: string): Counts {
-  return [...xml.matchAll(/<testsuite (?<attributes>[^>]*)>/g)]
+  const counts = [...xml.matchAll(/<testsuite (?<attributes>[^>]*)>/g)]
     .map(({ groups }): Counts => {
       const number = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(groups!.attributes!)?.[1] ?? 0)
       const [failed, skipped] = [number('failures') + number('errors'), number('skipped')]
-      return { passed: number('tests') - failed - skipped, failed, skipped }
+      return { ...noTests, passed: number('tests') - failed - skipped, failed, skipped }
     })
     .reduce(sum, noTests)
+  const failures = [...xml.matchAll(/ name="(?<name>[^"]*)"[^>]*><(?:failure|error) message="(?<message>[^"]*)"/g)]
+  return { ...counts, failures: failures.map(({ groups }) => failureLine(groups!.name!, groups!.message!)) }
 }
 
 function readReport(file: string): string {

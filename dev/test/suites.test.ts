@@ -1,30 +1,6 @@
 import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
-import { attackProjects, countReport, formatCounts, labAnswered, noTests, sum, vitestArgs } from './suites.ts'
-
-const file = (status: string, ...tests: string[]) => ({
-  status,
-  assertionResults: tests.map(each => ({ status: each })),
-})
-
-test('countReport counts tests over all files', () => {
-  const testResults = [file('passed', 'passed', 'passed', 'skipped'), file('failed', 'failed', 'passed', 'todo')]
-  expect(countReport({ testResults })).toEqual({ passed: 3, failed: 1, skipped: 2 })
-})
-
-test('countReport counts a file with a failed set-up as a failure', () => {
-  expect(countReport({ testResults: [file('failed', 'skipped', 'skipped')] })).toEqual({
-    ...noTests,
-    failed: 1,
-    skipped: 2,
-  })
-  expect(countReport({ testResults: [file('failed')] })).toEqual({ ...noTests, failed: 1 })
-})
-
-test('formatCounts sums suites up in one line', () => {
-  const all = sum({ passed: 300, failed: 0, skipped: 1 }, { passed: 20, failed: 2, skipped: 0 })
-  expect(formatCounts(all)).toBe('320 passed, 2 failed, 1 skipped')
-})
+import { attackProjects, labAnswered, vitestArgs } from './suites.ts'
 
 test('labAnswered is true when JupyterLab itself answered', () => {
   const line = (lab: unknown) => `${JSON.stringify({ url: 'http://127.0.0.1:1', lab })}\n`

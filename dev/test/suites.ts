@@ -1,33 +1,13 @@
-/** Suites of `npm test`: how each is run, and how its results are counted. */
+/** Suites of `npm test`: how each is run. */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attacksNamed } from './attack-files.ts'
+import { type Counts, countReport, failure, single, sum, type VitestReport } from './counts.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const orphanWatcher = new URL('../../scripts/orphan.mjs', import.meta.url).href
-
-export interface Counts {
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
-}
-
-export const noTests: Counts = { passed: 0, failed: 0, skipped: 0 }
-
-export const sum = (a: Counts, b: Counts): Counts => ({
-  passed: a.passed + b.passed,
-  failed: a.failed + b.failed,
-  skipped: a.skipped + b.skipped,
-})
-
-/** The last line of `npm test`. */
-export const formatCounts = ({ passed, failed, skipped }: Counts): string =>
-  `${passed} passed, ${failed} failed, ${skipped} skipped`
-
-/** Counts of a suite with one result, such as the type check. */
-export const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
 
 interface Ended {
   readonly code: number | null
@@ -68,12 +48,12 @@ function runNode(args: readonly string[], { env, signal, capture = false }: Node
 const program = (path: string) => join(checkout, 'node_modules', path)
 
 export async function checkTypes(signal: AbortSignal): Promise<Counts> {
-  return single((await runNode([program('typescript/bin/tsc'), '--noEmit'], { signal })).code === 0)
+  return single('types', (await runNode([program('typescript/bin/tsc'), '--noEmit'], { signal })).code === 0)
 }
 
 export async function lint(signal: AbortSignal): Promise<Counts> {
   const biome = program('@biomejs/biome/bin/biome')
-  return single((await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
+  return single('lint', (await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
 }
 
 /** Projects of vitest.config.ts. */
@@ -110,7 +90,8 @@ export async function runVitest(options: VitestOptions): Promise<Counts> {
   const { ended, report } = await reportVitest(options)
   const counts = countReport(report)
   // For example an error that no test threw.
-  return !ended && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+  const message = 'vitest failed outside all tests: its output is above'
+  return !ended && counts.failed === 0 ? sum(counts, failure(options.project, message)) : counts
 }
 
 /** Runs one project of vitest; returns its report, and whether it succeeded. */
@@ -124,34 +105,6 @@ export async function reportVitest(options: VitestOptions): Promise<{ ended: boo
   return { ended: code === 0, report: readReport(report) }
 }
 
-/** The used part of vitest's JSON report. */
-export interface VitestReport {
-  readonly testResults: readonly {
-    /** Path of the file. */
-    readonly name?: string
-    readonly status: string
-    readonly message?: string
-    readonly assertionResults: readonly {
-      readonly status: string
-      readonly title?: string
-      readonly failureMessages?: readonly string[]
-    }[]
-  }[]
-}
-
-/** A file that failed outside its tests, for example in its set-up, counts as one more failure. */
-export function countReport({ testResults }: VitestReport): Counts {
-  return testResults
-    .map(({ status, assertionResults }): Counts => {
-      const count = (which: (status: string) => boolean) => assertionResults.filter(each => which(each.status)).length
-      const passed = count(each => each === 'passed')
-      const failed = count(each => each === 'failed')
-      const ownFailure = status === 'failed' && failed === 0 ? 1 : 0
-      return { passed, failed: failed + ownFailure, skipped: assertionResults.length - passed - failed }
-    })
-    .reduce(sum, noTests)
-}
-
 function readReport(file: string): VitestReport {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
@@ -163,7 +116,7 @@ function readReport(file: string): VitestReport {
 /** Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. */
 export async function runDemo(signal: AbortSignal): Promise<Counts> {
   const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], { signal, capture: true })
-  return single(code === 0 && labAnswered(stdout))
+  return single('the demo', code === 0 && labAnswered(stdout))
 }
 
 /** Runs `npm test` with options of its own; returns its exit code. */
