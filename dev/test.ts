@@ -6,7 +6,7 @@ import { createProgress } from './process/progress.ts'
 import { whyNoRealNode } from './run/claim.ts'
 import { setup } from './setup/setup.ts'
 import { redisImage } from './setup/versions.ts'
-import { type Counts, failure, formatCounts, formatFailures, noTests, sum } from './test/counts.ts'
+import { type Counts, explained, failure, formatCounts, formatFailures, noTests, sum } from './test/counts.ts'
 import { parseTestOptions, type TestOptions, usage } from './test/options.ts'
 import { checkPythonTypes, lintPython, type PythonSuite, runPytest, setupPython } from './test/python.ts'
 import { onCluster, onRealNode, onRun, type RunContext, setupSuites } from './test/runs.ts'
@@ -53,7 +53,8 @@ async function runSuites(context: Context): Promise<Counts> {
   const { options, progress, signal } = context
   let counts = noTests
   const suite = async (name: string, run: () => Promise<Counts>) => {
-    counts = sum(counts, await progress.part(name, run).catch(error => broken(name, error, context)))
+    const result = await progress.part(name, run).catch(error => broken(name, error, context))
+    counts = sum(counts, explained(name, result))
   }
   const onNode = async (run: () => Promise<Counts>) => (await onRealNode(context, run)) ?? { ...noTests, skipped: 1 }
   if (options.whole) {

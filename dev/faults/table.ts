@@ -1,6 +1,6 @@
 /** One table of the attacks' RESULT lines, and of vitest's reports on tests that wrote none. */
 import { type Result, whyRed } from '../../test/kit/attack/result.ts'
-import type { VitestReport } from '../test/counts.ts'
+import { type FileReport, failuresOf, firstLine, type VitestReport } from '../test/counts.ts'
 
 export interface Row extends Partial<Omit<Result, 'test' | 'error'>> {
   readonly test: string
@@ -22,7 +22,7 @@ export function makeRows(results: readonly Result[], reports: readonly VitestRep
     const { error: _, ...rest } = result
     return { ...rest, red: whyRed(result) }
   })
-  const failures = reports.flatMap(({ testResults }) => testResults.flatMap(failuresOf))
+  const failures = reports.flatMap(({ testResults }) => testResults.flatMap(rowsOf))
   // A test can fail after its green line, while it cleans up.
   const rows = reported.map(row => ({
     ...row,
@@ -32,13 +32,11 @@ export function makeRows(results: readonly Result[], reports: readonly VitestRep
   return [...rows, ...silent].sort((a, b) => a.test.localeCompare(b.test, 'en', { numeric: true }))
 }
 
-function failuresOf({ name, status, message, assertionResults }: VitestReport['testResults'][number]): Row[] {
-  const failed = assertionResults.filter(each => each.status === 'failed')
-  if (status === 'failed' && failed.length === 0) return [{ test: name ?? 'a file', red: firstLine(message) }]
-  return failed.map(({ title, failureMessages }) => ({ test: title ?? 'a test', red: firstLine(failureMessages?.[0]) }))
-}
-
-const firstLine = (text: string | undefined) => text?.split('\n')[0] || 'it failed without a message'
+const rowsOf = (file: FileReport): Row[] =>
+  failuresOf(file).map(({ title, message }) => ({
+    test: title ?? file.name ?? 'a file',
+    red: firstLine(message) || 'it failed without a message',
+  }))
 
 const headings = ['test', 'injected', 'landed', 'missed', 'violations', 'p50 ms', 'p99 ms', 'seed', 's', '']
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countReport, failure, formatCounts, formatFailures, noTests, single, sum } from './counts.ts'
+import { countReport, explained, failure, formatCounts, formatFailures, noTests, single, sum } from './counts.ts'
 
 const file = (status: string, ...tests: string[]) => ({
   name: new URL('../../src/a.test.ts', import.meta.url).pathname,
@@ -31,8 +31,8 @@ test('formatCounts sums suites up in one line', () => {
 })
 
 test('formatFailures lists what failed in all suites, at most 20 lines of it', () => {
-  expect(formatFailures(sum(single('types', true), noTests))).toBe('')
-  const two = sum(single('lint', false), failure('the demo', 'no lab\nin time'))
+  expect(formatFailures(sum(explained('types', single(true)), noTests))).toBe('')
+  const two = sum(explained('lint', single(false)), failure('the demo', 'no lab\nin time'))
   expect(formatFailures(two)).toBe('Failed:\n  lint: failed: its output is above\n  the demo: no lab\n')
   const many = Array.from({ length: 23 }, (_, index) => failure(`test ${index}`, 'x'.repeat(900))).reduce(sum, noTests)
   const lines = formatFailures(many).trimEnd().split('\n')

@@ -30,15 +30,21 @@ export const formatCounts = ({ passed, failed, skipped }: Counts): string =>
   `${passed} passed, ${failed} failed, ${skipped} skipped`
 
 /** Counts of a suite with one result, such as the type check. */
-export const single = (name: string, isRight: boolean): Counts =>
-  isRight ? { ...noTests, passed: 1 } : failure(name, 'failed: its output is above')
+export const single = (isRight: boolean): Counts => ({ ...noTests, [isRight ? 'passed' : 'failed']: 1 })
 
-/** Counts of a failure outside all tests. */
-export const failure = (name: string, message: string): Counts => ({
+/** Counts of a suite that could not begin. */
+export const failure = (suite: string, message: string): Counts => ({
   ...noTests,
   failed: 1,
-  failures: [failureLine(name, message)],
+  failures: [failureLine(suite, message)],
 })
+
+/** Names the suite for failures that no test explains. */
+export function explained(suite: string, counts: Counts): Counts {
+  const { failed, failures } = counts
+  if (failed <= failures.length) return counts
+  return { ...counts, failures: [...failures, failureLine(suite, 'failed: its output is above')] }
+}
 
 /** What failed, for the end of the run; empty when nothing did. */
 export function formatFailures({ failures }: Counts): string {
@@ -63,30 +69,50 @@ export interface VitestReport {
   }[]
 }
 
-type FileReport = VitestReport['testResults'][number]
+export type FileReport = VitestReport['testResults'][number]
 
 /** A file that failed outside its tests, for example in its set-up, counts as one more failure. */
 export function countReport({ testResults }: VitestReport): Counts {
   return testResults.map(countFile).reduce(sum, noTests)
 }
 
-function countFile({ name = 'a file', status, message = '', assertionResults }: FileReport): Counts {
-  const file = relative(checkout, name)
-  const passed = assertionResults.filter(each => each.status === 'passed').length
-  const failed = assertionResults.filter(each => each.status === 'failed')
-  const counts = {
-    passed,
-    failed: failed.length,
-    skipped: assertionResults.length - passed - failed.length,
-    failures: failed.map(({ fullName, title = 'a test', failureMessages = [] }) =>
-      failureLine(`${file} > ${fullName ?? title}`, failureMessages[0] ?? ''),
+function countFile(file: FileReport): Counts {
+  const { name = 'a file', assertionResults } = file
+  const count = (status: string) => assertionResults.filter(each => each.status === status).length
+  const failures = failuresOf(file)
+  return {
+    passed: count('passed'),
+    failed: failures.length,
+    skipped: assertionResults.length - count('passed') - count('failed'),
+    failures: failures.map(({ fullName, message }) =>
+      failureLine([relative(checkout, name), fullName].filter(Boolean).join(' > '), message),
     ),
   }
-  return status === 'failed' && failed.length === 0 ? sum(counts, failure(file, message)) : counts
+}
+
+export interface Failure {
+  /** Undefined for a file that failed outside its tests. */
+  readonly title?: string
+  /** The titles of the test's groups, and its own. */
+  readonly fullName?: string
+  readonly message: string
+}
+
+/** The tests of a file that failed; the file itself when it failed outside its tests. */
+export function failuresOf({ status, message = '', assertionResults }: FileReport): Failure[] {
+  const failed = assertionResults.filter(each => each.status === 'failed')
+  if (status === 'failed' && failed.length === 0) return [{ message }]
+  return failed.map(({ title = 'a test', fullName = title, failureMessages: [first = ''] = [] }) => ({
+    title,
+    fullName,
+    message: first,
+  }))
 }
 
 /** The line of one failure: its test and the first line of its message, shortened. */
 export function failureLine(name: string, message: string): string {
-  const [line = ''] = message.trim().split('\n')
+  const line = firstLine(message)
   return line === '' ? name : `${name}: ${line.slice(0, longestMessage)}`
 }
+
+export const firstLine = (text: string): string => text.trim().split('\n')[0]!
