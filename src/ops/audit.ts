@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { OperationKind } from '../base/domain.ts'
-import { RetryLater } from '../base/errors.ts'
+import { logUnexpected } from '../base/log.ts'
 import { jittered, Loop, type Rest } from '../base/loop.ts'
 import { labNames } from '../labs/names.ts'
 import { formatNote, type Note, type NoteResult, type NoteStore } from '../store/notes.ts'
@@ -70,7 +70,7 @@ export class AuditTrail implements Auditor {
         return sweepRest()
       },
       failed: error => {
-        if (!(error instanceof RetryLater)) log.error({ err: error }, 'notes of the audit log cannot be read')
+        logUnexpected(log, error, 'notes of the audit log cannot be read')
         return sweepRest()
       },
     })

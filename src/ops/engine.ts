@@ -25,8 +25,8 @@
  * - `drained`: the replica stops.
  */
 import { notNeeded } from '../base/clock.ts'
-import { RetryLater } from '../base/errors.ts'
 import { failpoint } from '../base/failpoint.ts'
+import { logUnexpected } from '../base/log.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
 import type { Look } from '../store/owners.ts'
@@ -136,9 +136,7 @@ export class Engine {
       // All beats are read only on the interval; after a ring, new and released operations are enough.
       const all = clock.monotonicMs() >= wholeLookAtMs
       if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
-      await this.#look(all).catch(error => {
-        if (!(error instanceof RetryLater)) log.error({ err: error }, 'looking for operations failed')
-      })
+      await this.#look(all).catch(error => logUnexpected(log, error, 'looking for operations failed'))
       this.#modes.on('ended')
     }
   }

@@ -170,7 +170,7 @@ export class Refresher {
     const superseded = new Map<string, string | null>()
     for (const tag of await this.#parts.store.remembered()) {
       const digest = digests.get(tag)
-      if (digest === undefined || digest !== null) superseded.set(tag, digest ?? null)
+      if (digest !== null) superseded.set(tag, digest ?? null)
     }
     return superseded
   }

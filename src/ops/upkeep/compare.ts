@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Deadline } from '../../base/deadline.ts'
-import { RetryLater } from '../../base/errors.ts'
+import { logUnexpected } from '../../base/log.ts'
 import { jittered, Loop, type Rest } from '../../base/loop.ts'
 import { Duty, type Take } from '../../duties/duty.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
@@ -98,7 +98,7 @@ export class Comparer {
       round: take => this.#round(take),
       // A round handles its own failures; the lease may still fail to be given back.
       failed: error => {
-        if (!(error instanceof RetryLater)) log.error({ err: error }, 'a compare failed unexpectedly')
+        logUnexpected(log, error, 'a compare failed unexpectedly')
         this.wake(true)
         return { ms: 0, deafMs: retryMs }
       },
@@ -110,7 +110,7 @@ export class Comparer {
     }
     // While Redis does not answer, the last known doubt applies.
     const failed = (error: unknown) => {
-      if (!(error instanceof RetryLater)) log.error({ err: error }, 'the doubt of a compare cannot be read')
+      logUnexpected(log, error, 'the doubt of a compare cannot be read')
       return doubtRest
     }
     this.#doubts = new Loop({ clock, round, failed })
