@@ -53,10 +53,10 @@ test('a number less than a day ahead is continued from', async () => {
 test('an observation of a watch is recorded later when no number can be drawn for it', async () => {
   await store().run('ada')
   await store().redis.set(store().keys.last, poison)
-  const word = { user: 'ada', podUid: 'pod-uid', detail: '', events: [], timeoutMs: 60_000 }
-  await expect(store().compares.settlePod({ ...word, outcome: 'ended' })).rejects.toBeInstanceOf(RetryLater)
+  const finding = { user: 'ada', podUid: 'pod-uid', detail: '', events: [], timeoutMs: 60_000 }
+  await expect(store().compares.settlePod({ ...finding, outcome: 'ended' })).rejects.toBeInstanceOf(RetryLater)
   expect(await store().record('ada')).toMatchObject({ status: 'running', active: false })
-  expect(await store().compares.settlePod({ ...word, outcome: 'failed' })).toBe(true)
+  expect(await store().compares.settlePod({ ...finding, outcome: 'failed' })).toBe(true)
 })
 
 test('settle writes nothing under a number that is ahead, or when none can be drawn', async () => {

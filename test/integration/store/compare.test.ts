@@ -21,7 +21,7 @@ async function settle(user: string, more: Partial<Settlement> = {}, mark = store
   return store().compares.settle(await mark, { ...usual, lost, timeoutMs: 60_000, ...more })
 }
 
-const word = (more: Partial<PodFinding> = {}): PodFinding => ({
+const finding = (more: Partial<PodFinding> = {}): PodFinding => ({
   ...{ user: 'ada', podUid: 'pod-uid', outcome: 'failed', detail: '', events: [['error', 'it broke']] },
   ...{ timeoutMs: 60_000, ...more },
 })
@@ -169,43 +169,43 @@ describe('settle', () => {
 describe('settlePod', () => {
   test('marks a running lab failed when this very pod failed', async () => {
     const op = await store().run('ada')
-    expect(await store().compares.settlePod(word({ podUid: 'another' }))).toBe(false)
-    expect(await store().compares.settlePod(word({ user: 'nobody' }))).toBe(false)
-    expect(await store().compares.settlePod(word())).toBe(true)
+    expect(await store().compares.settlePod(finding({ podUid: 'another' }))).toBe(false)
+    expect(await store().compares.settlePod(finding({ user: 'nobody' }))).toBe(false)
+    expect(await store().compares.settlePod(finding())).toBe(true)
     expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: true, seq: 3 })
     expect(await store().labs.running()).toEqual([])
-    expect(await store().compares.settlePod(word())).toBe(false)
+    expect(await store().compares.settlePod(finding())).toBe(false)
     expect(await store().eventsOf('ada')).toHaveLength(3)
   })
 
   test('marks a lab failed when its pod is gone', async () => {
     await store().run('ada')
-    expect(await store().compares.settlePod(word({ detail: 'gone' }))).toBe(true)
+    expect(await store().compares.settlePod(finding({ detail: 'gone' }))).toBe(true)
     expect(await store().record('ada')).toMatchObject({ status: 'failed', podPresent: false })
   })
 
   test('removes the pod from a failed lab when the pod is gone, and adds no event', async () => {
     const op = await store().run('ada')
-    await store().compares.settlePod(word())
-    expect(await store().compares.settlePod(word({ podUid: 'another', detail: 'gone' }))).toBe(false)
+    await store().compares.settlePod(finding())
+    expect(await store().compares.settlePod(finding({ podUid: 'another', detail: 'gone' }))).toBe(false)
     expect(await store().record('ada')).toMatchObject({ podPresent: true })
-    expect(await store().compares.settlePod(word({ detail: 'gone' }))).toBe(true)
+    expect(await store().compares.settlePod(finding({ detail: 'gone' }))).toBe(true)
     expect(await store().record('ada')).toMatchObject({ op, status: 'failed', podPresent: false, seq: 3 })
-    expect(await store().compares.settlePod(word({ detail: 'gone' }))).toBe(false)
+    expect(await store().compares.settlePod(finding({ detail: 'gone' }))).toBe(false)
     expect(await store().eventsOf('ada')).toHaveLength(3)
   })
 
   test('writes nothing about a missing pod while an operation is in progress', async () => {
     await store().run('ada')
-    await store().compares.settlePod(word())
+    await store().compares.settlePod(finding())
     await store().delete('ada')
-    expect(await store().compares.settlePod(word({ detail: 'gone' }))).toBe(false)
+    expect(await store().compares.settlePod(finding({ detail: 'gone' }))).toBe(false)
     expect(await store().record('ada')).toMatchObject({ status: 'terminating', podPresent: true })
   })
 
   test('deletes the lab under a new op when its pod ended well', async () => {
     const op = await store().run('ada')
-    expect(await store().compares.settlePod(word({ outcome: 'ended' }))).toBe(true)
+    expect(await store().compares.settlePod(finding({ outcome: 'ended' }))).toBe(true)
     const record = await store().record('ada')
     expect(record).toMatchObject({ kind: 'delete', status: 'terminating', active: true })
     expect(record!.op).toBeGreaterThan(op)
@@ -213,7 +213,7 @@ describe('settlePod', () => {
 
   test('writes each restart once', async () => {
     await store().run('ada')
-    const again = (detail: number) => store().compares.settlePod(word({ outcome: 'restarted', detail }))
+    const again = (detail: number) => store().compares.settlePod(finding({ outcome: 'restarted', detail }))
     expect([await again(1), await again(1), await again(2), await again(1)]).toEqual([true, false, true, false])
     expect(await store().record('ada')).toMatchObject({ status: 'running', seq: 4 })
   })
@@ -222,7 +222,7 @@ describe('settlePod', () => {
     await store().run('ada')
     await store().delete('ada')
     for (const outcome of ['failed', 'ended', 'restarted'] as const) {
-      expect(await store().compares.settlePod(word({ outcome, detail: 9 }))).toBe(false)
+      expect(await store().compares.settlePod(finding({ outcome, detail: 9 }))).toBe(false)
     }
     expect(await store().eventsOf('ada')).toHaveLength(1)
   })
@@ -230,11 +230,11 @@ describe('settlePod', () => {
   test('lets only the compare write while the data are not compared', async () => {
     await store().run('ada')
     await store().redis.hset(store().keys.generation, 'identity', 'another')
-    await expect(store().compares.settlePod(word())).rejects.toThrow(RetryLater)
+    await expect(store().compares.settlePod(finding())).rejects.toThrow(RetryLater)
     const overtaken = await store().compares.begin('first', 1)
     const mark = await store().compares.begin('second', 1)
-    await expect(store().compares.settlePod(word(), overtaken)).rejects.toThrow(RetryLater)
-    expect(await store().compares.settlePod(word(), mark)).toBe(true)
+    await expect(store().compares.settlePod(finding(), overtaken)).rejects.toThrow(RetryLater)
+    expect(await store().compares.settlePod(finding(), mark)).toBe(true)
   })
 })
 

@@ -94,7 +94,7 @@ test('due notes are given to one replica at a time, until they are dropped', asy
 
 test('a lab that ended by itself writes a note that is due at once', async () => {
   await store().run('ada')
-  const word = { user: 'ada', podUid: 'pod-uid', outcome: 'ended', detail: '', timeoutMs: 1000, by } as const
-  await store().compares.settlePod({ ...word, events: [['info', 'shut down']] })
+  const finding = { user: 'ada', podUid: 'pod-uid', outcome: 'ended', detail: '', timeoutMs: 1000, by } as const
+  await store().compares.settlePod({ ...finding, events: [['info', 'shut down']] })
   expect(await notes().take(10)).toMatchObject([{ kind: 'delete', result: 'accepted', by }])
 })
