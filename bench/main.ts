@@ -8,7 +8,13 @@ import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
 import { worstBench } from './worst/worst.ts'
 
-const benches = { spawn: spawnBench, readers: readersBench, images: imagesBench, hub: hubBench, worst: worstBench }
+const benches = {
+  spawn: spawnBench,
+  readers: readersBench,
+  images: imagesBench,
+  hub: hubBench,
+  worst: worstBench,
+}
 
 await runProgram(async signal => {
   const [name = '', ...args] = process.argv.slice(2)

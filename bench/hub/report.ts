@@ -1,8 +1,7 @@
 /** Computes the figures of the result from the halves. */
 
-import { percentile, round, tally } from '../measure/statistics.ts'
+import { median, percentile, round, tally } from '../measure/statistics.ts'
 import type { Usage } from '../measure/usage.ts'
-import { median } from '../spawn/report.ts'
 import type { HubHalf } from './half.ts'
 import type { Spawner } from './site.ts'
 

@@ -6,6 +6,13 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN
 }
 
+/** Of an even number of values, the mean of the middle two. NaN without values. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [below, above] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]]
+  return below === undefined || above === undefined ? Number.NaN : (below + above) / 2
+}
+
 /** Rounded for a reader: three decimals at most. */
 export const round = (value: number, places = 3): number => Number(value.toFixed(places))
 

@@ -1,66 +1,138 @@
-/** The halves of a pair, with what each used: many labs made and removed by Skylab, and by the bare loop. */
-import { statSync } from 'node:fs'
+/** The halves of a pair: many labs made by Skylab, or by the bare loop, each on a new stack that is thrown away. */
+import { mkdirSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { applyRights } from '../../dev/stack/stack.ts'
+import { readConfig } from '../../src/settings/load.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
+import { type BenchContext, type BenchStack, settle, withBenchStack } from '../measure/bench-stack.ts'
+import { openWarmCrowd } from '../measure/crowd.ts'
+import type { LoadResult } from '../measure/load.ts'
+import { callsOf } from '../measure/metrics.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
-import { type Usage, usedBetween } from '../measure/usage.ts'
-import type { BenchStack } from './bench-stack.ts'
-import type { Load, LoadResult } from './client.ts'
+import { type Memory, memoryOf, type Usage, usedBetween } from '../measure/usage.ts'
 import type { LoopQuestion } from './loop.ts'
+import { loopConfig } from './loop-config.ts'
+
+export interface HalfOptions extends BenchContext {
+  /** Labs that are measured. */
+  readonly labs: number
+  /** Labs made before those, which stay: they pay for code and caches that any first labs pay for. */
+  readonly warmUp: number
+  readonly replicas: number
+  readonly kwok: number
+  /** Rate of requests for labs. Default: all at once. */
+  readonly perSecond?: number
+  /** Whether all labs are removed afterwards, and this is measured. */
+  readonly removes: boolean
+  /** A folder for CPU profiles of this half, from the time when labs are made. */
+  readonly profile: string | undefined
+}
 
 /** A result, and what was used meanwhile. */
 export interface Measured<T> {
   readonly result: T
   readonly usage: Usage
+  /** Commands that Redis ran, and calls of the replicas by script or command. */
   readonly commands: Commands
+  readonly calls: Commands
   /** Requests of the controller. */
   readonly requests: readonly AuditedRequest[]
 }
 
 export interface Half<T> {
   readonly created: Measured<T>
-  readonly deleted: Measured<T>
+  /** Of all labs, those of the warm-up too. */
+  readonly removed: Measured<T> | undefined
 }
 
-export type SkylabHalf = Half<LoadResult>
-/** Seconds. */
-export type LoopHalf = Half<number>
+export interface SkylabHalf extends Half<LoadResult> {
+  /** Acceptance by the bare routes. */
+  readonly bare: LoadResult
+  /** Of each replica, before the measured labs and after them, both at rest. */
+  readonly memory: { readonly before: readonly Memory[]; readonly after: readonly Memory[] }
+}
 
-async function measured<T>(bench: BenchStack, work: () => Promise<T>): Promise<Measured<T>> {
-  const auditLog = bench.stack.cluster.auditLog!
-  const from = statSync(auditLog).size
-  const commands = await commandsOf(bench.redis)
-  const usage = bench.usage()
+/** The results are seconds. */
+export interface LoopHalf extends Half<number> {
+  readonly objectsPerLab: number
+}
+
+export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
+  const { signal, perSecond, replicas } = options
+  return withHalf(options, replicas, async bench => {
+    const { warmUp, measured } = usersOf(bench, options)
+    const crowd = await openWarmCrowd(bench, { warmUp, replicas, signal })
+    const memory = () => bench.stack.replicas.map(({ pid }) => memoryOf(pid))
+    const bare = await crowd.askBare({ users: measured, perSecond })
+    const before = memory()
+    const create = () => crowd.ask({ users: measured, perSecond })
+    const created = await profiled(bench, options, () => using(bench, create))
+    await settle(bench, signal)
+    const after = memory()
+    const remove = () => using(bench, () => crowd.ask({ kind: 'delete', users: [...warmUp, ...measured] }))
+    return { bare, created, memory: { before, after }, removed: options.removes ? await remove() : undefined }
+  })
+}
+
+export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
+  return withHalf(options, 0, async bench => {
+    const { warmUp, measured } = usersOf(bench, options)
+    const loop = bench.worker(new URL('loop.ts', import.meta.url), 'loop')
+    const ask = (question: LoopQuestion) => loop.ask<number>(question)
+    const { configFile, cluster } = bench.stack
+    // The loop acts as the controller's account, which the policies confine to installations that it owns.
+    await applyRights(cluster, loopConfig(await readConfig(configFile)))
+    const objectsPerLab = await ask({ do: 'prepare', configFile, users: namesOf([...warmUp, ...measured]) })
+    const create = (users: BenchStack['users']) => ask({ do: 'create', users: namesOf(users) })
+    await create(warmUp)
+    await settle(bench, options.signal)
+    const created = await profiled(bench, options, () => using(bench, () => create(measured)))
+    const removed = options.removes ? await using(bench, () => ask({ do: 'delete' })) : undefined
+    return { objectsPerLab, created, removed }
+  })
+}
+
+function withHalf<T>(options: HalfOptions, replicas: number, work: (bench: BenchStack) => Promise<T>): Promise<T> {
+  const { profile, labs, warmUp } = options
+  if (profile !== undefined) mkdirSync(profile, { recursive: true })
+  const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
+  return withBenchStack({ ...options, users: labs + warmUp, replicas, nodeArgs }, work)
+}
+
+function profilerArg(folder: string): string {
+  const module = new URL('../measure/profiler.ts', import.meta.url)
+  module.searchParams.set('folder', resolve(folder))
+  return `--import=${module}`
+}
+
+async function profiled<T>(bench: BenchStack, { profile }: HalfOptions, work: () => Promise<T>): Promise<T> {
+  if (profile === undefined) return work()
+  bench.signalAll('SIGUSR2')
   const result = await work()
+  bench.signalAll('SIGUSR2')
+  return result
+}
+
+const usersOf = ({ users }: BenchStack, { warmUp, labs }: HalfOptions) => ({
+  warmUp: users.slice(0, warmUp),
+  measured: users.slice(warmUp, warmUp + labs),
+})
+
+const namesOf = (users: BenchStack['users']): string[] => users.map(({ name }) => name)
+
+async function using<T>({ stack, redis, usage }: BenchStack, work: () => Promise<T>): Promise<Measured<T>> {
+  const auditLog = stack.cluster.auditLog!
+  const from = statSync(auditLog).size
+  // Replicas ask Redis for what they report.
+  const [calls, commands] = [await callsOf(stack.replicas), await commandsOf(redis)]
+  const before = usage()
+  const result = await work()
+  const after = usage()
   return {
     result,
-    usage: usedBetween(usage, bench.usage()),
-    commands: commandsBetween(commands, await commandsOf(bench.redis)),
+    usage: usedBetween(before, after),
+    commands: commandsBetween(commands, await commandsOf(redis)),
+    calls: commandsBetween(calls, await callsOf(stack.replicas)),
     requests: await controllerRequests(auditLog, from),
   }
-}
-
-export async function skylabHalf(bench: BenchStack, url: string, load: Partial<Load> = {}): Promise<SkylabHalf> {
-  const { client, users, stack } = bench
-  const common = { url, users, adminToken: stack.users.admin!.token, follow: true, ...load }
-  const ask = (question: Load) => measured(bench, () => client.ask<LoadResult>(question))
-  bench.toggleProfiles()
-  const created = await ask({ ...common, kind: 'create' })
-  bench.toggleProfiles()
-  const deleted = await ask({ ...common, kind: 'delete', perSecond: undefined })
-  return { created, deleted }
-}
-
-export async function loopHalf(bench: BenchStack): Promise<LoopHalf> {
-  const ask = (question: LoopQuestion) => measured(bench, () => bench.loop.ask<number>(question))
-  bench.toggleProfiles()
-  const created = await ask({ do: 'create' })
-  bench.toggleProfiles()
-  return { created, deleted: await ask({ do: 'delete' }) }
-}
-
-/** Sends the same requests to the bare routes, through a balancer like the replicas'. */
-export function bareAcceptance(bench: BenchStack, perSecond?: number): Promise<LoadResult> {
-  const { client, users, urls } = bench
-  const load: Load = { kind: 'create', url: urls.bare, users, adminToken: '', follow: false, perSecond }
-  return client.ask<LoadResult>(load)
 }

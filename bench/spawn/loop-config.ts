@@ -4,6 +4,9 @@ import type { Config } from '../../src/config/schema.ts'
 /** The prefix of its namespaces and the value of its installation label. */
 export const loopInstallation = 'loop'
 
+/** Its requests at once. */
+export const loopInFlight = 32
+
 /** The replicas' configuration under the loop's names. */
 export const loopConfig = (config: Config): Config => ({
   ...config,

@@ -19,16 +19,14 @@ import { renderLab, withOwnership } from '../../src/labs/render.ts'
 import { noSources } from '../../src/labs/sources.ts'
 import { loadSettings } from '../../src/settings/load.ts'
 import { answerQuestions } from '../measure/worker.ts'
-import { loopConfig, loopInstallation } from './loop-config.ts'
+import { loopConfig, loopInFlight, loopInstallation } from './loop-config.ts'
 
 export type LoopQuestion =
-  | {
-      readonly do: 'prepare'
-      readonly configFile: string
-      readonly users: readonly string[]
-      readonly inFlight: number
-    }
-  | { readonly do: 'create' | 'delete' }
+  | { readonly do: 'prepare'; readonly configFile: string; readonly users: readonly string[] }
+  /** Makes the labs of some of the users. */
+  | { readonly do: 'create'; readonly users: readonly string[] }
+  /** Removes all labs. */
+  | { readonly do: 'delete' }
 
 const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${loopInstallation}`)}`
 /** Maximum idle time of a connection: shorter than the API server's, which would close it during a request. */
@@ -37,6 +35,7 @@ const retryMs = 100
 const pollMs = 250
 
 interface Lab {
+  readonly user: string
   readonly plan: LabPlan
   readonly op: number
   namespaceUid: string
@@ -53,12 +52,11 @@ interface Server {
 
 let server: Server
 let labs: Lab[] = []
-let inFlight = 0
 
 answerQuestions(async (question: LoopQuestion) => {
   if (question.do === 'prepare') return prepare(question)
   const begunMs = systemClock.monotonicMs()
-  await (question.do === 'create' ? createAll() : deleteAll())
+  await (question.do === 'create' ? createAll(question.users) : deleteAll())
   return (systemClock.monotonicMs() - begunMs) / 1000
 })
 
@@ -72,32 +70,32 @@ async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Prom
   const service = standaloneImages({ images, source, clock: systemClock, log: { warn: () => {} } })
   const image = await service.resolve(options, { groups: [] })
   await source.close()
-  server ??= await serverOf(config.kubernetes.kubeconfig!, question.inFlight)
-  inFlight = question.inFlight
+  server = await serverOf(config.kubernetes.kubeconfig!)
   const firstOp = systemClock.wallMs()
   labs = question.users.map((user, index) => {
     const { quota: _, ...identity } = tokens.find(({ username }) => username === user)!
     const choice = chooseLab(config.lab, identity, options)
     const { plan } = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
-    return { plan, op: firstOp + index, namespaceUid: '', podUid: '' }
+    return { user, plan, op: firstOp + index, namespaceUid: '', podUid: '' }
   })
   return 1 + labs[0]!.plan.objects.length
 }
 
-async function serverOf(kubeconfig: string, maxSockets: number): Promise<Server> {
+async function serverOf(kubeconfig: string): Promise<Server> {
   const { clusters, users } = parse(await readFile(kubeconfig, 'utf8'))
   const ca = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64')
   return {
     url: clusters[0].cluster.server,
     authorization: `Bearer ${users[0].user.token}`,
-    agent: new Agent({ ca, keepAlive: true, maxSockets, timeout: idleMs }),
+    agent: new Agent({ ca, keepAlive: true, maxSockets: loopInFlight, timeout: idleMs }),
     watchAgent: new Agent({ ca }),
   }
 }
 
-async function createAll(): Promise<void> {
-  const ready = await watchUntilReady(labs.length)
-  await inParallel(async lab => {
+async function createAll(users: readonly string[]): Promise<void> {
+  const wanted = labs.filter(({ user }) => users.includes(user))
+  const ready = await watchUntilReady(wanted.length)
+  await inParallel(wanted, async lab => {
     lab.namespaceUid = uidIn(await create(withOwnership(lab.plan.namespace, lab.op, null)))
     for (const object of lab.plan.objects) {
       const made = await create(withOwnership(object, lab.op, lab.namespaceUid))
@@ -109,7 +107,7 @@ async function createAll(): Promise<void> {
 
 /** Deletes the pods first, then the namespaces; waits until the cluster has none of them. */
 async function deleteAll(): Promise<void> {
-  await inParallel(async ({ plan, namespaceUid, podUid }) => {
+  await inParallel(labs, async ({ plan, namespaceUid, podUid }) => {
     const { name, namespace } = plan.objects.at(-1)!.metadata
     await remove(objectPath({ apiVersion: 'v1', kind: 'Pod', name, namespace: namespace! }), podUid)
     await remove(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: namespace! }), namespaceUid)
@@ -122,12 +120,12 @@ async function deleteAll(): Promise<void> {
 }
 
 /** Works on as many labs at a time as requests may be in flight, each lab's requests one after another. */
-async function inParallel(work: (lab: Lab) => Promise<void>): Promise<void> {
+async function inParallel(labs: readonly Lab[], work: (lab: Lab) => Promise<void>): Promise<void> {
   const left = labs.values()
   const worker = async () => {
     for (const lab of left) await work(lab)
   }
-  await Promise.all(Array.from({ length: inFlight }, worker))
+  await Promise.all(Array.from({ length: loopInFlight }, worker))
 }
 
 const uidIn = (text: string): string => JSON.parse(text).metadata.uid
@@ -173,10 +171,12 @@ function send(method: string, path: string, body?: object): Promise<{ status: nu
   })
 }
 
-/** Starts the one watch. `all` resolves when that many pods are Ready. */
+/** Starts the one watch, from now on. `all` resolves when that many more pods are Ready. */
 async function watchUntilReady(count: number): Promise<{ all: Promise<void> }> {
   const { url, authorization, watchAgent } = server
-  const path = `${collectionPath('v1', 'Pod')}?watch=true&${byLabel}`
+  const pods = `${collectionPath('v1', 'Pod')}?${byLabel}`
+  const { metadata } = JSON.parse((await send('GET', `${pods}&limit=1`)).text)
+  const path = `${pods}&watch=true&resourceVersion=${metadata.resourceVersion}`
   const headers = { authorization, 'user-agent': loopInstallation }
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     request(url + path, { headers, agent: watchAgent }, resolve)

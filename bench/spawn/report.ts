@@ -1,18 +1,43 @@
 /** Computes the figures of the result from the halves. */
 import type { AuditedRequest } from '../measure/audit.ts'
-import { percentile, round, tally } from '../measure/statistics.ts'
-import type { Usage } from '../measure/usage.ts'
-import type { LoadResult } from './client.ts'
-import type { LoopHalf, SkylabHalf } from './halves.ts'
+import type { LoadResult } from '../measure/load.ts'
+import type { Commands } from '../measure/redis.ts'
+import { median, percentile, round, tally } from '../measure/statistics.ts'
+import { type CpuOptions, cpuFigures, cpuRatios, removalCpu } from './cpu.ts'
+import type { LoopHalf, Measured, SkylabHalf } from './halves.ts'
 
 export interface Pair {
   readonly skylab: SkylabHalf
   readonly loop: LoopHalf
-  /** Acceptance by the bare routes. */
-  readonly bare: LoadResult | undefined
+  readonly first: 'skylab' | 'loop'
 }
 
-export const median = (values: readonly number[]): number => percentile(values, 0.5)
+export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
+  readonly pairs: readonly Pair[]
+  /** Halves with one replica. */
+  readonly singles: readonly SkylabHalf[]
+  readonly warmUp: number
+}
+
+/** Medians over the pairs unless a name says otherwise. */
+export function report({ pairs, singles, warmUp, ...options }: ReportOptions): object {
+  const skylab = pairs.map(pair => pair.skylab)
+  const loop = pairs.map(pair => pair.loop)
+  const removed = pairs.find(pair => pair.skylab.removed)
+  return {
+    ...skylabFigures(skylab, loop, options.labs),
+    by_order: byOrder(pairs, options.labs),
+    cpu: cpuRatios({ ...options, skylab, loop }, singles),
+    cpu_ms_per_lab: cpuFigures({ ...options, skylab, loop }),
+    ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
+    ...(singles.length > 0 && {
+      one_replica: {
+        ...skylabFigures(singles, loop, options.labs),
+        cpu_ms_per_lab: cpuFigures({ ...options, skylab: singles, loop }),
+      },
+    }),
+  }
+}
 
 /** Medians of the halves' own percentiles. */
 export function acceptanceOf(results: readonly LoadResult[]): { p50: number; p99: number } {
@@ -20,71 +45,84 @@ export function acceptanceOf(results: readonly LoadResult[]): { p50: number; p99
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** Medians over the pairs unless a name says otherwise. */
-export function report(pairs: readonly Pair[], labs: number): object {
-  const skylab = pairs.map(pair => pair.skylab)
-  const loop = pairs.map(pair => pair.loop)
-  const bare = pairs.flatMap(pair => pair.bare ?? [])
-  const ratios = pairs.map(pair => pair.loop.created.result / pair.skylab.created.result.seconds)
-  const created = skylab.map(half => half.created)
+export const acceptanceFigures = (halves: readonly SkylabHalf[]): object => ({
+  accept_ms: acceptanceOf(halves.map(({ created }) => created.result)),
+  bare_accept_ms: acceptanceOf(halves.map(({ bare }) => bare)),
+  accept_p99_by_bare: round(
+    median(
+      halves.map(({ created, bare }) => percentile(created.result.acceptMs, 0.99) / percentile(bare.acceptMs, 0.99)),
+    ),
+    2,
+  ),
+})
+
+function skylabFigures(halves: readonly SkylabHalf[], loop: readonly LoopHalf[], labs: number): object {
+  const created = halves.map(half => half.created)
+  const ratios = created.map(({ result }, index) => loop[index]!.created.result / result.seconds)
+  const readyS = (share: number) =>
+    round(median(created.map(({ result }) => percentile(result.endedMs, share) / 1000)), 2)
   return {
     labs_per_s: round(median(created.map(({ result }) => labs / result.seconds)), 2),
     loop_labs_per_s: round(median(loop.map(half => labs / half.created.result)), 2),
     ratio: round(median(ratios)),
     ratios: ratios.map(ratio => round(ratio)),
-    accept_ms: acceptanceOf(created.map(({ result }) => result)),
-    ...(bare.length > 0 && { bare_accept_ms: acceptanceOf(bare) }),
-    ...cpuFigures(skylab, loop, labs),
-    ...requestFigures(skylab, labs),
-    ...redisFigures(skylab, labs),
-    ready_s: {
-      p50: round(median(created.map(({ result }) => percentile(result.endedMs, 0.5) / 1000)), 2),
-      p95: round(median(created.map(({ result }) => percentile(result.endedMs, 0.95) / 1000)), 2),
-    },
-    outcomes: {
-      created: tally(created.flatMap(({ result }) => result.outcomes)),
-      deleted: tally(skylab.flatMap(half => half.deleted.result.outcomes)),
-    },
-    streams_with_gaps: skylab.reduce((sum, half) => sum + gapsOf(half), 0),
+    ...acceptanceFigures(halves),
+    ready_s: { p50: readyS(0.5), p95: readyS(0.95) },
+    ...requestFigures(created, labs),
+    ...redisFigures(created, labs),
+    memory_mib: memoryFigures(halves),
+    outcomes: tally(created.flatMap(({ result }) => result.outcomes)),
+    streams_with_gaps: created.reduce((sum, { result }) => sum + result.streamsWithGaps, 0),
   }
 }
 
-const gapsOf = ({ created, deleted }: SkylabHalf) => created.result.streamsWithGaps + deleted.result.streamsWithGaps
+/** Rate and processor time of the halves that ran first in their pair, and of those that ran second. */
+function byOrder(pairs: readonly Pair[], labs: number): object {
+  const of = (kind: Pair['first'], first: boolean) => {
+    const halves = pairs.filter(pair => (pair.first === kind) === first).map(pair => pair[kind].created)
+    const seconds = (result: number | LoadResult) => (typeof result === 'number' ? result : result.seconds)
+    const process = kind === 'skylab' ? 'replicas' : 'loop'
+    return {
+      labs_per_s: round(median(halves.map(({ result }) => labs / seconds(result))), 2),
+      cpu_ms_per_lab: round(median(halves.map(({ usage }) => ((usage[process] ?? 0) * 1000) / labs)), 1),
+    }
+  }
+  const each = (kind: Pair['first']) => ({ first_half: of(kind, true), second_half: of(kind, false) })
+  return { skylab: each('skylab'), loop: each('loop') }
+}
 
-/** Milliseconds of processor time per lab: during creation, and during removal. */
-function cpuFigures(skylab: readonly SkylabHalf[], loop: readonly LoopHalf[], labs: number): object {
-  const each = (usages: readonly Usage[], name: string) =>
-    usages.map(usage => round(((usage[name] ?? 0) * 1000) / labs, 1))
-  const perLab = (usages: readonly Usage[], name: string) => median(each(usages, name))
-  const making = skylab.map(half => half.created.usage)
-  const looping = loop.map(half => half.created.usage)
-  const others = Object.keys(making[0]!).filter(name => name !== 'replicas' && name !== 'loop')
-  const replicas = perLab(making, 'replicas')
-  const loops = perLab(looping, 'loop')
-  const delReplicas = skylab.map(half => half.deleted.usage)
-  const delLoop = loop.map(half => half.deleted.usage)
+function memoryFigures(halves: readonly SkylabHalf[]): object {
+  const each = (value: (half: SkylabHalf, replica: number) => number) =>
+    halves[0]!.memory.before.map((_, replica) => Math.round(median(halves.map(half => value(half, replica)))))
   return {
-    cpu_ms_per_lab: {
-      replicas,
-      loop: loops,
-      ratio: round(replicas / loops, 2),
-      each: { replicas: each(making, 'replicas'), loop: each(looping, 'loop') },
-      others: Object.fromEntries(others.map(name => [name, perLab(making, name)])),
-      others_with_loop: Object.fromEntries(others.map(name => [name, perLab(looping, name)])),
-    },
-    deletion_cpu_ms_per_lab: { replicas: perLab(delReplicas, 'replicas'), loop: perLab(delLoop, 'loop') },
+    before: each(({ memory }, replica) => memory.before[replica]!.nowMib),
+    at_most: each(({ memory }, replica) => memory.after[replica]!.peakMib),
+    at_rest: each(({ memory }, replica) => memory.after[replica]!.nowMib),
+  }
+}
+
+function removalFigures({ skylab, loop }: Pair, labs: number): object {
+  const removed = skylab.removed!
+  return {
+    labs,
+    seconds: round(removed.result.seconds, 1),
+    loop_seconds: round(loop.removed!.result, 1),
+    cpu_ms_per_lab: removalCpu(removed, loop.removed!, labs),
+    ...requestFigures([removed], labs),
+    outcomes: tally(removed.result.outcomes),
+    streams_with_gaps: removed.result.streamsWithGaps,
   }
 }
 
 const reads: readonly string[] = ['get', 'list', 'watch']
 
-/** Requests of the controller, of creation and deletion together, by the API server's audit log. */
-function requestFigures(skylab: readonly SkylabHalf[], labs: number): object {
-  const all = skylab.flatMap(half => [...half.created.requests, ...half.deleted.requests])
+/** Requests of the controller, by the API server's audit log. */
+function requestFigures(measured: readonly Measured<unknown>[], labs: number): object {
+  const all = measured.flatMap(({ requests }) => requests)
   const ofLabs = all.filter(({ op }) => op !== undefined)
   const fine = ofLabs.filter(({ code }) => code < 400)
   const name = ({ verb, resource }: AuditedRequest) => `${verb} ${resource}`
-  const total = labs * skylab.length
+  const total = labs * measured.length
   const perLab = Object.entries(tally(fine.map(name))).map(([key, count]) => [key, round(count / total)])
   return {
     requests_per_lab: round(ofLabs.length / total),
@@ -96,17 +134,31 @@ function requestFigures(skylab: readonly SkylabHalf[], labs: number): object {
 }
 
 /** Commands per created lab, including those in scripts; `evalsha` counts the scripts. */
-function redisFigures(skylab: readonly SkylabHalf[], labs: number): object {
-  const counts = new Map<string, number>()
-  for (const { created } of skylab) {
-    for (const [name, calls] of Object.entries(created.commands)) counts.set(name, (counts.get(name) ?? 0) + calls)
-  }
-  const perLab = [...counts].map(([name, calls]) => [name, round(calls / (labs * skylab.length), 2)] as const)
+function redisFigures(created: readonly Measured<unknown>[], labs: number): object {
+  const perLab = perLabOf(
+    created.map(({ commands }) => commands),
+    labs,
+  )
+  const often = perLab.filter(([, calls]) => calls >= 0.05)
   return {
     redis_commands_per_lab: round(
       perLab.reduce((sum, [, calls]) => sum + calls, 0),
       1,
     ),
-    redis_by_command: Object.fromEntries(perLab.filter(([, calls]) => calls >= 0.05).toSorted((a, b) => b[1] - a[1])),
+    redis_by_command: Object.fromEntries(often),
+    redis_by_script: Object.fromEntries(
+      perLabOf(
+        created.map(({ calls }) => calls),
+        labs,
+      ),
+    ),
   }
+}
+
+/** Most frequent first. */
+function perLabOf(each: readonly Commands[], labs: number): (readonly [string, number])[] {
+  const counts = new Map<string, number>()
+  for (const [name, calls] of each.flatMap(Object.entries<number>)) counts.set(name, (counts.get(name) ?? 0) + calls)
+  const perLab = [...counts].map(([name, calls]) => [name, round(calls / (labs * each.length), 2)] as const)
+  return perLab.toSorted((a, b) => b[1] - a[1])
 }

@@ -1,27 +1,28 @@
 /**
- * Many labs at once on nodes of KWOK, then all removed: Skylab and a bare loop in turns on the same cluster.
- * docs/bench.md explains the result.
- *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--steady] [--kwok N] [--profile FOLDER]
+ * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
+ * result.
+ *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
+ *     [--profile FOLDER]
  */
-import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Progress } from '../../dev/process/progress.ts'
+import { setupBench } from '../measure/bench-stack.ts'
+import { machine, nodesFor } from '../measure/machine.ts'
 import { round } from '../measure/statistics.ts'
-import { peakMib, type Usage } from '../measure/usage.ts'
-import { type BenchStack, openBenchStack } from './bench-stack.ts'
-import { bareAcceptance, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
-import { acceptanceOf, report } from './report.ts'
+import type { Usage } from '../measure/usage.ts'
+import { type HalfOptions, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
+import { loopInFlight } from './loop-config.ts'
+import { acceptanceFigures, type Pair, report } from './report.ts'
 
-const loopInFlight = 32
-/** The first labs of a process pay for code that is compiled once. */
-const warmUpLabs = 30
 const steadyPerSecond = 50
-const labsPerNode = 110
 
 interface Options {
   readonly labs: number
   readonly pairs: number
   readonly replicas: number
+  readonly singles: number
+  readonly warmUp: number
   readonly kwok: number
   readonly steady: boolean
   readonly profile: string | undefined
@@ -29,13 +30,20 @@ interface Options {
 
 export async function spawnBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
   const options = readOptions(args)
-  const bench = await openBenchStack({ ...options, inFlight: loopInFlight, progress, signal })
-  // Pending waits end when the processes are closed.
-  const interrupted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  try {
-    return await Promise.race([spawnFigures(bench, options, progress), interrupted])
-  } finally {
-    await progress.part('take down', () => bench.close())
+  const { labs, pairs, replicas, warmUp, kwok } = options
+  const tools = await setupBench(kwok, progress, signal)
+  const before = machine()
+  const done = await halvesOf(options, { ...options, tools, progress, signal })
+  const { loop } = done.pairs[0]!
+  return {
+    bench: 'spawn',
+    conditions: {
+      ...{ labs, at_once: labs, pairs, replicas, warm_up: warmUp, kwok_nodes: kwok, loop_in_flight: loopInFlight },
+      objects_per_lab: loop.objectsPerLab,
+      ...before,
+    },
+    ...report({ ...done, labs, replicas, warmUp }),
+    ...(done.steady && { steady: steadyFigures(done.steady) }),
   }
 }
 
@@ -46,71 +54,57 @@ function readOptions(args: readonly string[]): Options {
       labs: { type: 'string', default: '100' },
       pairs: { type: 'string', default: '5' },
       replicas: { type: 'string', default: '3' },
+      singles: { type: 'string', default: '1' },
+      'warm-up': { type: 'string', default: '100' },
       kwok: { type: 'string' },
       steady: { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
   })
-  const labs = Number(values.labs)
-  const kwok = Number(values.kwok ?? Math.ceil(labs / labsPerNode))
+  const [labs, pairs, warmUp] = [Number(values.labs), Number(values.pairs), Number(values['warm-up'])]
+  const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
+  const singles = Math.min(pairs, Number(values.singles))
   const { steady, profile } = values
-  return { labs, pairs: Number(values.pairs), replicas: Number(values.replicas), kwok, steady, profile }
+  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, profile }
 }
 
-async function spawnFigures(bench: BenchStack, options: Options, progress: Progress): Promise<object> {
-  const { labs, pairs, replicas, kwok } = options
-  const { stack, urls } = bench
-  await progress.part('warm-up', () => warmUp(bench))
-  const done = []
+interface Done {
+  readonly pairs: readonly Pair[]
+  readonly singles: readonly SkylabHalf[]
+  readonly steady: SkylabHalf | undefined
+}
+
+/** The last pair removes its labs too. */
+async function halvesOf(
+  { pairs, singles, steady, profile, labs }: Options,
+  common: Omit<HalfOptions, 'removes'>,
+): Promise<Done> {
+  const { progress } = common
+  const half = <T>(make: (options: HalfOptions) => Promise<T>, name: string, changes: Partial<HalfOptions> = {}) => {
+    const folder = profile && join(profile, name.replaceAll(/\W+/g, '-'))
+    return progress.part(name, () => make({ ...common, removes: false, profile: folder, ...changes }))
+  }
+  const done: { pairs: Pair[]; singles: SkylabHalf[] } = { pairs: [], singles: [] }
   for (let number = 1; number <= pairs; number++) {
-    done.push(await progress.part(`pair ${number} of ${pairs}`, () => pair(bench, (pairs - number) % 2 === 0)))
-    const { skylab, loop } = done.at(-1)!
+    const removes = number === pairs
+    const first = number % 2 === 1 ? 'skylab' : 'loop'
+    const ours = () => half(skylabHalf, `skylab ${number}`, { removes })
+    const early = first === 'skylab' ? await ours() : undefined
+    const loop = await half(loopHalf, `loop ${number}`, { removes })
+    const skylab = early ?? (await ours())
+    done.pairs.push({ skylab, loop, first })
     progress.say(phraseOf(skylab, loop, labs))
+    if (number > singles) continue
+    done.singles.push(await half(skylabHalf, `one replica ${number}`, { replicas: 1 }))
+    progress.say(phraseOf(done.singles.at(-1)!, loop, labs))
   }
-  const lastLoop = done.at(-1)!.loop
-  const steady = options.steady && (await progress.part('steady acceptance', () => steadyAcceptance(bench)))
-  const peaks = stack.replicas.map(({ pid }) => peakMib(pid))
-  await bench.leaveOne()
-  const one = await progress.part('one replica', () => skylabHalf(bench, urls.one))
-  progress.say(phraseOf(one, lastLoop, labs))
-  return {
-    bench: 'spawn',
-    conditions: {
-      ...{ labs, at_once: labs, pairs, replicas, kwok_nodes: kwok, loop_in_flight: loopInFlight },
-      objects_per_lab: bench.objectsPerLab,
-      cpus: availableParallelism(),
-      node: process.version,
-    },
-    ...report(done, labs),
-    ...(steady && { steady }),
-    one_replica: report([{ skylab: one, loop: lastLoop, bare: undefined }], labs),
-    peak_mib: { replicas: peaks, one_replica: peakMib(stack.replicas[0]!.pid) },
-  }
-}
-
-async function warmUp(bench: BenchStack): Promise<void> {
-  await skylabHalf(bench, bench.urls.all, { users: bench.users.slice(0, warmUpLabs) })
-  await bareAcceptance(bench)
-}
-
-/** The two alternate in beginning; the last pair ends with the loop, before the half with one replica. */
-async function pair(bench: BenchStack, skylabFirst: boolean) {
-  const bare = await bareAcceptance(bench)
-  const first = skylabFirst ? await skylabHalf(bench, bench.urls.all) : undefined
-  const loop = await loopHalf(bench)
-  return { skylab: first ?? (await skylabHalf(bench, bench.urls.all)), loop, bare }
+  return { ...done, steady: steady ? await half(skylabHalf, 'steady', { perSecond: steadyPerSecond }) : undefined }
 }
 
 /** Labs requested at an even pace, which need not be the pace at which they can be made. */
-async function steadyAcceptance(bench: BenchStack): Promise<object> {
-  const bare = await bareAcceptance(bench, steadyPerSecond)
-  const { created } = await skylabHalf(bench, bench.urls.all, { perSecond: steadyPerSecond })
-  return {
-    per_s: steadyPerSecond,
-    accept_ms: acceptanceOf([created.result]),
-    bare_accept_ms: acceptanceOf([bare]),
-    labs_per_s: round(created.result.outcomes.length / created.result.seconds, 2),
-  }
+function steadyFigures(half: SkylabHalf): object {
+  const { outcomes, seconds } = half.created.result
+  return { per_s: steadyPerSecond, ...acceptanceFigures([half]), labs_per_s: round(outcomes.length / seconds, 2) }
 }
 
 function phraseOf({ created }: SkylabHalf, loop: LoopHalf, labs: number): string {

@@ -5,7 +5,7 @@
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { Redis } from 'ioredis'
-import { answerQuestions } from '../measure/worker.ts'
+import { answerQuestions } from './worker.ts'
 
 export interface RouteQuestion {
   readonly redisUrl: string
