@@ -2,6 +2,7 @@
 
 import { runProgram } from '../dev/process/program.ts'
 import { createProgress } from '../dev/process/progress.ts'
+import { churnBench } from './churn/churn.ts'
 import { hubBench } from './hub/hub.ts'
 import { imagesBench } from './images/images.ts'
 import { readersBench } from './readers/readers.ts'
@@ -10,6 +11,7 @@ import { worstBench } from './worst/worst.ts'
 
 const benches = {
   spawn: spawnBench,
+  churn: churnBench,
   readers: readersBench,
   images: imagesBench,
   hub: hubBench,
