@@ -7,11 +7,13 @@ import { hubBench } from './hub/hub.ts'
 import { imagesBench } from './images/images.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
+import { stormBench } from './storm/storm.ts'
 import { worstBench } from './worst/worst.ts'
 
 const benches = {
   spawn: spawnBench,
   churn: churnBench,
+  storm: stormBench,
   readers: readersBench,
   images: imagesBench,
   hub: hubBench,

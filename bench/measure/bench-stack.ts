@@ -1,5 +1,6 @@
 /** Surroundings of a measurement: a new run with a stack on KWOK's nodes, and the bench's own programs as processes. */
 import { Redis } from 'ioredis'
+import type { Cluster } from '../../dev/cluster/types.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import { openRun, type Run } from '../../dev/run/run.ts'
 import type { Tools } from '../../dev/setup/setup.ts'
@@ -25,6 +26,8 @@ export interface BenchStackOptions extends BenchContext {
   /** Options of Node for replicas and workers. */
   readonly nodeArgs?: readonly string[]
   readonly overrides?: ConfigInput
+  /** Leads the replicas elsewhere than straight to the API server; resolves with the path of another kubeconfig. */
+  readonly leadKubeconfig?: (kubeconfig: string, cluster: Cluster, worker: BenchStack['worker']) => Promise<string>
 }
 
 export interface BenchStack {
@@ -63,7 +66,7 @@ export async function withBenchStack<T>(
   signal.addEventListener('abort', interrupt)
   const workers = new Workers(run.stateDir, nodeArgs)
   try {
-    const stack = await openStack(options, run)
+    const stack = await openStack(options, run, workers)
     const redis = new Redis(stack.redis.url)
     try {
       const bench = benchStackOf(options, run, stack, redis, workers)
@@ -105,15 +108,19 @@ class Workers {
 }
 
 /** One of the users is the administrator. */
-function openStack(options: BenchStackOptions, { stateDir }: Run): Promise<Stack> {
-  const { users, progress, ...others } = options
+function openStack(options: BenchStackOptions, { stateDir }: Run, workers: Workers): Promise<Stack> {
+  const { users, progress, leadKubeconfig, ...others } = options
   const quiet: Progress = {
     part: (_, start) => start(),
     say: text => progress.say(text),
     done: () => [],
     summary: () => {},
   }
-  return startStack({ ...others, ...choice, stateDir, users: users + 1, progress: quiet })
+  return startStack({
+    ...{ ...others, ...choice, stateDir, users: users + 1, progress: quiet },
+    leadKubeconfig:
+      leadKubeconfig && ((file, cluster) => leadKubeconfig(file, cluster, (...args) => workers.start(...args))),
+  })
 }
 
 function benchStackOf(

@@ -39,6 +39,8 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly overrides?: ConfigInput
   /** Options of Node for the replicas. */
   readonly nodeArgs?: readonly string[] | undefined
+  /** Replaces the replicas' kubeconfig, for instance by one that leads through a proxy; resolves with its path. */
+  readonly leadKubeconfig?: ((file: string, cluster: Cluster) => Promise<string>) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -85,12 +87,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     ...(overrides?.installation !== undefined && { installation: overrides.installation }),
     lab: stackConfig({ ...nowhere, labsOnKwok, overrides }).lab,
   }
-  const [images, kubeconfig] = await Promise.all([
+  const [images, granted] = await Promise.all([
     provideImage({ cluster, labsOnKwok, stateDir, progress, signal }),
     progress.part('rights in the cluster', () => grantRights(cluster, signal, rights)),
   ])
   if (cluster.provider === 'yours')
     progress.say('k8s/base/{namespace,rbac,policy}.yaml was applied to the existing cluster, and stays there.')
+  const kubeconfig = (await options.leadKubeconfig?.(granted, cluster)) ?? granted
   const users = { ...makeUsers(options.users), ...options.accounts }
   const plan = { redisUrl: redis.programUrl, kubeconfig, images, labsOnKwok, overrides: options.overrides }
   const configFile = await writeConfig(stateDir, stackConfig(plan), users)
