@@ -4,6 +4,7 @@ import { runProgram } from '../dev/process/program.ts'
 import { createProgress } from '../dev/process/progress.ts'
 import { churnBench } from './churn/churn.ts'
 import { hubBench } from './hub/hub.ts'
+import { idleBench } from './idle/idle.ts'
 import { imagesBench } from './images/images.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
@@ -14,6 +15,7 @@ const benches = {
   spawn: spawnBench,
   churn: churnBench,
   storm: stormBench,
+  idle: idleBench,
   readers: readersBench,
   images: imagesBench,
   hub: hubBench,

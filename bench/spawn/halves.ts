@@ -82,7 +82,7 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
     const { configFile, cluster } = bench.stack
     // The loop acts as the controller's account, which the policies confine to installations that it owns.
     await applyRights(cluster, loopConfig(await readConfig(configFile)))
-    const objectsPerLab = await ask({ do: 'prepare', configFile, users: namesOf([...warmUp, ...measured]) })
+    const objectsPerLab = await ask({ do: 'prepare', configFile, users: namesOf([...warmUp, ...measured]), of: 'loop' })
     const create = (users: BenchStack['users']) => ask({ do: 'create', users: namesOf(users) })
     await create(warmUp)
     await settle(bench, options.signal)

@@ -1,7 +1,7 @@
 /**
  * The minimum cost of making labs here: plain Node, one kept-alive agent, a bound on requests in flight and one watch.
  * It sends the objects that Skylab would send for the same users, rendered beforehand. It has no record, lease, deadline,
- * event or take-over. A process of its own.
+ * event or take-over. A process of its own. The bench `idle` makes Skylab's labs with it.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -17,18 +17,25 @@ import { labels } from '../../src/kube/labels.ts'
 import { chooseLab } from '../../src/labs/choose.ts'
 import { renderLab, withOwnership } from '../../src/labs/render.ts'
 import { noSources } from '../../src/labs/sources.ts'
+import { Trust } from '../../src/ops/trust.ts'
 import { loadSettings } from '../../src/settings/load.ts'
+import { Sealer } from '../../src/store/sealing.ts'
 import { answerQuestions } from '../measure/worker.ts'
 import { loopConfig, loopInFlight, loopInstallation } from './loop-config.ts'
 
 export type LoopQuestion =
-  | { readonly do: 'prepare'; readonly configFile: string; readonly users: readonly string[] }
+  | {
+      readonly do: 'prepare'
+      readonly configFile: string
+      readonly users: readonly string[]
+      /** The installation that the labs belong to; Skylab's are signed as by itself. */
+      readonly of: 'loop' | 'skylab'
+    }
   /** Makes the labs of some of the users. */
   | { readonly do: 'create'; readonly users: readonly string[] }
   /** Removes all labs. */
   | { readonly do: 'delete' }
 
-const byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${loopInstallation}`)}`
 /** Maximum idle time of a connection: shorter than the API server's, which would close it during a request. */
 const idleMs = 30_000
 const retryMs = 100
@@ -36,7 +43,8 @@ const pollMs = 250
 
 interface Lab {
   readonly user: string
-  readonly plan: LabPlan
+  readonly namespace: KubeObject
+  readonly objects: LabPlan['objects']
   readonly op: number
   namespaceUid: string
   podUid: string
@@ -52,6 +60,7 @@ interface Server {
 
 let server: Server
 let labs: Lab[] = []
+let byLabel = ''
 
 answerQuestions(async (question: LoopQuestion) => {
   if (question.do === 'prepare') return prepare(question)
@@ -62,23 +71,29 @@ answerQuestions(async (question: LoopQuestion) => {
 
 /** @returns number of objects in a lab */
 async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
-  const { config: ours, tokens } = await loadSettings(question.configFile, {})
-  const config = loopConfig(ours)
-  const { images } = config
+  const { config: ours, tokens, sealingKeys } = await loadSettings(question.configFile, {})
+  const config = question.of === 'loop' ? loopConfig(ours) : ours
+  const { images, installation } = config
+  byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${installation}`)}`
   const source = createImageSource({ images, clock: systemClock })
   const options = { image_type: 'recommended', size: 'small' }
   const service = standaloneImages({ images, source, clock: systemClock, log: { warn: () => {} } })
   const image = await service.resolve(options, { groups: [] })
   await source.close()
   server = await serverOf(config.kubernetes.kubeconfig!)
-  const firstOp = systemClock.wallMs()
+  const firstOp = systemClock.wallMs() * 1000
+  const trust = new Trust({ ...config.lab, installation, sealer: new Sealer(sealingKeys) })
+  const identities = new Map(tokens.map(({ quota: _, ...identity }) => [identity.username, identity]))
   labs = question.users.map((user, index) => {
-    const { quota: _, ...identity } = tokens.find(({ username }) => username === user)!
+    const identity = identities.get(user)!
     const choice = chooseLab(config.lab, identity, options)
     const { plan } = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
-    return { user, plan, op: firstOp + index, namespaceUid: '', podUid: '' }
+    const op = firstOp + index
+    const namespace = withOwnership(plan.namespace, op, null)
+    const signed = question.of === 'loop' ? namespace : trust.signed(namespace)
+    return { user, namespace: signed, objects: plan.objects, op, namespaceUid: '', podUid: '' }
   })
-  return 1 + labs[0]!.plan.objects.length
+  return 1 + labs[0]!.objects.length
 }
 
 async function serverOf(kubeconfig: string): Promise<Server> {
@@ -93,11 +108,12 @@ async function serverOf(kubeconfig: string): Promise<Server> {
 }
 
 async function createAll(users: readonly string[]): Promise<void> {
-  const wanted = labs.filter(({ user }) => users.includes(user))
+  const chosen = new Set(users)
+  const wanted = labs.filter(({ user }) => chosen.has(user))
   const ready = await watchUntilReady(wanted.length)
   await inParallel(wanted, async lab => {
-    lab.namespaceUid = uidIn(await create(withOwnership(lab.plan.namespace, lab.op, null)))
-    for (const object of lab.plan.objects) {
+    lab.namespaceUid = uidIn(await create(lab.namespace))
+    for (const object of lab.objects) {
       const made = await create(withOwnership(object, lab.op, lab.namespaceUid))
       if (object.kind === 'Pod') lab.podUid = uidIn(made)
     }
@@ -107,8 +123,8 @@ async function createAll(users: readonly string[]): Promise<void> {
 
 /** Deletes the pods first, then the namespaces; waits until the cluster has none of them. */
 async function deleteAll(): Promise<void> {
-  await inParallel(labs, async ({ plan, namespaceUid, podUid }) => {
-    const { name, namespace } = plan.objects.at(-1)!.metadata
+  await inParallel(labs, async ({ objects, namespaceUid, podUid }) => {
+    const { name, namespace } = objects.at(-1)!.metadata
     await remove(objectPath({ apiVersion: 'v1', kind: 'Pod', name, namespace: namespace! }), podUid)
     await remove(objectPath({ apiVersion: 'v1', kind: 'Namespace', name: namespace! }), namespaceUid)
   })

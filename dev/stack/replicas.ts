@@ -84,11 +84,11 @@ export class Replica {
   }
 
   /** Waits until `/readyz` answers 200. Fails with the end of its log when it ended before it was ever ready. */
-  async ready(signal?: AbortSignal): Promise<void> {
+  async ready(signal?: AbortSignal, limitMs = readyLimitMs): Promise<void> {
     const check = () => {
       if (this.#endedUnready) throw new Error(`${this.name} has ended:\n${logTail(this.#options.stateDir, this.name)}`)
     }
-    await waitUntil(() => isReady(this.monitoringUrl), { what: this.name, limitMs: readyLimitMs, signal, check })
+    await waitUntil(() => isReady(this.monitoringUrl), { what: this.name, limitMs, signal, check })
     this.#everReady = true
   }
 
