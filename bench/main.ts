@@ -3,6 +3,7 @@
 import { runProgram } from '../dev/process/program.ts'
 import { createProgress } from '../dev/process/progress.ts'
 import { churnBench } from './churn/churn.ts'
+import { heirsBench } from './heirs/heirs.ts'
 import { hubBench } from './hub/hub.ts'
 import { idleBench } from './idle/idle.ts'
 import { imagesBench } from './images/images.ts'
@@ -16,6 +17,7 @@ const benches = {
   churn: churnBench,
   storm: stormBench,
   idle: idleBench,
+  heirs: heirsBench,
   readers: readersBench,
   images: imagesBench,
   hub: hubBench,
