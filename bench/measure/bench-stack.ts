@@ -26,6 +26,8 @@ export interface BenchStackOptions extends BenchContext {
   /** Options of Node for replicas and workers. */
   readonly nodeArgs?: readonly string[]
   readonly overrides?: ConfigInput
+  /** A built program for the replicas. Default: this checkout's. */
+  readonly program?: string | undefined
   /** Leads the replicas elsewhere than straight to the API server; resolves with the path of another kubeconfig. */
   readonly leadKubeconfig?: (kubeconfig: string, cluster: Cluster, worker: BenchStack['worker']) => Promise<string>
 }

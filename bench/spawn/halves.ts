@@ -20,6 +20,8 @@ export interface HalfOptions extends BenchContext {
   readonly warmUp: number
   readonly replicas: number
   readonly kwok: number
+  /** A built program for the replicas. Default: this checkout's. */
+  readonly program?: string | undefined
   /** Rate of requests for labs. Default: all at once. */
   readonly perSecond?: number
   /** Whether all labs are removed afterwards, and this is measured. */

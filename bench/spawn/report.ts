@@ -14,13 +14,15 @@ export interface Pair {
 
 export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
   readonly pairs: readonly Pair[]
+  /** Halves of another build, one in each pair, or none. */
+  readonly beside: readonly SkylabHalf[]
   /** Halves with one replica. */
   readonly singles: readonly SkylabHalf[]
   readonly warmUp: number
 }
 
 /** Medians over the pairs unless a name says otherwise. */
-export function report({ pairs, singles, warmUp, ...options }: ReportOptions): object {
+export function report({ pairs, beside, singles, warmUp, ...options }: ReportOptions): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
   const removed = pairs.find(pair => pair.skylab.removed)
@@ -30,12 +32,31 @@ export function report({ pairs, singles, warmUp, ...options }: ReportOptions): o
     cpu: cpuRatios({ ...options, skylab, loop }, singles),
     cpu_ms_per_lab: cpuFigures({ ...options, skylab, loop }),
     ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
+    ...(beside.length > 0 && { beside: besideFigures(skylab, beside, loop, options) }),
     ...(singles.length > 0 && {
       one_replica: {
         ...skylabFigures(singles, loop, options.labs),
         cpu_ms_per_lab: cpuFigures({ ...options, skylab: singles, loop }),
       },
     }),
+  }
+}
+
+/** The figures of another build, and this build's by those: medians of the pairs' own ratios. */
+function besideFigures(
+  skylab: readonly SkylabHalf[],
+  beside: readonly SkylabHalf[],
+  loop: readonly LoopHalf[],
+  options: Pick<CpuOptions, 'labs' | 'replicas'>,
+): object {
+  const by = (value: (half: SkylabHalf) => number) =>
+    round(median(skylab.map((half, index) => value(half) / value(beside[index]!))))
+  return {
+    rate_ratio: by(({ created }) => 1 / created.result.seconds),
+    cpu_ratio: by(({ created }) => created.usage.replicas!),
+    accept_p99_ratio: by(({ created }) => percentile(created.result.acceptMs, 0.99)),
+    ...skylabFigures(beside, loop, options.labs),
+    cpu_ms_per_lab: cpuFigures({ ...options, skylab: beside, loop }),
   }
 }
 

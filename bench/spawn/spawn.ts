@@ -2,9 +2,9 @@
  * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
  * result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
- *     [--profile FOLDER]
+ *     [--beside PROGRAM] [--profile FOLDER]
  */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Progress } from '../../dev/process/progress.ts'
 import { setupBench } from '../measure/bench-stack.ts'
@@ -25,6 +25,8 @@ interface Options {
   readonly warmUp: number
   readonly kwok: number
   readonly steady: boolean
+  /** Another build of the program, measured in a half of each pair too. */
+  readonly beside: string | undefined
   readonly profile: string | undefined
 }
 
@@ -58,6 +60,7 @@ function readOptions(args: readonly string[]): Options {
       'warm-up': { type: 'string', default: '100' },
       kwok: { type: 'string' },
       steady: { type: 'boolean', default: false },
+      beside: { type: 'string' },
       profile: { type: 'string' },
     },
   })
@@ -65,18 +68,21 @@ function readOptions(args: readonly string[]): Options {
   const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
   const singles = Math.min(pairs, Number(values.singles))
   const { steady, profile } = values
-  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, profile }
+  const beside = values.beside && resolve(values.beside)
+  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, beside, profile }
 }
 
 interface Done {
   readonly pairs: readonly Pair[]
+  /** Halves of another build, one in each pair. */
+  readonly beside: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
   readonly steady: SkylabHalf | undefined
 }
 
 /** The last pair removes its labs too. */
 async function halvesOf(
-  { pairs, singles, steady, profile, labs }: Options,
+  { pairs, singles, steady, beside, profile, labs }: Options,
   common: Omit<HalfOptions, 'removes'>,
 ): Promise<Done> {
   const { progress } = common
@@ -84,12 +90,14 @@ async function halvesOf(
     const folder = profile && join(profile, name.replaceAll(/\W+/g, '-'))
     return progress.part(name, () => make({ ...common, removes: false, profile: folder, ...changes }))
   }
-  const done: { pairs: Pair[]; singles: SkylabHalf[] } = { pairs: [], singles: [] }
+  const done: { pairs: Pair[]; beside: SkylabHalf[]; singles: SkylabHalf[] } = { pairs: [], beside: [], singles: [] }
   for (let number = 1; number <= pairs; number++) {
     const removes = number === pairs
     const first = number % 2 === 1 ? 'skylab' : 'loop'
     const ours = () => half(skylabHalf, `skylab ${number}`, { removes })
     const early = first === 'skylab' ? await ours() : undefined
+    const other = beside && (await half(skylabHalf, `beside ${number}`, { program: beside }))
+    if (other) done.beside.push(other)
     const loop = await half(loopHalf, `loop ${number}`, { removes })
     const skylab = early ?? (await ours())
     done.pairs.push({ skylab, loop, first })

@@ -37,6 +37,8 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly audit?: boolean
   /** Changes to the configuration, block by block. */
   readonly overrides?: ConfigInput
+  /** The built program for the replicas (`dist/main.mjs`). Default: this checkout's, built now. */
+  readonly program?: string | undefined
   /** Options of Node for the replicas. */
   readonly nodeArgs?: readonly string[] | undefined
   /** Replaces the replicas' kubeconfig, for instance by one that leads through a proxy; resolves with its path. */
@@ -77,7 +79,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { stateDir, progress, signal } = options
   const [redis, program, cluster] = await Promise.all([
     progress.part('Redis', () => startRedis({ stateDir, ...(signal && { signal }) })),
-    progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
+    options.program ?? progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
