@@ -88,11 +88,13 @@ PlaceOf == [step \in Steps |-> CHOOSE i \in DOMAIN ListOf[step] : ListOf[step][i
 IsLast(step) == PlaceOf[step] = Cardinality(DOMAIN ListOf[step])
 OutcomeOf(step) == IF step = "start" THEN "running" ELSE IF step = "namespace-gone" THEN "gone" ELSE "failed"
 
-\* After the last step the record names the first one: the next owner begins the list anew.
-NextInRecord(step) == ListOf[step][IF IsLast(step) THEN 1 ELSE PlaceOf[step] + 1]
+Following(step) == ListOf[step][PlaceOf[step] + 1]
+\* A step that had nothing to do is not recorded.
 Advanced(me) ==
   IF IsLast(me.step) THEN [me EXCEPT !.phase = "finishing", !.outcome = OutcomeOf(me.step)]
-  ELSE [me EXCEPT !.phase = "ready", !.step = ListOf[@][PlaceOf[@] + 1]]
+  ELSE [me EXCEPT !.phase = "ready", !.step = Following(@)]
+\* The result of the last step has no commit of its own: the script that ends the operation records it.
+Done(me) == IF IsLast(me.step) THEN Advanced(me) ELSE [me EXCEPT !.phase = "done"]
 Inside == UNCHANGED <<redis, outer, cluster, cmp, word, left, ghost>>
 
 Request(verb, kind, op, uid, owner, sender) ==
@@ -125,7 +127,7 @@ AwaitGone(r) ==
      \/ me.ns = None /\ Set(r, Advanced(me))
      \/ me.ns # None /\ me.step \in Clears /\ NothingStands(me) /\ Set(r, Advanced(forgetful))
      \/ /\ me.ns # None /\ (ns # None => ns.uid # me.ns)
-        /\ Set(r, [forgetful EXCEPT !.phase = "done"])
+        /\ Set(r, Done(forgetful))
   /\ UNCHANGED wire /\ Inside
 
 KindOf(step) == CASE step = "make.namespace" -> "namespace" [] step = "make.env" -> "env" [] OTHER -> "pod"
@@ -170,7 +172,7 @@ Refused(r) ==
 AwaitStart(r) ==
   /\ At(r, {"start"})
   /\ IF pod = None \/ pod.uid # run[r].pod \/ pod.state = "ended" THEN Set(r, [run[r] EXCEPT !.phase = "failing"])
-     ELSE pod.state = "started" /\ Set(r, [run[r] EXCEPT !.phase = "done"])
+     ELSE pod.state = "started" /\ Set(r, Done(run[r]))
   /\ UNCHANGED wire /\ Inside
 
 \* The deadline ends each kind of wait.
@@ -209,7 +211,7 @@ Told(r, me) ==
 Commit(r) ==
   /\ Holds(r, "done")
   /\ LET me == run[r]
-         step == NextInRecord(me.step) IN
+         step == Following(me.step) IN
      IF Accepted(me, step)
      THEN /\ redis' = [redis EXCEPT !.rec.step = step, !.rec.ns = me.ns, !.rec.pod = me.pod]
           /\ Told(r, [Advanced(me) EXCEPT !.base = step])

@@ -17,10 +17,12 @@ describe('runCourse', () => {
     expect(written.at(-1)).toMatchObject({
       outcome: 'gone',
       events: [
+        ['info', 'The namespace nublado-ada is gone'],
         ['progress', '100'],
         ['complete', expect.anything()],
       ],
     })
+    expect(written).toHaveLength(2)
     expect(room.free).toBe(places)
     expect(cluster.listeners).toBe(0)
   })

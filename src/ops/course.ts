@@ -8,6 +8,7 @@ import { OwnedHost } from './host.ts'
 import type { Owned } from './owned.ts'
 import { DeadlinePassed, isByRefusal, refusalGraceMs, runPhase } from './phase.ts'
 import { podObstacles } from './removal.ts'
+import type { StepResult } from './steps.ts'
 import { findWhole } from './whole.ts'
 
 /** Brings a claimed operation to its end. Rejects if another replica is to continue. */
@@ -17,25 +18,27 @@ export const runCourse = (owned: Owned): Promise<void> =>
 async function create(owned: Owned): Promise<void> {
   const { record, remainingMs } = owned.claim
   if (record.failing) return clean(owned, record.step, record.failing)
+  let last: StepResult
   try {
     requireAttempts(owned)
     const plan = openPlan(owned)
     const steps = createSteps(plan)
-    await owned.phases.within(remainingMs, owned.options.times.spawnMs, signal =>
+    last = await owned.phases.within(remainingMs, owned.options.times.spawnMs, signal =>
       runPhase(new OwnedHost(owned, plan), steps, record.step, signal),
     )
   } catch (error) {
     if (!(error instanceof NeedsSomeone)) throw error
     return fail(owned, error.message)
   }
-  await endComplete(owned)
+  await endComplete(owned, last)
 }
 
 async function remove(owned: Owned): Promise<void> {
   const { record, remainingMs } = owned.claim
+  let last: StepResult
   try {
     requireAttempts(owned)
-    await owned.phases.within(remainingMs, owned.options.times.deleteMs, signal =>
+    last = await owned.phases.within(remainingMs, owned.options.times.deleteMs, signal =>
       runPhase(new OwnedHost(owned), deleteSteps, record.step, signal),
     )
   } catch (error) {
@@ -43,7 +46,7 @@ async function remove(owned: Owned): Promise<void> {
     const reason = withObstacles(owned, error)
     return endFailed(owned, reason, [['error', reason]], isByRefusal(error) ? error : undefined)
   }
-  await endGone(owned)
+  await endGone(owned, last)
 }
 
 /** Asks the cluster before a creation fails for any reason: a complete lab is no failure. */
@@ -60,7 +63,7 @@ async function fail(owned: Owned, reason: string): Promise<void> {
   if (standing instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], standing)
   if (standing) {
     Object.assign(known, standing)
-    return endComplete(owned)
+    return endComplete(owned, 'nothing')
   }
   const first = cleanSteps[0]!
   const fields = { failing: reason, step: first.name, ...turn.next(first) }
@@ -91,9 +94,12 @@ function ask(owned: Owned): ReturnType<typeof findWhole> {
 /** Removes the objects of a failed creation. The record stays, and shows whether the removal succeeded. */
 async function clean(owned: Owned, first: string, reason: string): Promise<void> {
   const { deleteMs } = owned.options.times
+  let last: StepResult
   try {
     requireAttempts(owned)
-    await owned.phases.within(deleteMs, deleteMs, signal => runPhase(new OwnedHost(owned), cleanSteps, first, signal))
+    last = await owned.phases.within(deleteMs, deleteMs, signal =>
+      runPhase(new OwnedHost(owned), cleanSteps, first, signal),
+    )
   } catch (error) {
     if (!(error instanceof NeedsSomeone)) throw error
     owned.log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
@@ -101,7 +107,7 @@ async function clean(owned: Owned, first: string, reason: string): Promise<void>
     const isLater = isByRefusal(error) || error instanceof DeadlinePassed
     return endFailed(owned, reason, [], isLater ? error : undefined)
   }
-  await endCleaned(owned, reason)
+  await endCleaned(owned, reason, last)
 }
 
 function openPlan({ claim, options, user }: Owned): LabPlan {

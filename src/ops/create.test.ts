@@ -137,11 +137,12 @@ describe('the start step, when the lab is ready,', () => {
   const pulled = podEventFacts({ ...about, uid: 'e1', reason: 'Pulled', message: 'already present on machine' })
   const startedEvent = podEventFacts({ ...about, uid: 'e2', reason: 'Started', message: 'Container started' })
 
-  /** The events when the step was over; null while it is not. */
+  /** The events when the step was over, those of its result last; null while it is not. */
   async function reportedAtEnd({ start, reported }: ReturnType<typeof awaiting>) {
     let ended: string[] | null = null
-    void start().then(() => {
-      ended = reported.map(([, data]) => data)
+    void start().then(result => {
+      const last = result === 'nothing' ? [] : result.events
+      ended = [...reported, ...last].map(([, data]) => data)
     })
     await new Promise(setImmediate)
     return () => ended
@@ -159,6 +160,25 @@ describe('the start step, when the lab is ready,', () => {
     lab.cluster.show()
     await new Promise(setImmediate)
     expect(ended()).toEqual(expect.arrayContaining(['already present on machine', 'Container started']))
+    expect(ended()!.at(-1)).toBe('The lab is up')
+  })
+
+  it('leaves the news of its last look to the end of the operation, and writes earlier ones at once', async () => {
+    const lab = awaiting()
+    lab.cluster.events = [pulled]
+    lab.show({ phase: 'Pending' })
+    const started = lab.start()
+    await new Promise(setImmediate)
+    expect(lab.reported).toEqual([['info', 'already present on machine']])
+    lab.cluster.events = [pulled, startedEvent]
+    lab.show(ready(named))
+    expect(await started).toEqual({
+      events: [
+        ['info', 'Container started'],
+        ['info', 'The lab is up'],
+      ],
+    })
+    expect(lab.reported).toHaveLength(1)
   })
 
   it('waits for a second when events do not come', async () => {
@@ -170,7 +190,7 @@ describe('the start step, when the lab is ready,', () => {
     expect(ended()).toBeNull()
     lab.clock.advance(1)
     await new Promise(setImmediate)
-    expect(ended()).toEqual([])
+    expect(ended()).toEqual(['The lab is up'])
   })
 
   it.each([

@@ -7,7 +7,7 @@ import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
-import type { PodFacts, StartVerdict } from '../kube/pods/facts.ts'
+import type { PodEventFacts, PodFacts, StartVerdict } from '../kube/pods/facts.ts'
 import { eventForUser, isStartReported, judgeStart, preparationMessage } from '../kube/pods/judge.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
@@ -40,7 +40,7 @@ export function createSteps(plan: LabPlan): readonly Step[] {
         run: context => makeObject(context, object),
       }),
     ),
-    { name: 'start', kind: 'wait', progress: 95, run: awaitStart },
+    { name: 'start', kind: 'wait', progress: 100, run: awaitStart },
   ]
 }
 
@@ -145,35 +145,40 @@ async function awaitStart(context: StepContext): Promise<StepResult> {
   let trouble: Trouble | undefined
   let readyMs: number | undefined
   const madeMs = context.clock.monotonicMs()
-  await watchUntil(context, async wakeInMs => {
+  const last = await watchUntil(context, async wakeInMs => {
     const pod = await findOwnPod(context, madeMs, wakeInMs)
     const events = context.view
       .podEvents(context.names.namespace)
       .filter(event => event.podUid === context.known.podUid)
-    await context.report(
-      events
-        .map(eventForUser)
-        .filter(event => event !== null)
-        .map(({ event, data }): NewEvent => [event, data]),
-    )
-    if (!pod) return undefined
-    const preparation = preparationMessage(pod)
-    if (preparation) await context.report([['info', preparation]])
+    const news = newsOf(pod, events)
+    if (!pod) {
+      await context.report(news)
+      return undefined
+    }
     const verdict = judgeStart(pod, events)
     if (verdict.kind === 'ready') {
       readyMs ??= context.clock.monotonicMs()
       const leftMs = readyMs + lateEventsMs - context.clock.monotonicMs()
       // No event is written after the last one, so it waits for those that are still to come.
-      if (leftMs <= 0 || isStartReported(pod, events)) return true
+      if (leftMs <= 0 || isStartReported(pod, events)) return context.unreported(news)
       wakeInMs(leftMs)
-      return undefined
     }
+    await context.report(news)
+    if (verdict.kind === 'ready') return undefined
     if (verdict.kind === 'doomed') throw new NeedsSomeone(verdict.message)
     if (verdict.kind === 'ended') throw new NeedsSomeone('The lab ended by itself before it had started')
     trouble = await endureTrouble(context, verdict, trouble, wakeInMs)
     return undefined
   })
-  return { events: [['info', 'The lab is up']], fields: { podPresent: true } }
+  return { events: [...last, ['info', 'The lab is up']] }
+}
+
+/** What the cluster shows of the start, in words for users. */
+function newsOf(pod: PodFacts | undefined, events: readonly PodEventFacts[]): readonly NewEvent[] {
+  const told = events.map(eventForUser).filter(event => event !== null)
+  const news = told.map(({ event, data }): NewEvent => [event, data])
+  const preparation = pod && preparationMessage(pod)
+  return preparation ? [...news, ['info', preparation]] : news
 }
 
 /**

@@ -1,23 +1,29 @@
-/** The ends of an operation: one script writes the last status, the last events, and whether objects remain. */
+/**
+ * The ends of an operation: one script writes the last status, the last events, and whether objects remain. It also writes
+ * the result of the last step, `last`, which has no script of its own.
+ */
 import type { NeedsSomeone } from '../base/errors.ts'
-import type { EndNote, Outcome } from '../store/owners.ts'
-import type { NewEvent, RecordFields } from '../store/records.ts'
+import type { EndNote } from '../store/owners.ts'
+import type { NewEvent } from '../store/records.ts'
 import { byUnknown } from './audit.ts'
+import type { End } from './journal.ts'
 import type { Owned } from './owned.ts'
+import type { StepResult } from './steps.ts'
 
 /** The lab is complete. */
-export function endComplete(owned: Owned): Promise<void> {
+export function endComplete(owned: Owned, last: StepResult): Promise<void> {
   const { namespaceUid, podUid } = owned.known
   const fields = { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! }
-  return finish(owned, 'running', completed(owned), fields)
+  return finish(owned, last, { outcome: 'running', events: completed(owned), fields })
 }
 
 /** The lab and all its objects are gone. */
-export const endGone = (owned: Owned): Promise<void> => finish(owned, 'gone', completed(owned), {})
+export const endGone = (owned: Owned, last: StepResult): Promise<void> =>
+  finish(owned, last, { outcome: 'gone', events: completed(owned), fields: {} })
 
 /** A creation failed, and all its objects are gone. */
-export const endCleaned = (owned: Owned, reason: string): Promise<void> =>
-  finish(owned, 'failed', [failed(owned)], { podPresent: false }, reason)
+export const endCleaned = (owned: Owned, reason: string, last: StepResult): Promise<void> =>
+  finish(owned, last, { outcome: 'failed', events: [failed(owned)], fields: { podPresent: false } }, reason)
 
 /**
  * The operation failed.
@@ -31,8 +37,8 @@ export async function endFailed(
   later: NeedsSomeone | undefined,
 ): Promise<void> {
   const words = `What is left of the lab is removed as soon as the cluster permits it (${later?.message})`
-  const events: NewEvent[] = later ? [...before, ['info', words]] : [...before]
-  await finish(owned, 'failed', [...events, failed(owned)], later ? { remains: owned.op } : {}, reason)
+  const events: NewEvent[] = [...before, ...(later ? [['info', words] as const] : []), failed(owned)]
+  await finish(owned, 'nothing', { outcome: 'failed', events, fields: later ? { remains: owned.op } : {} }, reason)
 }
 
 const completed = ({ user }: Owned): NewEvent[] => [
@@ -45,20 +51,16 @@ function failed({ claim, user }: Owned): NewEvent {
   return ['failed', `Lab ${what} failed for ${user}`]
 }
 
-async function finish(
-  owned: Owned,
-  outcome: Outcome,
-  events: readonly NewEvent[],
-  fields: RecordFields,
-  reason?: string,
-): Promise<void> {
+async function finish(owned: Owned, last: StepResult, end: Omit<End, 'note'>, reason?: string): Promise<void> {
   const { kind, acceptedAtMs, op, by } = owned.claim.record
   const { audit, clock, metrics } = owned.options
+  const { outcome } = end
+  const done = last === 'nothing' ? { events: [] } : last
   await owned.pass('finish.before-act')
-  const last = { ...fields, step: '', acting: false }
+  const fields = { ...done.fields, ...end.fields, step: '', acting: false }
   const askedBy = by ?? byUnknown(audit, owned.user)
   const note: EndNote = { kind, result: outcome === 'failed' ? 'failed' : 'succeeded', by: askedBy }
-  await owned.journal.finish(outcome, events, last, note, () => owned.pass('finish.before-commit'))
+  await owned.journal.finish(done.events, { ...end, fields, note }, () => owned.pass('finish.before-commit'))
   await owned.pass('finish.after-act')
   audit.operation(op, kind, note.result, askedBy)
   const result = outcome === 'failed' ? 'failed' : 'complete'

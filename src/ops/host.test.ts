@@ -63,7 +63,7 @@ describe('OwnedHost', () => {
     const { run, host, written } = makeRun({ claims: 2 }, {}, [stopping])
     const ended = run.run()
     await settled()
-    await host.commit(step('a'), { events: [stopping, ['info', 'new']] }, undefined)
+    await host.commit(step('a'), { events: [stopping, ['info', 'new']] }, step('b'))
     expect(written.at(-1)!.events).toEqual([['info', 'new']])
     run.handOver()
     await ended

@@ -49,6 +49,7 @@ export class OwnedHost implements PhaseHost {
         return { signal, agent: owned.agent, failpoint: pass, log: owned.log, span }
       },
       report: events => owned.journal.report(events),
+      unreported: events => owned.journal.unreported(events),
       compare,
       failpoint: pass,
     }
@@ -58,9 +59,9 @@ export class OwnedHost implements PhaseHost {
     return this.#owned.turn.take(kind, signal)
   }
 
-  async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void> {
+  async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step): Promise<void> {
     const { journal, turn } = this.#owned
-    const fields = { ...result.fields, step: next?.name ?? '', ...turn.next(next) }
+    const fields = { ...result.fields, step: next.name, ...turn.next(next) }
     await journal.commit(result.events, step.progress, fields, () => this.#owned.pass(`${step.name}.before-commit`))
     await this.#owned.pass(`${step.name}.after-commit`)
   }

@@ -12,6 +12,15 @@ export interface JournalParts {
   readonly clock: Clock
 }
 
+/** The end of an operation. */
+export interface End {
+  readonly outcome: Outcome
+  /** The last events. */
+  readonly events: readonly NewEvent[]
+  readonly fields: RecordFields
+  readonly note: EndNote
+}
+
 /** A failpoint between the last check of the lease and the script. */
 type Pass = () => void | Promise<void>
 
@@ -44,11 +53,16 @@ export class Journal {
     for (const text of this.#recalled) this.#written.add(text)
   }
 
+  /** Of these events those that nobody has written, each once. */
+  unreported(events: readonly NewEvent[]): readonly NewEvent[] {
+    const fresh = events.filter(event => !this.#written.has(textOf(event)))
+    return [...new Map(fresh.map(event => [textOf(event), event])).values()]
+  }
+
   /** Writes the events that were not written before. */
   async report(events: readonly NewEvent[]): Promise<void> {
-    const fresh = events.filter(event => !this.#written.has(textOf(event)))
-    const distinct = [...new Map(fresh.map(event => [textOf(event), event])).values()]
-    if (distinct.length > 0) await this.write(distinct, {})
+    const fresh = this.unreported(events)
+    if (fresh.length > 0) await this.write(fresh, {})
   }
 
   /**
@@ -56,7 +70,7 @@ export class Journal {
    * steps, and finds them done.
    */
   async commit(done: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
-    const events = done.filter(event => !this.#recalled.has(textOf(event)))
+    const events = this.#unrecalled(done)
     const grown = progress > this.#progress
     this.#progress = Math.max(this.#progress, progress)
     const all: readonly NewEvent[] = grown ? [...events, ['progress', String(progress)]] : events
@@ -69,14 +83,16 @@ export class Journal {
     for (const event of events) this.#written.add(textOf(event))
   }
 
-  async finish(
-    outcome: Outcome,
-    events: readonly NewEvent[],
-    fields: RecordFields,
-    note: EndNote,
-    pass: Pass,
-  ): Promise<void> {
-    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, events, outcome, fields, note), pass)
+  /** Ends the operation. `done`: the events of its last step. */
+  async finish(done: readonly NewEvent[], end: End, pass: Pass): Promise<void> {
+    const { outcome, events, fields, note } = end
+    const all = [...this.#unrecalled(done), ...events]
+    await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, all, outcome, fields, note), pass)
+  }
+
+  /** Events of a step that is repeated after the death of its owner are written once. */
+  #unrecalled(done: readonly NewEvent[]): readonly NewEvent[] {
+    return done.filter(event => !this.#recalled.has(textOf(event)))
   }
 
   /** Retries until Redis answers or the lease ends. */

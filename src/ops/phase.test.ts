@@ -21,7 +21,7 @@ function makeHost() {
     }),
     context: () => ({}) as StepContext,
     takeTurn: async kind => void log.push(`room ${kind}`),
-    commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next?.name ?? 'none'}`),
+    commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next.name}`),
     onStep: (step, _, result) => log.push(`${result} ${step.name}`),
     onRefusal: async (step, error) => void log.push(`refused ${step}: ${error.message}`),
   }
@@ -56,11 +56,19 @@ describe('runPhase', () => {
 
   it('runs steps in order, each with its slots, and records the next one', async () => {
     const { host, log } = makeHost()
-    await runPhase(host, [step('a'), step('b', undefined, 'wait')], '', never)
+    await runPhase(host, [step('a'), step('b'), step('c', undefined, 'wait')], '', never)
     expect(log).toEqual([
       ...['room act', 'done a', 'commit a, next b'],
-      ...['room wait', 'done b', 'commit b, next none'],
+      ...['room act', 'done b', 'commit b, next c'],
+      ...['room wait', 'done c'],
     ])
+  })
+
+  it('returns the result of the last step, and leaves its record to the end of the operation', async () => {
+    const { host, log } = makeHost()
+    const last: StepResult = { events: [['info', 'The lab is up']] }
+    expect(await runPhase(host, [step('a'), step('b', async () => last)], '', never)).toBe(last)
+    expect(log.filter(line => line.startsWith('commit'))).toEqual(['commit a, next b'])
   })
 
   it('begins at the recorded step, or at the first when that is unknown', async () => {
@@ -74,15 +82,15 @@ describe('runPhase', () => {
 
   it('records nothing for a step that had nothing to do', async () => {
     const { host, log } = makeHost()
-    await runPhase(host, [step('a', async () => 'nothing')], '', never)
-    expect(log).toEqual(['room act', 'done a'])
+    await runPhase(host, [step('a', async () => 'nothing'), step('b')], '', never)
+    expect(log).toEqual(['room act', 'done a', 'room act', 'done b'])
   })
 
   it('begins anew when a step throws StartOver', async () => {
     const { host, log } = makeHost()
     await runPhase(host, [step('a'), step('b', failing(new StartOver('otherwise')))], 'b', never)
     expect(log.filter(line => !line.startsWith('room'))).toEqual([
-      ...['aborted b', 'done a', 'commit a, next b', 'done b', 'commit b, next none'],
+      ...['aborted b', 'done a', 'commit a, next b', 'done b'],
     ])
   })
 

@@ -78,7 +78,7 @@ export interface PhaseHost {
   /** Takes a slot before an act, and frees it before a wait. */
   takeTurn(kind: Step['kind'], signal: AbortSignal): Promise<void>
   /** Records the result of a step, and the next step. */
-  commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step | undefined): Promise<void>
+  commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step): Promise<void>
   onStep(step: Step, seconds: number, result: StepOutcome): void
   /** The cluster refused a step, which will be tried again for a while. */
   onRefusal(step: string, error: KubeError): Promise<void>
@@ -91,15 +91,16 @@ export const refusalGraceMs = 10_000
 /** How long a refusal lasts before it is reported, unless a right is missing: most are over by then. */
 const reportRefusalMs = 2_000
 
+/** @returns the result of the last step. It is not recorded yet: the caller writes it with the end of the operation. */
 export async function runPhase(
   host: PhaseHost,
   steps: readonly Step[],
   first: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StepResult> {
   const begin = steps.findIndex(step => step.name === first)
   let i = Math.max(begin, 0)
-  while (i < steps.length) {
+  while (true) {
     const step = steps[i]!
     await host.takeTurn(step.kind, signal)
     const result = await timed(host, step, signal).catch(error => {
@@ -110,7 +111,9 @@ export async function runPhase(
       i = 0
       continue
     }
-    if (result !== 'nothing') await host.commit(step, result, steps[i + 1])
+    const next = steps[i + 1]
+    if (!next) return result
+    if (result !== 'nothing') await host.commit(step, result, next)
     i += 1
   }
 }

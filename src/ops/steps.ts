@@ -49,19 +49,21 @@ export interface StepContext {
   call(): CallOptions
   /** Writes events before the step is done. Events that were written before are left out. */
   report(events: readonly NewEvent[]): Promise<void>
+  /** Of these events those that nobody has written, each once. */
+  unreported(events: readonly NewEvent[]): readonly NewEvent[]
   /** Requests a compare: the cluster shows that Redis has lost writes. */
   compare(): void
   /** Passes a failpoint, such as `lab.create.pod.after-act`. */
   failpoint(place: 'before-act' | 'before-send' | 'after-send' | 'after-act'): void | Promise<void>
 }
 
-/** The result of a step: `nothing` to record, or events and fields. */
+/** The result of a step: `nothing` to record, or events and fields. The end of the operation records that of the last step. */
 export type StepResult = 'nothing' | { readonly events: readonly NewEvent[]; readonly fields?: RecordFields }
 
 export interface Step {
   readonly name: string
   readonly kind: 'act' | 'wait'
-  /** Progress in percent when the step is done. */
+  /** Progress in percent when the step is done. The last step of a list is done when the operation ends. */
   readonly progress: number
   run(context: StepContext): Promise<StepResult>
 }

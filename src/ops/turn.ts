@@ -47,8 +47,8 @@ export class Turn {
   }
 
   /** The fields that the record gets when the previous step is done. */
-  next(step: Step | undefined): Required<Pick<RecordFields, 'acting' | 'attempts'>> {
-    this.#acting = step?.kind === 'act'
+  next({ kind }: Step): Required<Pick<RecordFields, 'acting' | 'attempts'>> {
+    this.#acting = kind === 'act'
     // The previous act has returned. If later acts ran alone too, the operations of a dead replica would wait for each other.
     this.#attempts = this.#acting ? 1 : 0
     return { acting: this.#acting, attempts: this.#attempts }

@@ -1,5 +1,5 @@
 /** For tests: a cluster with one user, as steps see it through watches and requests. */
-
+import { isDeepStrictEqual } from 'node:util'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { annotations, labels } from '../../kube/labels.ts'
@@ -125,6 +125,7 @@ export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {
     ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
     ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {} },
     report: async events => void reported.push(...events),
+    unreported: events => events.filter(event => !reported.some(known => isDeepStrictEqual(known, event))),
     compare: () => {
       compares.count += 1
     },

@@ -63,7 +63,16 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
       void ended.push(`${op} ${kind} ${result} ${by}`),
   }
   const options = {
-    ...{ owners, labs: { events }, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
+    ...{
+      owners,
+      labs: { events },
+      sealer: { open: (sealed: string) => sealed },
+      kube: cluster.kube,
+      view: cluster.view,
+      clock,
+      trust,
+      room,
+    },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
     ...{ log, metrics, tracing: noTracing, audit },

@@ -187,7 +187,6 @@ const inProgress: readonly { readonly point: string; readonly expected: Expected
   { point: 'lab.create.make.namespace.after-act', expected: 'gone' },
   { point: 'lab.create.make.secret.after-commit', expected: 'gone' },
   { point: 'lab.create.make.pod.before-act', expected: 'gone' },
-  { point: 'lab.create.start.after-commit', expected: 'whole' },
   { point: 'lab.create.finish.before-act', expected: 'whole' },
   { point: 'lab.delete.pod.before-act', expected: 'stays' },
   { point: 'lab.delete.pod.after-act', expected: 'gone' },

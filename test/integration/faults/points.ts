@@ -48,8 +48,12 @@ const ofAct = ['before-act', 'before-send', 'after-send', 'after-act']
 const ofScript = ['before-commit', 'after-commit']
 const places = ({ kind }: Step) => (kind === 'act' ? [...ofAct, ...ofScript] : ofScript)
 
-const along = (story: Story, kind: 'create' | 'delete', steps: readonly Step[]): Point[] =>
-  steps.flatMap(step => places(step).map(place => ({ story, name: `lab.${kind}.${step.name}.${place}` })))
+/** The last step of an operation has no script of its own: `finish` writes its result. */
+function along(story: Story, kind: 'create' | 'delete', steps: readonly Step[]): Point[] {
+  const isLast = ({ name }: Step) => name === 'start' || name.endsWith('namespace-gone')
+  const written = steps.filter(step => !isLast(step) || isClear(step))
+  return written.flatMap(step => places(step).map(place => ({ story, name: `lab.${kind}.${step.name}.${place}` })))
+}
 
 const finish = (story: Story, kind: 'create' | 'delete'): Point[] =>
   ['before-act', 'before-commit', 'after-act'].map(place => ({ story, name: `lab.${kind}.finish.${place}` }))

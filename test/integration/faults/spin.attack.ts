@@ -9,7 +9,7 @@ import * as wave from './wave.ts'
 
 const blockMs = 2 * wave.ttlMs
 /** Before and after the last check of the lease; before a script. */
-const all = ['make.pod.before-act', 'make.pod.before-send', 'make.pod.before-commit', 'start.before-commit']
+const all = ['make.pod.before-act', 'make.pod.before-send', 'make.pod.before-commit', 'finish.before-commit']
 const points = (isWhole ? all : all.slice(1, 2)).map(place => `lab.create.${place}`)
 
 /** Time from the end of the block until the owner gave up the operation. */

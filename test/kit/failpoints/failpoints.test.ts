@@ -111,7 +111,7 @@ test('a process that stopped itself continues when it gets SIGCONT', async () =>
 
 test('an arm strikes only when point, user and replica match', () => {
   const arm = { id: '1', point: 'lab.create.*', effect: 'kill', times: 1, user: 'ada', replica: 'replica-1' } as const
-  const at = { point: 'lab.create.start.after-commit', user: 'ada', replica: 'replica-1' }
+  const at = { point: 'lab.create.make.pod.after-commit', user: 'ada', replica: 'replica-1' }
   expect(strikes(arm, at)).toBe(true)
   for (const other of [{ point: 'lab.delete.pod.after-act' }, { user: 'bob' }, { replica: 'replica-2' }]) {
     expect(strikes(arm, { ...at, ...other })).toBe(false)
