@@ -8,7 +8,7 @@ import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { renderPullSet } from '../images/prepull/pull-set.ts'
-import { createSteps } from '../ops/create.ts'
+import { placeOf } from '../ops/content.ts'
 import { withOwnership } from './render.ts'
 
 const example = parseYaml(readFileSync(new URL('../../docs/examples/lab.yaml', import.meta.url), 'utf8'))
@@ -115,11 +115,9 @@ it('mounts only volumes of its pod, each path once', () => {
   }
 })
 
-it('is created in steps with different names', () => {
-  const steps = createSteps(plan).map(({ name }) => name)
-  expect(new Set(steps).size).toBe(steps.length)
-  expect(steps.filter(name => name.startsWith('make.'))).toEqual([
-    'make.namespace',
+it('has objects at places with different names', () => {
+  const lab = plan.objects.at(-1)!.metadata.name
+  expect(plan.objects.map(object => placeOf(object, lab))).toEqual([
     'make.configmap-env',
     'make.configmap-nss',
     'make.configmap-provision',

@@ -43,10 +43,19 @@ function creation(record: Partial<LabRecord> = {}, earlier: readonly NewEvent[] 
 }
 
 describe('runCourse, for a creation,', () => {
-  it('writes its last step with the end when nothing disturbs it', async () => {
+  it('writes three steps and the end when nothing disturbs it', async () => {
     const { run, written, requests } = creation()
     await run.run()
-    expect(written.map(({ outcome, fields }) => outcome ?? fields.step).slice(-2)).toEqual(['start', 'running'])
+    expect(written.map(({ outcome, fields }) => outcome ?? fields.step)).toEqual([
+      ...['make.content', 'make.pod', 'start'],
+      'running',
+    ])
+    expect(written.flatMap(({ events }) => events).filter(([event]) => event === 'progress')).toEqual([
+      ['progress', '8'],
+      ['progress', '35'],
+      ['progress', '40'],
+      ['progress', '100'],
+    ])
     expect(written.at(-1)!.events).toEqual([
       ['info', 'The lab is up'],
       ['progress', '100'],
@@ -54,6 +63,32 @@ describe('runCourse, for a creation,', () => {
     ])
     expect(requests('create')).toHaveLength(plan.objects.length + 1)
     expect(requests('get')).toEqual([])
+  })
+
+  it.each([
+    ['an earlier release, amid its objects', 'make.secret-env'],
+    ['a later release', 'make.of-a-later-release'],
+    ['an earlier release, after the last one', ''],
+  ])('begins anew and adopts what stands when the record has a step of %s', async (_, step) => {
+    const earlier: NewEvent[] = [['info', 'Created the namespace nublado-ada']]
+    const { run, written, inherit, requests, server, pass } = creation({ step, claims: 2, progress: 20 }, earlier)
+    const namespaceUid = 'uid-of-the-former-owner'
+    inherit(3, namespaceUid)
+    await pass(run.run(), 5_000)
+    expect(written.at(-1)).toMatchObject({ outcome: 'running', fields: { namespaceUid } })
+    expect(requests('delete')).toEqual([])
+    for (const { kind, metadata } of plan.objects) expect(server.get(kind, metadata.name)).toBeDefined()
+    expect(written.flatMap(({ events }) => events)).not.toContainEqual(earlier[0])
+  })
+
+  it('resumes amid its content with the objects that are missing', async () => {
+    const namespaceUid = 'uid-of-the-former-owner'
+    const { run, written, inherit, requests } = creation({ step: 'make.content', claims: 2, namespaceUid })
+    inherit(3, namespaceUid)
+    await run.run()
+    expect(written.at(-1)).toMatchObject({ outcome: 'running' })
+    expect(requests('create RoleBinding')).toHaveLength(1)
+    expect(requests('get')).toHaveLength(3)
   })
 
   it('writes no last event that a former owner wrote', async () => {

@@ -1,21 +1,19 @@
 /**
- * The creation of a lab (SQR-066, "POST …/create"): remove older objects, make the namespace and everything in it, the pod
- * last, and wait until the lab answers. An undisturbed creation sends one write per object and reads nothing. To read an
- * object that exists already, the controller first binds itself to a role (`reading.ts`).
+ * The creation of a lab (SQR-066, "POST …/create"): remove older objects, make the namespace, then its content, then the
+ * pod, and wait until the lab answers. An undisturbed creation sends one write per object and reads nothing.
  */
-import type { KubeObject, LabPlan } from '../base/domain.ts'
+import type { LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
-import { isAlreadyExists, isOverQuota, type KubeError } from '../kube/client.ts'
-import { labels } from '../kube/labels.ts'
+import { isAlreadyExists } from '../kube/client.ts'
 import type { PodEventFacts, PodFacts, StartVerdict } from '../kube/pods/facts.ts'
 import { eventForUser, isStartReported, judgeStart, preparationMessage } from '../kube/pods/judge.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
-import { namespaceRef, podRef, refOf } from './cluster.ts'
-import { readStanding } from './reading.ts'
+import { namespaceRef, podRef } from './cluster.ts'
+import { contentMaker, makePod } from './content.ts'
 import { judgeNamespace, removalSteps, requireNotNewer } from './removal.ts'
-import { isRefusal, StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
 import { distrust } from './trust.ts'
 
 /** How long the watches may take to show a new pod, before the API server is asked. */
@@ -25,28 +23,16 @@ const lateEventsMs = 1_000
 
 const clear = removalSteps('clear.', 'olderOps', 0, 4)
 
-/** The steps of a creation, named after what its plan holds. */
-export function createSteps(plan: LabPlan): readonly Step[] {
-  const objects = plan.objects
-  const lab = objects.at(-1)!.metadata.name
+/** The steps of a creation. */
+export function createSteps({ objects }: LabPlan): readonly Step[] {
+  const pod = objects.at(-1)!
   return [
     ...clear,
     { name: 'make.namespace', kind: 'act', progress: 8, run: makeNamespace },
-    ...objects.map(
-      (object, i): Step => ({
-        name: `make.${stepName(object, lab)}`,
-        kind: 'act',
-        progress: 8 + Math.round((32 * (i + 1)) / objects.length),
-        run: context => makeObject(context, object),
-      }),
-    ),
+    { name: 'make.content', kind: 'act', progress: 35, run: contentMaker(objects.slice(0, -1), pod.metadata.name) },
+    { name: 'make.pod', kind: 'act', progress: 40, run: context => makePod(context, pod) },
     { name: 'start', kind: 'wait', progress: 100, run: awaitStart },
   ]
-}
-
-/** Names a step by its object's kind and the part of its name after the pod's, which is unique within a kind. */
-function stepName({ kind, metadata: { name } }: KubeObject, lab: string): string {
-  return kind.toLowerCase() + (name.startsWith(`${lab}-`) ? name.slice(lab.length) : '')
 }
 
 async function makeNamespace(context: StepContext): Promise<StepResult> {
@@ -75,64 +61,6 @@ async function adoptNamespace(context: StepContext): Promise<string> {
   if (namespace.op === context.op && !namespace.terminating) return namespace.uid
   context.known.doubt = true
   throw new StartOver('an older namespace must be removed first')
-}
-
-async function makeObject(context: StepContext, planned: KubeObject): Promise<StepResult> {
-  const object = withOwnership(planned, context.op, context.known.namespaceUid!)
-  await context.failpoint('before-act')
-  const made = await createOrAdopt(context, object)
-  await context.failpoint('after-act')
-  const { uid } = made.metadata
-  if (object.kind === 'Pod') {
-    context.known.podUid = uid
-    return { events: [['info', 'Created the pod of the lab']], fields: { podUid: uid!, podPresent: true } }
-  }
-  return { events: [], fields: {} }
-}
-
-/** Creates an object. One that exists already is adopted only if its op and its owner, the namespace, match. */
-async function createOrAdopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
-  try {
-    return await context.kube.create(object, context.call())
-  } catch (error) {
-    if (isAlreadyExists(error)) return adopt(context, object)
-    // If a reply was lost, this very object may fill the quota, and the error does not mention that it exists.
-    if (isOverQuota(error)) return adopt(context, object, error)
-    if (isRefusal(error)) await requireNamespace(context)
-    throw error
-  }
-}
-
-async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeError): Promise<KubeObject> {
-  const standing = await readStanding(context, object).catch(async error => {
-    if (isRefusal(error)) await requireNamespace(context)
-    throw error
-  })
-  if (!standing && overQuota) {
-    await requireNamespace(context)
-    throw new NeedsSomeone(`The lab is more than its quota allows: ${overQuota.message}`, { cause: overQuota })
-  }
-  if (!standing) throw new RetryLater('an object came and went', 100)
-  const { uid, labels: standingLabels, ownerReferences, deletionTimestamp } = standing.metadata
-  const sameOp = standingLabels?.[labels.op] === String(context.op)
-  if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) {
-    if (!deletionTimestamp) return standing
-    throw new RetryLater('what was made before is being removed')
-  }
-  // A late writer must not destroy objects that a newer operation or a later owner made in the next namespace.
-  await requireNamespace(context)
-  // It was left by a late write of an older operation, since only operations write into this namespace.
-  await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
-  throw new RetryLater('what an older operation left stood in the way')
-}
-
-/** Checks the namespace after a refusal or a foreign object in it: it may have been replaced. */
-async function requireNamespace(context: StepContext): Promise<void> {
-  const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
-  const namespace = object && projectNamespace(object)
-  if (!namespace || namespace.uid !== context.known.namespaceUid || namespace.terminating) {
-    throw new NeedsSomeone(`The namespace ${context.names.namespace} was removed while the lab was being made`)
-  }
 }
 
 /** An obstacle that may pass, and since when it exists. */

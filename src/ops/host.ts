@@ -26,10 +26,10 @@ export class OwnedHost implements PhaseHost {
     return this.#owned.span.child(name, { holdsChildren: true, attributes })
   }
 
-  context(step: Step, signal: AbortSignal, span: Span): StepContext {
+  context({ name }: Pick<Step, 'name'>, signal: AbortSignal, span: Span): StepContext {
     const owned = this.#owned
     const { kube, view, clock, times, trust, compare } = owned.options
-    const pass: StepContext['failpoint'] = place => owned.pass(`${step.name}.${place}`)
+    const pass: StepContext['failpoint'] = place => owned.pass(`${name}.${place}`)
     return {
       user: owned.user,
       op: owned.op,
@@ -52,6 +52,7 @@ export class OwnedHost implements PhaseHost {
       unreported: events => owned.journal.unreported(events),
       compare,
       failpoint: pass,
+      at: place => this.context({ name: place }, signal, span),
     }
   }
 

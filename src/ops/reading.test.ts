@@ -82,6 +82,19 @@ describe('readStanding', () => {
     expect(requests.slice(3)).toEqual(['create RoleBinding', 'get Secret'])
   })
 
+  it('binds once when several objects are read at once', async () => {
+    const { requests, context } = reading(0)
+    await Promise.all(['Secret', 'Service'].map(kind => readStanding(context, objectOf(kind))))
+    expect(requests.toSorted()).toEqual(['create RoleBinding', 'get Secret', 'get Service'])
+  })
+
+  it('binds anew for the next read when the API server did not answer', async () => {
+    const { requests, context, read } = reading(0, new KubeError(500, 'InternalError', 'away'), null)
+    await expect(readStanding(context, objectOf('Secret'))).rejects.toThrow('away')
+    await read()
+    expect(requests).toEqual(['create RoleBinding', 'create RoleBinding', 'get Secret'])
+  })
+
   it('makes no binding to read a pod', async () => {
     const { requests, read } = reading(0)
     await read('Pod')

@@ -19,12 +19,11 @@ const bindAgainMs = 160
  * @throws {KubeError} 403 when no right came into force within about 3 s
  */
 export async function readStanding(context: StepContext, object: KubeObject): Promise<KubeObject | null> {
-  const { kube, known, clock, signal } = context
+  const { kube, clock, signal } = context
   const read = (more = {}) => kube.get(refOf(object), { ...context.call(), ...more })
   // The controller may read pods everywhere.
   if (object.kind === 'Pod') return read()
-  if (known.readable !== known.namespaceUid) await bind(context, object)
-  known.readable = known.namespaceUid
+  await bindOnce(context, object)
   for (const pauseMs of pausesMs) {
     try {
       return await read({ mayBeRefused: true })
@@ -35,6 +34,19 @@ export async function readStanding(context: StepContext, object: KubeObject): Pr
     if (pauseMs >= bindAgainMs) await bind(context, object)
   }
   return read()
+}
+
+/** Makes the binding once for all objects of a namespace, however many are read at once. */
+function bindOnce(context: StepContext, object: KubeObject): Promise<void> {
+  const { known } = context
+  const namespaceUid = known.namespaceUid!
+  if (known.readable?.namespaceUid === namespaceUid) return known.readable.bound
+  const bound = bind(context, object)
+  known.readable = { namespaceUid, bound }
+  return bound.catch(error => {
+    known.readable = undefined
+    throw error
+  })
 }
 
 /** Makes the binding. A refusal is ignored: the right may come from elsewhere; otherwise the read is refused. */

@@ -23,8 +23,8 @@ export interface Known {
   podUid: string | undefined
   /** The watches' cache was found wrong: from here on steps ask the API server. */
   doubt: boolean
-  /** UID of the namespace in which this owner has made its binding to read. */
-  readable?: string | undefined
+  /** This owner's binding to read, and the UID of the namespace that it is in. */
+  readable?: { readonly namespaceUid: string; readonly bound: Promise<void> } | undefined
 }
 
 export interface StepContext {
@@ -55,6 +55,8 @@ export interface StepContext {
   compare(): void
   /** Passes a failpoint, such as `lab.create.pod.after-act`. */
   failpoint(place: 'before-act' | 'before-send' | 'after-send' | 'after-act'): void | Promise<void>
+  /** The context of one of several requests that an act sends at once: its failpoints have this name. */
+  at(name: string): StepContext
 }
 
 /** The result of a step: `nothing` to record, or events and fields. The end of the operation records that of the last step. */

@@ -123,7 +123,7 @@ export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {
       clock,
     },
     ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
-    ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {} },
+    ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {}, at: () => context },
     report: async events => void reported.push(...events),
     unreported: events => events.filter(event => !reported.some(known => isDeepStrictEqual(known, event))),
     compare: () => {

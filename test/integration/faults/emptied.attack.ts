@@ -185,7 +185,7 @@ const statuses = { gone: /^(gone|terminating)$/, stays: /^running$/, whole: /^ru
 const inProgress: readonly { readonly point: string; readonly expected: Expected }[] = [
   { point: 'lab.create.make.namespace.before-act', expected: 'gone' },
   { point: 'lab.create.make.namespace.after-act', expected: 'gone' },
-  { point: 'lab.create.make.secret.after-commit', expected: 'gone' },
+  { point: 'lab.create.make.content.after-commit', expected: 'gone' },
   { point: 'lab.create.make.pod.before-act', expected: 'gone' },
   { point: 'lab.create.finish.before-act', expected: 'whole' },
   { point: 'lab.delete.pod.before-act', expected: 'stays' },

@@ -5,6 +5,7 @@ import { configSchema } from '../../../src/config/schema.ts'
 import { chooseLab } from '../../../src/labs/choose.ts'
 import { renderLab } from '../../../src/labs/render.ts'
 import { noSources } from '../../../src/labs/sources.ts'
+import { placeOf } from '../../../src/ops/content.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
 import type { Step } from '../../../src/ops/steps.ts'
@@ -22,6 +23,8 @@ export interface Point {
   readonly story: Story
   /** Name of the failpoint. */
   readonly name: string
+  /** Failpoints at which other requests of the same act are held when the blow lands. */
+  readonly beside?: readonly string[]
 }
 
 /** The plan of a lab with the minimum, or with everything that can be configured. */
@@ -43,16 +46,52 @@ export function objectsMade({ story }: Point, hasFullLabs: boolean): number {
   return hasFullLabs && story === 'remake' ? all - 1 : all
 }
 
-/** Points around the one write of an act: its request, then its script. A wait writes only its script. */
-const ofAct = ['before-act', 'before-send', 'after-send', 'after-act']
+const isClear = ({ name }: Step) => name.startsWith('clear.')
+
+/** Points around the one request of an act, and around its script. */
+const ofRequest = ['before-act', 'before-send', 'after-send', 'after-act']
 const ofScript = ['before-commit', 'after-commit']
-const places = ({ kind }: Step) => (kind === 'act' ? [...ofAct, ...ofScript] : ofScript)
+
+/** Names of the objects that a lab's creation makes in one act, in the order of their requests. */
+function contentOf({ objects }: LabPlan): readonly string[] {
+  const lab = objects.at(-1)!.metadata.name
+  return objects.slice(0, -1).map(object => placeOf(object, lab))
+}
+
+/** A wait writes only its script. The act with the content has a request for each object, all sent at once. */
+function placesOf({ name, kind }: Step, content: readonly string[]): string[] {
+  if (kind === 'wait') return ofScript.map(place => `${name}.${place}`)
+  const requests = name === 'make.content' ? content : []
+  const inner = requests.flatMap(request => ofRequest.map(place => `${request}.${place}`))
+  const own = requests.length > 0 ? ['before-act', 'after-act'] : ofRequest
+  return [`${name}.${own[0]}`, ...inner, ...[...own.slice(1), ...ofScript].map(place => `${name}.${place}`)]
+}
 
 /** The last step of an operation has no script of its own: `finish` writes its result. */
-function along(story: Story, kind: 'create' | 'delete', steps: readonly Step[]): Point[] {
+function along(
+  story: Story,
+  kind: 'create' | 'delete',
+  steps: readonly Step[],
+  content: readonly string[] = [],
+): Point[] {
   const isLast = ({ name }: Step) => name === 'start' || name.endsWith('namespace-gone')
   const written = steps.filter(step => !isLast(step) || isClear(step))
-  return written.flatMap(step => places(step).map(place => ({ story, name: `lab.${kind}.${step.name}.${place}` })))
+  return written.flatMap(step => placesOf(step, content).map(place => ({ story, name: `lab.${kind}.${place}` })))
+}
+
+/**
+ * Amid the act that makes the content of a plain lab: one object is made, and no request for another is sent; or all are
+ * made, and only one answer has arrived.
+ */
+function amid(content: readonly string[]): Point[] {
+  const others = (first: string, place: string) =>
+    content.filter(name => name !== first).map(name => `lab.create.${name}.${place}`)
+  const [first, last] = [content[0]!, content.at(-1)!]
+  const unsent = others(last, 'before-send').slice(1)
+  return [
+    { name: `lab.create.${last}.before-send`, beside: [`lab.create.${first}.after-act`, ...unsent] },
+    { name: `lab.create.${last}.after-act`, beside: others(last, 'after-send') },
+  ].map(point => ({ story: 'create', ...point }))
 }
 
 const finish = (story: Story, kind: 'create' | 'delete'): Point[] =>
@@ -76,35 +115,31 @@ const superseding: readonly Point[] = [
   'lab.delete.namespace.before-send',
 ].map(name => ({ story: 'supersede', name }))
 
-const isClear = ({ name }: Step) => name.startsWith('clear.')
-
 /** Points of objects that only some labs have. They are made like all others: so one place each, in rotation. */
-function ofSome(common: readonly Step[]): Point[] {
-  const names = new Set(common.map(({ name }) => name))
-  const steps = createSteps(planOf(true)).filter(({ name }) => !names.has(name))
-  return steps.map((step, i) => {
-    const all = places(step)
-    return { story: 'create', name: `lab.create.${step.name}.${all[i % all.length]}` }
-  })
+function ofSome(): Point[] {
+  const common = contentOf(planOf(false))
+  const some = contentOf(planOf(true)).filter(name => !common.includes(name))
+  return some.map((name, i) => ({
+    ...{ story: 'create', name: `lab.create.${name}.${ofRequest[i % ofRequest.length]}` },
+  }))
 }
 
-const namesOfSome = new Set(ofSome(createSteps(planOf(false))).map(({ name }) => name))
+const namesOfSome = new Set(ofSome().map(({ name }) => name))
 
 /** Whether only a full lab reaches it. */
 export const isOfFullLab = ({ name }: Point): boolean => namesOfSome.has(name)
 
 /** All points in the order of the steps. Those of objects that only some labs have need a fleet of full labs. */
 export function allPoints(): Point[] {
-  const steps = createSteps(planOf(false))
+  const plan = planOf(false)
+  const steps = createSteps(plan)
+  const making = steps.filter(step => !isClear(step))
   return [
     ...begin('create', 'create'),
-    ...along(
-      'create',
-      'create',
-      steps.filter(step => !isClear(step)),
-    ),
+    ...along('create', 'create', making, contentOf(plan)),
+    ...amid(contentOf(plan)),
     ...finish('create', 'create'),
-    ...ofSome(steps),
+    ...ofSome(),
     ...along('remake', 'create', steps.filter(isClear)),
     { story: 'fail', name: 'lab.create.fail.before-commit' },
     ...along('fail', 'create', cleanSteps),
@@ -138,6 +173,7 @@ const alike = [
 
 /** All points in a whole run; else without those that differ little from others. */
 export function pointsToStrike(): Point[] {
-  const isLike = ({ story, name }: Point) => story !== 'supersede' && alike.some(pattern => pattern.test(name))
+  const isLike = ({ story, name, beside }: Point) =>
+    story !== 'supersede' && !beside && alike.some(pattern => pattern.test(name))
   return isWhole ? allPoints() : allPoints().filter(point => !isLike(point))
 }

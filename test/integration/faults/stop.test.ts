@@ -39,7 +39,7 @@ const hasOwner = ({ name }: Point) => !/\.accepted$|^lab\.claim\./.test(name)
 
 /** Points where a write is about to be made, was just made, or was just recorded. Others differ little from these. */
 const revealing =
-  /^lab\.create\.make\.(namespace|pod|secret-pull)\.|\.clean\.namespace\.|^lab\.delete\.(pod|namespace)\.|\.finish\.before|\.owned$/
+  /^lab\.create\.make\.(namespace|content|pod|secret-pull)\.|\.clean\.namespace\.|^lab\.delete\.(pod|namespace)\.|\.finish\.before|\.owned$/
 /** Points where a write reaches a newer namespace. */
 const slippery = /^lab\.(create\.make\.(namespace|configmap-env)|delete\.namespace)\.before-send$/
 
@@ -67,7 +67,7 @@ async function makeSequel(fleet: Fleet, { user }: wave.Struck, sequel: Sequel): 
   const { status } = await fleet.admin.at(url).delete(user.username)
   expect([202, 404]).toContain(status)
   if (status === 202) expect((await user.at(url).follow()).outcome).toBe('complete')
-  if (sequel === 'newer') return wave.halfMade(fleet, user, url, 'lab.create.make.configmap-env.before-act')
+  if (sequel === 'newer') return wave.halfMade(fleet, user, url, 'lab.create.make.content.before-act')
   if (sequel === 'gone') return undefined
   expect((await user.at(url).create()).status).toBe(303)
   expect((await user.at(url).follow()).outcome).toBe('complete')

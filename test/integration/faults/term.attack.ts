@@ -15,7 +15,7 @@ const promisedMs = 1000
 const drainSeconds = 15
 
 const chosen =
-  /^lab\.(create\.make\.(namespace|secret|pod)|delete\.(pod|namespace))\.(before-act|after-act|after-commit)$/
+  /^lab\.(create\.make\.(namespace|content|secret|pod)|delete\.(pod|namespace))\.(before-act|after-act|after-commit)$/
 const points = () => allPoints().filter(({ name }) => chosen.test(name))
 
 /** Users whose labs wait for a node with room. */

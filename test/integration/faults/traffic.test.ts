@@ -15,7 +15,7 @@ import * as wave from './wave.ts'
 const survivorCount = 10
 /** Points that hold creations, none of which has a lab yet, and deletions when the data are lost. */
 const makesPod = 'lab.create.make.pod.before-act'
-const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'make.secret.after-commit']
+const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'make.content.after-commit']
   .concat('make.service.after-act')
   .map(place => `lab.create.${place}`)
   .concat(makesPod)

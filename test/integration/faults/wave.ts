@@ -118,6 +118,20 @@ export async function askAgain(fleet: Fleet, struck: Struck): Promise<void> {
   expect([point, (await user.follow()).op]).toEqual([point, op])
 }
 
+/** An arm that lands when the others beside it have landed too, and releases all. */
+function joined(arm: Arm, beside: readonly Arm[]): Arm {
+  return {
+    ...arm,
+    landed: async (...args) => {
+      const [mark] = await Promise.all([arm.landed(...args), ...beside.map(other => other.landed())])
+      return mark
+    },
+    release: () => {
+      for (const each of [arm, ...beside]) each.release()
+    },
+  }
+}
+
 export interface HoldOptions {
   /** Address of the event streams. Default: the balancer. */
   readonly through?: string
@@ -138,7 +152,9 @@ export async function hold(
   const holdOne = async (point: Point, i: number): Promise<Struck> => {
     const user = users[i]!
     const group = groupOf(point)
-    const arm = fleet.arm(point.name, 'hold', { user: user.username, ...(group !== undefined && { group }) })
+    const options = { user: user.username, ...(group !== undefined && { group }) }
+    const beside = point.beside?.map(name => fleet.arm(name, 'hold', options)) ?? []
+    const arm = joined(fleet.arm(point.name, 'hold', options), beside)
     const { answer } = await ask(fleet, { point, user }, fleet.url(indices[i % indices.length]!))
     if (isUnanswered(point)) await arm.landed()
     const ended = user.at(url).follow({ limitMs: followLimitMs })
