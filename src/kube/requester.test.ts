@@ -110,6 +110,28 @@ test('Requester passes the failpoints around each attempt of a write, and none f
   expect(passed).toEqual(['before-send 1', 'after-send 2', 'before-send 2', 'after-send 3'])
 })
 
+test('Requester checks a request again when it leaves after a wait for a slot', async () => {
+  const narrow = connect(1)
+  const stop = new AbortController()
+  let isLost = false
+  const check = () => {
+    if (isLost) stop.abort(new Error('lease lost'))
+    stop.signal.throwIfAborted()
+  }
+  let answer = () => {}
+  server.script.push((request, response) => {
+    answer = () => json(pod)(request, response)
+  })
+  const first = narrow.create(pod)
+  const second = watched(narrow.create(pod, { check, signal: stop.signal }))
+  await server.until(1)
+  isLost = true
+  answer()
+  await expect(second).rejects.toThrow('lease lost')
+  expect(await first).toEqual(pod)
+  expect(server.received).toHaveLength(1)
+})
+
 describe('Requester, deadline:', () => {
   test('a server that hangs is abandoned after the request time-out', async () => {
     server.script.push(hang, json(pod))

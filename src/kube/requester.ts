@@ -33,6 +33,11 @@ export interface CallOptions {
   readonly dryRun?: boolean | undefined
   /** A refusal is an expected answer, so it is not reported as a fault. The same holds for dry runs. */
   readonly mayBeRefused?: boolean | undefined
+  /**
+   * Called before each attempt leaves: it may have waited for a slot, or for its turn to be tried again. An error that it
+   * throws ends the request if the signal is aborted with it.
+   */
+  readonly check?: (() => void) | undefined
   /** Called for a write after the last check of its signal, and when its answer has begun but is not read yet. */
   readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
@@ -93,6 +98,7 @@ interface Call {
   readonly log: Log
   readonly span: Span | undefined
   readonly mayBeRefused?: boolean
+  readonly check?: CallOptions['check']
   readonly failpoint?: CallOptions['failpoint']
   readonly onDate?: RequestOptions['onDate']
 }
@@ -139,6 +145,7 @@ export class Requester {
       log: options.log ?? this.#options.log,
       span: options.span,
       mayBeRefused: options.mayBeRefused ?? options.dryRun ?? false,
+      check: options.check,
       failpoint: method === 'GET' ? undefined : options.failpoint,
       onDate: options.onDate,
     }
@@ -272,6 +279,7 @@ export class Requester {
     try {
       const { method, path, body } = call
       const headers = { ...this.#headers(credentials, call), ...(traceparent !== undefined && { traceparent }) }
+      call.check?.()
       await call.failpoint?.('before-send')
       const response = await this.#transport.send(credentials, { method, path, body, headers, signal, startSignal })
       await call.failpoint?.('after-send')

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { LeaseLost } from '../leases/leases.ts'
 import type { NewEvent } from '../store/records.ts'
+import { noTracing } from '../telemetry/tracing.ts'
 import type { Step } from './steps.ts'
 import { makeRun, places, settled } from './testing/run.ts'
 
@@ -56,6 +58,14 @@ describe('OwnedHost', () => {
       [true, 1],
       [false, 0],
     ])
+  })
+
+  it('lets a request check the lease once more when it leaves', async () => {
+    const { host, lost } = makeRun({})
+    const { check } = host.context(step('a'), never, noTracing.request(undefined)).call()
+    check!()
+    lost.abort(new LeaseLost('overdue'))
+    expect(check).toThrow(LeaseLost)
   })
 
   it('writes no event again that a former owner wrote', async () => {

@@ -45,8 +45,10 @@ export class OwnedHost implements PhaseHost {
       signal,
       gone: owned.gone,
       call: () => {
-        owned.lease.check()
-        return { signal, agent: owned.agent, failpoint: pass, log: owned.log, span }
+        const check = () => owned.lease.check()
+        check()
+        // The content of many labs at once waits for slots of the client.
+        return { signal, agent: owned.agent, check, failpoint: pass, log: owned.log, span }
       },
       report: events => owned.journal.report(events),
       unreported: events => owned.journal.unreported(events),

@@ -45,7 +45,10 @@ export interface StepContext {
   readonly signal: AbortSignal
   /** UIDs of objects of this namespace whose DELETED event was seen since the claim. */
   readonly gone: ReadonlySet<string>
-  /** Options for requests: the signal, and the operation's name in the User-Agent. Throws when the lease has expired. */
+  /**
+   * Options for requests: the signal, and the operation's name in the User-Agent. Throws when the lease has expired, as the
+   * request does when it leaves.
+   */
   call(): CallOptions
   /** Writes events before the step is done. Events that were written before are left out. */
   report(events: readonly NewEvent[]): Promise<void>
