@@ -20,7 +20,10 @@ export interface ClusterView {
   namespaces(): Iterable<NamespaceFacts>
   pods(namespace: string): readonly PodFacts[]
   podEvents(namespace: string): readonly PodEventFacts[]
+  /** @returns a function that removes the listener */
   onChange(listener: (change: Change) => void): () => void
+  /** As `onChange`, for the changes of one namespace. */
+  onChangeOf(namespace: string, listener: (change: Change) => void): () => void
 }
 
 /** The requests that operations make. */

@@ -38,8 +38,8 @@ export class OperationRun {
   /** Resolves when the operation has ended, or this replica no longer owns it. Never rejects. */
   async run(): Promise<void> {
     const { options, names, gone, lease, phases, turn } = this.#owned
-    const off = options.view.onChange(({ namespace, goneUid }) => {
-      if (goneUid && (namespace === names.namespace || namespace === '')) gone.add(goneUid)
+    const off = options.view.onChangeOf(names.namespace, ({ goneUid }) => {
+      if (goneUid) gone.add(goneUid)
     })
     const lost = () => phases.stop(lease.signal.reason)
     lease.signal.addEventListener('abort', lost, { once: true })

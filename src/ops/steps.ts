@@ -96,8 +96,7 @@ export async function watchUntil<T>(
   const { signal, view, names, clock } = context
   let changed = false
   let wake = () => {}
-  const off = view.onChange(change => {
-    if (change.namespace !== names.namespace) return
+  const off = view.onChangeOf(names.namespace, () => {
     changed = true
     wake()
   })

@@ -1,31 +1,36 @@
 /** Gives the engine one view of a replica's watches. */
 
-import type { ClusterView } from './cluster.ts'
+import { Listeners, ListenersByKey } from '../base/listeners.ts'
+import type { Change, ClusterView } from './cluster.ts'
 import type { Watches } from './watches.ts'
 
 export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterView {
+  const all = new Listeners<Change>()
+  const byNamespace = new ListenersByKey<Change>()
+  const notify = (change: Change) => {
+    try {
+      all.notify(change)
+    } finally {
+      byNamespace.notify(change.namespace, change)
+    }
+  }
+  namespaces.on(change => {
+    const { name, uid } = change.value
+    notify({ namespace: name, ...(isGone(change) && { goneUid: uid }) })
+  })
+  pods.on(change => {
+    const pod = change.value
+    const missing = change.type === 'gone' && !change.confirmed
+    notify({ namespace: pod.namespace, pod, missing, ...(isGone(change) && { goneUid: pod.uid }) })
+  })
+  podEvents.on(({ value }) => notify({ namespace: value.namespace }))
   return {
     namespace: name => namespaces.get(name),
     namespaces: () => namespaces.values(),
     pods: namespace => [...pods.byNamespace(namespace)],
     podEvents: namespace => [...podEvents.byNamespace(namespace)],
-    onChange: listener => {
-      const offs = [
-        namespaces.on(change => {
-          const { name, uid } = change.value
-          listener({ namespace: name, ...(isGone(change) && { goneUid: uid }) })
-        }),
-        pods.on(change => {
-          const pod = change.value
-          const missing = change.type === 'gone' && !change.confirmed
-          listener({ namespace: pod.namespace, pod, missing, ...(isGone(change) && { goneUid: pod.uid }) })
-        }),
-        podEvents.on(({ value }) => listener({ namespace: value.namespace })),
-      ]
-      return () => {
-        for (const off of offs) off()
-      }
-    },
+    onChange: listener => all.add(listener),
+    onChangeOf: (namespace, listener) => byNamespace.add(namespace, listener),
   }
 }
 

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { KubeObject } from '../../base/domain.ts'
+import { Listeners, ListenersByKey } from '../../base/listeners.ts'
 import { annotations, labels } from '../../kube/labels.ts'
 import type { PodEventFacts } from '../../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
@@ -52,7 +53,8 @@ export const podObject = (marks: Marks = {}): KubeObject => ({
 /** The objects in the cluster, the state that the watches show, and every request. */
 export class FakeCluster {
   readonly requests: string[] = []
-  readonly #listeners = new Set<(change: Change) => void>()
+  readonly #listeners = new Listeners<Change>()
+  readonly #byNamespace = new ListenersByKey<Change>()
   real: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
   events: readonly PodEventFacts[] = []
   seen: { namespace?: KubeObject | undefined; pod?: KubeObject | undefined } = {}
@@ -64,11 +66,13 @@ export class FakeCluster {
   }
 
   change(change: Change): void {
-    for (const listener of this.#listeners) listener(change)
+    this.#listeners.notify(change)
+    this.#byNamespace.notify(change.namespace, change)
   }
 
+  /** The number of namespaces with listeners. */
   get listeners(): number {
-    return this.#listeners.size
+    return this.#byNamespace.size
   }
 
   readonly view: ClusterView = {
@@ -76,10 +80,8 @@ export class FakeCluster {
     namespaces: () => (this.seen.namespace ? [projectNamespace(this.seen.namespace)] : []),
     pods: () => (this.seen.pod ? [projectPod(this.seen.pod)] : []),
     podEvents: () => this.events,
-    onChange: listener => {
-      this.#listeners.add(listener)
-      return () => this.#listeners.delete(listener)
-    },
+    onChange: listener => this.#listeners.add(listener),
+    onChangeOf: (namespace, listener) => this.#byNamespace.add(namespace, listener),
   }
 
   readonly kube = {
