@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
+import { Later } from '../../base/later.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
 import { judgeLife } from '../../kube/pods/judge.ts'
@@ -60,12 +61,14 @@ export class Monitor {
   readonly #landed = new Set<string>()
   /** Users of pods that are gone but whose end could not be recorded, by the pod's UID. */
   readonly #gone = new Map<string, string>()
-  readonly #closed = new AbortController()
+  readonly #later: Later
+  #stopped = false
   readonly #refusals: Rarely
   #offs: (() => void)[] = []
 
   constructor(options: MonitorOptions) {
     this.#options = options
+    this.#later = new Later(options.clock)
     const words = { trouble: 'labs cannot be monitored', over: 'labs can be monitored again' }
     this.#refusals = new Rarely({ ...options, ...words })
   }
@@ -83,7 +86,8 @@ export class Monitor {
   }
 
   stop(): void {
-    this.#closed.abort()
+    this.#stopped = true
+    void this.#later.stop()
     for (const off of this.#offs) off()
   }
 
@@ -135,7 +139,7 @@ export class Monitor {
       this.#run(() => this.#judgeGoneAgain(user, podUid))
     }
     this.#run(() => this.#missing(user, namespace))
-    this.#later(settleMs, () => debris.remove(namespace))
+    this.#runLater(settleMs, () => debris.remove(namespace))
   }
 
   /** A new namespace usually belongs to an operation, but a late write may have made it. */
@@ -144,7 +148,7 @@ export class Monitor {
     const uid = view.namespace(name)?.uid
     if (uid === undefined || this.#seen.has(uid)) return
     this.#seen.add(uid)
-    this.#later(lateWriteMs, () => debris.remove(name))
+    this.#runLater(lateWriteMs, () => debris.remove(name))
   }
 
   /** A pod without its namespace: usually one watch is ahead of the other, but it may be a late write. */
@@ -152,17 +156,14 @@ export class Monitor {
     const { view, debris } = this.#options
     if (this.#landed.has(name)) return
     this.#landed.add(name)
-    this.#later(settleMs, async () => {
+    this.#runLater(settleMs, async () => {
       this.#landed.delete(name)
       if (!view.namespace(name)) await debris.restore(name)
     })
   }
 
-  #later(ms: number, work: () => Promise<void>, pauseMs?: number): void {
-    this.#options.clock.sleep(ms, this.#closed.signal).then(
-      () => this.#run(work, pauseMs),
-      () => {},
-    )
+  #runLater(ms: number, work: () => Promise<void>, pauseMs?: number): void {
+    this.#later.after(ms, () => this.#run(work, pauseMs))
   }
 
   #lookAtAll(): void {
@@ -233,13 +234,11 @@ export class Monitor {
   }
 
   #judgeLater(pod: PodFacts, afterMs: number): void {
-    const { clock, view } = this.#options
-    const again = () => {
+    const { view } = this.#options
+    this.#later.after(afterMs, () => {
       const still = view.pods(pod.namespace).find(candidate => candidate.uid === pod.uid)
       if (still) this.#run(() => this.judge(still))
-    }
-    // A timer may fire slightly early, and then nothing would judge the pod again.
-    clock.sleep(afterMs + 20, this.#closed.signal).then(again, () => {})
+    })
   }
 
   async #report(pod: PodFacts, finding: Finding, mark?: Mark): Promise<void> {
@@ -263,11 +262,11 @@ export class Monitor {
 
   /** Retries with longer and longer pauses while Redis or the API server is silent or refuses. */
   #run(judge: () => Promise<void>, pauseMs = 250): void {
-    const again = (capMs: number) => this.#later(pauseMs, judge, Math.min(pauseMs * 2, capMs))
+    const again = (capMs: number) => this.#runLater(pauseMs, judge, Math.min(pauseMs * 2, capMs))
     judge().then(
       () => this.#refusals.worked(),
       error => {
-        if (this.#closed.signal.aborted) return
+        if (this.#stopped) return
         if (error instanceof RetryLater) return again(againCapMs.silence)
         if (!(error instanceof KubeError))
           return this.#options.log.warn({ reason: (error as Error).message }, 'a judgement failed')
