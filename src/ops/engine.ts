@@ -4,9 +4,9 @@
  *
  * It is in one of five modes:
  * - `idle`: asleep until the interval is over.
- * - `crowded`: asleep as well, but the last look skipped operations because no slot was free.
+ * - `crowded`: asleep as well, but the last look left operations over.
  * - `heard`: a look follows, once the requests that are being accepted have their answer.
- * - `looking`: it asks Redis for operations, and takes them one by one.
+ * - `looking`: it asks Redis for operations, and takes several at once.
  * - `closed`: it takes no more operations, and hands over those it owns.
  *
  * | event | idle | crowded | heard | looking | closed |
@@ -18,10 +18,12 @@
  * | ended | idle | crowded | heard | idle | closed |
  * | drained | closed | closed | closed | closed | closed |
  *
- * - `woken`: something was accepted or ended here, or a ring was heard up to 15 ms ago.
+ * - `woken`: an operation was accepted or handed over here, or a ring was heard up to 15 ms ago. The end of an operation is
+ *   no reason: whatever was accepted meanwhile has its own ring.
  * - `freed`: a slot came free. While `looking` it leads to `heard` if the last answer left operations over: the current
  *   look may have sent its request before the slot was free.
- * - `begun`, `missed`, `ended`: events of a look. A look that skipped an operation because no slot was free ends `crowded`.
+ * - `begun`, `missed`, `ended`: events of a look. A look that left operations over, because no slot was free or because its
+ *   answer had no place for more, ends `crowded`.
  * - `drained`: the replica stops.
  */
 import { notNeeded } from '../base/clock.ts'
@@ -35,6 +37,7 @@ import type { Acceptance } from './acceptance.ts'
 import { Modes } from './modes.ts'
 import { Owned, type RunOptions } from './owned.ts'
 import { OperationRun } from './run.ts'
+import { takeAll } from './taking.ts'
 
 export interface EngineOptions extends RunOptions {
   readonly leases: Leases
@@ -59,6 +62,8 @@ interface Observation {
 export class Engine {
   readonly #options: EngineOptions
   readonly #runs = new Map<string, OperationRun>()
+  /** Users whose next operation was accepted while this replica ran the one before. */
+  readonly #followed = new Set<string>()
   readonly #ended = new Set<Promise<void>>()
   readonly #observed = new Map<string, Observation>()
   /** Users whose operation could not be taken, and until when they are skipped. */
@@ -112,7 +117,12 @@ export class Engine {
     if (ring.what === 'accepted' && ring.op) this.#options.leases.superseded(ring.subject.name, ring.op)
     if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.subject.name)
     if (ring.subject === undefined) this.#refused.clear()
-    if (ring.what === 'ended' || (ring.what === 'accepted' && this.#runs.has(ring.subject.name))) return
+    if (ring.what === 'ended') return
+    if (ring.what === 'accepted') {
+      const run = this.#runs.get(ring.subject.name)
+      if (run && (ring.op ?? 0) > run.op) this.#followed.add(ring.subject.name)
+      if (run) return
+    }
     if (this.#ringing) return
     this.#ringing = true
     this.#options.clock.sleep(Math.random() * claimDelayMs, this.#closed.signal).then(
@@ -142,7 +152,7 @@ export class Engine {
   }
 
   async #look(all: boolean): Promise<void> {
-    const { owners, room, clock } = this.#options
+    const { owners, room, clock, log } = this.#options
     const now = clock.monotonicMs()
     for (const [user, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(user)
     const limit = room.free + lookBeyond + this.#refused.size
@@ -155,12 +165,18 @@ export class Engine {
     const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
     const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
     this.#modes.on('answered')
-    for (const user of takeable) {
-      if (this.#modes.mode === 'closed') return
-      const places = room.tryEnter() ? 1 : 0
-      if (places === 1 || begun.has(user)) await this.#take(user, places)
-      else this.#modes.on('missed')
-    }
+    const failures = await takeAll(takeable, {
+      room,
+      needsSlot: user => !begun.has(user),
+      take: this.#take.bind(this),
+      onMissed: () => this.#modes.on('missed'),
+      isClosed: () => this.#modes.mode === 'closed',
+      onError: error => log.error({ err: error }, 'taking an operation failed'),
+    })
+    if (look.waiting.length < limit) return
+    // More may wait than were asked for.
+    this.#modes.on('missed')
+    if (failures > 0 && room.free > 0) this.#modes.on('woken')
   }
 
   /**
@@ -187,7 +203,8 @@ export class Engine {
     return orphans
   }
 
-  async #take(user: string, places: number): Promise<void> {
+  /** @returns false if another replica has the operation, or a compare holds it */
+  async #take(user: string, places: number): Promise<boolean> {
     const { leases, owners, room, ttlMs, clock, metrics } = this.#options
     const taken = await leases.acquire(user).catch(() => null)
     if (taken) await failpoint('lab.claim.before-act', user)
@@ -196,18 +213,21 @@ export class Engine {
       if (taken) await leases.giveBack(user, taken.token)
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(user, clock.monotonicMs() + refusedMs)
-      return room.leave(places, false)
+      room.leave(places, false)
+      return false
     }
     const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
     metrics.leases.inc({ outcome: 'won' })
     const run = new OperationRun(new Owned(this.#options, claim, lease, places))
     this.#runs.set(user, run)
-    const ended = run.run().finally(() => {
+    const ended = run.run().then(isOver => {
       leases.drop(lease)
       this.#runs.delete(user)
       this.#ended.delete(ended)
-      this.wake()
+      const isFollowed = this.#followed.delete(user)
+      if (!isOver || isFollowed) this.wake()
     })
     this.#ended.add(ended)
+    return true
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { LeaseLost } from '../leases/leases.ts'
 import type { NewEvent } from '../store/records.ts'
 import { noTracing } from '../telemetry/tracing.ts'
+import { removalSteps } from './removal.ts'
 import type { Step } from './steps.ts'
 import { makeRun, places, settled } from './testing/run.ts'
 
@@ -11,19 +12,29 @@ const never = new AbortController().signal
 describe('OwnedHost', () => {
   it('takes all slots for an act that may have killed its owner, and one for the next', async () => {
     const { host, room } = makeRun({ attempts: 2 })
-    await host.takeTurn('act', never)
+    await host.takeTurn(step('a'), never)
     expect(room.free).toBe(0)
     await host.commit(step('a'), { events: [] }, step('b'))
-    await host.takeTurn('act', never)
+    await host.takeTurn(step('a'), never)
     expect(room.free).toBe(places - 1)
-    await host.takeTurn('wait', never)
+    await host.takeTurn({ ...step('b'), kind: 'wait' }, never)
+    expect(room.free).toBe(places)
+  })
+
+  it('keeps its slots for a wait that has nothing to wait for, and frees them when it has', async () => {
+    const { host, room, owned } = makeRun({})
+    const [, podGone] = removalSteps('clear.', 'olderOps', 0, 4)
+    await host.takeTurn(podGone!, never)
+    expect(room.free).toBe(places - 1)
+    owned.known.podUid = 'p'
+    await host.takeTurn(podGone!, never)
     expect(room.free).toBe(places)
   })
 
   it('does not count an attempt for an act that is queued to run alone', async () => {
     const { host, room, written } = makeRun({ attempts: 2 })
     room.tryEnter()
-    const alone = host.takeTurn('act', never)
+    const alone = host.takeTurn(step('a'), never)
     await settled()
     expect(written.map(({ fields }) => fields)).toEqual([{ acting: false, attempts: 2 }])
     room.leave(1)
@@ -36,7 +47,7 @@ describe('OwnedHost', () => {
     const { host, room, written } = makeRun({ attempts: 2 })
     room.tryEnter()
     const turnedAway = new AbortController()
-    const alone = host.takeTurn('act', turnedAway.signal)
+    const alone = host.takeTurn(step('a'), turnedAway.signal)
     await settled()
     turnedAway.abort(new Error('handed over'))
     await expect(alone).rejects.toThrow('handed over')
@@ -45,7 +56,7 @@ describe('OwnedHost', () => {
 
   it('runs an act alone whose former owner died in the queue, and counts it when it begins', async () => {
     const { host, room, written } = makeRun({ attempts: 3, acting: false })
-    await host.takeTurn('act', never)
+    await host.takeTurn(step('a'), never)
     expect(room.free).toBe(0)
     expect(written.map(({ fields }) => fields)).toEqual([{ acting: true, attempts: 3 }])
   })

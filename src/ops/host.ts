@@ -58,8 +58,10 @@ export class OwnedHost implements PhaseHost {
     }
   }
 
-  takeTurn(kind: Step['kind'], signal: AbortSignal): Promise<void> {
-    return this.#owned.turn.take(kind, signal)
+  async takeTurn(step: Step, signal: AbortSignal): Promise<void> {
+    const { known, turn } = this.#owned
+    // To free a slot and take it again would let the engine claim another operation for it, which then waits owned.
+    if (!step.isIdle?.(known)) await turn.take(step.kind, signal)
   }
 
   async commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step): Promise<void> {

@@ -20,7 +20,7 @@ function makeHost() {
       end: ({ error } = {}) => void spans.push(error === undefined ? name : `${name}: ${error}`),
     }),
     context: () => ({}) as StepContext,
-    takeTurn: async kind => void log.push(`room ${kind}`),
+    takeTurn: async ({ kind }) => void log.push(`room ${kind}`),
     commit: async (step, _, next) => void log.push(`commit ${step.name}, next ${next.name}`),
     onStep: (step, _, result) => log.push(`${result} ${step.name}`),
     onRefusal: async (step, error) => void log.push(`refused ${step}: ${error.message}`),

@@ -75,8 +75,8 @@ export interface PhaseHost {
   /** The span of a step, from its first attempt to its last, with its requests as children. */
   spanOf(step: Step): Span
   context(step: Step, signal: AbortSignal, span: Span): StepContext
-  /** Takes a slot before an act, and frees it before a wait. */
-  takeTurn(kind: Step['kind'], signal: AbortSignal): Promise<void>
+  /** Takes a slot before an act, and frees it before a wait that has something to wait for. */
+  takeTurn(step: Step, signal: AbortSignal): Promise<void>
   /** Records the result of a step, and the next step. */
   commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step): Promise<void>
   onStep(step: Step, seconds: number, result: StepOutcome): void
@@ -102,7 +102,7 @@ export async function runPhase(
   let i = Math.max(begin, 0)
   while (true) {
     const step = steps[i]!
-    await host.takeTurn(step.kind, signal)
+    await host.takeTurn(step, signal)
     const result = await timed(host, step, signal).catch(error => {
       if (error instanceof StartOver) return error
       throw error

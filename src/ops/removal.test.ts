@@ -44,6 +44,20 @@ describe('removalSteps', () => {
     expect(cluster.requests).toEqual([])
   })
 
+  it('have nothing to wait for, and ask nothing, when no object was ordered to go', async () => {
+    const cluster = standing({ foreign: true })
+    const { context, known } = fakeContext(cluster)
+    for (const [step, uid] of [
+      [awaitPod, 'podUid'],
+      [awaitNamespace, 'namespaceUid'],
+    ] as const) {
+      expect(step.isIdle!(known)).toBe(true)
+      expect(await step.run(context)).toBe('nothing')
+      expect(step.isIdle!({ ...known, [uid]: 'u' })).toBe(false)
+    }
+    expect(cluster.requests).toEqual([])
+  })
+
   it('leave objects with a higher op, since Redis has lost writes', async () => {
     const cluster = standing({ op: 8 }, { op: 8 })
     for (const step of [upTo[0], upTo[2], before[0], before[2]]) {

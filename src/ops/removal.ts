@@ -111,8 +111,9 @@ async function deletePod(context: StepContext, scope: Scope): Promise<StepResult
 
 async function awaitPod(context: StepContext, scope: Scope): Promise<StepResult> {
   const { podUid } = context.known
+  if (!podUid) return 'nothing'
   const namespace = await target(context, scope)
-  if (!podUid || !namespace) return 'nothing'
+  if (!namespace) return 'nothing'
   const begunMs = context.clock.monotonicMs()
   await awaitGone(context, podUid, podRef(namespace.name, context.names.lab), async wakeInMs => {
     const obstacles = podObstacles(context.view.pods(namespace.name).find(pod => pod.uid === podUid))
@@ -219,8 +220,8 @@ export function removalSteps(prefix: string, scope: Scope, from: number, to: num
   })
   return [
     step('pod', 'act', deletePod, 1),
-    step('pod-gone', 'wait', awaitPod, 2),
+    { ...step('pod-gone', 'wait', awaitPod, 2), isIdle: ({ podUid }) => !podUid },
     step('namespace', 'act', deleteNamespace, 3),
-    step('namespace-gone', 'wait', awaitNamespace, 4),
+    { ...step('namespace-gone', 'wait', awaitNamespace, 4), isIdle: ({ namespaceUid }) => !namespaceUid },
   ]
 }

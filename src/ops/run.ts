@@ -35,8 +35,12 @@ export class OperationRun {
     this.#owned = owned
   }
 
-  /** Resolves when the operation has ended, or this replica no longer owns it. Never rejects. */
-  async run(): Promise<void> {
+  get op(): number {
+    return this.#owned.op
+  }
+
+  /** @returns whether the operation has ended; false if this replica no longer owns it. Never rejects */
+  async run(): Promise<boolean> {
     const { options, names, gone, lease, phases, turn } = this.#owned
     const off = options.view.onChangeOf(names.namespace, ({ goneUid }) => {
       if (goneUid) gone.add(goneUid)
@@ -48,8 +52,10 @@ export class OperationRun {
       lease.check()
       await this.#recall()
       await runCourse(this.#owned)
+      return true
     } catch (error) {
       if (this.#reportEnd(error)) await this.#release()
+      return false
     } finally {
       lease.signal.removeEventListener('abort', lost)
       off()

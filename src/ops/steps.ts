@@ -70,6 +70,8 @@ export interface Step {
   readonly kind: 'act' | 'wait'
   /** Progress in percent when the step is done. The last step of a list is done when the operation ends. */
   readonly progress: number
+  /** True for a wait that has nothing to wait for, by what the operation knows: it returns at once, and needs no turn. */
+  readonly isIdle?: (known: Readonly<Known>) => boolean
   run(context: StepContext): Promise<StepResult>
 }
 

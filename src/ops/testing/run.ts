@@ -22,7 +22,7 @@ export const withdrawn = new KubeError(
   'namespaces is forbidden: User "s" cannot get resource "namespaces"',
 )
 
-const record = (more: Partial<LabRecord> = {}): LabRecord => ({
+export const recordOf = (more: Partial<LabRecord> = {}): LabRecord => ({
   ...{ op: 7, kind: 'delete', status: 'terminating', active: true, nonce: 'n', token: 't', claims: 1, attempts: 1 },
   acting: true,
   ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, view: readView(undefined, user) },
@@ -78,7 +78,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
     ...{ log, metrics, tracing: noTracing, audit },
   } as unknown as RunOptions
   room.tryEnter()
-  const full: Claim = { record: record(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
+  const full: Claim = { record: recordOf(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
   const owned = new Owned(options, full, lease, 1)
   const run = new OperationRun(owned)
   const host = new OwnedHost(owned)
@@ -105,7 +105,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
     Object.assign(cluster.kube, { get: no, create: no, delete: no })
   }
   /** Advances the clock until the operation ends or the limit passes. */
-  const pass = async (over: Promise<void>, limitMs: number) => {
+  const pass = async (over: Promise<unknown>, limitMs: number) => {
     let isOver = false
     void over.then(() => {
       isOver = true
@@ -117,7 +117,24 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
     }
     return isOver ? clock.monotonicMs() - beganMs : 'it goes on'
   }
-  return { ended, run, host, cluster, clock, room, written, calls, lost, owners, vanish, leases, lines, refuse, pass }
+  return {
+    ended,
+    owned,
+    run,
+    host,
+    cluster,
+    clock,
+    room,
+    written,
+    calls,
+    lost,
+    owners,
+    vanish,
+    leases,
+    lines,
+    refuse,
+    pass,
+  }
 }
 
 /** Lets everything run that does not wait for the clock. */

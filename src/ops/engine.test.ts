@@ -1,0 +1,152 @@
+import { Registry } from 'prom-client'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { Fenced } from '../base/errors.ts'
+import { Listeners } from '../base/listeners.ts'
+import { Slots } from '../base/slots.ts'
+import { labOf } from '../base/subject.ts'
+import type { Ring } from '../store/rings.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { noTracing } from '../telemetry/tracing.ts'
+import { noAudit } from './audit.ts'
+import { Engine, type EngineOptions } from './engine.ts'
+import { FakeCluster, redisMs, trust } from './testing/cluster.ts'
+import { recordOf, settled } from './testing/run.ts'
+
+const op = 7
+const beyondMs = 1_000_000
+const engines: Engine[] = []
+
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map(engine => engine.drain()))
+})
+
+/** An engine whose operations end once the test answers their last script. `others`: users whose lease another has. */
+function makeEngine({ places = 2, waiting = [] as string[], others = [] as string[] }) {
+  const clock = new ManualClock()
+  const bell = new Listeners<Ring>()
+  const looks: number[] = []
+  const claimed: string[] = []
+  const ends = new Map<string, PromiseWithResolvers<void>>()
+  const owners = {
+    look: async (limit: number, all: boolean) => {
+      looks.push(limit)
+      const listed = waiting.slice(0, limit).map(user => ({ user, op }))
+      return { nowMs: redisMs, all, waiting: listed, owned: [], overdue: [] }
+    },
+    claim: async (user: string) => {
+      claimed.push(user)
+      waiting.splice(waiting.indexOf(user), 1)
+      ends.set(user, Promise.withResolvers())
+      return { record: recordOf({ op, attempts: 9 }), remainingMs: 60_000, nowMs: redisMs, foundOp: 0 }
+    },
+    finish: ({ user }: { user: string }) => ends.get(user)!.promise,
+    release: async () => {},
+  }
+  const leases = {
+    acquire: async (user: string) => (others.includes(user) ? null : { token: 't', sinceMs: 0 }),
+    keep: (ownership: object) => ({ ...ownership, signal: new AbortController().signal, check: () => {} }),
+    drop: () => {},
+    superseded: () => {},
+  }
+  const cluster = new FakeCluster()
+  const room = new Slots(places)
+  const engine = new Engine({
+    ...{ owners, leases, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
+    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { pause: async () => {} }, compare: () => {} },
+    ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1_000, ttlMs: 10_000, scanIntervalMs: beyondMs },
+    times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1_000, registryMs: 1_000, unknownMs: 1_000 },
+    ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
+  } as unknown as EngineOptions)
+  engines.push(engine)
+  const start = async () => {
+    engine.start()
+    await settled()
+  }
+  const end = async (user: string, error?: Error) => {
+    if (error) ends.get(user)!.reject(error)
+    else ends.get(user)!.resolve()
+    await settled()
+  }
+  const ring = async (user: string, ringOp = op) => {
+    bell.notify({ what: 'accepted', subject: labOf(user), op: ringOp })
+    await settled()
+    clock.advance(15)
+    await settled()
+  }
+  return { start, end, ring, looks, claimed, waiting, room, engine }
+}
+
+describe('Engine', () => {
+  it('takes all operations for which there are slots after one look', async () => {
+    const { start, looks, claimed, end } = makeEngine({ waiting: ['ada', 'bob'] })
+    await start()
+    expect(claimed).toEqual(['ada', 'bob'])
+    expect(looks).toHaveLength(1)
+    await end('ada')
+    await end('bob')
+  })
+
+  it('does not look again when an operation has ended and the last look left nothing over', async () => {
+    const { start, looks, end, engine } = makeEngine({ waiting: ['ada'] })
+    await start()
+    await end('ada')
+    expect(engine.size).toBe(0)
+    expect(looks).toHaveLength(1)
+  })
+
+  it('looks again when it has lost an operation', async () => {
+    const { start, looks, end } = makeEngine({ waiting: ['ada'] })
+    await start()
+    await end('ada', new Fenced('moved on'))
+    expect(looks).toHaveLength(2)
+  })
+
+  it('looks again when a slot comes free and the last look left operations over', async () => {
+    const { start, claimed, end } = makeEngine({ places: 1, waiting: ['ada', 'bob'] })
+    await start()
+    expect(claimed).toEqual(['ada'])
+    await end('ada')
+    expect(claimed).toEqual(['ada', 'bob'])
+    await end('bob')
+  })
+
+  it('looks at the end of an operation whose successor was accepted meanwhile, and not before', async () => {
+    const { start, ring, looks, claimed, waiting, end } = makeEngine({ waiting: ['ada'] })
+    await start()
+    waiting.push('ada')
+    await ring('ada', op + 1)
+    expect(looks).toHaveLength(1)
+    await end('ada')
+    expect(claimed).toEqual(['ada', 'ada'])
+    await end('ada')
+    expect(looks).toHaveLength(2)
+  })
+
+  it('does not look for a ring of the operation that it runs', async () => {
+    const { start, ring, looks, end } = makeEngine({ waiting: ['ada'] })
+    await start()
+    await ring('ada')
+    await end('ada')
+    expect(looks).toHaveLength(1)
+  })
+
+  it('looks for a ring of another operation', async () => {
+    const { start, ring, claimed, waiting, end } = makeEngine({})
+    await start()
+    waiting.push('bob')
+    await ring('bob')
+    expect(claimed).toEqual(['bob'])
+    await end('bob')
+  })
+
+  it('asks for more at once when others have all that were listed', async () => {
+    const others = Array.from({ length: 20 }, (_, i) => `other-${i}`)
+    const { start, claimed, looks, end } = makeEngine({ places: 1, waiting: [...others, 'ada'], others })
+    await start()
+    expect(claimed).toEqual(['ada'])
+    expect(looks).toEqual([9, 18, 27])
+    await end('ada')
+  })
+})
