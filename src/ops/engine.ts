@@ -117,7 +117,7 @@ export class Engine {
     if (ring.what === 'accepted' && ring.op) this.#options.leases.superseded(ring.subject.name, ring.op)
     if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.subject.name)
     if (ring.subject === undefined) this.#refused.clear()
-    if (ring.what === 'ended') return
+    if (ring.what === 'ended' || ring.what === 'failed') return
     if (ring.what === 'accepted') {
       const run = this.#runs.get(ring.subject.name)
       if (run && (ring.op ?? 0) > run.op) this.#followed.add(ring.subject.name)

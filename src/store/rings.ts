@@ -5,6 +5,7 @@
  * |---|---|---|
  * | accepted | a subject | an operation waits for an owner |
  * | events | a subject | its stream has more events, none of them the last of an operation |
+ * | failed | a subject | its status has become `failed`, so that objects may be left; `ended` follows in the same script |
  * | ended | a subject | its operation ended, or its state changed without one |
  * | released | a subject | an owner released its operation before the end |
  * | compared | the installation | the data of this Redis were compared with the cluster |
@@ -16,6 +17,7 @@ import { parseSubject, type Subject } from '../base/subject.ts'
 const whats = {
   accepted: 'subject',
   events: 'subject',
+  failed: 'subject',
   ended: 'subject',
   released: 'subject',
   compared: 'installation',

@@ -13,11 +13,13 @@ import { labNames } from '../../labs/names.ts'
 import type { Bell } from '../../store/bell.ts'
 import type { CompareStore, Mark, PodFinding } from '../../store/compares.ts'
 import type { NewEvent } from '../../store/records.ts'
+import type { Ring } from '../../store/rings.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { Rarely } from '../../telemetry/rarely.ts'
 import { type Auditor, byController } from '../audit.ts'
 import type { Change, ClusterView } from '../cluster.ts'
 import type { Debris } from './debris.ts'
+import { Heard, isExplained } from './heard.ts'
 
 export interface MonitorOptions {
   readonly store: CompareStore
@@ -59,8 +61,9 @@ export class Monitor {
   readonly #seen = new Set<string>()
   /** Names of namespaces that the watches do not show although they show pods in them. */
   readonly #landed = new Set<string>()
-  /** Users of pods that are gone but whose end could not be recorded, by the pod's UID. */
-  readonly #gone = new Map<string, string>()
+  /** UIDs of pods that are gone but whose end could not be recorded, by user. */
+  readonly #gone = new Map<string, Set<string>>()
+  readonly #heard = new Heard()
   readonly #later: Later
   #stopped = false
   readonly #refusals: Rarely
@@ -75,13 +78,7 @@ export class Monitor {
 
   start(): void {
     const { view, bell } = this.#options
-    this.#offs = [
-      view.onChange(change => this.#look(change)),
-      bell.on(ring => {
-        if (ring.what === 'ended') this.#lookAgain(ring.subject.name)
-        if (ring.subject === undefined) this.#lookAtAll()
-      }),
-    ]
+    this.#offs = [view.onChange(change => this.#look(change)), bell.on(ring => this.#hear(ring))]
     this.#lookAtAll()
   }
 
@@ -102,10 +99,30 @@ export class Monitor {
     const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
     this.#trouble.delete(podUid)
     this.#reported.delete(podUid)
-    const written = await this.#record({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark)
-    // Usually an operation runs. All of these are judged again at its end, or when rings were missed.
-    if (written) this.#gone.delete(podUid)
-    else this.#gone.set(podUid, user)
+    // Usually an operation runs, and the script refuses. All of these are judged again at its end, or when rings were missed.
+    const refused = this.#mustWait(user, mark)
+    const written = !refused && (await this.#record({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark))
+    if (written) this.#forgetGone(user, podUid)
+    else this.#gone.set(user, (this.#gone.get(user) ?? new Set()).add(podUid))
+  }
+
+  #forgetGone(user: string, podUid: string): void {
+    const gone = this.#gone.get(user)
+    if (gone?.delete(podUid) && gone.size === 0) this.#gone.delete(user)
+  }
+
+  /** True while rings show that an operation of this user runs: a finding would be refused, and is judged at its end. */
+  #mustWait(user: string, mark: Mark | undefined): boolean {
+    return mark === undefined && this.#heard.of(user)?.state === 'runs'
+  }
+
+  #hear(ring: Ring): void {
+    const { view, namespacePrefix } = this.#options
+    const isCreation = (user: string, op: number) =>
+      view.namespace(labNames(namespacePrefix, user).namespace)?.op === op
+    const isDeleted = this.#heard.hear(ring, isCreation)
+    if (ring.subject === undefined) this.#lookAtAll()
+    else if (ring.what === 'ended') this.#lookAgain(ring.subject.name, isDeleted)
   }
 
   #look({ namespace, pod, goneUid, missing }: Change): void {
@@ -125,30 +142,41 @@ export class Monitor {
     })
   }
 
-  /** An operation of this user has ended: findings that were refused while it ran may be written now. */
-  #lookAgain(user: string): void {
-    const { view, namespacePrefix, debris } = this.#options
+  /**
+   * An operation of this user has ended: findings that were refused while it ran may be written now. A deleted lab has no
+   * record to write them to.
+   */
+  #lookAgain(user: string, isDeleted: boolean): void {
+    const { view, namespacePrefix } = this.#options
     const { namespace, lab } = labNames(namespacePrefix, user)
     for (const pod of view.pods(namespace)) {
       this.#reported.delete(pod.uid)
-      if (pod.name === lab) this.#run(() => this.judge(pod))
+      if (pod.name === lab && !isDeleted) this.#run(() => this.judge(pod))
     }
-    for (const [podUid, of] of this.#gone) {
-      if (of !== user) continue
-      this.#gone.delete(podUid)
-      this.#run(() => this.#judgeGoneAgain(user, podUid))
+    const gone = this.#gone.get(user) ?? []
+    this.#gone.delete(user)
+    if (!isDeleted) {
+      for (const podUid of gone) this.#run(() => this.#judgeGoneAgain(user, podUid))
+      this.#run(() => this.#missing(user, namespace))
     }
-    this.#run(() => this.#missing(user, namespace))
-    this.#runLater(settleMs, () => debris.remove(namespace))
+    this.#runLater(settleMs, () => this.#tidy(namespace))
+  }
+
+  /** Removes debris, unless the rings explain all that the watches show: then the record need not be read. */
+  async #tidy(name: string): Promise<void> {
+    const { view, debris } = this.#options
+    const namespace = view.namespace(name)
+    const last = this.#heard.of(namespace?.user ?? '')
+    if (namespace && last && isExplained(last, namespace, view.pods(name))) return
+    await debris.remove(name)
   }
 
   /** A new namespace usually belongs to an operation, but a late write may have made it. */
   #lookIntoLater(name: string): void {
-    const { view, debris } = this.#options
-    const uid = view.namespace(name)?.uid
+    const uid = this.#options.view.namespace(name)?.uid
     if (uid === undefined || this.#seen.has(uid)) return
     this.#seen.add(uid)
-    this.#runLater(lateWriteMs, () => debris.remove(name))
+    this.#runLater(lateWriteMs, () => this.#tidy(name))
   }
 
   /** A pod without its namespace: usually one watch is ahead of the other, but it may be a late write. */
@@ -169,8 +197,9 @@ export class Monitor {
   #lookAtAll(): void {
     const { view } = this.#options
     this.#reported.clear()
-    for (const [podUid, user] of this.#gone) this.#run(() => this.judgeGone(user, podUid))
+    const before = [...this.#gone]
     this.#gone.clear()
+    for (const [user, gone] of before) for (const podUid of gone) this.#run(() => this.judgeGone(user, podUid))
     for (const namespace of view.namespaces()) {
       for (const pod of view.pods(namespace.name)) this.#look({ namespace: namespace.name, pod })
     }
@@ -180,14 +209,13 @@ export class Monitor {
   async #judgeGoneAgain(user: string, podUid: string): Promise<void> {
     await this.judgeGone(user, podUid)
     const { record } = await this.#options.store.standing(user)
-    if (!record?.active) this.#gone.delete(podUid)
+    if (!record?.active) this.#forgetGone(user, podUid)
   }
 
   /** Asks for the pod of a running lab that our watches lack: it may have ended before the record became `running`. */
   async #missing(user: string, namespace: string): Promise<void> {
     const { store, view, debris } = this.#options
-    const seen = view.pods(namespace)
-    if (seen.length > 0) return
+    if (view.pods(namespace).length > 0 || this.#heard.of(user)?.state === 'failed') return
     const { record } = await store.standing(user)
     if (record?.status !== 'running' || record.active || !record.podUid) return
     if (await debris.isPodGone(user, record.podUid)) await this.judgeGone(user, record.podUid)
@@ -243,7 +271,7 @@ export class Monitor {
 
   async #report(pod: PodFacts, finding: Finding, mark?: Mark): Promise<void> {
     const key = `${finding.outcome} ${finding.detail}`
-    if (!pod.user || (!mark && this.#reported.get(pod.uid) === key)) return
+    if (!pod.user || this.#mustWait(pod.user, mark) || (!mark && this.#reported.get(pod.uid) === key)) return
     this.#reported.set(pod.uid, key)
     await this.#record({ ...finding, user: pod.user, podUid: pod.uid }, mark).catch(error => {
       this.#reported.delete(pod.uid)

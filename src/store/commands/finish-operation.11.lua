@@ -41,5 +41,8 @@ else
   redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
 end
 note(audit, op, kind, result, by, note_ms)
+if outcome == 'failed' then
+  ring(bell, 'failed', lab(user), op)
+end
 ring(bell, 'ended', lab(user), op)
 return 1

@@ -59,5 +59,8 @@ redis.call('ZREM', waiting, user)
 redis.call('ZREM', owned, user)
 redis.call('ZREM', deadlines, user)
 redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
+if outcome == 'failed' then
+  ring(bell, 'failed', lab(user), op)
+end
 ring(bell, 'ended', lab(user), op)
 return { 'settled', op }

@@ -46,6 +46,7 @@ if outcome == 'failed' then
   -- Here `detail` shows whether the pod is gone.
   redis.call('HSET', record, 'status', 'failed', 'failedAt', whole(now_ms()), 'pod', detail == 'gone' and '0' or '1')
   redis.call('ZADD', index, 4, user)
+  ring(bell, 'failed', lab(user), op)
 end
 ring(bell, outcome == 'failed' and 'ended' or 'events', lab(user), op)
 return { 'written', op }
