@@ -8,7 +8,6 @@ import { RetryLater } from '../../base/errors.ts'
 import { Later } from '../../base/later.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
-import { judgeLife } from '../../kube/pods/judge.ts'
 import { labNames } from '../../labs/names.ts'
 import type { Bell } from '../../store/bell.ts'
 import type { CompareStore, Mark, PodFinding } from '../../store/compares.ts'
@@ -19,6 +18,7 @@ import { Rarely } from '../../telemetry/rarely.ts'
 import { type Auditor, byController } from '../audit.ts'
 import type { Change, ClusterView } from '../cluster.ts'
 import type { Debris } from './debris.ts'
+import { type Finding, Findings } from './findings.ts'
 import { Heard, isExplained } from './heard.ts'
 
 export interface MonitorOptions {
@@ -35,16 +35,6 @@ export interface MonitorOptions {
   readonly unknownGraceMs: number
 }
 
-type Finding = Omit<PodFinding, 'user' | 'podUid' | 'timeoutMs'>
-
-/** Trouble that makes a pod failed only if it lasts; times by our monotonic clock. */
-interface Trouble {
-  readonly kind: 'crashing' | 'unknown'
-  readonly sinceMs: number
-  /** Since when the pod has been well again. */
-  readonly calmSinceMs: number | undefined
-}
-
 /** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
 const againCapMs = { silence: 5_000, refusal: 30_000 }
 /** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
@@ -54,7 +44,7 @@ const lateWriteMs = 20_000
 
 export class Monitor {
   readonly #options: MonitorOptions
-  readonly #trouble = new Map<string, Trouble>()
+  readonly #findings: Findings
   /** The last finding on each pod that was written or refused, so that it is not sent with every change of the pod. */
   readonly #reported = new Map<string, string>()
   /** UIDs of namespaces that were or will be checked. */
@@ -72,6 +62,7 @@ export class Monitor {
   constructor(options: MonitorOptions) {
     this.#options = options
     this.#later = new Later(options.clock)
+    this.#findings = new Findings({ ...options, onLasting: (pod, afterMs) => this.#judgeLater(pod, afterMs) })
     const words = { trouble: 'labs cannot be monitored', over: 'labs can be monitored again' }
     this.#refusals = new Rarely({ ...options, ...words })
   }
@@ -90,14 +81,14 @@ export class Monitor {
 
   /** Judges the state of a pod. The script refuses the finding while an operation runs. */
   async judge(pod: PodFacts, mark?: Mark): Promise<void> {
-    const finding = this.#findingFor(pod)
+    const finding = this.#findings.of(pod)
     if (finding) await this.#report(pod, finding, mark)
   }
 
   /** Records that the pod of a running lab is gone, by its DELETED event or the API server's answer. */
   async judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
     const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
-    this.#trouble.delete(podUid)
+    this.#findings.forget(podUid)
     this.#reported.delete(podUid)
     // Usually an operation runs, and the script refuses. All of these are judged again at its end, or when rings were missed.
     const refused = this.#mustWait(user, mark)
@@ -221,46 +212,6 @@ export class Monitor {
     if (await debris.isPodGone(user, record.podUid)) await this.judgeGone(user, record.podUid)
   }
 
-  #findingFor(pod: PodFacts): Finding | undefined {
-    const verdict = judgeLife(pod)
-    if (verdict.kind === 'ended') {
-      return { outcome: 'ended', detail: '', events: [['info', 'The lab was shut down']] }
-    }
-    if (verdict.kind === 'failed') return failure(verdict.message)
-    if (verdict.kind === 'unknown' || verdict.kind === 'crashing') {
-      const graceMs = verdict.kind === 'unknown' ? this.#options.unknownGraceMs : this.#options.crashLoopGraceMs
-      if (this.#lasts(pod, verdict.kind, graceMs)) return failure(verdict.message)
-    } else this.#calm(pod)
-    if (verdict.kind === 'unknown' || verdict.restarts === 0) return undefined
-    const again = `It was restarted in its place (${verdict.restarts})`
-    return {
-      outcome: 'restarted',
-      detail: verdict.restarts,
-      events: [['error', [verdict.message, again].filter(Boolean).join('. ')]],
-    }
-  }
-
-  /** True if a trouble has lasted longer than its grace. Otherwise the pod is judged again when the grace is over. */
-  #lasts(pod: PodFacts, kind: Trouble['kind'], graceMs: number): boolean {
-    const now = this.#options.clock.monotonicMs()
-    const before = this.#trouble.get(pod.uid)
-    const calm = before?.calmSinceMs !== undefined && now - before.calmSinceMs >= graceMs
-    const sinceMs = before?.kind === kind && !calm ? before.sinceMs : now
-    const leftMs = sinceMs + graceMs - now
-    if (leftMs <= 0) return true
-    if (before?.sinceMs !== sinceMs) this.#judgeLater(pod, leftMs)
-    this.#trouble.set(pod.uid, { kind, sinceMs, calmSinceMs: undefined })
-    return false
-  }
-
-  /** A lab that is well between two crashes stays in trouble until it has been well for the whole grace. */
-  #calm(pod: PodFacts): void {
-    const before = this.#trouble.get(pod.uid)
-    if (before && before.calmSinceMs === undefined) {
-      this.#trouble.set(pod.uid, { ...before, calmSinceMs: this.#options.clock.monotonicMs() })
-    }
-  }
-
   #judgeLater(pod: PodFacts, afterMs: number): void {
     const { view } = this.#options
     this.#later.after(afterMs, () => {
@@ -303,8 +254,4 @@ export class Monitor {
       },
     )
   }
-}
-
-function failure(message: string): Finding {
-  return { outcome: 'failed', detail: '', events: [['error', message]] }
 }
