@@ -69,13 +69,15 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
     else ends.get(user)!.resolve()
     await settled()
   }
-  const ring = async (user: string, ringOp = op) => {
-    bell.notify({ what: 'accepted', subject: labOf(user), op: ringOp })
-    await settled()
-    clock.advance(15)
+  const ring = async (what: 'accepted' | 'events' | 'released', user: string, ringOp = op) => {
+    bell.notify({ what, subject: labOf(user), op: ringOp })
     await settled()
   }
-  return { start, end, ring, looks, claimed, waiting, room, engine }
+  const pass = async (ms: number) => {
+    clock.advance(ms)
+    await settled()
+  }
+  return { start, end, ring, pass, looks, claimed, waiting, room, engine }
 }
 
 describe('Engine', () => {
@@ -113,10 +115,11 @@ describe('Engine', () => {
   })
 
   it('looks at the end of an operation whose successor was accepted meanwhile, and not before', async () => {
-    const { start, ring, looks, claimed, waiting, end } = makeEngine({ waiting: ['ada'] })
+    const { start, ring, pass, looks, claimed, waiting, end } = makeEngine({ waiting: ['ada'] })
     await start()
     waiting.push('ada')
-    await ring('ada', op + 1)
+    await ring('accepted', 'ada', op + 1)
+    await pass(60)
     expect(looks).toHaveLength(1)
     await end('ada')
     expect(claimed).toEqual(['ada', 'ada'])
@@ -125,20 +128,49 @@ describe('Engine', () => {
   })
 
   it('does not look for a ring of the operation that it runs', async () => {
-    const { start, ring, looks, end } = makeEngine({ waiting: ['ada'] })
+    const { start, ring, pass, looks, end } = makeEngine({ waiting: ['ada'] })
     await start()
-    await ring('ada')
+    await ring('accepted', 'ada')
+    await pass(60)
     await end('ada')
     expect(looks).toHaveLength(1)
   })
 
-  it('looks for a ring of another operation', async () => {
-    const { start, ring, claimed, waiting, end } = makeEngine({})
+  it.each([
+    ['accepted', 40, 60],
+    ['released', 0, 15],
+  ] as const)('looks for an operation that was %s after %d to %d ms', async (what, leastMs, mostMs) => {
+    const { start, ring, pass, claimed, waiting, end } = makeEngine({})
     await start()
     waiting.push('bob')
-    await ring('bob')
+    await ring(what, 'bob')
+    await pass(leastMs - 1)
+    expect(claimed).toEqual([])
+    await pass(mostMs - leastMs + 1)
     expect(claimed).toEqual(['bob'])
     await end('bob')
+  })
+
+  it('does not look for an accepted operation whose owner was heard', async () => {
+    const { start, ring, pass, looks } = makeEngine({})
+    await start()
+    await ring('accepted', 'bob')
+    await ring('events', 'bob')
+    await pass(60)
+    expect(looks).toHaveLength(1)
+  })
+
+  it('looks when one of several accepted operations has no owner', async () => {
+    const { start, ring, pass, claimed, waiting, end } = makeEngine({})
+    await start()
+    waiting.push('ada')
+    await ring('accepted', 'bob')
+    await pass(39)
+    await ring('events', 'bob')
+    await ring('accepted', 'ada')
+    await pass(21)
+    expect(claimed).toEqual(['ada'])
+    await end('ada')
   })
 
   it('asks for more at once when others have all that were listed', async () => {

@@ -18,7 +18,7 @@
  * | ended | idle | crowded | heard | idle | closed |
  * | drained | closed | closed | closed | closed | closed |
  *
- * - `woken`: an operation was accepted or handed over here, or a ring was heard up to 15 ms ago. The end of an operation is
+ * - `woken`: an operation was accepted or handed over here, or a ring was heard and no owner since. The end of an operation is
  *   no reason: whatever was accepted meanwhile has its own ring.
  * - `freed`: a slot came free. While `looking` it leads to `heard` if the last answer left operations over: the current
  *   look may have sent its request before the slot was free.
@@ -31,9 +31,9 @@ import { failpoint } from '../base/failpoint.ts'
 import { logUnexpected } from '../base/log.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
-import type { Look } from '../store/owners.ts'
 import type { Ring } from '../store/rings.ts'
 import type { Acceptance } from './acceptance.ts'
+import { Beats } from './beats.ts'
 import { Modes } from './modes.ts'
 import { Owned, type RunOptions } from './owned.ts'
 import { OperationRun } from './run.ts'
@@ -47,17 +47,17 @@ export interface EngineOptions extends RunOptions {
   readonly scanIntervalMs: number
 }
 
-/** Random delay: the replica that accepted an operation claims it first, so fewer lease attempts fail. */
-const claimDelayMs = 15
+/** Random delay before a look for a released operation, so that fewer lease attempts fail. */
+const releasedDelayMs = 15
+/**
+ * The same for an accepted one. The replica that accepted it looks at once; by now its owner has usually rung for the first
+ * events, and then nobody else looks.
+ */
+const acceptedDelayMs = { least: 40, most: 60 }
 /** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
-
-interface Observation {
-  readonly beat: number
-  readonly sinceMs: number
-}
 
 export class Engine {
   readonly #options: EngineOptions
@@ -65,7 +65,7 @@ export class Engine {
   /** Users whose next operation was accepted while this replica ran the one before. */
   readonly #followed = new Set<string>()
   readonly #ended = new Set<Promise<void>>()
-  readonly #observed = new Map<string, Observation>()
+  readonly #beats: Beats
   /** Users whose operation could not be taken, and until when they are skipped. */
   readonly #refused = new Map<string, number>()
   readonly #closed = new AbortController()
@@ -73,11 +73,16 @@ export class Engine {
   #wake = new AbortController()
   /** A ring was heard and the engine will wake for it: further rings until then need no other wake. */
   #ringing = false
+  /** Users whose operation was accepted and has no owner yet, by the rings. */
+  readonly #unclaimed = new Set<string>()
+  /** The engine will wake if any of these is still without an owner. */
+  #expecting = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
 
   constructor(options: EngineOptions) {
     this.#options = options
+    this.#beats = new Beats(options)
   }
 
   /** The number of operations that this replica owns. */
@@ -113,25 +118,51 @@ export class Engine {
   }
 
   #hear(ring: Ring): void {
-    if (ring.what === 'events') return
-    if (ring.what === 'accepted' && ring.op) this.#options.leases.superseded(ring.subject.name, ring.op)
-    if (ring.what === 'accepted' || ring.what === 'released') this.#refused.delete(ring.subject.name)
-    if (ring.subject === undefined) this.#refused.clear()
-    if (ring.what === 'ended' || ring.what === 'failed') return
-    if (ring.what === 'accepted') {
-      const run = this.#runs.get(ring.subject.name)
-      if (run && (ring.op ?? 0) > run.op) this.#followed.add(ring.subject.name)
-      if (run) return
+    if (ring.subject === undefined) {
+      this.#refused.clear()
+      this.#wakeSoon()
+    } else if (ring.what === 'accepted') {
+      this.#hearAccepted(ring.subject.name, ring.op ?? 0)
+    } else if (ring.what === 'released') {
+      this.#refused.delete(ring.subject.name)
+      this.#wakeSoon()
+    } else {
+      // Whoever writes events, or an end, owns the operation.
+      this.#unclaimed.delete(ring.subject.name)
     }
+  }
+
+  #hearAccepted(user: string, op: number): void {
+    this.#options.leases.superseded(user, op)
+    this.#refused.delete(user)
+    const run = this.#runs.get(user)
+    if (run && op > run.op) this.#followed.add(user)
+    if (!run) this.#expectClaim(user)
+  }
+
+  #wakeSoon(): void {
     if (this.#ringing) return
     this.#ringing = true
-    this.#options.clock.sleep(Math.random() * claimDelayMs, this.#closed.signal).then(
-      () => {
-        this.#ringing = false
-        this.wake()
-      },
-      () => {},
-    )
+    this.#in(releasedDelayMs * Math.random(), () => {
+      this.#ringing = false
+      this.wake()
+    })
+  }
+
+  #expectClaim(user: string): void {
+    this.#unclaimed.add(user)
+    if (this.#expecting) return
+    this.#expecting = true
+    const { least, most } = acceptedDelayMs
+    this.#in(least + (most - least) * Math.random(), () => {
+      this.#expecting = false
+      if (this.#unclaimed.size > 0) this.wake()
+      this.#unclaimed.clear()
+    })
+  }
+
+  #in(ms: number, work: () => void): void {
+    this.#options.clock.sleep(ms, this.#closed.signal).then(work, () => {})
   }
 
   async #lookForever(): Promise<void> {
@@ -158,14 +189,14 @@ export class Engine {
     const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
     if (!look) return
-    const orphans = await this.#orphans(look)
+    const orphans = await this.#beats.orphans(look, user => this.#runs.has(user))
     // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone
     // would delay the claim. They queue for slots afterwards. An operation past its deadline is only ended.
     const begun = new Set([...orphans, ...look.overdue])
     const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
     const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
     this.#modes.on('answered')
-    const failures = await takeAll(takeable, {
+    const refused = await takeAll(takeable, {
       room,
       needsSlot: user => !begun.has(user),
       take: this.#take.bind(this),
@@ -176,37 +207,13 @@ export class Engine {
     if (look.waiting.length < limit) return
     // More may wait than were asked for.
     this.#modes.on('missed')
-    if (failures > 0 && room.free > 0) this.#modes.on('woken')
+    if (refused > 0 && room.free > 0) this.#modes.on('woken')
   }
 
-  /**
-   * Operations whose owner no longer extends its lease: by Redis' clock or, in case that has stepped, by a beat that did
-   * not change for a whole TTL by our clock.
-   */
-  async #orphans(look: Look): Promise<string[]> {
-    const { clock, ttlMs, owners } = this.#options
-    const now = clock.monotonicMs()
-    const orphans: string[] = []
-    for (const { user, beat } of look.owned) {
-      if (this.#runs.has(user)) continue
-      const before = this.#observed.get(user)
-      const observation = before?.beat === beat ? before : { beat, sinceMs: now }
-      this.#observed.set(user, observation)
-      const still = now - observation.sinceMs >= ttlMs
-      if (still) await owners.free(user, beat, ttlMs)
-      if (still || beat < look.nowMs) orphans.push(user)
-    }
-    if (look.all) {
-      const owned = new Set(look.owned.map(({ user }) => user))
-      for (const user of this.#observed.keys()) if (!owned.has(user)) this.#observed.delete(user)
-    }
-    return orphans
-  }
-
-  /** @returns false if another replica has the operation, or a compare holds it */
+  /** @returns false if another replica has the operation; true if it was taken, or cannot be taken by any replica now */
   async #take(user: string, places: number): Promise<boolean> {
     const { leases, owners, room, ttlMs, clock, metrics } = this.#options
-    const taken = await leases.acquire(user).catch(() => null)
+    const taken = await leases.acquire(user).catch(() => undefined)
     if (taken) await failpoint('lab.claim.before-act', user)
     const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
@@ -214,7 +221,7 @@ export class Engine {
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(user, clock.monotonicMs() + refusedMs)
       room.leave(places, false)
-      return false
+      return taken !== null
     }
     const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
     metrics.leases.inc({ outcome: 'won' })

@@ -12,7 +12,7 @@ export interface Taking {
   needsSlot(user: string): boolean
   /**
    * `places`: slots already taken for it; the run frees them, or a take that fails.
-   * @returns false if it could not be taken
+   * @returns false if another replica has it
    */
   take(user: string, places: number): Promise<boolean>
   /** An operation is left over, since there was no slot for it. */
@@ -21,11 +21,11 @@ export interface Taking {
   onError(error: unknown): void
 }
 
-/** @returns how many could not be taken, beside those without a slot */
+/** @returns how many of them another replica has */
 export async function takeAll(users: readonly string[], taking: Taking): Promise<number> {
   const { room } = taking
   const underWay = new Set<Promise<void>>()
-  let failures = 0
+  let refused = 0
   for (const user of users) {
     const needsSlot = taking.needsSlot(user)
     // A take that fails frees its slot for the next one.
@@ -41,11 +41,11 @@ export async function takeAll(users: readonly string[], taking: Taking): Promise
     const take = taking
       .take(user, places)
       .then(isTaken => {
-        if (!isTaken) failures += 1
+        if (!isTaken) refused += 1
       }, taking.onError)
       .then(() => void underWay.delete(take))
     underWay.add(take)
   }
   await Promise.all(underWay)
-  return failures
+  return refused
 }
