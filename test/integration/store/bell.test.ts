@@ -5,7 +5,7 @@ import { labOf } from '../../../src/base/subject.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { pairs } from '../../../src/store/records.ts'
 import type { Ring } from '../../../src/store/rings.ts'
-import { useStore } from '../../kit/store/store.ts'
+import { useStore, view } from '../../kit/store/store.ts'
 
 const store = useStore()
 
@@ -54,6 +54,24 @@ test('the bell passes rings on in order, once', async () => {
   await store().owners.finish(next.by, 2, [['complete', 'up']], 'running', {})
   await hears(rings => rings.length === 4)
   expect(heard).toEqual(['accepted', 'events', 'released', 'ended'].map(what => ({ what, subject: labOf('ada'), op })))
+})
+
+test('a failure is rung before its end, whichever script writes it', async () => {
+  const { compares, owners } = store()
+  await store().create('ada')
+  await owners.finish((await store().own('ada')).by, 1, [['failed', 'no']], 'failed', {})
+  await store().run('bob')
+  const pod = { user: 'bob', podUid: 'pod-uid', outcome: 'failed', detail: 'gone', events: [], timeoutMs: 1 } as const
+  expect(await compares.settlePod(pod)).toBe(true)
+  const mark = await compares.begin('nonce', 1)
+  const fields = { view: view('cyd'), namespaceUid: 'ns', podUid: 'pod-uid', podPresent: true }
+  const settlement = { user: 'cyd', standing: await compares.standing('cyd'), fields, events: [], lost: [] }
+  const outcome = { outcome: 'failed', op: 5, highestOp: 5, timeoutMs: 1 } as const
+  expect(await compares.settle(mark, { ...settlement, ...outcome })).toBe('settled')
+  const of = (user: string) => heard.filter(({ subject }) => subject?.name === user).map(({ what }) => what)
+  await hears(() => of('cyd').includes('ended'))
+  for (const user of ['ada', 'bob', 'cyd']) expect(of(user).slice(-2)).toEqual(['failed', 'ended'])
+  expect(of('bob').filter(what => what === 'failed')).toHaveLength(1)
 })
 
 test('the release before hears the same as this one', async () => {
