@@ -42,6 +42,7 @@ function fakeClock(): Clock {
       nowMs += ms
       slept.push(ms)
     },
+    after: () => () => {},
   }
 }
 

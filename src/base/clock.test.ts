@@ -19,6 +19,18 @@ test('sleep rejects at once with the reason when its signal is aborted', async (
   await expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow('enough')
 })
 
+test('after rings once its time has passed, and never when it is cancelled', async () => {
+  const begunMs = systemClock.monotonicMs()
+  let cancelled = 'never rang'
+  const cancel = systemClock.after(20, () => {
+    cancelled = 'rang'
+  })
+  cancel()
+  await new Promise<void>(resolve => systemClock.after(40, resolve))
+  expect(systemClock.monotonicMs() - begunMs).toBeGreaterThanOrEqual(40)
+  expect(cancelled).toBe('never rang')
+})
+
 test('sleep waits for a month, which is longer than a timer can', async () => {
   const controller = new AbortController()
   const month = systemClock.sleep(31 * 86_400_000, controller.signal).then(

@@ -1,22 +1,19 @@
-import { type Clock, notNeeded } from './clock.ts'
+import type { Clock } from './clock.ts'
 
 /**
  * A signal that fires after a time, or with another signal. It must be released, or it stays a listener of the other.
  */
 export class Deadline {
   readonly #controller = new AbortController()
-  readonly #timer = new AbortController()
   readonly #parent: AbortSignal | undefined
+  readonly #cancelTimer: () => void
   readonly #follow = () => this.#controller.abort(this.#parent?.reason)
 
   constructor(clock: Clock, ms: number, parent?: AbortSignal) {
     this.#parent = parent
     if (parent?.aborted) this.#follow()
     else parent?.addEventListener('abort', this.#follow, { once: true })
-    clock.sleep(ms, this.#timer.signal).then(
-      () => this.#controller.abort(new Error(`no answer within ${ms} ms`)),
-      () => {},
-    )
+    this.#cancelTimer = clock.after(ms, () => this.#controller.abort(new Error(`no answer within ${ms} ms`)))
   }
 
   get signal(): AbortSignal {
@@ -25,7 +22,7 @@ export class Deadline {
 
   /** Stops the time. The other signal still counts. */
   stopTimer(): void {
-    this.#timer.abort(notNeeded)
+    this.#cancelTimer()
   }
 
   /** Fires now. */

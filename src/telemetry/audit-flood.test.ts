@@ -10,6 +10,10 @@ function flood() {
     wallMs: () => 0,
     monotonicMs: () => 0,
     sleep: () => new Promise(resolve => void rings.push(resolve)),
+    after: (_ms, ring) => {
+      rings.push(ring)
+      return () => {}
+    },
   }
   const written: AuditEvent[] = []
   const refusals = new RefusalFlood({ clock, audit: { write: event => written.push(event) > 0 } })

@@ -52,6 +52,12 @@ export class ManualClock implements Clock {
     return Promise.resolve()
   }
 
+  after = (ms: number, ring: () => void): (() => void) => {
+    const cancelled = new AbortController()
+    this.sleep(ms, cancelled.signal).then(ring, () => {})
+    return () => cancelled.abort()
+  }
+
   /** Number of sleepers now. */
   get sleeping(): number {
     return this.#sleepers.size
