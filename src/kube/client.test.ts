@@ -49,7 +49,7 @@ test('KubeClient.clockMs is the Date of an answer', async () => {
 describe('KubeClient.create', () => {
   test('sends the object with all its fields, and the user agent', async () => {
     const object = { ...pod, spec: { fieldOfTomorrow: [1, { deep: null }] } }
-    server.script.push(json({ ...object, status: { also: 'kept' } }, 201))
+    server.script.push(json({ ...object, metadata: { ...object.metadata, also: 'kept' } }, 201))
     const made = await client.create(object, { agent: 'op=7 claim=2' })
     const [request] = server.received
     expect(request).toMatchObject({ method: 'POST', path: '/api/v1/namespaces/a/pods', body: JSON.stringify(object) })
@@ -58,7 +58,7 @@ describe('KubeClient.create', () => {
       'user-agent': 'skylab/1.2.3 replica=r1 op=7 claim=2',
       'content-type': 'application/json',
     })
-    expect(made.status).toEqual({ also: 'kept' })
+    expect(made).toMatchObject({ apiVersion: 'v1', kind: 'Pod', metadata: { ...object.metadata, also: 'kept' } })
     expect(requests).toEqual([['create', '201']])
   })
 
@@ -97,6 +97,16 @@ describe('KubeClient.create', () => {
       response.writeHead(201, { 'Content-Length': 100 }).write('{"kind":"Pod"', () => response.destroy())
     }
     server.script.push(half, json(pod, 201))
+    const made = client.create(pod)
+    clock.advance(await clock.sleepBetween(100, 200))
+    expect(await made).toEqual(pod)
+  })
+
+  test('is sent again when something other than an API server answers', async () => {
+    server.script.push((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>')
+    })
+    server.script.push(json(pod, 201))
     const made = client.create(pod)
     clock.advance(await clock.sleepBetween(100, 200))
     expect(await made).toEqual(pod)

@@ -7,6 +7,7 @@ import { RetryLater } from '../base/errors.ts'
 import type { Reason } from '../base/reasons.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
+import { lineSplitter } from './lines.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
 
 export type { Log } from '../base/log.ts'
@@ -62,6 +63,17 @@ export interface WatchOptions extends ListScope {
   readonly signal: AbortSignal
 }
 
+export interface OpenWatch {
+  /**
+   * Passes each line on: JSON, whose bytes must be copied if they are kept. An error that `onLine` throws ends the watch.
+   * Resolves when the server has ended it; rejects with what ended it before.
+   */
+  read(onLine: (line: Buffer) => void): Promise<void>
+}
+
+/** A created object. Its metadata is parsed when it is used: of six objects in eight it never is. */
+export type CreatedObject = Pick<KubeObject, 'apiVersion' | 'kind' | 'metadata'>
+
 const pageSize = 500
 
 export class KubeClient {
@@ -73,14 +85,15 @@ export class KubeClient {
   }
 
   /**
-   * Creates an object and returns it as the server keeps it. After a lost reply it is sent again, so `AlreadyExists`
-   * (see `isAlreadyExists`) may mean our own object: the caller must read it and decide.
+   * Creates an object and returns it with the metadata that the server keeps. After a lost reply it is sent again, so
+   * `AlreadyExists` (see `isAlreadyExists`) may mean our own object: the caller must read it and decide.
    * @throws {KubeError} when refused
    * @throws {RetryLater} when the server does not answer for now
    */
-  async create(object: KubeObject, options: CallOptions = {}): Promise<KubeObject> {
+  async create(object: KubeObject, options: CallOptions = {}): Promise<CreatedObject> {
     const path = creationPath(object.apiVersion, object.kind, object.metadata.namespace)
-    return (await this.request('POST', path, object, options)) as KubeObject
+    const read = (json: Buffer) => createdObject(object, json)
+    return (await this.request('POST', path, object, { ...options, read })) as CreatedObject
   }
 
   /**
@@ -130,7 +143,7 @@ export class KubeClient {
       dryRun: options.dryRun ? ['All'] : undefined,
     }
     try {
-      await this.request('DELETE', objectPath(ref), body, options)
+      await this.request('DELETE', objectPath(ref), body, { ...options, read: ignored })
       return 'accepted'
     } catch (error) {
       if (isNotFound(error)) return 'gone'
@@ -205,14 +218,16 @@ export class KubeClient {
   }
 
   /**
-   * Opens a watch with bookmarks: lines of JSON, as bytes. One attempt; the signal ends it.
+   * Opens a watch with bookmarks. One attempt; the signal ends it.
    * @throws {KubeError} when refused, and any error of the connection
    */
-  watch(apiVersion: string, kind: string, options: WatchOptions): Promise<AsyncIterable<Uint8Array>> {
+  async watch(apiVersion: string, kind: string, options: WatchOptions): Promise<OpenWatch> {
     const { namespace, labelSelector, fieldSelector, resourceVersion, timeoutSeconds, signal } = options
     const scope = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds }
     const query = { watch: true, allowWatchBookmarks: true, ...scope }
-    return this.#requester.stream(collectionPath(apiVersion, kind, namespace), { query, signal, verb: 'watch' })
+    const path = collectionPath(apiVersion, kind, namespace)
+    const opened = await this.#requester.stream(path, { query, signal, verb: 'watch' })
+    return { read: onLine => opened.stream(lineSplitter(onLine)) }
   }
 
   /** The name of this client's user or ServiceAccount, as the API server knows it. Asked once. Throws as `create`. */
@@ -267,6 +282,20 @@ export class KubeClient {
     return this.#requester.close()
   }
 }
+
+function createdObject({ apiVersion, kind }: KubeObject, json: Buffer): CreatedObject {
+  let metadata: KubeObject['metadata'] | undefined
+  return {
+    apiVersion,
+    kind,
+    get metadata() {
+      metadata ??= (JSON.parse(json.toString()) as KubeObject).metadata
+      return metadata
+    },
+  }
+}
+
+const ignored = () => undefined
 
 interface SelfReview {
   readonly status: { readonly userInfo: { readonly username: string } }

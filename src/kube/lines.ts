@@ -1,23 +1,24 @@
 const newline = 0x0a
 
 /**
- * The lines of a byte stream, as text. Bytes are split into lines before they are decoded, since a chunk may end inside
- * a character. Text after the last newline is an incomplete line, and is dropped.
+ * Splits a byte stream into lines: returns a function that takes its chunks, and calls `onLine` for each complete line.
+ * A line is a view of the chunk where possible, so it must be copied if it is kept. Text after the last newline is an
+ * incomplete line, and is dropped.
  */
-export async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
-  let pieces: Uint8Array[] = []
-  for await (const chunk of chunks) {
+export function lineSplitter(onLine: (line: Buffer) => void): (chunk: Buffer) => void {
+  let pieces: Buffer[] = []
+  return chunk => {
     let start = 0
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
-      pieces.push(chunk.subarray(start, end))
-      yield decode(pieces)
-      pieces = []
+      const line = chunk.subarray(start, end)
       start = end + 1
+      if (pieces.length === 0) onLine(line)
+      else {
+        const whole = Buffer.concat([...pieces, line])
+        pieces = []
+        onLine(whole)
+      }
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start))
   }
-}
-
-function decode(pieces: readonly Uint8Array[]): string {
-  return Buffer.concat(pieces).toString('utf8')
 }

@@ -16,7 +16,6 @@ import { Rarely } from '../telemetry/rarely.ts'
 import { keyOf } from './cache.ts'
 import type { KubeClient, ListScope } from './client.ts'
 import { KubeError, watchError } from './errors.ts'
-import { lines } from './lines.ts'
 import { type ChangeListener, Picture, type PictureOptions } from './picture.ts'
 import { inOperatorsWords } from './refusals.ts'
 
@@ -236,12 +235,12 @@ export class Reflector<T> {
     const deadline = new Deadline(clock, this.#times.watchTimeoutMs + timeoutMarginMs, signal)
     const options = { ...this.#scope(), resourceVersion, timeoutSeconds, signal: deadline.signal }
     try {
-      const stream = await client.watch(apiVersion, kind, options)
+      const watch = await client.watch(apiVersion, kind, options)
       this.#stats.watches += 1
       this.#heard()
       this.#isOpen = true
       this.#endSilence(deadline).catch(() => {})
-      for await (const line of lines(stream)) this.#receive(line)
+      await watch.read(line => this.#receive(line))
     } finally {
       this.#isOpen = false
       deadline.release()
@@ -260,8 +259,8 @@ export class Reflector<T> {
   }
 
   /** Handles one line. A line that cannot be read ends the watch, and the next watch brings the event again. */
-  #receive(line: string): void {
-    const { type, object } = JSON.parse(line) as WatchEvent
+  #receive(line: Buffer): void {
+    const { type, object } = JSON.parse(line.toString()) as WatchEvent
     this.#heard()
     if (type === 'ERROR') {
       this.#resourceVersion = undefined

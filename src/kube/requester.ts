@@ -11,6 +11,7 @@ import { Rarely } from '../telemetry/rarely.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import { CredentialSource, type Credentials } from './credentials.ts'
 import { KubeError, kubeError } from './errors.ts'
+import type { Exchange, Head } from './exchange.ts'
 import { resourceOf } from './kinds.ts'
 import { type Refuser, refuserOf } from './refusals.ts'
 import { Transport } from './transport.ts'
@@ -38,7 +39,7 @@ export interface CallOptions {
    * throws ends the request if the signal is aborted with it.
    */
   readonly check?: (() => void) | undefined
-  /** Called for a write after the last check of its signal, and when its answer has begun but is not read yet. */
+  /** Called for a write after the last check of its signal, and when its answer has begun but is not used yet. */
   readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
 
@@ -48,6 +49,8 @@ export interface RequestOptions extends CallOptions {
   readonly verb?: string
   /** Called with the `Date` of an answer, in milliseconds; NaN if it has none. */
   readonly onDate?: ((ms: number) => void) | undefined
+  /** Makes the result of the JSON of an answer, once all of it is there. Default: parses it. */
+  readonly read?: (json: Buffer) => unknown
 }
 
 /** Called for every attempt; `code` is the HTTP status, or `error` when there was no answer. */
@@ -101,6 +104,14 @@ interface Call {
   readonly check?: CallOptions['check']
   readonly failpoint?: CallOptions['failpoint']
   readonly onDate?: RequestOptions['onDate']
+  readonly read?: RequestOptions['read']
+  readonly endless?: boolean
+}
+
+/** An answer of success. */
+interface Answer {
+  readonly exchange: Exchange
+  readonly headers: Head['headers']
 }
 
 export class Requester {
@@ -118,7 +129,7 @@ export class Requester {
     this.#options = options
     this.#timeoutMs = kubernetes.requestTimeoutSeconds * 1000
     this.#credentials = new CredentialSource({ ...kubernetes, clock, log })
-    this.#transport = new Transport(this.#timeoutMs)
+    this.#transport = new Transport(this.#timeoutMs, kubernetes.maxInFlight)
     this.#slots = new Slots(kubernetes.maxInFlight)
     const messages = { trouble: 'the Kubernetes API cannot be used', over: 'the Kubernetes API can be used again' }
     this.#outage = new Rarely({ clock, log, tolerated, ...messages })
@@ -130,14 +141,14 @@ export class Requester {
   }
 
   /**
-   * The answer's JSON. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a growing wait.
+   * The answer's JSON, as `read` makes it. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a growing wait.
    * @throws {KubeError} when a retry would not help
    * @throws {RetryLater} when the attempts are used up, or the server asks for a long wait
    */
   async request(method: Method, path: string, body?: unknown, options: RequestOptions = {}): Promise<unknown> {
     const call: Call = {
       method,
-      path: withQuery(path, { ...options.query, dryRun: options.dryRun ? 'All' : undefined }),
+      path: withQuery(path, options.dryRun ? { ...options.query, dryRun: 'All' } : options.query),
       body: body === undefined ? undefined : JSON.stringify(body),
       verb: options.verb ?? verbs[method],
       signal: options.signal,
@@ -148,6 +159,7 @@ export class Requester {
       check: options.check,
       failpoint: method === 'GET' ? undefined : options.failpoint,
       onDate: options.onDate,
+      read: options.read ?? parse,
     }
     for (let failures = 1; ; failures += 1) {
       try {
@@ -160,21 +172,22 @@ export class Requester {
   }
 
   /**
-   * Opens a stream: the body as it arrives, once the server has answered with success. Takes no slot and is tried once.
-   * The signal ends it, and with it the iteration, by its reason.
+   * Opens a stream, which begins once the server has answered with success. Takes no slot and is tried once. The signal
+   * ends it, by its reason.
    * @throws {KubeError} for any other answer
    */
-  async stream(path: string, options: RequestOptions & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
-    const { query = {}, verb = 'watch', signal, agent = '' } = options
+  async stream(path: string, options: RequestOptions & { signal: AbortSignal }): Promise<Pick<Exchange, 'stream'>> {
+    const { query, verb = 'watch', signal, agent = '' } = options
     const { log } = this.#options
     const place = { method: 'GET', path: withQuery(path, query), body: undefined } as const
-    const call: Call = { ...place, verb, signal, agent, log, span: undefined }
+    const call: Call = { ...place, verb, signal, agent, log, span: undefined, endless: true }
     const deadline = new Deadline(this.#options.clock, this.#timeoutMs, signal)
     try {
-      const response = await this.#measured(call, deadline, undefined)
+      const { exchange } = await this.#measured(call, deadline, undefined)
       deadline.stopTimer()
-      response.body.once('close', () => deadline.release())
-      return response.body
+      const release = () => deadline.release()
+      exchange.body.then(release, release)
+      return exchange
     } catch (error) {
       deadline.release()
       throw error
@@ -200,37 +213,41 @@ export class Requester {
 
   async #attempt(call: Call): Promise<unknown> {
     await this.#slots.enter(1, call.signal)
-    const exchange = this.#exchange(call).finally(() => this.#slots.leave())
-    if (call.method !== 'GET') this.#track(call.agent, exchange)
-    return await unlessAborted(exchange, call.signal)
+    const exchange = this.#exchange(call)
+    if (call.method === 'GET') return exchange
+    this.#track(call.agent, exchange)
+    return unlessAborted(exchange, call.signal)
   }
 
-  /** Ends by its deadline even if the network hangs, so that its slot is always returned. */
+  /**
+   * Ends with the last byte of the answer, or by its deadline even if the network hangs, and then returns its slot. A
+   * read ends with its signal too.
+   */
   async #exchange(call: Call): Promise<unknown> {
     const write = call.method !== 'GET'
     const deadline = new Deadline(this.#options.clock, this.#timeoutMs, write ? undefined : call.signal)
-    const answer = async () => {
-      const response = await this.#measured(call, deadline, write ? call.signal : undefined)
-      call.onDate?.(Date.parse(String(response.headers.date)))
-      return JSON.parse(await response.body.text()) as unknown
-    }
     try {
-      return await unlessAborted(answer(), deadline.signal)
+      const { exchange, headers } = await this.#measured(call, deadline, write ? call.signal : undefined)
+      call.onDate?.(Date.parse(String(headers.date)))
+      const body = await exchange.body
+      // Anything but JSON is no answer of an API server.
+      return isJson(headers) ? call.read?.(body) : parse(body)
     } finally {
       deadline.release()
+      this.#slots.leave()
     }
   }
 
-  async #measured(call: Call, deadline: Deadline, startSignal: AbortSignal | undefined) {
+  async #measured(call: Call, deadline: Deadline, startSignal: AbortSignal | undefined): Promise<Answer> {
     const attempt = this.#begin(call)
     let code = 'error'
     try {
       const sent = this.#send(call, deadline.signal, startSignal, attempt.traceparent)
-      const response = await unlessAborted(sent, deadline.signal)
-      code = String(response.statusCode)
-      if (response.statusCode >= 400) throw this.#reported(call, await refusal(response))
+      const { exchange, head } = await unlessAborted(sent, deadline.signal)
+      code = String(head.status)
+      if (head.status >= 400) throw this.#reported(call, await refusal(head, exchange))
       this.#note(undefined)
-      return response
+      return { exchange, headers: head.headers }
     } catch (error) {
       // An abort by the caller says nothing about the server.
       if (!call.signal?.aborted) this.#note(error)
@@ -277,14 +294,15 @@ export class Requester {
   async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined, traceparent: string | undefined) {
     const credentials = await this.#credentials.current()
     try {
-      const { method, path, body } = call
+      const { method, path, body, endless = false } = call
       const headers = { ...this.#headers(credentials, call), ...(traceparent !== undefined && { traceparent }) }
       call.check?.()
-      await call.failpoint?.('before-send')
-      const response = await this.#transport.send(credentials, { method, path, body, headers, signal, startSignal })
-      await call.failpoint?.('after-send')
-      if (response.statusCode === 401) this.#credentials.refuse(credentials)
-      return response
+      if (call.failpoint) await call.failpoint('before-send')
+      const exchange = this.#transport.send(credentials, { method, path, body, headers, signal, startSignal, endless })
+      const head = await exchange.head
+      if (call.failpoint) await call.failpoint('after-send')
+      if (head.status === 401) this.#credentials.refuse(credentials)
+      return { exchange, head }
     } catch (error) {
       if (isTrustFailure(error)) this.#credentials.refuse(credentials)
       throw error
@@ -333,11 +351,18 @@ function troubleOf(error: unknown): Reason | 'busy' | undefined {
   return { words: 'another server answers at its address', detail: message }
 }
 
-async function refusal(response: Awaited<ReturnType<Transport['send']>>): Promise<KubeError> {
-  const text = await response.body.text()
-  const retryAfter = response.headers['retry-after']
-  return kubeError(response.statusCode, parsed(text), Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
+async function refusal({ status, headers }: Head, exchange: Exchange): Promise<KubeError> {
+  const text = (await exchange.body).toString()
+  const retryAfter = headers['retry-after']
+  return kubeError(status, parsed(text), Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
 }
+
+function isJson(headers: Head['headers']): boolean {
+  const type = headers['content-type']
+  return typeof type === 'string' && type.startsWith('application/json')
+}
+
+const parse = (json: Buffer): unknown => JSON.parse(json.toString())
 
 function parsed(text: string): unknown {
   try {
@@ -359,7 +384,8 @@ function isTrustFailure(error: unknown): boolean {
   return typeof code === 'string' && /CERT|^ERR_(TLS|SSL)|^UNABLE_TO/.test(code)
 }
 
-function withQuery(path: string, query: NonNullable<RequestOptions['query']>): string {
+function withQuery(path: string, query: RequestOptions['query']): string {
+  if (!query) return path
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.append(name, String(value))

@@ -14,6 +14,7 @@ let folder: string
 let certificate: Certificate
 let server: ScriptedServer
 let client: KubeClient
+let clock: ManualClock
 const gate = createServer()
 const behind: Socket[] = []
 /** A connection that was accepted, and whose first bytes are held back. */
@@ -41,7 +42,8 @@ beforeEach(async () => {
   const { port } = gate.address() as AddressInfo
   const kubeconfig = server.kubeconfig({ token: 't' }, { server: `https://127.0.0.1:${port}` })
   const kubernetes = { kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 4 }
-  client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock: new ManualClock(), log: silentLog })
+  clock = new ManualClock()
+  client = new KubeClient({ kubernetes, version: '0', replica: 'r', clock, log: silentLog })
 })
 
 afterEach(async () => {
@@ -61,6 +63,21 @@ describe('Transport, while a connection is being opened,', () => {
     await open()
     await written
     expect(server.received).toHaveLength(1)
+  })
+
+  test('does not send a write whose deadline has passed meanwhile', async () => {
+    const written = client.create(namespace, { agent: 'op=1' })
+    written.catch(() => {})
+    await arrived.promise
+    clock.advance(await clock.sleepBetween(10_000, 10_000))
+    await client.settled('op=1')
+    // The next attempt waits, so it is not the one that the connection is for.
+    await clock.sleepBetween(100, 200)
+    const [socket] = behind
+    const ended = new Promise(resolve => socket!.on('close', resolve))
+    await open()
+    await ended
+    expect(server.received).toEqual([])
   })
 
   test('does not send a write whose signal was aborted meanwhile', async () => {
