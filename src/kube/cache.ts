@@ -8,7 +8,8 @@ export function keyOf(namespace: string | undefined, name: string): string {
 export interface Entry<T> {
   readonly uid: string
   readonly resourceVersion: string
-  readonly value: T
+  /** Undefined if it cannot be read. */
+  readonly value: T | undefined
 }
 
 export class ProjectionCache<T> {
@@ -26,12 +27,12 @@ export class ProjectionCache<T> {
   }
 
   get(key: string): Entry<T> | undefined {
-    const { namespace, name } = split(key)
+    const { namespace, name } = placeOf(key)
     return this.#namespaces.get(namespace)?.get(name)
   }
 
   put(key: string, entry: Entry<T>): void {
-    const { namespace, name } = split(key)
+    const { namespace, name } = placeOf(key)
     const entries = this.#namespaces.get(namespace) ?? new Map<string, Entry<T>>()
     this.#namespaces.set(namespace, entries)
     // Deleted and set again, so that a namespace's entries are in the order of their changes.
@@ -41,7 +42,7 @@ export class ProjectionCache<T> {
   }
 
   delete(key: string): void {
-    const { namespace, name } = split(key)
+    const { namespace, name } = placeOf(key)
     const entries = this.#namespaces.get(namespace)
     if (!entries?.delete(name)) return
     this.#size -= 1
@@ -60,11 +61,14 @@ export class ProjectionCache<T> {
 
   /** The entries of one namespace, the one unchanged for longest first. */
   *valuesOf(namespace: string): Generator<T, void, undefined> {
-    for (const entry of this.#namespaces.get(namespace)?.values() ?? []) yield entry.value
+    for (const { value } of this.#namespaces.get(namespace)?.values() ?? []) {
+      if (value !== undefined) yield value
+    }
   }
 }
 
-function split(key: string): { namespace: string; name: string } {
+/** What `keyOf` has joined; the namespace is empty without one. */
+export function placeOf(key: string): { namespace: string; name: string } {
   const slash = key.indexOf('/')
   return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }

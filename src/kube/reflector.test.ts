@@ -234,6 +234,92 @@ describe('Reflector lists again', () => {
   })
 })
 
+describe('Reflector, for values that are read later,', () => {
+  /** A line as API servers write it, with this after its metadata. */
+  const encoded = (type: string, name: string, version: number, rest = '}}') =>
+    `{"type":"${type}","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"${name}","namespace":"ns","uid":"uid-${name}","resourceVersion":"${version}"}${rest}\n`
+
+  /** Projections in the order in which they are made. */
+  function lazily(options: Partial<ReflectorOptions<string>> = {}) {
+    const read: string[] = []
+    const project = (object: KubeObject) => {
+      read.push(`${object.metadata.name}=${object.metadata.resourceVersion}`)
+      return read.at(-1)!
+    }
+    reflector = new Reflector<string>({
+      ...{ client, apiVersion: 'v1', kind: 'Pod', clock: systemClock, log: silentLog, times, project, lazy: true },
+      ...options,
+    })
+    const untilTold = (count: number) => new Promise<void>(resolve => reflector.on(() => --count === 0 && resolve()))
+    return { read, untilTold }
+  }
+
+  test('reads only the last state, once, when it is asked for', async () => {
+    const states = [encoded('ADDED', 'a', 2), encoded('MODIFIED', 'a', 3), encoded('MODIFIED', 'a', 4)]
+    server.script.push(list(1), says(...states, encoded('ADDED', 'b', 5)))
+    const { read, untilTold } = lazily()
+    const told = untilTold(4)
+    reflector.start()
+    await told
+    expect(read).toEqual([])
+    expect([reflector.get('ns/a'), reflector.get('ns/a'), reflector.get('ns/c')]).toEqual(['a=4', 'a=4', undefined])
+    expect([...reflector.values()]).toEqual(['a=4', 'b=5'])
+    expect(read).toEqual(['a=4', 'b=5'])
+  })
+
+  test('tells listeners which object changed without reading it', async () => {
+    const known: string[] = []
+    server.script.push(list(1), says(encoded('ADDED', 'a', 2), encoded('DELETED', 'a', 3)))
+    const { read, untilTold } = lazily()
+    reflector.on(({ type, namespace, name, uid }) => void known.push(`${type} ${namespace}/${name} ${uid}`))
+    const told = untilTold(2)
+    reflector.start()
+    await told
+    expect(known).toEqual(['put ns/a uid-a', 'gone ns/a uid-a'])
+    expect(read).toEqual([])
+    expect(reflector.size).toBe(0)
+  })
+
+  test('reads objects of a list at once', async () => {
+    server.script.push(list(1, pod('a', 1)), says())
+    const { read, untilTold } = lazily()
+    const told = untilTold(1)
+    reflector.start()
+    await told
+    expect(read).toEqual(['a=1'])
+  })
+
+  test('lists anew when an object cannot be read', async () => {
+    server.script.push(list(1), says(encoded('ADDED', 'a', 2, ',"spec":')), list(3, pod('a', 2)), says())
+    const { read, untilTold } = lazily()
+    const failures: unknown[] = []
+    reflector.on(change => {
+      try {
+        failures.push(change.value)
+      } catch (error) {
+        failures.push(error)
+      }
+    })
+    const told = untilTold(2)
+    reflector.start()
+    await told
+    expect(failures).toEqual([new Error('the object cannot be read'), 'a=2'])
+    expect(read).toEqual(['a=2'])
+    expect(reflector.stats().errors).toBe(1)
+  })
+
+  test('reads nothing of namespaces that it does not want', async () => {
+    const foreign = encoded('ADDED', 'a', 2).replace('"ns"', '"other"')
+    server.script.push(list(1), says(foreign, foreign.replace('ADDED', 'DELETED'), encoded('ADDED', 'b', 3)))
+    const { read, untilTold } = lazily({ lazy: false, wants: namespace => namespace === 'ns' })
+    const told = untilTold(1)
+    reflector.start()
+    await told
+    expect(read).toEqual(['b=3'])
+    expect(reflector.size).toBe(1)
+  })
+})
+
 describe('Reflector tolerates', () => {
   test('characters that the network splits between chunks', async () => {
     const whole = Buffer.from(line('ADDED', pod('Ünïcødé-🦊', 2)))

@@ -9,7 +9,6 @@
 import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
-import type { KubeObject } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { isKnown, reasonOf } from '../base/reasons.ts'
 import { Rarely } from '../telemetry/rarely.ts'
@@ -18,6 +17,7 @@ import type { KubeClient, ListScope } from './client.ts'
 import { KubeError, watchError } from './errors.ts'
 import { type ChangeListener, Picture, type PictureOptions } from './picture.ts'
 import { inOperatorsWords } from './refusals.ts'
+import { readEvent, type SeenObject, seenObject } from './seen.ts'
 
 export type { Change, ChangeListener } from './picture.ts'
 
@@ -66,13 +66,8 @@ export interface ReflectorStats {
   readonly watches: number
   /** Number of events of an unknown type, or without an object. */
   readonly ignored: number
-  /** Number of listeners that threw, and of objects that could not be projected. */
+  /** Number of listeners that threw, and of objects that could not be read or projected. */
   readonly errors: number
-}
-
-interface WatchEvent {
-  readonly type: string
-  readonly object?: KubeObject
 }
 
 export class Reflector<T> {
@@ -89,6 +84,7 @@ export class Reflector<T> {
   #isOpen = false
   /** The version at which the next watch begins; undefined when a list must come first. */
   #resourceVersion: string | undefined
+  #current: Deadline | undefined
   #listBeganMs = Number.NEGATIVE_INFINITY
   #resyncAtMs = 0
   #heardAtMs: number
@@ -98,7 +94,7 @@ export class Reflector<T> {
   constructor(options: ReflectorOptions<T>) {
     this.#options = options
     this.#times = { ...defaultTimes, ...options.times }
-    this.#picture = new Picture(options)
+    this.#picture = new Picture(options, () => this.#listAgain())
     const { clock, log, kind } = options
     const words = { trouble: 'watch failed again', over: 'watch works again', fields: { kind } }
     // Every watch ends from time to time.
@@ -212,7 +208,7 @@ export class Reflector<T> {
     for await (const page of client.pages(apiVersion, kind, { ...this.#scope(), signal })) {
       if (page.first) listed.clear()
       for (const object of page.items) {
-        this.#picture.put(object)
+        this.#picture.put(seenObject(object))
         listed.add(keyOf(object.metadata.namespace, object.metadata.name))
       }
       resourceVersion = page.resourceVersion
@@ -234,6 +230,7 @@ export class Reflector<T> {
     const timeoutSeconds = Math.ceil(this.#times.watchTimeoutMs / 1000)
     const deadline = new Deadline(clock, this.#times.watchTimeoutMs + timeoutMarginMs, signal)
     const options = { ...this.#scope(), resourceVersion, timeoutSeconds, signal: deadline.signal }
+    this.#current = deadline
     try {
       const watch = await client.watch(apiVersion, kind, options)
       this.#stats.watches += 1
@@ -249,6 +246,12 @@ export class Reflector<T> {
     }
   }
 
+  /** A state was lost. The next list brings the last one. */
+  #listAgain(): void {
+    this.#resyncAtMs = 0
+    this.#current?.abort(new Error('an object of the watch could not be read'))
+  }
+
   /** One timer for a whole watch, however many events come. */
   async #endSilence(watch: Deadline): Promise<void> {
     for (;;) {
@@ -260,18 +263,17 @@ export class Reflector<T> {
 
   /** Handles one line. A line that cannot be read ends the watch, and the next watch brings the event again. */
   #receive(line: Buffer): void {
-    const { type, object } = JSON.parse(line.toString()) as WatchEvent
+    const event = readEvent(line)
     this.#heard()
-    if (type === 'ERROR') {
+    if (event.type === 'ERROR') {
       this.#resourceVersion = undefined
-      throw watchError(object)
+      throw watchError(event.whole?.object)
     }
-    const resourceVersion = object?.metadata?.resourceVersion
-    if (typeof resourceVersion !== 'string' || !this.#apply(type, object!)) {
+    if (!event.seen || !this.#apply(event.type, event.seen)) {
       this.#stats.ignored += 1
       return
     }
-    this.#resourceVersion = resourceVersion
+    this.#resourceVersion = event.seen.resourceVersion
     this.#works()
   }
 
@@ -281,14 +283,14 @@ export class Reflector<T> {
   }
 
   /** @returns false for an unknown type */
-  #apply(type: string, object: KubeObject): boolean {
+  #apply(type: string, seen: SeenObject): boolean {
     switch (type) {
       case 'ADDED':
       case 'MODIFIED':
-        this.#picture.put(object)
+        this.#picture.put(seen)
         return true
       case 'DELETED':
-        this.#picture.remove(object)
+        this.#picture.remove(seen)
         return true
       case 'BOOKMARK':
         return true

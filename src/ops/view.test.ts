@@ -21,6 +21,8 @@ function makeView() {
 
 const namespace = projectNamespace(namespaceObject())
 const pod = projectPod(podObject())
+const aboutNamespace = { namespace: '', name: namespace.name, uid: namespace.uid, value: namespace }
+const aboutPod = { namespace: pod.namespace, name: pod.name, uid: pod.uid, value: pod }
 
 describe('clusterView', () => {
   it('notifies the listeners of a namespace of the namespace, its pods and their events, and of no other', () => {
@@ -29,10 +31,16 @@ describe('clusterView', () => {
     view.onChange(change => all.push(change))
     const off = view.onChangeOf(namespace.name, change => ours.push(change))
     view.onChangeOf('another', change => others.push(change))
-    namespaces.notify({ type: 'put', value: namespace })
-    pods.notify({ type: 'gone', value: pod, confirmed: true })
-    pods.notify({ type: 'gone', value: pod, confirmed: false })
-    podEvents.notify({ type: 'put', value: { namespace: namespace.name } })
+    namespaces.notify({ type: 'put', ...aboutNamespace })
+    pods.notify({ type: 'gone', ...aboutPod, confirmed: true })
+    pods.notify({ type: 'gone', ...aboutPod, confirmed: false })
+    podEvents.notify({
+      type: 'put',
+      namespace: namespace.name,
+      name: 'event',
+      uid: 'u',
+      value: { namespace: namespace.name },
+    })
     expect(ours).toEqual([
       { namespace: namespace.name },
       { namespace: namespace.name, pod, missing: false, goneUid: pod.uid },
@@ -42,7 +50,7 @@ describe('clusterView', () => {
     expect(all).toEqual(ours)
     expect(others).toEqual([])
     off()
-    namespaces.notify({ type: 'gone', value: namespace, confirmed: true })
+    namespaces.notify({ type: 'gone', ...aboutNamespace, confirmed: true })
     expect(ours).toHaveLength(4)
     expect(all.at(-1)).toEqual({ namespace: namespace.name, goneUid: namespace.uid })
   })
@@ -54,7 +62,7 @@ describe('clusterView', () => {
       throw new Error('a bug')
     })
     view.onChangeOf(namespace.name, () => told++)
-    expect(() => namespaces.notify({ type: 'put', value: namespace })).toThrow('a bug')
+    expect(() => namespaces.notify({ type: 'put', ...aboutNamespace })).toThrow('a bug')
     expect(told).toBe(1)
   })
 })
