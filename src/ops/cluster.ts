@@ -6,7 +6,9 @@ import type { NamespaceFacts, PodEventFacts, PodFacts } from '../kube/pods/facts
 /** A change of a namespace or of an object in it. */
 export interface Change {
   readonly namespace: string
-  /** The changed pod in its current or last known state; undefined if another object changed. */
+  /** UID of the changed pod; undefined if another object changed. */
+  readonly podUid?: string | undefined
+  /** The changed pod in its current or last known state, which is read only now. */
   readonly pod?: PodFacts | undefined
   /** The pod is missing from a list, which does not prove that it is gone. */
   readonly missing?: boolean

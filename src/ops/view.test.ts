@@ -34,17 +34,11 @@ describe('clusterView', () => {
     namespaces.notify({ type: 'put', ...aboutNamespace })
     pods.notify({ type: 'gone', ...aboutPod, confirmed: true })
     pods.notify({ type: 'gone', ...aboutPod, confirmed: false })
-    podEvents.notify({
-      type: 'put',
-      namespace: namespace.name,
-      name: 'event',
-      uid: 'u',
-      value: { namespace: namespace.name },
-    })
+    podEvents.notify({ type: 'put', namespace: namespace.name, name: 'event', uid: 'u', value: {} })
     expect(ours).toEqual([
       { namespace: namespace.name },
-      { namespace: namespace.name, pod, missing: false, goneUid: pod.uid },
-      { namespace: namespace.name, pod, missing: true },
+      { namespace: namespace.name, podUid: pod.uid, pod, missing: false, goneUid: pod.uid },
+      { namespace: namespace.name, podUid: pod.uid, pod, missing: true },
       { namespace: namespace.name },
     ])
     expect(all).toEqual(ours)

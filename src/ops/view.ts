@@ -15,15 +15,20 @@ export function clusterView({ namespaces, pods, podEvents }: Watches): ClusterVi
     }
   }
   namespaces.on(change => {
-    const { name, uid } = change.value
-    notify({ namespace: name, ...(isGone(change) && { goneUid: uid }) })
+    notify({ namespace: change.name, ...(isGone(change) && { goneUid: change.uid }) })
   })
   pods.on(change => {
-    const pod = change.value
-    const missing = change.type === 'gone' && !change.confirmed
-    notify({ namespace: pod.namespace, pod, missing, ...(isGone(change) && { goneUid: pod.uid }) })
+    notify({
+      namespace: change.namespace,
+      podUid: change.uid,
+      get pod() {
+        return change.value
+      },
+      missing: change.type === 'gone' && !change.confirmed,
+      ...(isGone(change) && { goneUid: change.uid }),
+    })
   })
-  podEvents.on(({ value }) => notify({ namespace: value.namespace }))
+  podEvents.on(({ namespace }) => notify({ namespace }))
   return {
     namespace: name => namespaces.get(name),
     namespaces: () => namespaces.values(),

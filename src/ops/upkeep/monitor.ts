@@ -37,6 +37,8 @@ export interface MonitorOptions {
 
 /** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
 const againCapMs = { silence: 5_000, refusal: 30_000 }
+/** The longest time between a change of a pod and its judgement. */
+const stateMs = 2_000
 /** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
 const settleMs = 2_000
 /** Grace before a new namespace is checked; if an operation runs then, the check follows its end. */
@@ -54,6 +56,8 @@ export class Monitor {
   /** UIDs of pods that are gone but whose end could not be recorded, by user. */
   readonly #gone = new Map<string, Set<string>>()
   readonly #heard = new Heard()
+  /** UIDs of pods that changed, and will be judged. */
+  readonly #soon = new Set<string>()
   readonly #later: Later
   #stopped = false
   readonly #refusals: Rarely
@@ -116,14 +120,44 @@ export class Monitor {
     else if (ring.what === 'ended') this.#lookAgain(ring.subject.name, isDeleted)
   }
 
-  #look({ namespace, pod, goneUid, missing }: Change): void {
+  #look(change: Change): void {
+    const { namespace, podUid, goneUid, missing } = change
     if (goneUid !== undefined) this.#seen.delete(goneUid)
-    else if (!pod) this.#lookIntoLater(namespace)
+    else if (podUid === undefined) this.#lookIntoLater(namespace)
     else if (!this.#options.view.namespace(namespace)) this.#landedLater(namespace)
+    if (goneUid !== undefined || missing) this.#lookAtLost(change)
+    else if (podUid !== undefined) this.#judgeSoon(namespace, podUid)
+  }
+
+  /** A pod that is gone was possibly not judged since it changed. */
+  #lookAtLost({ pod, goneUid, missing }: Change): void {
     if (!pod?.user) return
     const { user, uid } = pod
-    if (missing) this.#ask(user, uid)
-    else this.#run(() => (goneUid === undefined ? this.judge(pod) : this.judgeGone(user, goneUid)))
+    const isUnjudged = this.#soon.delete(uid)
+    if (missing || goneUid === undefined) this.#ask(user, uid)
+    else {
+      this.#run(async () => {
+        if (isUnjudged) await this.judge(pod)
+        await this.judgeGone(user, goneUid)
+      })
+    }
+  }
+
+  /** A pod passes through several states in a second. Only the last one is read and judged. */
+  #judgeSoon(namespace: string, podUid: string): void {
+    if (this.#soon.has(podUid)) return
+    this.#soon.add(podUid)
+    this.#later.after(stateMs, () => {
+      if (!this.#soon.delete(podUid)) return
+      const user = this.#options.view.namespace(namespace)?.user
+      // At the end of an operation its pod is judged.
+      if (user === undefined || !this.#mustWait(user, undefined)) this.#judgeIfThere(namespace, podUid)
+    })
+  }
+
+  #judgeIfThere(namespace: string, podUid: string): void {
+    const pod = this.#options.view.pods(namespace).find(({ uid }) => uid === podUid)
+    if (pod?.user) this.#run(() => this.judge(pod))
   }
 
   /** A list lacks a pod that was there: a reason to ask, but no proof that it is gone. */
@@ -192,7 +226,7 @@ export class Monitor {
     this.#gone.clear()
     for (const [user, gone] of before) for (const podUid of gone) this.#run(() => this.judgeGone(user, podUid))
     for (const namespace of view.namespaces()) {
-      for (const pod of view.pods(namespace.name)) this.#look({ namespace: namespace.name, pod })
+      for (const { uid } of view.pods(namespace.name)) this.#judgeIfThere(namespace.name, uid)
     }
   }
 
@@ -213,11 +247,7 @@ export class Monitor {
   }
 
   #judgeLater(pod: PodFacts, afterMs: number): void {
-    const { view } = this.#options
-    this.#later.after(afterMs, () => {
-      const still = view.pods(pod.namespace).find(candidate => candidate.uid === pod.uid)
-      if (still) this.#run(() => this.judge(still))
-    })
+    this.#later.after(afterMs, () => this.#judgeIfThere(pod.namespace, pod.uid))
   }
 
   async #report(pod: PodFacts, finding: Finding, mark?: Mark): Promise<void> {

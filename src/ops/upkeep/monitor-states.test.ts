@@ -1,0 +1,124 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { Listeners } from '../../base/listeners.ts'
+import { labOf } from '../../base/subject.ts'
+import { projectPod } from '../../kube/pods/project.ts'
+import type { Ring } from '../../store/rings.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { noAudit } from '../audit.ts'
+import { FakeCluster, names, namespaceObject, podObject } from '../testing/cluster.ts'
+import { Monitor, type MonitorOptions } from './monitor.ts'
+
+const monitors: Monitor[] = []
+
+afterEach(() => {
+  for (const monitor of monitors.splice(0)) monitor.stop()
+})
+
+const settled = () => new Promise(resolve => setImmediate(resolve))
+const inPhase = (phase: string) => ({ ...podObject(), status: { phase } })
+
+/** A monitor that has seen a namespace and no pod yet, and the outcomes that it writes. */
+function makeMonitor() {
+  const cluster = new FakeCluster()
+  const clock = new ManualClock()
+  const written: string[] = []
+  const bell = new Listeners<Ring>()
+  let listed = 0
+  const pods = (name: string) => {
+    listed++
+    return cluster.view.pods(name)
+  }
+  const view = { ...cluster.view, pods }
+  const store = {
+    settlePod: async ({ outcome, detail }: { outcome: string; detail: string }) => {
+      written.push([outcome, detail].filter(Boolean).join(' '))
+      return true
+    },
+    standing: async () => ({}),
+  }
+  const options = {
+    ...{ store, bell: { on: bell.add.bind(bell) }, view, clock, log: silentLogger(), audit: noAudit },
+    debris: { remove: async () => {}, restore: async () => {}, isPodGone: async () => true },
+    ...{ namespacePrefix: 'nublado', deleteTimeoutMs: 1_000, crashLoopGraceMs: 1_000, unknownGraceMs: 1_000 },
+  }
+  const monitor = new Monitor(options as unknown as MonitorOptions)
+  monitors.push(monitor)
+  cluster.seen = { namespace: namespaceObject() }
+  let read = 0
+  /** The watch shows another state of the pod. */
+  const show = (phase: string, gone: object = {}) => {
+    cluster.seen = { ...cluster.seen, pod: inPhase(phase) }
+    const pod = projectPod(cluster.seen.pod!)
+    const change = { namespace: names.namespace, podUid: pod.uid, ...gone }
+    const get = () => {
+      read++
+      return pod
+    }
+    cluster.change(Object.defineProperty(change, 'pod', { get }))
+  }
+  const pass = async (ms: number) => {
+    await settled()
+    clock.advance(ms)
+    await settled()
+  }
+  const ring = (what: 'accepted' | 'ended') => bell.notify({ what, subject: labOf('ada'), op: 7 })
+  return { cluster, monitor, written, show, ring, pass, reads: () => read, lists: () => listed }
+}
+
+describe('Monitor', () => {
+  it('judges the last of several states of a pod within 2.1 s, and reads no other', async () => {
+    const { monitor, written, show, pass, reads } = makeMonitor()
+    monitor.start()
+    for (const phase of ['Pending', 'Running', 'Failed']) show(phase)
+    await pass(1_900)
+    expect(written).toEqual([])
+    await pass(200)
+    expect(written).toEqual(['failed'])
+    expect(reads()).toBe(0)
+  })
+
+  it('looks at no pod while an operation runs, and judges it at its end', async () => {
+    const { monitor, written, show, ring, pass, lists } = makeMonitor()
+    monitor.start()
+    ring('accepted')
+    const before = lists()
+    show('Failed')
+    await pass(2_100)
+    expect(lists()).toBe(before)
+    expect(written).toEqual([])
+    ring('ended')
+    await settled()
+    expect(written).toEqual(['failed'])
+  })
+
+  it('judges each state that lasts', async () => {
+    const { monitor, written, show, pass } = makeMonitor()
+    monitor.start()
+    show('Running')
+    await pass(2_100)
+    show('Succeeded')
+    await pass(2_100)
+    expect(written).toEqual(['ended'])
+  })
+
+  it('judges the last state of a pod that is gone before its judgement, and then that it is gone', async () => {
+    const { cluster, monitor, written, show, pass } = makeMonitor()
+    monitor.start()
+    show('Failed')
+    show('Failed', { goneUid: podObject().metadata.uid })
+    cluster.seen = { namespace: namespaceObject() }
+    await settled()
+    expect(written).toEqual(['failed', 'failed gone'])
+    await pass(2_100)
+    expect(written).toHaveLength(2)
+  })
+
+  it('judges every pod at its start at once', async () => {
+    const { cluster, monitor, written } = makeMonitor()
+    cluster.seen = { namespace: namespaceObject(), pod: inPhase('Failed') }
+    monitor.start()
+    await settled()
+    expect(written).toEqual(['failed'])
+  })
+})
