@@ -22,6 +22,7 @@ import { encodeEvents, encodeFields } from '../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../src/store/scripts.ts'
 import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
+import { cpuSeconds } from '../measure/usage.ts'
 import { Worker } from '../measure/worker.ts'
 import { type ReadersQuestion, type Seen, type Streams, stamp } from './client.ts'
 
@@ -207,6 +208,7 @@ interface Watching {
 async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching): Promise<object> {
   await ask({ do: 'report' })
   const begunMs = systemClock.monotonicMs()
+  const cpuBefore = cpuSeconds(pid)
   const beside = meanwhile()
   let peakMib = 0
   let sampledMs = 0
@@ -226,6 +228,7 @@ async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching
   const at = (share: number) => round(percentile(delaysMs, share), 1)
   return {
     deliveries: delaysMs.length,
+    cpu_us_per_delivery: Math.round(((cpuSeconds(pid) - cpuBefore) * 1e6) / delaysMs.length),
     delay_ms: { p50: at(0.5), p99: at(0.99), max: at(1) },
     streams_ended: ended,
     peak_mib: Math.max(peakMib, rssMib(pid)),
