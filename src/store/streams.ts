@@ -11,12 +11,21 @@ import { type Subject, subjectText } from '../base/subject.ts'
 import type { Bell } from './bell.ts'
 import type { Entry } from './connection.ts'
 import { ReadPacer } from './read-pacer.ts'
+import { ReadTurns } from './read-turns.ts'
 
 /** The longest wait while Redis does not answer or its data are being compared; a ring may end it sooner. */
 const retryMs = 2_000
 
-/** Events per reading: bounds the memory for a client that takes nothing, however long a stream grows. */
-const batchSize = 128
+/**
+ * Events per reading: bounds the memory for a client that takes nothing, however long a stream grows. More than an
+ * operation usually has.
+ */
+const batchSize = 32
+
+/** Readings at once of clients that catch up, whose replies are long. */
+const catchUpAtOnce = 4
+/** Readings at once after rings: some events each. A ring for all wakes every follower of the replica. */
+const followAtOnce = 32
 
 /** A stream that can be read. */
 export interface EventStream {
@@ -63,6 +72,8 @@ export interface Feed<Event> {
 
 export class StreamReader {
   readonly #clock: Clock
+  readonly #catchUp = new ReadTurns(catchUpAtOnce)
+  readonly #followUp = new ReadTurns(followAtOnce)
   /** The pacers of waiting followers, by the text of the subject. */
   readonly #pacers = new Map<string, Set<ReadPacer>>()
 
@@ -82,7 +93,7 @@ export class StreamReader {
   async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
     const { stream, lastEventId } = opening
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
-    const first = await stream.read(place?.series, place?.seq ?? 0, batchSize)
+    const first = await this.#catchUp.run(() => stream.read(place?.series, place?.seq ?? 0, batchSize))
     // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
     if (!first.found) return place ? 'ended' : null
     if (place && first.ended && first.entries.length === 0) return 'ended'
@@ -108,10 +119,11 @@ export class StreamReader {
           seq = read.lastSeq
           if (read.ended) return
         }
+        const turns: ReadTurns = read?.more ? this.#catchUp : this.#followUp
         if (!read?.more) await pacer.wait(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
         // Null if there is no answer now.
-        read = await stream.read(first.series, seq, batchSize).catch(() => null)
+        read = await turns.run(() => stream.read(first.series, seq, batchSize), signal).catch(() => null)
       }
     } finally {
       signal.removeEventListener('abort', stop)

@@ -89,7 +89,7 @@ async function followed() {
 describe('StreamReader', () => {
   test('reads a long stream in parts, each after the previous one was consumed', async () => {
     const stream = new FakeStream()
-    for (let i = 0; i < 299; i++) stream.add('more')
+    for (let i = 0; i < 69; i++) stream.add('more')
     stream.add('end')
     const batches = await stream.follow()
     const sizes = []
@@ -97,7 +97,65 @@ describe('StreamReader', () => {
       sizes.push(batch.value.length)
       expect(stream.readings).toBe(sizes.length)
     }
-    expect(sizes).toEqual([128, 128, 44])
+    expect(sizes).toEqual([32, 32, 6])
+  })
+
+  test('makes four readings at once for clients that catch up, and others beside them', async () => {
+    const { stream, next } = await followed()
+    await stream.pass(250)
+    const { readings } = stream
+    const gate = Promise.withResolvers<void>()
+    stream.gate = gate.promise
+    const opened = Array.from({ length: 10 }, () => stream.open())
+    await settled()
+    expect(stream.readings - readings).toBe(4)
+    stream.add('end')
+    stream.ringLab('ended')
+    await settled()
+    expect(stream.readings - readings).toBe(5)
+    gate.resolve()
+    expect(await Promise.all(opened)).not.toContain(null)
+    expect((await next).value).toEqual(['end'])
+    expect(stream.readings - readings).toBe(11)
+  })
+
+  test('counts each part of a long stream as a client that catches up', async () => {
+    const stream = new FakeStream()
+    for (let i = 0; i < 40; i++) stream.add('more')
+    const clients = await Promise.all(Array.from({ length: 10 }, () => stream.follow()))
+    for (const batches of clients) await batches.next()
+    stream.gate = new Promise(() => {})
+    const { readings } = stream
+    for (const batches of clients) void batches.next()
+    await settled()
+    expect(stream.readings - readings).toBe(4)
+  })
+
+  test('makes thirty-two readings at once when the bell rings for all', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    for (let i = 0; i < 50; i++) {
+      const batches = await stream.follow()
+      await batches.next()
+      void batches.next()
+    }
+    await settled()
+    stream.gate = new Promise(() => {})
+    const { readings } = stream
+    stream.ring({ what: 'missed' })
+    await settled()
+    expect(stream.readings - readings).toBe(32)
+  })
+
+  test('fails all clients that wait when Redis does not answer', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    stream.answers = false
+    const opened = await Promise.allSettled(Array.from({ length: 10 }, () => stream.open()))
+    expect(opened.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'))
+    expect(stream.readings).toBe(4)
+    stream.answers = true
+    expect(await stream.open()).not.toBeNull()
   })
 
   test('reads several events in the middle of a series at once', async () => {
