@@ -4,6 +4,7 @@ import type { EventFeed } from '../../ops/labs/service.ts'
 import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { noLab } from '../request/errors.ts'
+import { Alarms } from '../sse/alarms.ts'
 import { EventPump, preamble, type StreamEnd } from '../sse/sse.ts'
 
 const streamHeaders = {
@@ -18,10 +19,15 @@ export class EventRoute {
   readonly #perUser: PerUserLimit
   readonly #total: TotalLimit
   readonly #open = new Set<EventPump>()
+  readonly #silence: Alarms
+  readonly #patience: Alarms
 
   constructor(parts: ApiParts) {
     this.#parts = parts
-    const { maxStreams, maxStreamsPerUser } = parts.config.api.limits
+    const { heartbeatSeconds, limits } = parts.config.api
+    const { maxStreams, maxStreamsPerUser, writeTimeoutSeconds } = limits
+    this.#silence = new Alarms(parts.clock, heartbeatSeconds * 1000)
+    this.#patience = new Alarms(parts.clock, writeTimeoutSeconds * 1000)
     this.#perUser = new PerUserLimit(maxStreamsPerUser, 'event streams')
     this.#total = new TotalLimit(maxStreams, 'event streams')
     parts.draining?.addEventListener('abort', () => {
@@ -40,14 +46,13 @@ export class EventRoute {
   }
 
   #stream(c: Context<ApiEnv>, username: string, feed: EventFeed): ReadableStream<Uint8Array> {
-    const { config, clock, metrics } = this.#parts
+    const { metrics } = this.#parts
     const leave = this.#enter(username)
     const log = c.get('log')
     const outgoing = c.env?.outgoing
     const pump = new EventPump(feed, {
-      clock,
-      heartbeatMs: config.api.heartbeatSeconds * 1000,
-      writeTimeoutMs: config.api.limits.writeTimeoutSeconds * 1000,
+      silence: this.#silence,
+      patience: this.#patience,
       // Ending only the stream would leave a socket open that nobody reads.
       sever: outgoing && (() => outgoing.destroy()),
       onEnd: (end, err) => {

@@ -6,6 +6,7 @@ import { ScriptedFeed } from '../../../test/kit/api/scripted-api.ts'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import type { EventType, LabEvent } from '../../base/domain.ts'
 import type { EventFeed } from '../../ops/labs/service.ts'
+import { Alarms } from './alarms.ts'
 import { EventPump, formatEvent, type StreamEnd } from './sse.ts'
 
 const info = (seq: number, data = `step ${seq}`): LabEvent => ({ event: 'info', data, id: `7-${seq}` })
@@ -42,7 +43,9 @@ function pumpOf(feed: EventFeed, sever?: () => void) {
   const clock = new ManualClock()
   const ended = Promise.withResolvers<{ end: StreamEnd; error?: unknown }>()
   const onEnd = (end: StreamEnd, error?: unknown) => ended.resolve({ end, error })
-  const pump = new EventPump(feed, { clock, heartbeatMs, writeTimeoutMs, onEnd, sever })
+  const silence = new Alarms(clock, heartbeatMs)
+  const patience = new Alarms(clock, writeTimeoutMs)
+  const pump = new EventPump(feed, { silence, patience, onEnd, sever })
   const reader = pump.start().getReader()
   const read = async () => {
     const { done, value } = await reader.read()

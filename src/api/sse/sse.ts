@@ -1,7 +1,8 @@
 /** Server-sent events: their text, and the pump that sends an operation's events to one reader. */
-import { type Clock, notNeeded } from '../../base/clock.ts'
+import { notNeeded } from '../../base/clock.ts'
 import type { LabEvent } from '../../base/domain.ts'
 import type { EventFeed } from '../../ops/labs/service.ts'
+import type { Alarms } from './alarms.ts'
 import { ByteChannel } from './channel.ts'
 
 /**
@@ -26,11 +27,10 @@ export function formatEvent({ id, event, data }: LabEvent): string {
 export type StreamEnd = 'complete' | 'stopped' | 'cut' | 'failed'
 
 export interface PumpOptions {
-  readonly clock: Clock
-  /** A comment is sent after a silence of this length. */
-  readonly heartbeatMs: number
-  /** How long a reader may leave data unread. */
-  readonly writeTimeoutMs: number
+  /** Shared by all streams: a comment is sent after a silence of their length. */
+  readonly silence: Alarms
+  /** Shared by all streams: their length is how long a reader may leave data unread. */
+  readonly patience: Alarms
   /** Cuts the connection of a reader that takes nothing; without it, the stream fails. */
   readonly sever?: (() => void) | undefined
   /** Called once, when the stream is over. */
@@ -46,6 +46,8 @@ export class EventPump {
   readonly #options: PumpOptions
   readonly #stop = new AbortController()
   readonly #channel = new ByteChannel(() => this.stop())
+  /** Ends the current wait. */
+  #interrupt: (why: 'late' | 'stopped') => void = () => {}
 
   constructor(feed: EventFeed, options: PumpOptions) {
     this.#feed = feed
@@ -61,6 +63,7 @@ export class EventPump {
   /** Ends the stream cleanly, at any point. */
   stop(): void {
     this.#stop.abort(notNeeded)
+    this.#interrupt('stopped')
   }
 
   async #run(): Promise<void> {
@@ -96,7 +99,7 @@ export class EventPump {
       if (written !== 'done') return written
       // Taken only after the reader has all earlier ones; comments may be sent while it is awaited.
       next ??= take(batches)
-      const result = await this.#within(this.#options.heartbeatMs, next)
+      const result = await this.#within(this.#options.silence, next)
       if (result === 'stopped') return 'stopped'
       if (result === 'late') {
         text = heartbeat
@@ -110,7 +113,7 @@ export class EventPump {
 
   async #write(text: string): Promise<'done' | 'stopped' | 'cut'> {
     if (!this.#channel.wanted) {
-      const result = await this.#within(this.#options.writeTimeoutMs, this.#channel.whenWanted())
+      const result = await this.#within(this.#options.patience, this.#channel.whenWanted())
       if (result === 'late') return 'cut'
       if (result === 'stopped') return 'stopped'
     }
@@ -119,25 +122,16 @@ export class EventPump {
   }
 
   /** Waits for a promise, up to a time-out, or until the stream is stopped. */
-  async #within<T>(ms: number, promise: Promise<T>): Promise<T | 'late' | 'stopped'> {
-    const stop = this.#stop.signal
-    if (stop.aborted) return 'stopped'
-    // A signal of this wait only, so that its listeners are removed afterwards.
-    const wait = new AbortController()
-    const cancel = () => wait.abort(notNeeded)
-    stop.addEventListener('abort', cancel, { once: true })
+  async #within<T>(alarms: Alarms, promise: Promise<T>): Promise<T | 'late' | 'stopped'> {
+    if (this.#stop.signal.aborted) return 'stopped'
+    const { promise: interrupted, resolve } = Promise.withResolvers<'late' | 'stopped'>()
+    this.#interrupt = resolve
+    const ring = () => resolve('late')
+    alarms.set(ring)
     try {
-      const timer = this.#options.clock.sleep(ms, wait.signal)
-      return await Promise.race([
-        promise,
-        timer.then(
-          () => 'late' as const,
-          () => 'stopped' as const,
-        ),
-      ])
+      return await Promise.race([promise, interrupted])
     } finally {
-      stop.removeEventListener('abort', cancel)
-      wait.abort(notNeeded)
+      alarms.clear(ring)
     }
   }
 }
