@@ -7,11 +7,13 @@
  */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
-import { pairs } from './records.ts'
+import { valueIn } from './records.ts'
 import { parseRing, type Ring } from './rings.ts'
 
-/** The pause after a reading, so that under load one call reads many rings. */
+/** The pause after a reading of one ring: a ring that comes alone is heard soon. */
 const gatherMs = 10
+/** The pause after a reading of several, so that under load one call reads many. */
+const gatherManyMs = 25
 /** How often the place is compared with the newest entry on the command connection. */
 const compareMs = 2_000
 /** How long the two may differ: a reading notices a lower number only after its whole waiting time. */
@@ -70,7 +72,8 @@ export class Bell {
           this.#place = await this.#newest()
           this.#notify({ what: 'missed' })
         }
-        if (await this.#hear(this.#place)) await this.#clock.sleep(gatherMs)
+        const rings = await this.#hear(this.#place)
+        if (rings > 0) await this.#clock.sleep(rings > 1 ? gatherManyMs : gatherMs)
       } catch (error) {
         this.#connection.note(error)
         // Rings may be lost before the connection is back, and the numbers would not show it.
@@ -105,29 +108,29 @@ export class Bell {
     return !this.#closed
   }
 
-  /** @returns true if there were rings */
-  async #hear(place: Place): Promise<boolean> {
+  /** @returns how many rings there were; 1 if some may be lost */
+  async #hear(place: Place): Promise<number> {
     const id = `${place.n}-1`
     const redis = this.#connection.listening
     const answer = (await redis.xread('COUNT', 500, 'BLOCK', listenMs, 'STREAMS', this.#key, id)) as
       | [string, Entry[]][]
       | null
-    const entries = (answer?.[0]?.[1] ?? []).map(([id, flat]) => ({ n: number(id), fields: pairs(flat) }))
-    const [first] = entries
+    const entries = answer?.[0]?.[1] ?? []
+    const first = entries[0] && placeOf(entries[0])
     // Lower ids, which follow when Redis was emptied, never wake a blocking read.
-    if (!first && !(await this.#fell(place))) return false
-    if (!first || first.n !== place.n + 1 || first.fields.get('epoch') !== (place.epoch ?? first.fields.get('epoch'))) {
+    if (!first && !(await this.#fell(place))) return 0
+    if (!first || first.n !== place.n + 1 || first.epoch !== (place.epoch ?? first.epoch)) {
       this.#place = await this.#newest()
       this.#notify({ what: 'missed' })
-      return true
+      return 1
     }
-    place.epoch = first.fields.get('epoch')
-    place.n = entries.at(-1)!.n
-    for (const { fields } of entries) {
+    place.epoch = first.epoch
+    place.n = number(entries.at(-1)![0])
+    for (const [, fields] of entries) {
       const ring = parseRing(fields)
       if (ring) this.#notify(ring)
     }
-    return true
+    return entries.length
   }
 
   /** A new bell may by chance have as many rings as the old one: only the epoch distinguishes them. */
@@ -153,5 +156,5 @@ export class Bell {
 }
 
 function placeOf(entry: Entry | undefined): Place {
-  return entry ? { n: number(entry[0]), epoch: pairs(entry[1]).get('epoch') } : { n: 0, epoch: undefined }
+  return entry ? { n: number(entry[0]), epoch: valueIn(entry[1], 'epoch') } : { n: 0, epoch: undefined }
 }

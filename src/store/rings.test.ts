@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseRing } from './rings.ts'
 
-const read = (fields: Readonly<Record<string, string>>) => parseRing(new Map(Object.entries({ epoch: '1', ...fields })))
+const read = (fields: Readonly<Record<string, string>>) => parseRing(Object.entries({ epoch: '1', ...fields }).flat())
 const ada = { kind: 'lab', name: 'ada' }
 
 describe('parseRing', () => {

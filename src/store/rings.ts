@@ -12,6 +12,7 @@
  * | missed | the installation | rings may have been lost; never sent, but detected by each replica itself |
  */
 import { parseSubject, type Subject } from '../base/subject.ts'
+import { valueIn } from './records.ts'
 
 /** The kinds of rings, and the subject of each. A new kind is added here and to the table above. */
 const whats = {
@@ -36,15 +37,15 @@ export type Ring =
   | { readonly what: What<'installation'> | 'missed'; readonly subject?: undefined; readonly op?: undefined }
 
 /**
- * Reads an entry of the bell.
+ * Reads an entry of the bell. `fields`: its names and values in turns.
  * @returns undefined for rings of a later release, with an unknown `what` or kind of subject
  */
-export function parseRing(fields: ReadonlyMap<string, string>): Ring | undefined {
-  const what = fields.get('what') as keyof typeof whats
+export function parseRing(fields: readonly string[]): Ring | undefined {
+  const what = valueIn(fields, 'what') as keyof typeof whats
   if (!Object.hasOwn(whats, what)) return undefined
   if (isOf('installation', what)) return { what }
   const subject = subjectOf(fields)
-  const op = Number(fields.get('op') ?? 0)
+  const op = Number(valueIn(fields, 'op') ?? 0)
   return subject && isOf('subject', what) ? { what, subject, ...(op > 0 && { op }) } : undefined
 }
 
@@ -53,6 +54,6 @@ function isOf<About extends string>(about: About, what: keyof typeof whats): wha
 }
 
 /** The release before subjects names the lab only by the field `user`. To be removed with that field, one release later. */
-function subjectOf(fields: ReadonlyMap<string, string>): Subject | undefined {
-  return parseSubject(fields.get('subject') ?? `lab:${fields.get('user')}`)
+function subjectOf(fields: readonly string[]): Subject | undefined {
+  return parseSubject(valueIn(fields, 'subject') ?? `lab:${valueIn(fields, 'user')}`)
 }
