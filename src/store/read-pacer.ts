@@ -5,7 +5,7 @@ import { type Clock, notNeeded } from '../base/clock.ts'
  * The minimum time between two readings of a stream, except for urgent ones. Steps may follow each other faster than people
  * read, and each reading costs a script and a packet.
  */
-const gatherMs = 250
+const gatherMs = 400
 
 export class ReadPacer {
   readonly #clock: Clock
@@ -17,8 +17,6 @@ export class ReadPacer {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#readAtMs = clock.monotonicMs()
-    // Events may have been written between the first reading and the registration.
-    this.rung(false)
   }
 
   /** Called on a ring. An `urgent` one is not held back to gather more events. */

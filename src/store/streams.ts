@@ -7,9 +7,10 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import { type Subject, subjectText } from '../base/subject.ts'
+import type { Subject } from '../base/subject.ts'
 import type { Bell } from './bell.ts'
 import type { Entry } from './connection.ts'
+import { Followers } from './followers.ts'
 import { ReadPacer } from './read-pacer.ts'
 import { ReadTurns } from './read-turns.ts'
 
@@ -74,15 +75,11 @@ export class StreamReader {
   readonly #clock: Clock
   readonly #catchUp = new ReadTurns(catchUpAtOnce)
   readonly #followUp = new ReadTurns(followAtOnce)
-  /** The pacers of waiting followers, by the text of the subject. */
-  readonly #pacers = new Map<string, Set<ReadPacer>>()
+  readonly #followers = new Followers()
 
   constructor(bell: Pick<Bell, 'on'>, clock: Clock) {
     this.#clock = clock
-    bell.on(({ what, subject }) => {
-      const concerned = subject ? [this.#pacers.get(subjectText(subject)) ?? []] : this.#pacers.values()
-      for (const pacers of concerned) for (const pacer of pacers) pacer.rung(what !== 'events')
-    })
+    bell.on(ring => this.#followers.ring(ring))
   }
 
   /**
@@ -93,20 +90,21 @@ export class StreamReader {
   async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
     const { stream, lastEventId } = opening
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
+    const since = this.#followers.rings
     const first = await this.#catchUp.run(() => stream.read(place?.series, place?.seq ?? 0, batchSize))
     // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
     if (!first.found) return place ? 'ended' : null
     if (place && first.ended && first.entries.length === 0) return 'ended'
-    return { read: signal => this.#follow(opening, first, signal) }
+    return { read: signal => this.#follow(opening, { first, since }, signal) }
   }
 
   async *#follow<Event>(
     { stream, parse, lost }: Opening<Event>,
-    first: Found,
+    { first, since }: { readonly first: Found; readonly since: number },
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[]> {
     const pacer = new ReadPacer(this.#clock)
-    const off = this.#register(stream.subject, pacer)
+    const off = this.#followers.add(stream.subject, pacer, since)
     const stop = () => pacer.rung(true)
     signal.addEventListener('abort', stop)
     try {
@@ -128,17 +126,6 @@ export class StreamReader {
     } finally {
       signal.removeEventListener('abort', stop)
       off()
-    }
-  }
-
-  #register(subject: Subject, pacer: ReadPacer): () => void {
-    const key = subjectText(subject)
-    const pacers = this.#pacers.get(key) ?? new Set()
-    this.#pacers.set(key, pacers)
-    pacers.add(pacer)
-    return () => {
-      pacers.delete(pacer)
-      if (pacers.size === 0 && this.#pacers.get(key) === pacers) this.#pacers.delete(key)
     }
   }
 }

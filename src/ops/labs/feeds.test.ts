@@ -40,7 +40,7 @@ class FakeStream implements EventStream {
     this.#listener(ring)
   }
 
-  ringLab(what: 'events' | 'ended', name = 'ada'): void {
+  ringLab(what: 'accepted' | 'events' | 'ended' | 'released', name = 'ada'): void {
     this.ring({ what, subject: { kind: 'lab', name } })
   }
 
@@ -102,7 +102,6 @@ describe('StreamReader', () => {
 
   test('makes four readings at once for clients that catch up, and others beside them', async () => {
     const { stream, next } = await followed()
-    await stream.pass(250)
     const { readings } = stream
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
@@ -166,7 +165,7 @@ describe('StreamReader', () => {
       await settled()
     }
     expect(stream.readings).toBe(1)
-    await stream.pass(250)
+    await stream.pass(400)
     expect((await next).value).toHaveLength(5)
     expect(stream.readings).toBe(2)
   })
@@ -180,16 +179,21 @@ describe('StreamReader', () => {
     expect((await next).value).toEqual(['more', 'end'])
   })
 
-  test('finds events from before it listened without a ring', async () => {
+  test('reads at once when a ring came between its first reading and its start', async () => {
     const stream = new FakeStream()
     stream.add('begun')
     const batches = await stream.follow()
     stream.add('end')
+    stream.ringLab('ended')
     await batches.next()
-    const next = batches.next()
-    await settled()
-    await stream.pass(250)
-    expect((await next).value).toHaveLength(1)
+    expect((await batches.next()).value).toEqual(['end'])
+  })
+
+  test.each(['accepted', 'released'] as const)('reads nothing for a ring without events: %s', async what => {
+    const { stream } = await followed()
+    stream.ringLab(what)
+    await stream.pass(400)
+    expect(stream.readings).toBe(1)
   })
 
   test('reads once more when a ring comes during a reading', async () => {
@@ -197,23 +201,22 @@ describe('StreamReader', () => {
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
     stream.add('more')
-    await stream.pass(250)
+    stream.ringLab('events')
+    await stream.pass(400)
     stream.add('end')
     stream.ringLab('events')
     gate.resolve()
     expect((await next).value).toHaveLength(1)
     const last = batches.next()
-    await stream.pass(250)
+    await stream.pass(400)
     expect((await last).value).toHaveLength(1)
   })
 
   test('reads nothing for a ring about another subject', async () => {
     const { stream } = await followed()
-    await stream.pass(250)
-    const { readings } = stream
     stream.ringLab('ended', 'grace')
-    await settled()
-    expect(stream.readings).toBe(readings)
+    await stream.pass(400)
+    expect(stream.readings).toBe(1)
   })
 
   test.each(['compared', 'missed'] as const)('reads at once when the bell rings for all: %s', async what => {
