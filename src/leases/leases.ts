@@ -10,6 +10,7 @@ import { Fenced, RetryLater } from '../base/errors.ts'
 import { Loop, type Rest } from '../base/loop.ts'
 import type { OwnerStore, Ownership } from '../store/owners.ts'
 import type { TaskStore } from '../store/tasks.ts'
+import { LockServer } from './lock-server.ts'
 
 /** A lease was lost: it could not be extended, or another replica holds it. */
 export class LeaseLost extends Fenced {}
@@ -101,7 +102,11 @@ export class Leases {
       throw error
     }
     this.#loop = new Loop({ clock, round: async () => this.#round(), failed })
-    this.#redlock = new Redlock([options.redis], { retryCount: 0, driftFactor: 0, automaticExtensionThreshold: 0 })
+    this.#redlock = new Redlock([new LockServer(options.redis)], {
+      retryCount: 0,
+      driftFactor: 0,
+      automaticExtensionThreshold: 0,
+    })
     // redlock also emits every refusal as an error, but here a refusal is a valid answer.
     this.#redlock.on('error', () => {})
   }

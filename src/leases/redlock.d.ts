@@ -13,7 +13,7 @@ declare module 'redlock' {
   }
   export class ResourceLockedError extends Error {}
   export default class Redlock {
-    constructor(clients: Iterable<import('ioredis').Redis>, settings?: Partial<Settings>)
+    constructor(clients: Iterable<import('./lock-server.ts').LockServer>, settings?: Partial<Settings>)
     acquire(resources: string[], durationMs: number): Promise<Lock>
     on(event: 'error', listener: (error: Error) => void): this
   }

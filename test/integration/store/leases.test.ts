@@ -11,15 +11,15 @@ const store = useStore()
 describe('leases on Redis', () => {
   let leases: Leases
   const { clock } = { clock: systemClock }
-  const make = () =>
-    new Leases({
-      redis: store().connection.commands,
-      owners: store().owners,
-      tasks: store().tasks,
-      keyOf: user => store().keys.lease(user),
-      clock,
-      ttlMs,
-    })
+  const leaseOptions = () => ({
+    redis: store().connection.commands,
+    owners: store().owners,
+    tasks: store().tasks,
+    keyOf: (user: string) => store().keys.lease(user),
+    clock,
+    ttlMs,
+  })
+  const make = () => new Leases(leaseOptions())
   beforeEach(() => {
     leases = make()
   })
@@ -42,6 +42,35 @@ describe('leases on Redis', () => {
     const taken = await leases.acquire('grace')
     expect(taken!.sinceMs).toBeGreaterThanOrEqual(beforeMs)
     expect(taken!.sinceMs).toBeLessThanOrEqual(clock.monotonicMs())
+  })
+
+  test('a refusal takes one script', async () => {
+    const scripts = async () =>
+      Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await store().redis.info('commandstats'))?.[1])
+    await store().hold('ada', 'another')
+    await leases.acquire('ada')
+    const before = await scripts()
+    await leases.acquire('ada')
+    expect((await scripts()) - before).toBe(1)
+    await store().redis.del(store().keys.lease('ada'))
+    expect(await leases.acquire('ada')).not.toBeNull()
+  })
+
+  test('an acquisition without an answer is released', async () => {
+    // Redis has the script from here on.
+    await leases.acquire('grace')
+    const { commands } = store().connection
+    const lost = new Error('Command timed out')
+    const evalsha = async (...call: Parameters<typeof commands.evalsha>) => {
+      const answer = await commands.evalsha(...call)
+      if (call.length === 5) throw lost
+      return answer
+    }
+    const redis = { evalsha, eval: commands.eval.bind(commands) } as unknown as typeof commands
+    const cut = new Leases({ ...leaseOptions(), redis })
+    await expect(cut.acquire('ada')).rejects.toThrow('Redis does not answer')
+    expect(await store().redis.exists(store().keys.lease('ada'))).toBe(0)
+    await cut.close()
   })
 
   const compareLease = () => store().compares.lease
