@@ -16,12 +16,20 @@ interface World {
   readonly images?: object
   /** null: the registry was never read. */
   readonly catalogue?: Catalogue | null
+  /** The catalogue of some seconds ago. Default: the newest one. */
+  readonly recent?: Catalogue
   /** The current contents of the registry; it does not answer for a tag without digest. */
   readonly tags?: Readonly<Record<string, string | null>>
   readonly redisAway?: boolean
 }
 
-function imagesOf({ images = {}, catalogue: known = catalogue, tags = { recommended: digestA }, redisAway }: World) {
+function imagesOf({
+  images = {},
+  catalogue: known = catalogue,
+  recent,
+  tags = { recommended: digestA },
+  redisAway,
+}: World) {
   const read = async () => {
     if (redisAway) throw new RetryLater('Redis does not answer')
     return known
@@ -32,7 +40,7 @@ function imagesOf({ images = {}, catalogue: known = catalogue, tags = { recommen
   }
   return new Images({
     images: configSchema.parse({ images: { ...repository, ...images } }).images,
-    catalogues: { known, read },
+    catalogues: { known, read, recent: async () => (recent === undefined ? read() : recent) },
     digests: { look },
     prepulls: nothingPrepulled,
   })
@@ -85,6 +93,11 @@ describe('resolve by type', () => {
       expect([error.status, error.headers['Retry-After']]).toEqual([503, '5'])
     },
   )
+
+  it('returns an image that only the newest catalogue has', async () => {
+    const world = { recent: catalogueOf({}), tags: { w_2026_02: digestA } }
+    expect(await resolve(world, { image_type: 'latest-weekly' })).toMatchObject({ tag: 'w_2026_02' })
+  })
 
   it('refuses a type without an image', async () => {
     expect(await refusal({}, { image_type: 'latest-daily' })).toEqual({

@@ -64,8 +64,9 @@ export class Images implements ImageService {
   /** Users and bots rely on the recommended image, and its tag is known without a catalogue. */
   async #tagOf(type: ImageType): Promise<string> {
     const { images } = this.#parts
-    if (type === 'recommended') return (await this.#read())?.types.recommended?.tag ?? images.recommendedTag
-    const image = (await this.catalogue()).types[type]
+    if (type === 'recommended') return (await this.#recent())?.types.recommended?.tag ?? images.recommendedTag
+    // A refusal is by the newest catalogue.
+    const image = (await this.#recent())?.types[type] ?? (await this.catalogue()).types[type]
     if (image === undefined) throw refused('image_type', `${repositoryOf(images)} has no image of the type ${type}`)
     return image.tag
   }
@@ -97,8 +98,8 @@ export class Images implements ImageService {
   async #isOfCycle(tag: string): Promise<boolean> {
     const { cycle, recommendedTag } = this.#parts.images
     if (cycle === null || tag === recommendedTag || parseTag(tag).cycle === cycle) return true
-    const catalogue = await this.#read()
-    return catalogue !== null && imageByTag(catalogue, tag) !== undefined
+    const has = (catalogue: Catalogue | null) => catalogue !== null && imageByTag(catalogue, tag) !== undefined
+    return has(await this.#recent()) || has(await this.#read())
   }
 
   #missing({ tag, digest, option }: ImageName): ApiError {
@@ -118,9 +119,17 @@ export class Images implements ImageService {
     return image?.tag === tag ? image.name : displayNameOf(images, tag)
   }
 
-  async #read(): Promise<Catalogue | null> {
+  #read(): Promise<Catalogue | null> {
+    return this.#available(() => this.#parts.catalogues.read())
+  }
+
+  #recent(): Promise<Catalogue | null> {
+    return this.#available(() => this.#parts.catalogues.recent())
+  }
+
+  async #available<T>(read: () => Promise<T>): Promise<T> {
     try {
-      return await this.#parts.catalogues.read()
+      return await read()
     } catch (error) {
       if (error instanceof RetryLater) throw unavailable(error.message)
       throw error

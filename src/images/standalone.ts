@@ -26,13 +26,11 @@ export function standaloneImages({ images, source, clock, log }: StandaloneParts
       return null
     }
   }
-  const catalogues = {
-    known: null,
-    read: () => {
-      reading ??= read()
-      return reading
-    },
+  const readOnce = () => {
+    reading ??= read()
+    return reading
   }
+  const catalogues = { known: null, read: readOnce, recent: readOnce }
   const memory = { digestOf: async () => null, remember: async () => {} }
   const timeoutMs = images.timeoutSeconds * 1000
   const digests = new Digests({

@@ -21,7 +21,7 @@ export function joinImages(basics: Basics, store: Store, { kube }: Cluster) {
   const { images, installation } = config
   const { namespace } = settings
   const source = registryOf(basics, kube)
-  const catalogues = new StoredCatalogues(store.imageStore)
+  const catalogues = new StoredCatalogues(store.imageStore, clock)
   const refresher = joinRefresher(basics, store, source, catalogues)
   const watches = new PrepullWatches({ client: kube, installation, namespace, clock, log })
   const prepuller = new Prepuller({

@@ -44,7 +44,7 @@ async function post(changes: object) {
   const plans: LabPlan[] = []
   const images = new Images({
     images: config.images,
-    catalogues: { known: null, read: async () => null },
+    catalogues: { known: null, read: async () => null, recent: async () => null },
     digests: { look: async tag => (tag === 'w_2022_37' ? digest : 'missing') },
     prepulls: nothingPrepulled,
   })

@@ -50,7 +50,34 @@ it('asks the registry once for all callers within seconds, and again later', asy
   expect(source.asked).toEqual(['a'])
   source.digests.set('a', digestB)
   clock.advance(1)
-  expect(await digests.look('a')).toBe(digestB)
+  await digests.look('a')
+  await expect.poll(() => digests.look('a')).toBe(digestB)
+  expect(source.asked).toEqual(['a', 'a'])
+})
+
+it('returns a digest of 30 s at most without waiting, and asks the registry once meanwhile', async () => {
+  const { digests, source, clock } = digestsOf({ a: digestA })
+  await digests.look('a')
+  const gate = Promise.withResolvers<void>()
+  source.gate = gate.promise
+  source.digests.set('a', digestB)
+  clock.advance(29_999)
+  expect(await Promise.all([1, 2, 3].map(() => digests.look('a')))).toEqual([digestA, digestA, digestA])
+  await expect.poll(() => source.asked).toEqual(['a', 'a'])
+  clock.advance(1)
+  const waiting = digests.look('a')
+  gate.resolve()
+  expect(await waiting).toBe(digestB)
+  expect(source.asked).toEqual(['a', 'a'])
+})
+
+it('waits for the registry when it knows no digest', async () => {
+  const { digests, source, clock } = digestsOf({ a: digestA })
+  source.failure = down
+  expect(await digests.look('a')).toBeNull()
+  source.failure = undefined
+  clock.advance(5000)
+  expect(await digests.look('a')).toBe(digestA)
 })
 
 it('ends the wait of one caller without ending the others’', async () => {
@@ -90,13 +117,13 @@ it('asks again for a missing tag after 15 s', async () => {
 it('shares a new digest of a tag with the other replicas', async () => {
   const { digests, source, clock, shared } = digestsOf({ a: digestA })
   await digests.look('a')
-  clock.advance(5000)
+  clock.advance(30_000)
   await digests.look('a')
   await digests.look(digestA)
-  clock.advance(5000)
+  clock.advance(30_000)
   source.digests.set('a', digestB)
   await digests.look('a')
-  clock.advance(5000)
+  clock.advance(30_000)
   source.digests.delete('a')
   await digests.look('a')
   expect(shared).toEqual([
@@ -110,7 +137,7 @@ it('returns the last known digest, of any replica, while the registry is down', 
   const { digests, source, clock, remembered, redis, warned } = digestsOf({ a: digestA }, { a: digestA, c: digestB })
   await digests.look('a')
   source.failure = down
-  clock.advance(5000)
+  clock.advance(30_000)
   remembered.set('a', digestB)
   expect(await digests.look('a')).toBe(digestB)
   expect(warned).toEqual([expect.stringContaining('the registry is down')])
@@ -119,7 +146,7 @@ it('returns the last known digest, of any replica, while the registry is down', 
   expect(source.asked).toEqual(['a', 'a'])
   expect(await digests.look('c')).toBe(digestB)
   redis.away = true
-  clock.advance(5000)
+  clock.advance(30_000)
   expect(await digests.look('a')).toBe(digestA)
 })
 
@@ -128,14 +155,14 @@ it('returns this replica’s own memory when Redis has none', async () => {
   await digests.look('a')
   redis.away = true
   source.failure = down
-  clock.advance(5000)
+  clock.advance(30_000)
   expect(await digests.look('a')).toBe(digestA)
 })
 
 it('returns null for a tag that was never known, or was gone before', async () => {
   const { digests, source, clock } = digestsOf({ a: digestA })
   await digests.look('a')
-  clock.advance(5000)
+  clock.advance(30_000)
   source.digests.delete('a')
   expect(await digests.look('a')).toBe('missing')
   source.failure = down

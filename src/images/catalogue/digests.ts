@@ -37,6 +37,8 @@ interface Known {
 
 /** How long an answer or a failure is reused: creations come in bursts, and tags change seldom. */
 const freshMs = 5000
+/** How long a digest is used while the registry is asked again. docs/api.md promises this time to clients. */
+const usableMs = 30_000
 /** Number of remembered tags, and of remembered missing tags; a few hundred bytes each. */
 const maxKnown = 500
 /** Half of the connections. The others are the refresher's, so that creations do not delay the catalogue. */
@@ -65,7 +67,7 @@ export class Digests {
   }
 
   /**
-   * The digest of a tag or a digest. If the registry does not answer, this is the last known one, or null: then the
+   * The digest of a tag or a digest, at most 30 s old. After 5 s the registry is asked again, without waiting. If the registry does not answer, this is the last known one, or null: then the
    * kubelet must find out. Concurrent calls for one image share a look-up, and none of them can abort it for the
    * others.
    * @returns 'missing' if the registry has no such image, or if a fresh catalogue lacks it and too many such tags are
@@ -75,8 +77,12 @@ export class Digests {
     const nowMs = this.#parts.clock.monotonicMs()
     const known = this.#known.get(reference)
     if (known && nowMs - known.atMs < freshMs) return known.digest
-    if (this.#isMissing(reference, nowMs)) return 'missing'
     const asking = this.#asking.get(reference)
+    if (known && known.digest !== null && nowMs - known.atMs < usableMs) {
+      if (!asking) void this.#ask(reference)
+      return known.digest
+    }
+    if (this.#isMissing(reference, nowMs)) return 'missing'
     if (!asking && this.#isTooMuch(reference)) return digestForm.test(reference) ? null : 'missing'
     const found = await unlessAborted(asking ?? this.#ask(reference), signal)
     return found === 'missing' ? found : found.digest

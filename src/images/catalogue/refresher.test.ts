@@ -100,7 +100,7 @@ function replica(name: string, settings = images) {
       }
     },
   }
-  const catalogues = new StoredCatalogues(redis)
+  const catalogues = new StoredCatalogues(redis, clock)
   const parts = { images: settings, source, store: redis, catalogues, leases, clock, log, metrics }
   const refresher = new Refresher({ ...parts, failpoint: () => {} })
   running.push(refresher)

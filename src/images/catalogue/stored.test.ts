@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { catalogueOf, imageOf } from '../../../test/kit/images/catalogue.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { StoredCatalogues } from './stored.ts'
@@ -8,6 +9,7 @@ import type { Catalogue } from './types.ts'
 /** Redis with a catalogue that a test replaces, and the calls that it got. */
 function stored() {
   const redis = { version: undefined as string | undefined, catalogue: catalogueOf({}), away: false }
+  const clock = new ManualClock()
   const asked: (string | undefined)[] = []
   const look = async (known: string | undefined) => {
     asked.push(known)
@@ -16,11 +18,11 @@ function stored() {
     if (version === undefined) return {}
     return version === known ? { version } : { version, body: encodeCatalogue(catalogue) }
   }
-  const catalogues = new StoredCatalogues({ look })
+  const catalogues = new StoredCatalogues({ look }, clock)
   const [changed, missed]: [Catalogue[], number[]] = [[], []]
   catalogues.onChange(catalogue => void changed.push(catalogue))
   catalogues.onMissing(() => void missed.push(asked.length))
-  return { redis, asked, catalogues, changed, missed }
+  return { redis, clock, asked, catalogues, changed, missed }
 }
 
 it('StoredCatalogues reads a new catalogue, and reports it once', async () => {
@@ -70,4 +72,43 @@ it('StoredCatalogues throws while Redis is away, and recovers with it', async ()
   await expect(catalogues.read()).rejects.toThrow(RetryLater)
   Object.assign(redis, { away: false, version: '1' })
   expect(await catalogues.read()).toEqual(redis.catalogue)
+})
+
+it('StoredCatalogues.recent asks Redis once in a second, and waits for it only when it asked none for 5 s', async () => {
+  const { redis, clock, asked, catalogues } = stored()
+  Object.assign(redis, { version: '1', catalogue: catalogueOf({ all: [imageOf('w_2026_02')] }) })
+  const first = await catalogues.recent()
+  Object.assign(redis, { version: '2', catalogue: catalogueOf({ all: [imageOf('w_2026_03')] }) })
+  clock.advance(999)
+  expect(await catalogues.recent()).toBe(first)
+  expect(asked).toEqual([undefined])
+  clock.advance(1)
+  expect(await Promise.all([catalogues.recent(), catalogues.recent()])).toEqual([first, first])
+  expect(asked).toEqual([undefined, '1'])
+  await expect.poll(() => catalogues.recent()).toEqual(redis.catalogue)
+  Object.assign(redis, { version: '3', catalogue: catalogueOf({ all: [imageOf('w_2026_04')] }) })
+  clock.advance(5000)
+  expect(await catalogues.recent()).toEqual(redis.catalogue)
+  expect(asked).toEqual([undefined, '1', '2'])
+})
+
+it('StoredCatalogues.recent throws when Redis is away for 5 s, and not before', async () => {
+  const { redis, clock, catalogues } = stored()
+  redis.version = '1'
+  await catalogues.recent()
+  redis.away = true
+  clock.advance(4999)
+  expect(await catalogues.recent()).toEqual(redis.catalogue)
+  clock.advance(1)
+  await expect(catalogues.recent()).rejects.toThrow(RetryLater)
+})
+
+it('StoredCatalogues.recent reports while it does not wait that Redis was emptied', async () => {
+  const { redis, clock, catalogues, missed } = stored()
+  redis.version = '1'
+  await catalogues.recent()
+  redis.version = undefined
+  clock.advance(1000)
+  expect(await catalogues.recent()).toEqual(redis.catalogue)
+  await expect.poll(() => missed).toEqual([2])
 })

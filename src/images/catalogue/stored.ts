@@ -1,4 +1,5 @@
 /** The catalogue as this replica knows it: read from Redis, with its body only if it has changed. */
+import type { Clock } from '../../base/clock.ts'
 import { Listeners } from '../../base/listeners.ts'
 import type { CatalogueLook, ImageStore } from '../../store/images.ts'
 import { decodeCatalogue } from './text.ts'
@@ -10,20 +11,33 @@ export interface Catalogues {
    * @throws {RetryLater} Redis does not answer
    */
   read(): Promise<Catalogue | null>
+  /**
+   * As `read`, but as it was up to 5 s ago: mostly without waiting. For creations, of which many come at once.
+   * @throws {RetryLater} Redis does not answer
+   */
+  recent(): Promise<Catalogue | null>
   /** The catalogue that was read last, without a request. */
   readonly known: Catalogue | null
 }
 
+/** Creations ask Redis for a newer catalogue once in this time. */
+const freshMs = 1000
+/** How long a creation may use a catalogue while Redis is asked for a newer one. docs/api.md promises this time. */
+const usableMs = 5000
+
 export class StoredCatalogues implements Catalogues {
   readonly #store: Pick<ImageStore, 'look'>
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  #lookedAtMs = Number.NEGATIVE_INFINITY
   #version: string | undefined
   #known: Catalogue | null = null
   #looking: Promise<CatalogueLook> | undefined
   readonly #changed = new Listeners<Catalogue>()
   readonly #missing = new Listeners()
 
-  constructor(store: Pick<ImageStore, 'look'>) {
+  constructor(store: Pick<ImageStore, 'look'>, clock: Pick<Clock, 'monotonicMs'>) {
     this.#store = store
+    this.#clock = clock
   }
 
   /** Tells of each catalogue that is another one than before. */
@@ -51,6 +65,14 @@ export class StoredCatalogues implements Catalogues {
     return this.#known
   }
 
+  async recent(): Promise<Catalogue | null> {
+    const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs
+    if (this.#known === null || ageMs >= usableMs) return this.read()
+    // A failure is met by the read that waits.
+    if (ageMs >= freshMs && !this.#looking) this.agreed().catch(() => {})
+    return this.#known
+  }
+
   /**
    * The newest catalogue, or null while Redis has none: for decisions on behalf of all replicas. After Redis was
    * emptied each replica knows a different catalogue, and a replica with an old one would undo the work of others.
@@ -72,7 +94,9 @@ export class StoredCatalogues implements Catalogues {
   }
 
   async #look(): Promise<CatalogueLook> {
+    const nowMs = this.#clock.monotonicMs()
     const look = await this.#store.look(this.#version)
+    this.#lookedAtMs = nowMs
     if (look.body !== undefined && look.version !== undefined) {
       this.#known = decodeCatalogue(look.body)
       this.#version = look.version
