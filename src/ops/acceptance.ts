@@ -7,6 +7,7 @@ const patienceMs = 250
 export class Acceptance {
   readonly #clock: Clock
   #underWay = 0
+  #pausing: Promise<void> | undefined
   #over = Promise.withResolvers<void>()
 
   constructor(clock: Clock) {
@@ -26,9 +27,16 @@ export class Acceptance {
     }
   }
 
-  /** Resolves when no request is being accepted, or after 250 ms. */
-  async pause(): Promise<void> {
-    if (this.#underWay === 0) return
+  /** Resolves when no request is being accepted, or after 250 ms of the first one that waits for that. */
+  pause(): Promise<void> {
+    if (this.#underWay === 0) return Promise.resolve()
+    this.#pausing ??= this.#pause().finally(() => {
+      this.#pausing = undefined
+    })
+    return this.#pausing
+  }
+
+  async #pause(): Promise<void> {
     const done = new AbortController()
     await Promise.race([this.#over.promise, this.#clock.sleep(patienceMs, done.signal).catch(() => {})])
     done.abort(notNeeded)

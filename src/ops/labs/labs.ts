@@ -162,7 +162,9 @@ export class Labs implements LabService {
     return available(() => this.#options.store.running())
   }
 
-  events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null> {
+  /** Reads after the requests that are being accepted: whoever follows has its answer already, and they have none. */
+  async events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null> {
+    await this.#options.acceptance.pause()
     return available(() => this.#options.feeds.open(username, lastEventId))
   }
 
