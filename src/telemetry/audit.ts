@@ -8,8 +8,8 @@ import { randomUUID } from 'node:crypto'
 import { type Logger, pino } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { LineSink } from './audit-sinks.ts'
-import { redact } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { withoutSecrets } from './without-secrets.ts'
 
 /** The action. Labels of a metric: a short list, which grows with the program. */
 export type AuditAction = 'lab.create' | 'lab.delete' | 'heal.record' | 'heal.counter'
@@ -99,9 +99,8 @@ export class AuditLog {
         level: 'info',
         base: { replica: clip(replica, maxWordBytes), installation },
         // The mark is first, where other logs have their level.
-        formatters: { level: () => ({ log: 'audit' }) },
+        formatters: { level: () => ({ log: 'audit' }), log: fields => withoutSecrets(fields) as typeof fields },
         timestamp: () => `,"time":"${new Date(clock.wallMs()).toISOString()}"`,
-        redact,
       },
       { write: line => this.#put(inAscii(line)) },
     )

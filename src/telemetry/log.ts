@@ -1,14 +1,8 @@
 /** Structured logs: one JSON object per line, with a constant message and fields. They contain no secret. */
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type Bindings, type DestinationStream, type Logger, pino } from 'pino'
+import { withoutSecrets } from './without-secrets.ts'
 
 export type { Logger }
-
-/** Fields that hold secrets, at the first three levels. */
-const secretHeaders = ['authorization', 'Authorization', 'x-auth-request-token', 'x-skylab-ingress-secret']
-const secretFields = ['token', ...secretHeaders, 'env', 'plan', 'password']
-const redacted = secretFields.flatMap(name => ['', '*', '*.*'].map(parent => `${parent}["${name}"]`))
-/** Removes secrets from all lines that this process writes. */
-export const redact = { paths: redacted, censor: '***' }
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -20,17 +14,31 @@ export interface LogOptions {
 
 /** The logger of a process. Rooms take children of it with their own fields (`user`, `op`, `step`). */
 export function createLogger({ level, replica, destination }: LogOptions): Logger {
-  return pino(
-    {
-      level,
-      base: { replica },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
-      redact,
-      serializers: { err: describeError },
-    },
-    destination ?? pino.destination({ dest: 1, sync: true }),
-  )
+  const options = {
+    level,
+    base: { replica },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // pino's own redaction takes 15 µs of a line: it walks through all paths for each value.
+    formatters: { level: (label: string) => ({ level: label }), log: formatLine },
+    // Described already; pino's own serializer would add all properties of the error.
+    serializers: { err: (described: unknown) => described },
+  }
+  return alsoInChildren(pino(options, destination ?? pino.destination({ dest: 1, sync: true })))
+}
+
+function formatLine(fields: { readonly err?: unknown }): Record<string, unknown> {
+  const shown = fields.err === undefined ? fields : { ...fields, err: describeError(fields.err) }
+  return withoutSecrets(shown) as Record<string, unknown>
+}
+
+/** pino formats the fields of lines, but not those that a child adds to its lines. */
+function alsoInChildren(logger: Logger): Logger {
+  const { child } = logger
+  // Children inherit this function.
+  logger.child = function hiding(this: Logger, bindings: Bindings) {
+    return child.call(this, formatLine(bindings))
+  } as Logger['child']
+  return logger
 }
 
 /** A logger without output. */
