@@ -50,11 +50,14 @@ export function labEnv(sources: EnvSources): LabEnv {
   const given = { [prefixVariable]: sources.lab.servicePrefix, ...sources.env, ...sources.lab.env }
   const servicePrefix = checkPrefix(given[prefixVariable])
   const env: Env = { ...given, ...controllerEnv(sources, servicePrefix), ...sources.lab.env, HOME: sources.home }
-  const names = Object.keys(env).sort()
   const isSecret = secretTest(sources.lab.secretPatterns)
-  const part = (wanted: boolean) =>
-    Object.fromEntries(names.filter(name => isSecret(name, env[name]!) === wanted).map(name => [name, env[name]!]))
-  return { plain: part(false), secret: part(true), servicePrefix }
+  const [plain, secret]: [[string, string][], [string, string][]] = [[], []]
+  for (const name of Object.keys(env).sort()) {
+    const value = env[name]!
+    const part = isSecret(name, value) ? secret : plain
+    part.push([name, value])
+  }
+  return { plain: Object.fromEntries(plain), secret: Object.fromEntries(secret), servicePrefix }
 }
 
 /** An environment to show to its user: all names, with secret values masked. */

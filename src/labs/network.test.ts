@@ -4,8 +4,9 @@ import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
 import { networkProblems } from '../settings/network-checks.ts'
 import { networkPolicySpec } from './network.ts'
+import { podLabels } from './objects.ts'
 
-const specOf = (network: object) => networkPolicySpec(configSchema.parse({ network }).network, { a: 'b' })
+const specOf = (network: object) => networkPolicySpec(configSchema.parse({ network }).network)
 
 const configured = {
   proxySelector: { role: 'proxy' },
@@ -38,9 +39,16 @@ const reaches = (network: object, range: string) =>
   )
 
 describe('networkPolicySpec', () => {
+  it('makes one spec for each configuration', () => {
+    const { network } = configSchema.parse({ network: configured })
+    expect(networkPolicySpec(network)).toBe(networkPolicySpec(network))
+    const other = configSchema.parse({ network: { ...configured, egressRanges: [] } }).network
+    expect(networkPolicySpec(other)).not.toEqual(networkPolicySpec(network))
+  })
+
   it('admits only proxy and hub, to the lab’s port', () => {
     expect(specOf(configured)).toMatchObject({
-      podSelector: { matchLabels: { a: 'b' } },
+      podSelector: { matchLabels: podLabels },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
         {

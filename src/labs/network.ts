@@ -2,15 +2,26 @@
 import { credentialRanges, isIpv6, isRangeWithin } from '../base/addresses.ts'
 import type { Config } from '../config/schema.ts'
 import { labPort } from './env.ts'
+import { podLabels } from './objects.ts'
 
 type Network = Config['network']
 type Labels = Readonly<Record<string, string>>
 
+/** Specs by configuration: no lab changes them, and making one takes half the time of all objects of a lab. */
+const specs = new WeakMap<Network, object>()
+
 /**
- * The `spec` of a lab's NetworkPolicy. In: proxy and hub only. Out: the cluster's DNS, addresses outside the cluster,
- * proxy, hub and the configured ranges. Addresses that serve credentials of a cloud are always excluded.
+ * The `spec` of a lab's NetworkPolicy, made once for each configuration. In: proxy and hub only. Out: the cluster's DNS,
+ * addresses outside the cluster, proxy, hub and the configured ranges. Addresses that serve credentials of a cloud are
+ * always excluded.
  */
-export function networkPolicySpec(network: Network, podLabels: Labels): object {
+export function networkPolicySpec(network: Network): object {
+  const spec = specs.get(network) ?? specOf(network)
+  specs.set(network, spec)
+  return spec
+}
+
+function specOf(network: Network): object {
   const proxy = peer(network.proxySelector, network.proxyNamespace)
   const hub = peer(network.hubSelector, network.hubNamespace)
   const ranges = [...outside(network.clusterRanges), ...network.egressRanges.flatMap(within)]

@@ -67,9 +67,7 @@ export function renderLab(input: LabInput): RenderedLab {
       ...secrets(making),
       ...volumeClaims(mounted, render),
       ...resourceQuota(making),
-      render('networking.k8s.io/v1', 'NetworkPolicy', names.lab, {
-        spec: networkPolicySpec(config.network, podLabels),
-      }),
+      render('networking.k8s.io/v1', 'NetworkPolicy', names.lab, { spec: networkPolicySpec(config.network) }),
       render('v1', 'Service', names.lab, { spec: serviceSpec }),
       render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, config.lab.annotations),
     ],
