@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../base/errors.ts'
 import { checkedJson } from './json.ts'
@@ -17,6 +18,39 @@ function refusal(body: Uint8Array, maxDepth = 8, maxJsonItems = 1024): ApiError 
 it('checkedJson returns the text of unambiguous JSON', () => {
   const text = '{"a": {"b": [1, {"b": "\\"b\\": 雪"}], "c": ""}, "b": null, "__proto__": {"a": 1}}'
   expect(checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 9 })).toBe(text)
+})
+
+/** A key in one of its ways to be written, with blanks around. */
+const keyText = fc
+  .tuple(fc.constantFrom('a', 'b', '{', ',', '\\'), fc.boolean(), fc.constantFrom('', ' ', '\n'))
+  .map(([key, isEscaped, blank]) => {
+    const code = `\\u${key.charCodeAt(0).toString(16).padStart(4, '0')}`
+    return { key, text: `${blank}"${isEscaped ? code : JSON.stringify(key).slice(1, -1)}"${blank}` }
+  })
+const { value: jsonText } = fc.letrec<{ value: { text: string; isRepeated: boolean } }>(tie => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom('1', '""', '"a"', '"a,b"', '"{"', 'null').map(text => ({ text, isRepeated: false })),
+    fc.array(tie('value'), { maxLength: 3 }).map(values => ({
+      text: `[${values.map(({ text }) => text).join(' , ')}]`,
+      isRepeated: values.some(({ isRepeated }) => isRepeated),
+    })),
+    fc.array(fc.tuple(keyText, tie('value')), { maxLength: 4 }).map(entries => ({
+      text: `{${entries.map(([{ text }, value]) => `${text}:${value.text}`).join(',')}}`,
+      isRepeated:
+        new Set(entries.map(([{ key }]) => key)).size < entries.length || entries.some(([, value]) => value.isRepeated),
+    })),
+  ),
+}))
+
+it('checkedJson refuses exactly the texts in which an object repeats a key', () => {
+  fc.assert(
+    fc.property(jsonText, ({ text, isRepeated }) => {
+      const check = () => checkedJson(bytes(text), { maxJsonDepth: 9, maxJsonItems: 999 })
+      if (isRepeated) expect(refusal(bytes(text), 9, 999).detail[0]).toMatchObject({ type: 'duplicate_key' })
+      else expect(check()).toBe(text)
+    }),
+  )
 })
 
 describe('checkedJson refuses', () => {
