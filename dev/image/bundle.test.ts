@@ -8,7 +8,7 @@ import { bundle } from './bundle.ts'
 
 const mib = 2 ** 20
 
-test('bundle makes a program without source and packages, and with only the used part of the Kubernetes client', async () => {
+test('bundle makes a program without source and packages, and with only the used parts of the Kubernetes client and undici', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'bundle-'))
   try {
     const main = await bundle({ dir })
@@ -17,7 +17,7 @@ test('bundle makes a program without source and packages, and with only the used
     const sizes = await Promise.all(names.map(async name => (await stat(join(dirname(main), name))).size))
     const total = sizes.reduce((sum, size) => sum + size, 0)
     expect(total).toBeGreaterThan(2 * mib)
-    expect(total).toBeLessThan(8 * mib)
+    expect(total).toBeLessThan(4 * mib)
   } finally {
     await rm(dir, { recursive: true })
   }
