@@ -1,6 +1,7 @@
 /** Replicas of the controller: real `skylab serve` processes, restarted when they end, as by a Deployment. */
 import { fileURLToPath } from 'node:url'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { nodeEnv, nodeOptions } from '../image/node-options.ts'
 import { waitUntil } from '../process/api-client.ts'
 import { freePort } from '../process/ports.ts'
 import { type StartedProcess, startProcess, stopProcess } from '../process/process.ts'
@@ -31,7 +32,7 @@ export interface ReplicaOptions {
   readonly restart?: boolean | undefined
   /** The file to run, for example a bundle's. Default: this checkout's source. */
   readonly program?: string | undefined
-  /** Options of Node, before the program. */
+  /** More options of Node, after those of the image. */
   readonly nodeArgs?: readonly string[] | undefined
   /** Called for an unexpected end and for the restart. */
   readonly say?: ((words: string) => void) | undefined
@@ -109,8 +110,9 @@ export class Replica {
     this.#process = await startProcess({
       name,
       command: process.execPath,
-      args: [...nodeArgs, program, 'serve', '--config', configFile],
+      args: [...nodeOptions, ...nodeArgs, program, 'serve', '--config', configFile],
       env: {
+        ...nodeEnv,
         ...env,
         SKYLAB_PORT: String(this.port),
         SKYLAB_MONITORING_PORT: String(this.monitoringPort),
