@@ -28,7 +28,7 @@ export function usedBetween(before: Usage, after: Usage): Usage {
   return Object.fromEntries(Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)]))
 }
 
-/** Processor time of a process since its start, in seconds; 0 for one that has ended. */
+/** Processor time since the start of a process; 0 for one that has ended. */
 export function cpuSeconds(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -51,6 +51,15 @@ export function memoryOf(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
   return { nowMib: mib('VmRSS'), peakMib: mib('VmHWM') }
+}
+
+/** Memory of each replica, in whole MiB: at most since its start, and now. */
+export function memoryFigures(replicas: readonly { readonly pid: number }[]): object {
+  const each = replicas.map(({ pid }) => memoryOf(pid))
+  return {
+    at_most: each.map(memory => Math.round(memory.peakMib)),
+    at_rest: each.map(memory => Math.round(memory.nowMib)),
+  }
 }
 
 /** The peak memory of a process, in whole MiB. */

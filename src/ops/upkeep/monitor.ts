@@ -38,7 +38,7 @@ export interface MonitorOptions {
 /** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
 const againCapMs = { silence: 5_000, refusal: 30_000 }
 /** The longest time between a change of a pod and its judgement. */
-const stateMs = 2_000
+const stateMs = 500
 /** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
 const settleMs = 2_000
 /** Grace before a new namespace is checked; if an operation runs then, the check follows its end. */

@@ -23,6 +23,13 @@ interface Stopped extends Omit<late.StaleWrite, 'sinceMs'> {
   readonly step: string
 }
 
+/** Makes a lab: the replica then has a connection for each of the next one's requests, which need not wait for a new one. */
+async function connect(fleet: Fleet, replica: number): Promise<void> {
+  const user = fleet.user().at(fleet.url(replica))
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
 /** Stops a replica just before a write of its lab's creation, while all others are stopped. */
 async function stop(fleet: Fleet, step: string, replica: number): Promise<Stopped> {
   const user = fleet.user()
@@ -87,6 +94,7 @@ async function wokenByNewer(trial: Trial): Promise<void> {
   // A replica that wakes after the time-out of a request would cut off what it has just sent.
   const fleet = await trial.fleet({ replicas: everyone.length, config: { kubernetes: { requestTimeoutSeconds: 60 } } })
   const watches = await watchNamespaces(trial, fleet)
+  await Promise.all(steps.map((_, replica) => connect(fleet, replica)))
   await Promise.all(everyone.map(index => fleet.kill(index, 'SIGSTOP')))
   trial.injected(steps.length)
   const stopped: Stopped[] = []
