@@ -62,17 +62,21 @@ export interface WaitOptions {
   check?: () => void
 }
 
-const pollMs = 50
+/**
+ * The pause before a question is repeated, in ms. It grows with the wait: a hundred tests that wait at once would keep
+ * the machine busy with questions.
+ */
+export const pauseMs = (waitedMs: number): number => Math.min(Math.max(waitedMs / 20, 50), 250)
 
 /** Repeats the question until the answer is true; a rejection counts as false. Throws after the limit. */
 export async function waitUntil(question: () => Promise<boolean>, options: WaitOptions): Promise<void> {
-  const limit = systemClock.monotonicMs() + options.limitMs
+  const begunMs = systemClock.monotonicMs()
   for (;;) {
     options.signal?.throwIfAborted()
     if (await question().catch(() => false)) return
     options.check?.()
-    if (systemClock.monotonicMs() > limit)
-      throw new Error(`${options.what}: not ready after ${options.limitMs / 1000} s`)
-    await systemClock.sleep(pollMs, options.signal)
+    const waitedMs = systemClock.monotonicMs() - begunMs
+    if (waitedMs > options.limitMs) throw new Error(`${options.what}: not ready after ${options.limitMs / 1000} s`)
+    await systemClock.sleep(pauseMs(waitedMs), options.signal)
   }
 }
