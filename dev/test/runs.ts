@@ -77,18 +77,20 @@ export function onCluster<T>(
   })
 }
 
+/** Whether no other run has the machine's one real node. */
+export async function isRealNodeFree(): Promise<boolean> {
+  const lock = await lockRealNode()
+  await lock?.release()
+  return lock !== null
+}
+
 /** Waits until the machine's one real node is free. Null with a message when another run keeps it. */
 export async function onRealNode<T>(
   { progress, signal }: Pick<RunContext, 'progress' | 'signal'>,
   suite: () => Promise<T>,
 ): Promise<T | null> {
-  const isFree = async () => {
-    const lock = await lockRealNode()
-    await lock?.release()
-    return lock !== null
-  }
   try {
-    await waitUntil(isFree, { what: 'the real node, which another run has', limitMs: realNodeLimitMs, signal })
+    await waitUntil(isRealNodeFree, { what: 'the real node, which another run has', limitMs: realNodeLimitMs, signal })
   } catch (error) {
     signal.throwIfAborted()
     progress.say(`Skipped: ${(error as Error).message}`)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
-import { attackProjects, labAnswered, vitestArgs } from './suites.ts'
+import { attackProjects, labAnswered, runsOf, vitestArgs } from './suites.ts'
 
 test('labAnswered is true when JupyterLab itself answered', () => {
   const line = (lab: unknown) => `${JSON.stringify({ url: 'http://127.0.0.1:1', lab })}\n`
@@ -22,4 +22,11 @@ test('an attack runs by itself where a filter names it, and not a second time in
   expect(vitestArgs('attack', { filters: [], pattern: '^T24' })).toBeNull()
   expect(vitestArgs('faults', { filters: [], pattern: '^T24' })).toEqual(['-t', '^T24'])
   expect(vitestArgs('attack', { filters: ['term'] })).toEqual(['test/integration/faults/term.attack.ts'])
+})
+
+test('runsOf leaves out the attacks that no filter names', () => {
+  expect(runsOf(['faults', 'attack'], { filters: [] })).toEqual([{ project: 'faults', args: [] }])
+  expect(runsOf(['attack'], { filters: ['term'], pattern: 'T20' })).toEqual([
+    { project: 'attack', args: ['-t', 'T20', 'test/integration/faults/term.attack.ts'] },
+  ])
 })

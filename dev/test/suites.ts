@@ -1,7 +1,9 @@
 /** Suites of `npm test`: how each is run. */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
+import { constants, getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { attacksNamed } from './attack-files.ts'
 import { type Counts, countReport, single, type VitestReport } from './counts.ts'
@@ -14,27 +16,45 @@ interface Ended {
   readonly stdout: string
 }
 
+type OnLine = (line: string) => void
+
 interface NodeOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Whether to return its stdout; otherwise it goes to stderr, as progress does. */
+  /** Gets each line of its output, of stdout too unless that is returned. Default: all output goes to stderr. */
+  readonly onLine?: OnLine | undefined
+  /** Whether to return its stdout. */
   readonly capture?: boolean
+  /** Whether it gives way to programs of this process' priority. */
+  readonly givesWay?: boolean
 }
 
+const lowest = constants.priority.PRIORITY_LOW
+
 /** Runs a program of the checkout to its end. It ends with this process, even when that is killed. */
-function runNode(args: readonly string[], { env, signal, capture = false }: NodeOptions): Promise<Ended> {
+function runNode(args: readonly string[], options: NodeOptions): Promise<Ended> {
+  const { env, signal, onLine, capture = false, givesWay = false } = options
   signal.throwIfAborted()
+  const output = onLine ? 'pipe' : 2
   const child = spawn(process.execPath, ['--import', orphanWatcher, ...args], {
     cwd: checkout,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', capture ? 'pipe' : 2, 2, 'ipc'],
+    env: { ...process.env, ...(onLine && colours()), ...env },
+    stdio: ['ignore', capture ? 'pipe' : output, output, 'ipc'],
   })
+  if (givesWay && child.pid !== undefined) setPriority(child.pid, Math.min(getPriority() + 5, lowest))
   const stop = () => child.kill('SIGTERM')
   signal.addEventListener('abort', stop, { once: true })
   let stdout = ''
-  child.stdout?.on('data', (chunk: Buffer) => {
-    stdout += chunk
-  })
+  if (capture) {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      stdout += chunk
+    })
+  }
+  if (onLine) {
+    for (const stream of [capture ? null : child.stdout, child.stderr]) {
+      if (stream) createInterface({ input: stream }).on('line', onLine)
+    }
+  }
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', code => {
@@ -45,15 +65,19 @@ function runNode(args: readonly string[], { env, signal, capture = false }: Node
   })
 }
 
+/** A program whose output is passed on does not see the terminal itself. */
+const colours = () => (process.stderr.isTTY ? { FORCE_COLOR: '1' } : {})
+
 const program = (path: string) => join(checkout, 'node_modules', path)
 
-export async function checkTypes(signal: AbortSignal): Promise<Counts> {
-  return single((await runNode([program('typescript/bin/tsc'), '--noEmit'], { signal })).code === 0)
+export async function checkTypes(signal: AbortSignal, onLine?: OnLine): Promise<Counts> {
+  const { code } = await runNode([program('typescript/bin/tsc'), '--noEmit'], { signal, onLine })
+  return single(code === 0)
 }
 
-export async function lint(signal: AbortSignal): Promise<Counts> {
+export async function lint(signal: AbortSignal, onLine?: OnLine): Promise<Counts> {
   const biome = program('@biomejs/biome/bin/biome')
-  return single((await runNode([biome, 'check', '--error-on-warnings'], { signal })).code === 0)
+  return single((await runNode([biome, 'check', '--error-on-warnings'], { signal, onLine })).code === 0)
 }
 
 /** Projects of vitest.config.ts. */
@@ -75,14 +99,27 @@ export function vitestArgs(project: Project, { pattern, filters }: Chosen): read
   return [...(pattern === undefined ? [] : ['-t', pattern]), ...files]
 }
 
-export interface VitestOptions {
+/** One project that vitest runs, with options and file filters. */
+export interface VitestRun {
   readonly project: Project
-  /** Options and file filters for vitest. */
   readonly args: readonly string[]
+}
+
+/** The runs of these projects that the chosen part needs. */
+export function runsOf(projects: readonly Project[], chosen: Chosen): readonly VitestRun[] {
+  return projects.flatMap(project => {
+    const args = vitestArgs(project, chosen)
+    return args ? [{ project, args }] : []
+  })
+}
+
+export interface VitestOptions extends VitestRun {
   readonly env?: Readonly<Record<string, string>>
   /** Folder for its report. */
   readonly folder: string
   readonly signal: AbortSignal
+  /** Gets each line of its output. Default: it writes to the terminal. */
+  readonly onLine?: OnLine | undefined
 }
 
 /** Runs one project of vitest and counts its tests. */
@@ -95,12 +132,12 @@ export async function runVitest(options: VitestOptions): Promise<Counts> {
 
 /** Runs one project of vitest; returns its report, and whether it succeeded. */
 export async function reportVitest(options: VitestOptions): Promise<{ ended: boolean; report: VitestReport }> {
-  const { project, args, env = {}, folder, signal } = options
+  const { project, args, env = {}, folder, signal, onLine } = options
   const report = join(folder, `vitest-${project}.json`)
   rmSync(report, { force: true })
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const command = [program('vitest/vitest.mjs'), 'run', '--project', project, '--passWithNoTests']
-  const { code } = await runNode([...command, ...reporters, ...args], { env, signal })
+  const { code } = await runNode([...command, ...reporters, ...args], { env, signal, onLine })
   return { ended: code === 0, report: readReport(report) }
 }
 
@@ -112,9 +149,17 @@ function readReport(file: string): VitestReport {
   }
 }
 
-/** Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. */
-export async function runDemo(signal: AbortSignal): Promise<Counts> {
-  const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], { signal, capture: true })
+/**
+ * Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. It gives way to timed
+ * tests.
+ */
+export async function runDemo(signal: AbortSignal, onLine?: OnLine): Promise<Counts> {
+  const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], {
+    signal,
+    onLine,
+    capture: true,
+    givesWay: true,
+  })
   return single(code === 0 && labAnswered(stdout))
 }
 
