@@ -64,4 +64,15 @@ describe('Later', () => {
     expect(done).toEqual([])
     expect(clock.sleeping).toBe(0)
   })
+
+  it('does nothing more of a tick when its work stops it', async () => {
+    const { clock, done, later, due, pass } = makeLater()
+    due(100, 'before')
+    later.after(100, () => void later.stop())
+    due(100, 'of this tick')
+    due(200, 'of the next tick')
+    await pass(1_000)
+    expect(done).toEqual(['before'])
+    expect(clock.sleeping).toBe(0)
+  })
 })

@@ -36,7 +36,7 @@ export class Later {
     this.#loop.wake()
   }
 
-  /** Drops all work that is not done yet. */
+  /** Drops all work that is not done yet, also when work calls it. */
   async stop(): Promise<void> {
     this.#byTick.clear()
     await this.#loop.stop()
@@ -48,7 +48,11 @@ export class Later {
     for (const tick of due) {
       const works = this.#byTick.get(tick) ?? []
       this.#byTick.delete(tick)
-      for (const work of works) work()
+      for (const work of works) {
+        // Work may call `stop`.
+        if (this.#loop.signal.aborted) return { ms: 0 }
+        work()
+      }
     }
     this.#nextTick = Math.min(Number.POSITIVE_INFINITY, ...this.#byTick.keys())
     return { ms: this.#nextTick * tickMs - this.#clock.monotonicMs() }
