@@ -113,6 +113,12 @@ describe('checkedJson refuses', () => {
     expect(refusal(bytes(text), 8, 4)).toMatchObject({ status: 400 })
   })
 
+  it.each(['{}', '[]'])('too many objects and lists without a comma before it parses any: %s', pair => {
+    const text = pair.repeat(5)
+    expect(refusal(bytes(text), 8, 3)).toMatchObject({ status: 422, detail: [{ type: 'too_large' }] })
+    expect(refusal(bytes(text), 8, 4)).toMatchObject({ status: 400 })
+  })
+
   it('no commas within strings, however they are escaped', () => {
     const text = '{"a,\\",,": ",,\\\\", "b": ",\\u002c,"}'
     expect(() => checkedJson(bytes(text), { maxJsonDepth: 8, maxJsonItems: 2 })).not.toThrow()

@@ -76,7 +76,8 @@ function measure(text: string, { maxJsonItems, maxJsonDepth }: JsonLimits): bool
       keys.leave()
     }
     before = code
-    if (commas > maxJsonItems) throw tooManyItems(maxJsonItems)
+    // The outermost value is no item; each other bracket opens one.
+    if (commas > maxJsonItems || opened - 1 > maxJsonItems) throw tooManyItems(maxJsonItems)
     if (depth > maxJsonDepth) throw tooDeep(maxJsonDepth)
   }
   return isDoubtful || commas + opened > maxJsonItems

@@ -185,7 +185,11 @@ export const controls: readonly Control[] = [
         find: 'if (waitMs > 0) throw refused(kind',
         replace: 'if (waitMs < 0) throw refused(kind',
       },
-      { file: 'src/api/bounds/json.ts', find: 'if (commas > maxJsonItems) throw', replace: 'if (commas > 1e9) throw' },
+      {
+        file: 'src/api/bounds/json.ts',
+        find: 'if (commas > maxJsonItems || opened - 1 > maxJsonItems) throw',
+        replace: 'if (commas > 1e9) throw',
+      },
       { file: 'src/api/bounds/json.ts', find: 'if (items > maxJsonItems) throw', replace: 'if (items > 1e9) throw' },
       { file: 'src/api/request/errors.ts', find: 'if (details.length >= maxDetails) break', replace: '' },
       { file: 'src/config/limits.ts', find: 'maxBodiesPerUser: count(1)', replace: 'maxBodiesPerUser: count(512)' },
