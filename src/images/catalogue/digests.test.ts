@@ -5,6 +5,8 @@ import { maxConnections } from '../registry/http.ts'
 import { Digests } from './digests.ts'
 
 const down = new Error('the registry is down')
+/** Runs all pending work that waits for no timer. */
+const settled = () => new Promise(resolve => setImmediate(resolve))
 
 /** Digests of a replica: a repository, and the memory that all replicas share. */
 function digestsOf(tags: Record<string, string> = {}, catalogued: Record<string, string> = {}) {
@@ -69,6 +71,36 @@ it('returns a digest of 30 s at most without waiting, and asks the registry once
   gate.resolve()
   expect(await waiting).toBe(digestB)
   expect(source.asked).toEqual(['a', 'a'])
+})
+
+it('waits for the registry beyond 30 s, however often a look-up has failed meanwhile', async () => {
+  const { digests, source, clock } = digestsOf({ a: digestA })
+  await digests.look('a')
+  source.failure = down
+  for (let i = 0; i < 5; i++) {
+    clock.advance(5000)
+    expect(await digests.look('a')).toBe(digestA)
+    await expect.poll(() => source.asked).toHaveLength(i + 2)
+    await settled()
+  }
+  source.failure = undefined
+  source.digests.set('a', digestB)
+  clock.advance(5000)
+  expect(await digests.look('a')).toBe(digestB)
+})
+
+it('waits for the registry when the known digest is from another replica, or from the catalogue', async () => {
+  const { digests, source, clock, remembered } = digestsOf({ a: digestA, c: digestA }, { c: digestB })
+  await digests.look('a')
+  source.failure = down
+  remembered.set('a', digestB)
+  clock.advance(5000)
+  expect(await digests.look('a')).toBe(digestA)
+  await settled()
+  expect(await Promise.all(['a', 'c'].map(tag => digests.look(tag)))).toEqual([digestB, digestB])
+  source.failure = undefined
+  clock.advance(5000)
+  expect(await Promise.all(['a', 'c'].map(tag => digests.look(tag)))).toEqual([digestA, digestA])
 })
 
 it('waits for the registry when it knows no digest', async () => {

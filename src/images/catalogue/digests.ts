@@ -32,12 +32,17 @@ export interface DigestsParts {
 interface Known {
   /** null if the registry never returned one. */
   readonly digest: string | null
-  readonly atMs: number
+  /** When the registry was asked for it last, with or without an answer. */
+  readonly askedMs: number
+  /** When the registry itself returned this digest last; undefined if this replica has it only from elsewhere. */
+  readonly answeredMs: number | undefined
 }
 
 /** How long an answer or a failure is reused: creations come in bursts, and tags change seldom. */
 const freshMs = 5000
-/** How long a digest is used while the registry is asked again. docs/api.md promises this time to clients. */
+/**
+ * How long a digest that the registry returned is used while it is asked again. docs/api.md promises this time to clients.
+ */
 const usableMs = 30_000
 /** Number of remembered tags, and of remembered missing tags; a few hundred bytes each. */
 const maxKnown = 500
@@ -67,18 +72,19 @@ export class Digests {
   }
 
   /**
-   * The digest of a tag or a digest, at most 30 s old. After 5 s the registry is asked again, without waiting. If the registry does not answer, this is the last known one, or null: then the
-   * kubelet must find out. Concurrent calls for one image share a look-up, and none of them can abort it for the
-   * others.
+   * The digest of a tag or a digest, at most 30 s old while the registry answers. After 5 s the registry is asked again,
+   * without waiting. Beyond 30 s the call waits; if there is no answer, this is the last known digest for 5 s, or null:
+   * then the kubelet must find out. Concurrent calls for one image share a look-up, and none of them can abort it for
+   * the others.
    * @returns 'missing' if the registry has no such image, or if a fresh catalogue lacks it and too many such tags are
    *   asked for
    */
   async look(reference: string, signal?: AbortSignal): Promise<string | null | 'missing'> {
     const nowMs = this.#parts.clock.monotonicMs()
     const known = this.#known.get(reference)
-    if (known && nowMs - known.atMs < freshMs) return known.digest
+    if (known && nowMs - known.askedMs < freshMs) return known.digest
     const asking = this.#asking.get(reference)
-    if (known && known.digest !== null && nowMs - known.atMs < usableMs) {
+    if (known?.answeredMs !== undefined && nowMs - known.answeredMs < usableMs) {
       if (!asking) void this.#ask(reference)
       return known.digest
     }
@@ -118,13 +124,16 @@ export class Digests {
       const ask = () => unlessAborted(source.manifestOf(reference, deadline.signal), deadline.signal)
       const manifest = await this.#inTurn(this.#isStranger(reference), ask, deadline.signal)
       this.#share(reference, manifest?.digest ?? null)
-      if (manifest) return this.#remember(reference, manifest.digest)
+      if (manifest) return this.#remember(reference, manifest.digest, clock.monotonicMs())
       this.#known.delete(reference)
       this.#rememberMissing(reference)
       return 'missing'
     } catch (err) {
       log.warn({ err, image: reference }, 'the registry did not return the digest of an image')
-      return this.#remember(reference, await this.#lastKnown(reference))
+      const digest = await this.#lastKnown(reference)
+      const known = this.#known.get(reference)
+      // A failure makes no digest younger.
+      return this.#remember(reference, digest, known?.digest === digest ? known.answeredMs : undefined)
     } finally {
       deadline.release()
     }
@@ -157,8 +166,8 @@ export class Digests {
     return remembered ?? catalogued(reference) ?? this.#known.get(reference)?.digest ?? null
   }
 
-  #remember(reference: string, digest: string | null): Known {
-    const known = { digest, atMs: this.#parts.clock.monotonicMs() }
+  #remember(reference: string, digest: string | null, answeredMs: number | undefined): Known {
+    const known = { digest, askedMs: this.#parts.clock.monotonicMs(), answeredMs }
     this.#missing.delete(reference)
     this.#known.delete(reference)
     this.#known.set(reference, known)
