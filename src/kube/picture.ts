@@ -107,6 +107,25 @@ class Gone<T> extends Changed<T> {
   }
 }
 
+/** The last state of a deleted object. If it cannot be read, its value is that of the state before it. */
+class LastEntry<T> implements Entry<T> {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly #last: Entry<T>
+  readonly #before: Entry<T>
+
+  constructor(last: Entry<T>, before: Entry<T>) {
+    this.uid = last.uid
+    this.resourceVersion = last.resourceVersion
+    this.#last = last
+    this.#before = before
+  }
+
+  get value(): T | undefined {
+    return this.#last.value ?? this.#before.value
+  }
+}
+
 export class Picture<T> {
   readonly #options: PictureOptions<T>
   readonly #onUnreadable: () => void
@@ -152,8 +171,9 @@ export class Picture<T> {
     const known = this.#cache.get(key)
     const same = known?.uid === seen.uid ? known : undefined
     if (same) this.#cache.delete(key)
-    const last = this.#entryOf(seen) ?? same
-    if (last) this.#notify(new Gone(seen, last, true))
+    const last = this.#entryOf(seen)
+    const entry = last && same ? new LastEntry(last, same) : (last ?? same)
+    if (entry) this.#notify(new Gone(seen, entry, true))
   }
 
   /** Drops entries that a complete list does not contain. */

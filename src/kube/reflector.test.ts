@@ -308,6 +308,37 @@ describe('Reflector, for values that are read later,', () => {
     expect(reflector.stats().errors).toBe(1)
   })
 
+  test('lists once more when an object cannot be read while a list goes on', async () => {
+    const second = Promise.withResolvers<() => void>()
+    const page = json({ metadata: { resourceVersion: '5', continue: 'next' }, items: [pod('a', 2)] })
+    const held: Answer = (request, response) => second.resolve(() => list(5, pod('b', 4))(request, response))
+    server.script.push(list(1), says(encoded('ADDED', 'a', 2, ',"spec":'), line('ERROR', expired)))
+    server.script.push(page, held, list(6, pod('a', 2), pod('b', 4)), says())
+    const { read, untilTold } = lazily()
+    const told = untilTold(3)
+    reflector.start()
+    const answer = await second.promise
+    expect(reflector.get('ns/a')).toBeUndefined()
+    answer()
+    await told
+    expect(read).toEqual(['b=4', 'a=2'])
+    expect(reflector.get('ns/a')).toBe('a=2')
+  })
+
+  test('reports the state before the last one when the last state of a deleted object cannot be read', async () => {
+    const cut = encoded('DELETED', 'a', 3, ',"spec":')
+    server.script.push(list(1), says(encoded('ADDED', 'a', 2), cut), list(3), says())
+    lazily()
+    const gone = new Promise(resolve => {
+      reflector.on(change => {
+        if (change.type === 'gone') resolve(change.value)
+      })
+    })
+    reflector.start()
+    expect(await gone).toBe('a=2')
+    expect(reflector.stats().errors).toBe(1)
+  })
+
   test('reads nothing of namespaces that it does not want', async () => {
     const foreign = encoded('ADDED', 'a', 2).replace('"ns"', '"other"')
     server.script.push(list(1), says(foreign, foreign.replace('ADDED', 'DELETED'), encoded('ADDED', 'b', 3)))

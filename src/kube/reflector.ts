@@ -87,6 +87,9 @@ export class Reflector<T> {
   #current: Deadline | undefined
   #listBeganMs = Number.NEGATIVE_INFINITY
   #resyncAtMs = 0
+  /** Number of lost states, and what it was when the last complete list began. */
+  #lost = 0
+  #lostBeforeList = 0
   #heardAtMs: number
   /** Number of consecutive rounds without a result. */
   #failures = 0
@@ -177,6 +180,8 @@ export class Reflector<T> {
   async #round(signal: AbortSignal): Promise<void> {
     this.#failures += 1
     if (this.#resourceVersion === undefined || this.#nowMs() >= this.#resyncAtMs) await this.#list(signal)
+    // A list may have passed an object already whose state is lost while it goes on.
+    while (this.#lost > this.#lostBeforeList) await this.#list(signal)
     try {
       await this.#watch(this.#resourceVersion!, signal)
     } catch (error) {
@@ -203,6 +208,7 @@ export class Reflector<T> {
     const earlyMs = this.#listBeganMs + this.#times.relistGapMs - this.#nowMs()
     if (earlyMs > 0) await clock.sleep(earlyMs, signal)
     this.#listBeganMs = this.#nowMs()
+    const lost = this.#lost
     const listed = new Set<string>()
     let resourceVersion: string | undefined
     for await (const page of client.pages(apiVersion, kind, { ...this.#scope(), signal })) {
@@ -218,6 +224,7 @@ export class Reflector<T> {
     this.#resourceVersion = resourceVersion
     // Spread, so that replicas that started together do not list together.
     this.#resyncAtMs = this.#nowMs() + this.#times.resyncMs * (0.9 + Math.random() / 5)
+    this.#lostBeforeList = lost
     this.#stats.lists += 1
     this.#synced = true
     this.#firstList.resolve()
@@ -248,7 +255,7 @@ export class Reflector<T> {
 
   /** A state was lost. The next list brings the last one. */
   #listAgain(): void {
-    this.#resyncAtMs = 0
+    this.#lost += 1
     this.#current?.abort(new Error('an object of the watch could not be read'))
   }
 
