@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { type Certificate, json, makeCertificate, ScriptedServer } from '../../test/kit/kube/server.ts'
 import { silentLog } from '../../test/kit/log.ts'
@@ -57,6 +57,9 @@ async function open(): Promise<void> {
   socket.pipe(connect(server.port, '127.0.0.1').on('error', () => {})).pipe(socket)
 }
 
+/** Runs all pending work that waits for no timer. */
+const settled = () => new Promise(resolve => setImmediate(resolve))
+
 describe('Transport, while a connection is being opened,', () => {
   test('sends the write that waits for it', async () => {
     const written = client.create(namespace)
@@ -92,4 +95,22 @@ describe('Transport, while a connection is being opened,', () => {
     expect(server.connections).toBe(1)
     expect(server.received).toEqual([])
   })
+})
+
+test('Transport closes a connection that was idle for 30 s', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  // As API servers answer: without a Keep-Alive header, by which the client would go.
+  server.fallback = json(namespace, 201, { Connection: 'keep-alive' })
+  const written = client.create(namespace)
+  await open()
+  await written
+  const closed = new Promise(resolve => behind[0]!.on('close', resolve))
+  await settled()
+  vi.advanceTimersByTime(29_999)
+  await client.create(namespace)
+  await settled()
+  expect(server.connections).toBe(1)
+  vi.advanceTimersByTime(30_000)
+  await closed
 })

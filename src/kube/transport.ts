@@ -8,10 +8,10 @@ import type { Credentials } from './credentials.ts'
 import { type Ends, Exchange } from './exchange.ts'
 
 /**
- * Shorter than the idle time-outs of API servers (90 s) and load balancers, which would close a connection during a
- * request.
+ * Shorter than the idle time-outs of API servers (90 s) and load balancers (often 60 s), which would close a connection
+ * during a request.
  */
-const keepAliveMs = 60_000
+const keepAliveMs = 30_000
 
 export interface Message extends Ends {
   readonly method: Dispatcher.HttpMethod
