@@ -113,6 +113,39 @@ describe('KubeClient.create', () => {
   })
 })
 
+describe('KubeClient.create, when its answer is JSON,', () => {
+  const answer = (text: string): Answer => {
+    return (_request, response) => void response.writeHead(201, { 'Content-Type': 'application/json' }).end(text)
+  }
+
+  test.each(['null', '[]', '{}', '{"status":"ok"}', '{"kind":"PodList","apiVersion":"v1"}', '{"kind":"Po', 'no JSON'])(
+    'is sent again after something other than the object: %s',
+    async text => {
+      server.script.push(answer(text), json(pod, 201))
+      const made = client.create(pod)
+      clock.advance(await clock.sleepBetween(100, 200))
+      expect(await made).toEqual(pod)
+      expect(server.received).toHaveLength(2)
+    },
+  )
+
+  test('throws RetryLater when no attempt gets the object', async () => {
+    server.fallback = answer('{}')
+    const made = watched(client.create(pod))
+    for (const fullMs of [200, 400, 800, 1600]) clock.advance(await clock.sleepBetween(fullMs / 2, fullMs))
+    await expect(made).rejects.toThrow(RetryLater)
+  })
+
+  test.each([
+    '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","uid":"u1"}}',
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","uid":"u1"}}',
+    '\n{ "metadata": {"name":"p","uid":"u1"}, "kind": "Pod" }',
+  ])('takes the object: %s', async text => {
+    server.script.push(answer(text))
+    expect((await client.create(pod)).metadata).toEqual({ name: 'p', uid: 'u1' })
+  })
+})
+
 describe('KubeClient.get', () => {
   test('returns null only when the API server itself says NotFound', async () => {
     server.script.push(notFound)

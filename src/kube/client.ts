@@ -283,16 +283,28 @@ export class KubeClient {
   }
 }
 
+/**
+ * The object that the server made. API servers write its kind first; an answer that begins otherwise is read at once.
+ * @throws {Error} when the answer is no object of this kind
+ */
 function createdObject({ apiVersion, kind }: KubeObject, json: Buffer): CreatedObject {
-  let metadata: KubeObject['metadata'] | undefined
+  const head = `{"kind":${JSON.stringify(kind)}`
+  const isUsual = json.toString('latin1', 0, head.length) === head
+  let metadata = isUsual ? undefined : metadataOf(kind, json)
   return {
     apiVersion,
     kind,
     get metadata() {
-      metadata ??= (JSON.parse(json.toString()) as KubeObject).metadata
+      metadata ??= metadataOf(kind, json)
       return metadata
     },
   }
+}
+
+function metadataOf(kind: string, json: Buffer): KubeObject['metadata'] {
+  const made = JSON.parse(json.toString()) as KubeObject | null
+  if (made?.kind !== kind) throw new Error(`the answer to a creation is no ${kind}`)
+  return made.metadata
 }
 
 const ignored = () => undefined
