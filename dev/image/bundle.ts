@@ -89,11 +89,15 @@ export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js'
 export const { fetch } = globalThis
 `
 
+const madeModule = { path: 'undici', namespace: 'used' }
+/** The only input of the bundle that is not a file; this file has its text. */
+export const madeInput = `${madeModule.namespace}:${madeModule.path}`
+
 const thinUndici: Plugin = {
   name: 'thin-undici',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^undici$/ }, () => ({ path: 'undici', namespace: 'used' }))
-    onLoad({ filter: /.*/, namespace: 'used' }, () => ({ contents: usedOfUndici, resolveDir: checkout }))
+    onResolve({ filter: /^undici$/ }, () => madeModule)
+    onLoad({ filter: /.*/, namespace: madeModule.namespace }, () => ({ contents: usedOfUndici, resolveDir: checkout }))
   },
 }
 

@@ -14,7 +14,7 @@ import {
   type Lockfile,
   packageOf,
 } from './bill.ts'
-import { bundle } from './bundle.ts'
+import { bundle, madeInput } from './bundle.ts'
 import { type Contents, contentsOf, differences, type Sources, sha256 } from './compare.ts'
 import { isCompiledFrom } from './compiled.ts'
 import { blobPath } from './layout.ts'
@@ -88,17 +88,25 @@ async function makeAgain({ work, signal }: ProofParts): Promise<Made> {
   return { lock, account, folder, packages }
 }
 
+/** Whether an input of the bundle is of this checkout. */
+const isOwn = (input: string) => /^(src\/|package\.json$)/.test(input) || input === madeInput
+
+/** Those inputs of a bundle that are neither of this checkout nor of a package. */
+export function inputsWithoutSource({ inputs }: Pick<Made['account'], 'inputs'>): string[] {
+  return Object.keys(inputs).filter(input => packageOf(input) === undefined && !isOwn(input))
+}
+
 /** Compares the bundle's inputs with the packages of the registry: the bundle is only as good as its inputs. */
 async function changedInputs({ account, packages }: Made): Promise<string[]> {
+  const strange = inputsWithoutSource(account).map(input => `${input}: is bundled, but comes from no source`)
   const lines = Object.keys(account.inputs).map(async input => {
     const path = packageOf(input)
-    if (path === undefined)
-      return /^(src|package\.json)/.test(input) ? [] : [`${input}: is bundled, but comes from no source`]
+    if (path === undefined) return []
     const original = await readFile(join(packages.get(path)!, input.slice(path.length))).catch(() => null)
     const same = original?.equals(await readFile(join(checkout, input)))
     return same ? [] : [`${input}: is bundled, and not what package-lock.json has`]
   })
-  return (await Promise.all(lines)).flat()
+  return [...strange, ...(await Promise.all(lines)).flat()]
 }
 
 async function sourcesOf(parts: ProofParts, image: Contents, made: Made): Promise<Sources> {
