@@ -39,9 +39,10 @@ RUN /image/usr/local/bin/node dev/image/sbom.ts bundle.json /image /skylab > sbo
 FROM scratch
 COPY --from=build /image /
 COPY --from=build /skylab /skylab
-# As dev/image/node-options.ts has it, for less memory.
-ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled MALLOC_ARENA_MAX=2
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
+# As dev/image/node-options.ts has it, for less memory. Variables can be changed where the image runs.
+ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8" MALLOC_ARENA_MAX=2
 USER 65532:65532
 EXPOSE 8080 8081
-ENTRYPOINT ["/usr/local/bin/node", "--max-old-space-size=512", "--max-semi-space-size=8", "/skylab/dist/main.mjs"]
+ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.mjs"]
 CMD ["serve", "--config", "/etc/skylab/config/skylab.yaml"]

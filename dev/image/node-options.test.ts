@@ -1,13 +1,28 @@
 import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
-import { nodeEnv, nodeOptions } from './node-options.ts'
+import { run } from '../process/command.ts'
+import { nodeEnv } from './node-options.ts'
 
 const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
 
-test('the image starts Node with the options and the environment of the replicas in tests', () => {
+test('the image starts Node with the environment of the replicas in tests, and without other options', () => {
   const [, entrypoint] = /^ENTRYPOINT (.*)$/m.exec(dockerfile) ?? []
-  expect(JSON.parse(entrypoint!)).toEqual(['/usr/local/bin/node', ...nodeOptions, '/skylab/dist/main.mjs'])
-  const [, env] = /^ENV (.*)$/m.exec(dockerfile) ?? []
-  const own = env!.split(' ').filter(each => !each.startsWith('NODE_'))
-  expect(own).toEqual(Object.entries(nodeEnv).map(([name, value]) => `${name}=${value}`))
+  expect(JSON.parse(entrypoint!)).toEqual(['/usr/local/bin/node', '/skylab/dist/main.mjs'])
+  const lines = [...dockerfile.matchAll(/^ENV (.*)$/gm)].map(([, line]) => line)
+  const pairs = lines.join(' ').match(/\w+=("[^"]*"|\S+)/g)
+  expect(parseEnv(pairs!.join('\n'))).toEqual({
+    NODE_ENV: 'production',
+    NODE_COMPILE_CACHE: '/skylab/compiled',
+    ...nodeEnv,
+  })
+})
+
+test('NODE_OPTIONS sets the heap, and a higher value of an operator is used', async () => {
+  const script = 'console.log(require("node:v8").getHeapStatistics().heap_size_limit)'
+  const heapOf = async (env: NodeJS.ProcessEnv) =>
+    Number(await run(process.execPath, ['--eval', script], { env })) / 2 ** 20
+  expect(await heapOf(nodeEnv)).toBeCloseTo(512 + 3 * 8, 0)
+  const raised = nodeEnv.NODE_OPTIONS!.replace('512', '1024')
+  expect(await heapOf({ ...nodeEnv, NODE_OPTIONS: raised })).toBeCloseTo(1024 + 3 * 8, 0)
 })

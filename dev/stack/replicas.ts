@@ -1,7 +1,7 @@
 /** Replicas of the controller: real `skylab serve` processes, restarted when they end, as by a Deployment. */
 import { fileURLToPath } from 'node:url'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
-import { nodeEnv, nodeOptions } from '../image/node-options.ts'
+import { nodeEnv } from '../image/node-options.ts'
 import { waitUntil } from '../process/api-client.ts'
 import { freePort } from '../process/ports.ts'
 import { type StartedProcess, startProcess, stopProcess } from '../process/process.ts'
@@ -110,7 +110,7 @@ export class Replica {
     this.#process = await startProcess({
       name,
       command: process.execPath,
-      args: [...nodeOptions, ...nodeArgs, program, 'serve', '--config', configFile],
+      args: [...nodeArgs, program, 'serve', '--config', configFile],
       env: {
         ...nodeEnv,
         ...env,
