@@ -6,6 +6,7 @@ import { RetryLater } from '../base/errors.ts'
 import { inFull } from '../base/reasons.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
+import { projectNamespace } from '../kube/pods/project.ts'
 import { Trust } from '../ops/trust.ts'
 import {
   applyTo,
@@ -16,7 +17,7 @@ import {
   leftOf,
   type Stranger,
 } from '../ops/upkeep/heal.ts'
-import { readListing } from '../ops/upkeep/listing.ts'
+import { listedPod, readListing } from '../ops/upkeep/listing.ts'
 import type { Settings } from '../settings/load.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'
@@ -134,8 +135,8 @@ async function look({ config, sealingKeys }: Settings, withLabs: boolean, parts:
   const survey = await store.survey()
   const clocks = { wallMs: wallMs(), apiServerMs: await kube.clockMs('heal') }
   const scope = { labelSelector: `${labels.installation}=${installation}`, agent: 'heal' }
-  const namespaces = await kube.list('v1', 'Namespace', scope)
-  const pods = await kube.list('v1', 'Pod', scope)
+  const namespaces = await kube.list('v1', 'Namespace', projectNamespace, scope)
+  const pods = await kube.list('v1', 'Pod', listedPod, scope)
   const listing = readListing({ trust, namespacePrefix }, { namespaces, pods }, survey.nowMs)
   return diagnose(survey, listing, clocks, withLabs)
 }

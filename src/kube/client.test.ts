@@ -230,6 +230,8 @@ describe('KubeClient.delete', () => {
 })
 
 describe('KubeClient.list', () => {
+  const whole = (object: KubeObject) => object
+  const nameOf = ({ metadata }: KubeObject) => metadata.name
   const page = (names: string[], token?: string) =>
     json({
       kind: 'PodList',
@@ -239,7 +241,7 @@ describe('KubeClient.list', () => {
 
   test('reads pages of the server’s current state', async () => {
     server.script.push(page(['a', 'b'], 'next'), page(['c']))
-    const listed = await client.list('v1', 'Pod', { labelSelector: 'x=y', fieldSelector: 'f=g' })
+    const listed = await client.list('v1', 'Pod', whole, { labelSelector: 'x=y', fieldSelector: 'f=g' })
     expect(listed.map(object => [object.kind, object.apiVersion, object.metadata.name])).toEqual([
       ['Pod', 'v1', 'a'],
       ['Pod', 'v1', 'b'],
@@ -258,14 +260,26 @@ describe('KubeClient.list', () => {
 
   test('starts anew, in one piece, when a page expires', async () => {
     server.script.push(page(['old', 'b'], 'next'), status(410, 'Expired'), page(['b', 'c']))
-    const listed = await client.list('v1', 'Pod', { namespace: 'a' })
-    expect(listed.map(object => object.metadata.name)).toEqual(['b', 'c'])
+    const listed = await client.list('v1', 'Pod', nameOf, { namespace: 'a' })
+    expect(listed).toEqual(['b', 'c'])
     expect(server.received[2]!.query.has('limit')).toBe(false)
+  })
+
+  test('projects each page before it asks for the next one', async () => {
+    const steps: string[] = []
+    const next: Answer = (...answer) => {
+      steps.push('next page')
+      page(['c'])(...answer)
+    }
+    server.script.push(page(['a', 'b'], 'next'), next)
+    const listed = await client.list('v1', 'Pod', object => steps.push(nameOf(object)))
+    expect(steps).toEqual(['a', 'b', 'next page', 'c'])
+    expect(listed).toEqual([1, 2, 4])
   })
 
   test('accepts a list without items', async () => {
     server.script.push(json({ metadata: { resourceVersion: '1' }, items: null }))
-    expect(await client.list('v1', 'Pod')).toEqual([])
+    expect(await client.list('v1', 'Pod', whole)).toEqual([])
   })
 })
 

@@ -164,22 +164,28 @@ export class KubeClient {
   }
 
   /**
-   * All objects in the scope, in the API server's current state, never from an older cache.
+   * What `project` makes of each object in the scope, in the API server's current state, never from an older cache. Each
+   * page is projected before the next one is read, so that no more than one page of whole objects is held.
    * @throws {KubeError} when refused; 410 when even the whole list expired
    * @throws {RetryLater} when the server does not answer for now
    */
-  async list(apiVersion: string, kind: string, options: ListOptions = {}): Promise<KubeObject[]> {
-    let objects: KubeObject[] = []
+  async list<T>(
+    apiVersion: string,
+    kind: string,
+    project: (object: KubeObject) => T,
+    options: ListOptions = {},
+  ): Promise<T[]> {
+    let projected: T[] = []
     for await (const page of this.pages(apiVersion, kind, options)) {
-      if (page.first) objects = []
-      objects.push(...page.items)
+      if (page.first) projected = []
+      for (const object of page.items) projected.push(project(object))
     }
-    return objects
+    return projected
   }
 
   /**
-   * The same page by page, so that the caller need not hold all at once. A list that expires is read anew in one piece,
-   * which cannot expire.
+   * The objects of a list page by page, so that the caller need not hold all at once. A list that expires is read anew in
+   * one piece, which cannot expire.
    * @throws as `list`
    */
   async *pages(apiVersion: string, kind: string, options: ListOptions = {}): AsyncGenerator<ListPage, void, undefined> {

@@ -2,11 +2,14 @@ import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
+import { projectNamespace } from '../../kube/pods/project.ts'
 import { NumberAhead } from '../../store/compares.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
+import type { ClusterClient } from '../cluster.ts'
 import { installation, redisMs, trust } from '../testing/cluster.ts'
 import { Comparer, type ComparerOptions } from './compare.ts'
+import { listedPod } from './listing.ts'
 
 const known = { kind: 'compare', reason: 'the clock of Redis' } as const
 const running = { record: { op: 7, active: false, status: 'running', podUid: 'p' }, tombstone: 0 }
@@ -15,7 +18,7 @@ const running = { record: { op: 7, active: false, status: 'running', podUid: 'p'
 function comparer({ doubt = null as typeof known | null, foundOp = 0, users = [] as string[] } = {}) {
   const state = { doubt, overtaken: false, compared: false, holder: '', release: undefined as Error | undefined }
   const clock = new ManualClock()
-  const list = vi.fn(async () => [])
+  const list = vi.fn(async (..._: Parameters<ClusterClient['list']>) => [])
   const begin = vi.fn(async () => ({ value: 'm', identity: 'i', needed: true, foundOp, nowMs: redisMs }))
   const end = vi.fn(async () => !state.overtaken)
   const error = vi.fn()
@@ -67,7 +70,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
   const overtake = () => {
     state.overtaken = true
   }
-  return { clock, state, begin, end, error, judgeGone, overtake, replica }
+  return { clock, state, list, begin, end, error, judgeGone, overtake, replica }
 }
 
 /** Runs all pending work that waits for no timer. */
@@ -104,6 +107,15 @@ describe('Comparer', () => {
     clock.advance(250)
     await vi.waitUntil(() => begin.mock.calls.length === 3)
     expect(error).toHaveBeenCalledTimes(1)
+  })
+
+  it('keeps only projections of the listed objects', async () => {
+    const { end, list } = comparer()
+    await vi.waitUntil(() => end.mock.calls.length > 0)
+    expect(list.mock.calls.map(([, kind, project]) => [kind, project])).toEqual([
+      ['Namespace', projectNamespace],
+      ['Pod', listedPod],
+    ])
   })
 
   it('compares at the start and on the interval, and releases the lease in between', async () => {

@@ -12,6 +12,7 @@ import { jittered, Loop, type Rest } from '../../base/loop.ts'
 import { Duty, type Take } from '../../duties/duty.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
 import { labels } from '../../kube/labels.ts'
+import { projectNamespace } from '../../kube/pods/project.ts'
 import type { Leases } from '../../leases/leases.ts'
 import { type CompareStore, type Mark, NumberAhead } from '../../store/compares.ts'
 import type { LabStore } from '../../store/labs.ts'
@@ -22,7 +23,7 @@ import { type Auditor, byController } from '../audit.ts'
 import type { ClusterClient } from '../cluster.ts'
 import { boundAt, type Trust } from '../trust.ts'
 import type { Debris } from './debris.ts'
-import { counterDoubt, type Distrusted, doubtOf, type Listing, readListing } from './listing.ts'
+import { counterDoubt, type Distrusted, doubtOf, type Listing, listedPod, readListing } from './listing.ts'
 import type { Monitor } from './monitor.ts'
 import { type Decision, decide } from './settle.ts'
 
@@ -259,8 +260,8 @@ export class Comparer {
       signal,
       agent: 'compare',
     }
-    const namespaces = await kube.list('v1', 'Namespace', scope)
-    const pods = await kube.list('v1', 'Pod', scope)
+    const namespaces = await kube.list('v1', 'Namespace', projectNamespace, scope)
+    const pods = await kube.list('v1', 'Pod', listedPod, scope)
     return readListing(this.#options, { namespaces, pods }, redisMs)
   }
 

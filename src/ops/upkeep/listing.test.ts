@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { render } from '../../../test/kit/labs/plan.ts'
 import type { KubeObject } from '../../base/domain.ts'
+import { projectNamespace } from '../../kube/pods/project.ts'
 import { withOwnership } from '../../labs/render.ts'
 import { Sealer } from '../../store/sealing.ts'
 import { installation, redisMs, sealer } from '../testing/cluster.ts'
 import { boundAt, Trust } from '../trust.ts'
-import { doubtOf, readListing } from './listing.ts'
+import { doubtOf, listedPod, readListing } from './listing.ts'
 
 const namespacePrefix = 'nublado'
 const bound = boundAt(redisMs)
@@ -30,7 +31,11 @@ function lab(username: string, itsOp = op, by: Trust | null = trust) {
 const read = (labs: readonly { namespace: KubeObject; pod?: KubeObject }[], more: readonly KubeObject[] = []) => {
   const namespaces = labs.map(({ namespace }) => namespace)
   const pods = [...labs.flatMap(({ pod }) => (pod ? [pod] : [])), ...more]
-  return readListing({ trust, namespacePrefix }, { namespaces, pods }, redisMs)
+  return readListing(
+    { trust, namespacePrefix },
+    { namespaces: namespaces.map(projectNamespace), pods: pods.map(listedPod) },
+    redisMs,
+  )
 }
 
 const poisoned = (namespace: string): KubeObject => ({

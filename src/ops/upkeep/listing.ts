@@ -1,9 +1,9 @@
 /** Sorts the lists of a compare into trusted labs and distrusted objects. Pure. */
 import type { KubeObject } from '../../base/domain.ts'
-import type { PodFacts } from '../../kube/pods/facts.ts'
-import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
+import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { projectPod } from '../../kube/pods/project.ts'
 import { labNames } from '../../labs/names.ts'
-import { podFieldsOf } from '../../labs/pod-fields.ts'
+import { type PodFields, podFieldsOf } from '../../labs/pod-fields.ts'
 import type { Mark } from '../../store/compares.ts'
 import type { MacVerdict } from '../../store/sealing.ts'
 import { boundAt, type Trust } from '../trust.ts'
@@ -39,23 +39,32 @@ export interface Listing {
   readonly unvouched: Votes
 }
 
+/** What a compare keeps of a pod in its list. */
+export interface ListedPod {
+  readonly pod: PodFacts
+  readonly podFields: PodFields
+}
+
+export const listedPod = (object: KubeObject): ListedPod => ({
+  pod: projectPod(object),
+  podFields: podFieldsOf(object),
+})
+
+export interface Lists {
+  readonly namespaces: readonly NamespaceFacts[]
+  readonly pods: readonly ListedPod[]
+}
+
 export interface ListingOptions {
   readonly trust: Trust
   readonly namespacePrefix: string
 }
 
-export function readListing(
-  { trust, namespacePrefix }: ListingOptions,
-  lists: { readonly namespaces: readonly KubeObject[]; readonly pods: readonly KubeObject[] },
-  redisMs: number,
-): Listing {
+export function readListing({ trust, namespacePrefix }: ListingOptions, lists: Lists, redisMs: number): Listing {
   const boundOp = boundAt(redisMs)
   const isAhead = ({ op }: { readonly op: number | undefined }) => (op ?? 0) > boundOp
-  const namespaces = lists.namespaces.map(projectNamespace).map(namespace => {
-    return { namespace, ...trust.inspect(namespace, boundOp) }
-  })
-  const pods = lists.pods.map(object => ({ pod: projectPod(object), object }))
-  const byNamespace = Map.groupBy(pods, ({ pod }) => pod.namespace)
+  const namespaces = lists.namespaces.map(namespace => ({ namespace, ...trust.inspect(namespace, boundOp) }))
+  const byNamespace = Map.groupBy(lists.pods, ({ pod }) => pod.namespace)
   const found = new Map<string, Found>()
   let highestOp = 0
   for (const { namespace, verdict, mac } of namespaces) {
@@ -70,7 +79,7 @@ export function readListing(
       pod: its?.pod,
       names,
       vouched: mac === 'right',
-      podFields: its ? podFieldsOf(its.object) : {},
+      podFields: its?.podFields ?? {},
     })
     highestOp = Math.max(highestOp, namespace.op!, its?.pod.op ?? 0)
   }
@@ -88,7 +97,7 @@ export function readListing(
         const named = verdict !== 'foreign'
         return [{ why: isAhead(namespace) ? 'ahead' : 'mac', kind: 'Namespace', name, uid, op, named, mac }]
       }),
-      ...pods.filter(({ pod }) => isAhead(pod)).map(({ pod }) => distrustedPod(pod)),
+      ...lists.pods.filter(({ pod }) => isAhead(pod)).map(({ pod }) => distrustedPod(pod)),
     ],
     vouched: votes('right'),
     unvouched: votes('unknown'),
