@@ -37,7 +37,7 @@ export interface MonitorOptions {
 
 /** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
 const againCapMs = { silence: 5_000, refusal: 30_000 }
-/** The longest time between a change of a pod and its judgement. */
+/** From a change of a pod to its judgement; `Later` adds up to 100 ms. */
 const stateMs = 500
 /** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
 const settleMs = 2_000
