@@ -29,7 +29,7 @@ describe('Heard', () => {
       ],
       { op: 7, state: 'runs' },
     ],
-    ['is done after its end', [['ended', 7]], { op: 7, state: 'done' }],
+    ['is done after its end, as a namespace of it shows', [['ended', 7]], { op: 7, state: 'done' }],
     [
       'has failed after both rings of a failure',
       [
@@ -56,7 +56,18 @@ describe('Heard', () => {
       { op: 8, state: 'runs' },
     ],
   ])('knows that an operation %s', (_, rings, last) => {
-    expect(hear(rings).last).toMatchObject(last)
+    expect(hear(rings, [7]).last).toMatchObject(last)
+  })
+
+  it('forgets a lab at the end of an operation that made no namespace', () => {
+    const heard = new Heard()
+    const operate = (user: string, op: number) => {
+      for (const what of ['accepted', 'events', 'ended'] as const) {
+        heard.hear({ what, subject: labOf(user), op }, () => false)
+      }
+    }
+    for (let op = 1; op <= 100; op++) operate(`user-${op}`, op)
+    expect(heard.size).toBe(0)
   })
 
   it('forgets all after a ring of the installation', () => {
@@ -82,6 +93,7 @@ describe('Heard', () => {
     ['it failed', [...deletion.slice(0, 3), ['failed', 8], ['ended', 8]], [7]],
     ['the lab before had failed', [['accepted', 7], ['failed', 7], ['ended', 7], ...deletion.slice(2)], [7]],
     ['the operation before was not heard', deletion.slice(2), [7]],
+    ['its acceptance was not heard', [...deletion.slice(0, 2), deletion[3]!], [7]],
     ['it goes on', deletion.slice(0, 3), [7]],
   ])('takes no operation for a deletion that is over when %s', (_, rings, creations) => {
     expect(hear(rings, creations).isDeleted).toBe(false)

@@ -3,7 +3,8 @@
  * forgotten; what is not known here is read. Pure.
  *
  * - While an operation runs it is responsible for the lab's objects, and its end is rung.
- * - An operation that ended without `failed` left its lab running, if it was a creation; else there is no lab.
+ * - An operation that ended without `failed` left its lab running, if it was a creation; else there is no lab, and it is
+ *   forgotten.
  * - A creation is accepted only where no lab is, or a failed one. So what is accepted after such a creation is its deletion.
  */
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
@@ -20,6 +21,11 @@ export interface LastHeard {
 
 export class Heard {
   readonly #byUser = new Map<string, LastHeard>()
+
+  /** The number of users whose last operation is known. */
+  get size(): number {
+    return this.#byUser.size
+  }
 
   /** Undefined if the rings do not show it, or the lab was deleted. */
   of(user: string): LastHeard | undefined {
@@ -46,9 +52,13 @@ export class Heard {
     if (ring.what === 'failed') this.#byUser.set(user, { op, state: 'failed', deletes: false })
     if (ring.what !== 'ended' || (before?.op === op && before.state === 'failed')) return false
     // A replica of the release before rings no `failed`, so a creation may follow where a deletion was expected.
-    if (before?.op === op && before.deletes && !isCreation(user, op)) return this.#byUser.delete(user)
-    this.#byUser.set(user, { op, state: 'done', deletes: false })
-    return false
+    if (isCreation(user, op)) {
+      this.#byUser.set(user, { op, state: 'done', deletes: false })
+      return false
+    }
+    // Nothing more is kept for users without a lab, or the entries would add up.
+    this.#byUser.delete(user)
+    return before?.op === op && before.deletes
   }
 }
 
