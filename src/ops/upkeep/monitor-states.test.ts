@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
-const inPhase = (phase: string) => ({ ...podObject(), status: { phase } })
+const inPhase = (phase: string, terminating = false) => ({ ...podObject({ terminating }), status: { phase } })
 
 /** A monitor that has seen a namespace and no pod yet, and the outcomes that it writes. */
 function makeMonitor() {
@@ -47,8 +47,8 @@ function makeMonitor() {
   cluster.seen = { namespace: namespaceObject() }
   let read = 0
   /** The watch shows another state of the pod. */
-  const show = (phase: string, gone: object = {}) => {
-    cluster.seen = { ...cluster.seen, pod: inPhase(phase) }
+  const show = (phase: string, gone: object = {}, terminating = false) => {
+    cluster.seen = { ...cluster.seen, pod: inPhase(phase, terminating) }
     const pod = projectPod(cluster.seen.pod!)
     const change = { namespace: names.namespace, podUid: pod.uid, ...gone }
     const get = () => {
@@ -112,6 +112,30 @@ describe('Monitor', () => {
     expect(written).toEqual(['failed', 'failed gone'])
     await pass(600)
     expect(written).toHaveLength(2)
+  })
+
+  it.each([
+    ['is being deleted', {}],
+    ['is gone', { goneUid: podObject().metadata.uid }],
+  ])('judges a lab that ended well as such when its pod %s before its judgement', async (_, gone) => {
+    const { written, monitor, show, pass, reads } = makeMonitor()
+    monitor.start()
+    show('Running')
+    show('Succeeded')
+    show('Succeeded', gone, true)
+    await pass(600)
+    expect(written[0]).toBe('ended')
+    expect(reads()).toBeLessThanOrEqual(3)
+  })
+
+  it('judges a pod that was deleted before it ended as failed', async () => {
+    const { written, monitor, show, pass } = makeMonitor()
+    monitor.start()
+    show('Running')
+    show('Running', {}, true)
+    show('Succeeded', {}, true)
+    await pass(600)
+    expect(written).toEqual(['failed'])
   })
 
   it('judges every pod at its start at once', async () => {

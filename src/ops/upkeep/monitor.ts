@@ -56,8 +56,8 @@ export class Monitor {
   /** UIDs of pods that are gone but whose end could not be recorded, by user. */
   readonly #gone = new Map<string, Set<string>>()
   readonly #heard = new Heard()
-  /** UIDs of pods that changed, and will be judged. */
-  readonly #soon = new Set<string>()
+  /** The changes of pods that will be judged, by UID. Their states are not read yet. */
+  readonly #soon = new Map<string, Change[]>()
   readonly #later: Later
   #stopped = false
   readonly #refusals: Rarely
@@ -126,38 +126,58 @@ export class Monitor {
     else if (podUid === undefined) this.#lookIntoLater(namespace)
     else if (!this.#options.view.namespace(namespace)) this.#landedLater(namespace)
     if (goneUid !== undefined || missing) this.#lookAtLost(change)
-    else if (podUid !== undefined) this.#judgeSoon(namespace, podUid)
+    else if (podUid !== undefined) this.#judgeSoon(change, podUid)
   }
 
   /** A pod that is gone was possibly not judged since it changed. */
   #lookAtLost({ pod, goneUid, missing }: Change): void {
     if (!pod?.user) return
     const { user, uid } = pod
-    const isUnjudged = this.#soon.delete(uid)
+    const unjudged = this.#takeSoon(uid)
     if (missing || goneUid === undefined) this.#ask(user, uid)
     else {
       this.#run(async () => {
-        if (isUnjudged) await this.judge(pod)
+        if (unjudged) await this.#judgeLast(pod, unjudged)
         await this.judgeGone(user, goneUid)
       })
     }
   }
 
   /** A pod passes through several states in a second. Only the last one is read and judged. */
-  #judgeSoon(namespace: string, podUid: string): void {
-    if (this.#soon.has(podUid)) return
-    this.#soon.add(podUid)
+  #judgeSoon(change: Change, podUid: string): void {
+    const { namespace } = change
+    const noted = this.#soon.get(podUid)
+    if (noted) return void noted.push(change)
+    this.#soon.set(podUid, [change])
     this.#later.after(stateMs, () => {
-      if (!this.#soon.delete(podUid)) return
+      const changes = this.#takeSoon(podUid)
+      if (!changes) return
       const user = this.#options.view.namespace(namespace)?.user
       // At the end of an operation its pod is judged.
-      if (user === undefined || !this.#mustWait(user, undefined)) this.#judgeIfThere(namespace, podUid)
+      if (user === undefined || !this.#mustWait(user, undefined)) this.#judgeIfThere(namespace, podUid, changes)
     })
   }
 
-  #judgeIfThere(namespace: string, podUid: string): void {
+  #takeSoon(podUid: string): readonly Change[] | undefined {
+    const changes = this.#soon.get(podUid)
+    this.#soon.delete(podUid)
+    return changes
+  }
+
+  /** `changes`: those since the pod was last judged. */
+  #judgeIfThere(namespace: string, podUid: string, changes: readonly Change[] = []): void {
     const pod = this.#options.view.pods(namespace).find(({ uid }) => uid === podUid)
-    if (pod?.user) this.#run(() => this.judge(pod))
+    if (pod?.user) this.#run(() => this.#judgeLast(pod, changes))
+  }
+
+  /**
+   * Judges the last state of a pod. If the pod is being deleted, its last state before that is judged first: a lab that
+   * ended well looks like one that was deleted from outside.
+   */
+  async #judgeLast(pod: PodFacts, changes: readonly Change[]): Promise<void> {
+    const before = pod.deleting ? changes.findLast(change => change.pod?.deleting === false)?.pod : undefined
+    if (before) await this.judge(before)
+    await this.judge(pod)
   }
 
   /** A list lacks a pod that was there: a reason to ask, but no proof that it is gone. */
