@@ -47,6 +47,7 @@ function makeMonitor(record: Partial<LabRecord> | null = {}, tombstone = 0) {
   const asked: string[] = []
   const known = { op: 7, status: 'running', active: false, namespaceUid, podUid }
   const state = { record: record && { ...known, ...record }, tombstone }
+  let isRefused = false
   const store = {
     standing: async () => {
       asked.push('read')
@@ -54,7 +55,7 @@ function makeMonitor(record: Partial<LabRecord> | null = {}, tombstone = 0) {
     },
     settlePod: async ({ outcome, detail }: PodFinding) => {
       asked.push(`write ${outcome} ${detail}`)
-      return state.record?.active === false
+      return state.record?.active === false && !isRefused
     },
   } as unknown as CompareStore
   const shared = { store, view: cluster.view, namespacePrefix: 'nublado', log: silentLogger() }
@@ -80,6 +81,9 @@ function makeMonitor(record: Partial<LabRecord> | null = {}, tombstone = 0) {
     clock.advance(ms + 100)
     await settled()
   }
+  const refuse = () => {
+    isRefused = true
+  }
   const lose = () => bell.notify({ what: 'missed' })
   /** The pod's DELETED event. */
   const losePod = async () => {
@@ -89,7 +93,7 @@ function makeMonitor(record: Partial<LabRecord> | null = {}, tombstone = 0) {
     cluster.change({ ...change, pod, goneUid: pod.uid })
     await settled()
   }
-  return { cluster, asked, state, ring, pass, lose, losePod }
+  return { cluster, asked, state, ring, pass, refuse, lose, losePod }
 }
 
 describe('Monitor after the end of an operation', () => {
@@ -211,7 +215,19 @@ describe('Monitor and a pod that is gone', () => {
     await losePod()
     lose()
     await settled()
-    expect(asked).toEqual(['write failed gone'])
+    expect(asked).toEqual(['write failed gone', 'read'])
+  })
+
+  it('forgets it when no operation runs and the record is of another pod', async () => {
+    const { asked, losePod, refuse, lose } = makeMonitor()
+    refuse()
+    await losePod()
+    lose()
+    await settled()
+    expect(asked).toEqual(['write failed gone', 'write failed gone', 'read'])
+    lose()
+    await settled()
+    expect(asked).toHaveLength(3)
   })
 
   it('asks nothing for a lab that was deleted', async () => {

@@ -244,7 +244,7 @@ export class Monitor {
     this.#reported.clear()
     const before = [...this.#gone]
     this.#gone.clear()
-    for (const [user, gone] of before) for (const podUid of gone) this.#run(() => this.judgeGone(user, podUid))
+    for (const [user, gone] of before) for (const podUid of gone) this.#run(() => this.#judgeGoneAgain(user, podUid))
     for (const namespace of view.namespaces()) {
       for (const { uid } of view.pods(namespace.name)) this.#judgeIfThere(namespace.name, uid)
     }
