@@ -55,6 +55,10 @@ export class RetryLater extends Error {
   }
 }
 
+/** Whether an error says only that there is no answer now: the same question may be answered a moment later. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof RetryLater || (error instanceof ApiError && error.status === 503)
+
 /** Thrown where only a person can help. The message is shown to the user as the reason. */
 export class NeedsSomeone extends Error {
   override readonly name = 'NeedsSomeone'

@@ -1,6 +1,6 @@
 /** Writes an operation's events and fields in order: each event once, each write identified by its place in the stream. */
 import type { Clock } from '../base/clock.ts'
-import { ApiError, RetryLater } from '../base/errors.ts'
+import { isUnavailable } from '../base/errors.ts'
 import type { Lease } from '../leases/leases.ts'
 import type { LabStore } from '../store/labs.ts'
 import type { EndNote, Outcome, OwnerStore } from '../store/owners.ts'
@@ -103,7 +103,7 @@ export class Journal {
       try {
         return await ask()
       } catch (error) {
-        if (!(error instanceof RetryLater || (error instanceof ApiError && error.status === 503))) throw error
+        if (!isUnavailable(error)) throw error
         await this.#parts.clock.sleep(retryMs, this.#lease.signal)
       }
     }

@@ -2,31 +2,38 @@
  * A bound on readings at once. Leases are extended on the same connection, and an extension waits behind all replies that
  * were asked for before it.
  */
+import { isUnavailable } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
 
 export class ReadTurns {
   readonly #slots: Slots
-  #failures = 0
-  #failure: unknown
+  /** The number of readings without an answer. */
+  #silences = 0
+  /** The last of their errors; undefined if a reading was answered since. */
+  #silence: unknown
 
   constructor(atOnce: number) {
     this.#slots = new Slots(atOnce)
   }
 
   /**
-   * Reads when it is its turn. If a reading before it fails meanwhile, it fails in the same way and asks nothing: while
-   * Redis does not answer, a long queue would otherwise take its time-out once for each turn.
+   * Reads when it is its turn. If there was no answer to a reading meanwhile, and none to a later one, it fails in the same
+   * way and asks nothing: while Redis is silent, a long queue would otherwise take its time-out once for each turn.
    * @throws the errors of the readings; the signal's reason when it is aborted while this one waits
    */
   async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const failures = this.#failures
+    const silences = this.#silences
     return this.#slots.run(async () => {
-      if (this.#failures !== failures) throw this.#failure
+      if (this.#silence !== undefined && this.#silences !== silences) throw this.#silence
       try {
-        return await read()
+        const answer = await read()
+        this.#silence = undefined
+        return answer
       } catch (error) {
-        this.#failures += 1
-        this.#failure = error
+        if (isUnavailable(error)) {
+          this.#silences += 1
+          this.#silence = error
+        }
         throw error
       }
     }, signal)

@@ -1,6 +1,7 @@
 /** Tests of the reader of streams, and of labs' events. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
 import type { Entry } from '../../store/connection.ts'
 import type { Ring } from '../../store/rings.ts'
 import { type EventStream, type StreamRead, StreamReader } from '../../store/streams.ts'
@@ -62,7 +63,7 @@ class FakeStream implements EventStream {
 
   async read(of: number | undefined, after: number, limit = 1000): Promise<StreamRead> {
     this.readings += 1
-    if (!this.answers) throw new Error('Redis does not answer')
+    if (!this.answers) throw new RetryLater('Redis does not answer')
     if (!this.found || (of !== undefined && of !== series)) return { found: false }
     const entries = this.entries.slice(after, after + limit)
     const lastSeq = after + entries.length
