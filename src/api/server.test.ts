@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { apiParts, prefix, ScriptedFeed, scriptedLabs } from '../../test/kit/api/scripted-api.ts'
 import { ManualClock } from '../../test/kit/clock.ts'
 import type { LabEvent } from '../base/domain.ts'
-import type { EventFeed } from '../ops/labs/service.ts'
+import type { EventFeed, LabService } from '../ops/labs/service.ts'
 import type { ApiParts } from './request/env.ts'
 import { type ApiServer, startApiServer } from './server.ts'
 
@@ -162,6 +162,20 @@ it('startApiServer closes the feed of a reader that disconnects', async () => {
   const freed = once(feed.signal!, 'abort')
   response.destroy()
   await freed
+})
+
+it('startApiServer opens no feed for a reader that disconnects while it waits for one', async () => {
+  const asked = Promise.withResolvers<AbortSignal>()
+  const events: LabService['events'] = (_user, _id, signal) => {
+    asked.resolve(signal!)
+    return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)))
+  }
+  const server = await start({ labs: scriptedLabs({ events }) })
+  const socket = await raw(server, `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer rra-token\r\n\r\n`)
+  const signal = await asked.promise
+  const left = once(signal, 'abort')
+  socket.destroy()
+  await left
 })
 
 describe('ApiServer.close', () => {

@@ -60,6 +60,8 @@ export interface Opening<Event> {
   readonly parse: (entry: Entry) => Event
   /** Sent last, without an id, if the stream was lost with Redis' data while it was followed. */
   readonly lost: Event
+  /** Aborted when the client leaves before its stream is open. Default: never. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A client's place in one series of a stream. */
@@ -86,12 +88,13 @@ export class StreamReader {
    * Opens a stream after the event that the client names.
    * @returns null if there is none; 'ended' if the client named an event and has all of them
    * @throws {ApiError} 400 when `lastEventId` is not the id of an event
+   * @throws the signal's reason when it is aborted while others read
    */
   async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
-    const { stream, lastEventId } = opening
+    const { stream, lastEventId, signal } = opening
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
     const since = this.#followers.rings
-    const first = await this.#catchUp.run(() => stream.read(place?.series, place?.seq ?? 0, batchSize))
+    const first = await this.#catchUp.run(() => stream.read(place?.series, place?.seq ?? 0, batchSize), signal)
     // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
     if (!first.found) return place ? 'ended' : null
     if (place && first.ended && first.entries.length === 0) return 'ended'

@@ -9,6 +9,7 @@ import {
   scriptedLabs,
 } from '../../../test/kit/api/scripted-api.ts'
 import { ApiError } from '../../base/errors.ts'
+import type { LabService } from '../../ops/labs/service.ts'
 import { createApi } from '../app.ts'
 import { formatEvent } from '../sse/sse.ts'
 
@@ -30,8 +31,8 @@ describe('GET labs/<username>/events', () => {
   it('continues after Last-Event-ID', async () => {
     const asked: unknown[] = []
     const call = api({
-      events: async (...args) => {
-        asked.push(args)
+      events: async (username, id) => {
+        asked.push([username, id])
         return 'ended'
       },
     })
@@ -52,6 +53,16 @@ describe('GET labs/<username>/events', () => {
     const refused = await api({ events: () => Promise.reject(malformed) })('GET', path, 'rra')
     expect(refused.status).toBe(400)
     await detailOf(refused)
+  })
+
+  it('counts no failure when the client leaves before its stream is open', async () => {
+    const client = new AbortController()
+    const events: LabService['events'] = async (_user, _id, signal) => {
+      client.abort(new Error('left'))
+      throw signal?.reason
+    }
+    const response = await api({ events })('GET', path, 'rra', { signal: client.signal })
+    expect(response.status).toBe(204)
   })
 
   it('opens no stream for HEAD', async () => {

@@ -36,13 +36,24 @@ export class EventRoute {
   }
 
   async answer(c: Context<ApiEnv>, username: string, lastEventId: string | undefined): Promise<Response> {
-    const feed = await this.#parts.labs.events(username, lastEventId)
+    const feed = await this.#feed(c, username, lastEventId)
     if (feed === null) throw noLab('this user has no events')
     if (feed === 'ended') return c.body(null, 204)
     if (c.req.method === 'HEAD') return c.body(null, 200, streamHeaders)
     // After an empty stream the client reconnects in a second, and the balancer chooses another replica.
     if (this.#parts.draining?.aborted) return c.body(preamble, 200, streamHeaders)
     return c.body(this.#stream(c, username, feed), 200, streamHeaders)
+  }
+
+  /** A client that has left gets an answer too, which nobody reads: its request is no failure. */
+  async #feed(c: Context<ApiEnv>, username: string, lastEventId: string | undefined) {
+    const { signal } = c.req.raw
+    try {
+      return await this.#parts.labs.events(username, lastEventId, signal)
+    } catch (error) {
+      if (signal.aborted) return 'ended'
+      throw error
+    }
   }
 
   #stream(c: Context<ApiEnv>, username: string, feed: EventFeed): ReadableStream<Uint8Array> {

@@ -51,8 +51,8 @@ class FakeStream implements EventStream {
   }
 
   /** Each event is its text: the reader does not interpret entries. */
-  open(lastEventId?: string) {
-    return this.reader.open({ stream: this, lastEventId, parse: ([, [, text]]) => text!, lost: 'lost' })
+  open(lastEventId?: string, signal?: AbortSignal) {
+    return this.reader.open({ stream: this, lastEventId, parse: ([, [, text]]) => text!, lost: 'lost', signal })
   }
 
   async follow(signal = new AbortController().signal) {
@@ -156,6 +156,22 @@ describe('StreamReader', () => {
     expect(stream.readings).toBe(4)
     stream.answers = true
     expect(await stream.open()).not.toBeNull()
+  })
+
+  test('reads nothing for a client that leaves while four others open their streams', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    const gate = Promise.withResolvers<void>()
+    stream.gate = gate.promise
+    const others = Array.from({ length: 4 }, () => stream.open())
+    const client = new AbortController()
+    const opened = stream.open(undefined, client.signal)
+    const reason = new Error('left')
+    client.abort(reason)
+    await expect(opened).rejects.toBe(reason)
+    gate.resolve()
+    await Promise.all(others)
+    expect(stream.readings).toBe(4)
   })
 
   test('reads several events in the middle of a series at once', async () => {

@@ -18,7 +18,7 @@ export class Feeds {
   }
 
   /** As `LabService.events`. */
-  open(user: string, lastEventId: string | undefined): Promise<EventFeed | 'ended' | null> {
-    return this.#reader.open({ stream: this.#labs.stream(user), lastEventId, parse: parseEvent, lost })
+  open(user: string, lastEventId: string | undefined, signal?: AbortSignal): Promise<EventFeed | 'ended' | null> {
+    return this.#reader.open({ stream: this.#labs.stream(user), lastEventId, parse: parseEvent, lost, signal })
   }
 }

@@ -163,9 +163,9 @@ export class Labs implements LabService {
   }
 
   /** Reads after the requests that are being accepted: whoever follows has its answer already, and they have none. */
-  async events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null> {
+  async events(username: string, lastEventId?: string, signal?: AbortSignal): Promise<EventFeed | 'ended' | null> {
     await this.#options.acceptance.pause()
-    return available(() => this.#options.feeds.open(username, lastEventId))
+    return available(() => this.#options.feeds.open(username, lastEventId, signal))
   }
 
   /** Reports the end of a creation that the accepted deletion has replaced: its owner, if any, can only stop. */

@@ -38,7 +38,9 @@ export interface LabService {
   /**
    * The events of a user's current operation, or those after `lastEventId` of the operation that it names.
    * @returns null when there is no stream (404); 'ended' when the client has all events and should stop asking (204)
+   * @param signal aborted when the client leaves: it then waits for its turn no longer
    * @throws {ApiError} 400 when the id is malformed
+   * @throws the signal's reason when it is aborted
    */
-  events(username: string, lastEventId?: string): Promise<EventFeed | 'ended' | null>
+  events(username: string, lastEventId?: string, signal?: AbortSignal): Promise<EventFeed | 'ended' | null>
 }
