@@ -136,6 +136,19 @@ describe('Engine', () => {
     expect(looks).toHaveLength(1)
   })
 
+  it('looks once for an operation that it takes after its ring', async () => {
+    const { start, ring, pass, looks, claimed, waiting, end, engine } = makeEngine({})
+    await start()
+    waiting.push('bob')
+    await ring('accepted', 'bob')
+    engine.wake()
+    await settled()
+    expect(claimed).toEqual(['bob'])
+    await pass(60)
+    expect(looks).toHaveLength(2)
+    await end('bob')
+  })
+
   it.each([
     ['accepted', 40, 60],
     ['released', 0, 15],

@@ -156,8 +156,10 @@ export class Engine {
     const { least, most } = acceptedDelayMs
     this.#in(least + (most - least) * Math.random(), () => {
       this.#expecting = false
-      if (this.#unclaimed.size > 0) this.wake()
+      // The replica that accepted an operation has usually taken it by now.
+      const isUnclaimed = [...this.#unclaimed].some(user => !this.#runs.has(user))
       this.#unclaimed.clear()
+      if (isUnclaimed) this.wake()
     })
   }
 
