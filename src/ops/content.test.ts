@@ -6,7 +6,7 @@ import { KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import { withOwnership } from '../labs/render.ts'
 import { contentMaker, gravest, placeOf } from './content.ts'
-import type { Known, StepContext } from './steps.ts'
+import { type Known, ObjectRefused, type StepContext } from './steps.ts'
 import { FakeCluster, fakeContext, names, namespaceObject } from './testing/cluster.ts'
 import { ObjectServer } from './testing/objects.ts'
 
@@ -126,6 +126,14 @@ describe('contentMaker', () => {
     server.onCreate = failing({ ConfigMap: refusal(), Secret: refusal(), Service: refusal() })
     await expect(run()).rejects.toBeInstanceOf(KubeError)
     expect(of('get')).toEqual(['get Namespace nublado-ada'])
+  })
+
+  it('names the object that was refused', async () => {
+    const { server, run } = making()
+    server.onCreate = failing({ Secret: refusal() })
+    const error = await run().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(ObjectRefused)
+    expect(error).toMatchObject({ object: 'make.secret', status: 403, message: refusal().message })
   })
 
   it('gives the lost namespace as the reason when that explains a refusal', async () => {

@@ -11,7 +11,7 @@ import { projectNamespace } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import { namespaceRef, refOf } from './cluster.ts'
 import { readStanding } from './reading.ts'
-import { isRefusal, type Step, type StepContext, type StepResult } from './steps.ts'
+import { isRefusal, ObjectRefused, type Step, type StepContext, type StepResult } from './steps.ts'
 
 /** Names an object's place in the act by its kind and the part of its name after the pod's, which is unique within a kind. */
 export function placeOf({ kind, metadata: { name } }: KubeObject, lab: string): string {
@@ -25,7 +25,10 @@ export function contentMaker(objects: readonly KubeObject[], lab: string): Step[
   const make = async (context: StepContext, object: KubeObject) => {
     const namespaceUid = context.known.namespaceUid!
     if (madeIn.get(object) === namespaceUid) return
-    await makeObject(context.at(placeOf(object, lab)), object)
+    const place = placeOf(object, lab)
+    await makeObject(context.at(place), object).catch(error => {
+      throw isRefusal(error) ? new ObjectRefused(error, place) : error
+    })
     madeIn.set(object, namespaceUid)
   }
   return async context => {
@@ -42,7 +45,10 @@ export async function makePod(context: StepContext, planned: KubeObject): Promis
   return { events: [['info', 'Created the pod of the lab']], fields: { podUid: uid!, podPresent: true } }
 }
 
-/** Waits for all, so that no write outlives its step. Then throws the gravest error, if there is one. */
+/**
+ * Waits for all, so that no write outlives its step unless the operation is stopped. Then throws the gravest error, if there
+ * is one.
+ */
 async function allSettled(writes: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(writes)
   const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))

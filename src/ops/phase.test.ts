@@ -4,7 +4,7 @@ import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { noTracing } from '../telemetry/tracing.ts'
 import { DeadlinePassed, isByRefusal, type PhaseHost, runPhase } from './phase.ts'
-import { StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+import { ObjectRefused, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 const did: StepResult = { events: [] }
 
@@ -130,6 +130,37 @@ describe('runPhase', () => {
     }
     await outcome
     await expect(phase).rejects.toBeInstanceOf(NeedsSomeone)
+  })
+
+  it('counts the refusals of each object of an act by themselves', async () => {
+    const { host, clock, log } = makeHost()
+    // The pauses are 0.2, 0.4, 0.8, 1.6, 3.2 and then 5 s: the last refusal of each object comes less than 10 s after its first.
+    const of = (object: string, count: number) =>
+      Array.from({ length: count }, () => new ObjectRefused(refusal(403), object))
+    const phase = runPhase(host, [step('a', failing(...of('secret', 6), ...of('service', 2)))], '', never)
+    for (let left = 8; left > 0; left--) {
+      clock.advance(await clock.sleepBetween(0, 60_000))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await phase
+    expect(log).toContain('done a')
+  })
+
+  it('ends an act when one object is refused for too long, whatever is refused between', async () => {
+    const { host, clock } = makeHost()
+    const names = ['secret', 'service', 'secret', 'service', 'secret', 'service', 'secret', 'service']
+    const phase = runPhase(
+      host,
+      [step('a', failing(...names.map(name => new ObjectRefused(refusal(403), name))))],
+      '',
+      never,
+    )
+    const outcome = expect(phase).rejects.toThrow(/refused what the lab needs/)
+    for (let left = 6; left > 0; left--) {
+      clock.advance(await clock.sleepBetween(0, 60_000))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await outcome
   })
 
   it.each([

@@ -6,7 +6,7 @@ import { type Clock, notNeeded } from '../base/clock.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError, refuserOf } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
-import { isRefusal, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+import { isRefusal, ObjectRefused, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 /** The deadline of an operation has passed. */
 export class DeadlinePassed extends NeedsSomeone {
@@ -86,7 +86,7 @@ export interface PhaseHost {
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000
-/** How long a refusal may last because the cluster is catching up. */
+/** How long a refusal of an object may last because the cluster is catching up. */
 export const refusalGraceMs = 10_000
 /** How long a refusal lasts before it is reported, unless a right is missing: most are over by then. */
 const reportRefusalMs = 2_000
@@ -136,17 +136,15 @@ async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<
 
 /** Repeats a step for as long as its obstacle may pass. */
 async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span: Span): Promise<StepResult> {
-  let refusedSinceMs: number | undefined
+  const refusals = new Map<string, number>()
   let pauseMs = firstRetryMs
   let trouble = ''
   while (true) {
     try {
       return await step.run(host.context(step, signal, span))
     } catch (error) {
-      throwIfStopped(signal, trouble, refusedSinceMs !== undefined)
-      const now = host.clock.monotonicMs()
-      refusedSinceMs = isRefusal(error) ? (refusedSinceMs ?? now) : undefined
-      const refusedMs = refusedSinceMs === undefined ? Number.POSITIVE_INFINITY : now - refusedSinceMs
+      throwIfStopped(signal, trouble, refusals.size > 0)
+      const refusedMs = refusedForMs(error, refusals, host.clock.monotonicMs())
       if (error instanceof KubeError && refusedMs > refusalGraceMs) throw refused(error)
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
@@ -154,11 +152,26 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span:
         await host.onRefusal(step.name, error)
       }
       const afterMs = error instanceof RetryLater ? error.afterMs : undefined
-      const stopped = () => throwIfStopped(signal, trouble, refusedSinceMs !== undefined)
+      const stopped = () => throwIfStopped(signal, trouble, refusals.size > 0)
       await host.clock.sleep(afterMs ?? pauseMs, signal).catch(stopped)
       pauseMs = Math.min(pauseMs * 2, longestRetryMs)
     }
   }
+}
+
+/**
+ * How long this object has been refused; infinite for any other error. The cluster may catch up with one object after another.
+ * @param refusals since when each object has been refused; emptied by any other error
+ */
+function refusedForMs(error: unknown, refusals: Map<string, number>, nowMs: number): number {
+  if (!isRefusal(error)) {
+    refusals.clear()
+    return Number.POSITIVE_INFINITY
+  }
+  const object = error instanceof ObjectRefused ? error.object : ''
+  const sinceMs = refusals.get(object) ?? nowMs
+  refusals.set(object, sinceMs)
+  return nowMs - sinceMs
 }
 
 /** Throws the signal's reason. A passed deadline also names the last obstacle. */

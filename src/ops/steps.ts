@@ -82,6 +82,17 @@ export interface Step {
 export const isRefusal = (error: unknown): error is KubeError =>
   error instanceof KubeError && (error.status === 403 || error.status === 404)
 
+/** A refusal of one of several requests that an act sends at once. Each object has a grace of its own. */
+export class ObjectRefused extends KubeError {
+  /** Names the object within the act. */
+  readonly object: string
+
+  constructor({ status, reason, message, retryAfterMs }: KubeError, object: string) {
+    super(status, reason, message, retryAfterMs)
+    this.object = object
+  }
+}
+
 /** Thrown by a step when the cluster has changed since an earlier step: the list begins anew. */
 export class StartOver extends Error {
   override readonly name = 'StartOver'
