@@ -77,8 +77,8 @@ Stop(r) ==
 -----------------------------------------------------------------------------
 (* Steps *)
 Clears == {"clear.namespace", "clear.namespace-gone"}
-Makes == {"make.namespace", "make.env", "make.pod"}
-Creation == <<"clear.namespace", "clear.namespace-gone", "make.namespace", "make.env", "make.pod", "start">>
+Makes == {"make.namespace", "make.content", "make.pod"}
+Creation == <<"clear.namespace", "clear.namespace-gone", "make.namespace", "make.content", "make.pod", "start">>
 Deletion == <<"namespace", "namespace-gone">>
 Cleaning == <<"clean.namespace", "clean.namespace-gone">>
 Lists == {Creation, Deletion, Cleaning}
@@ -130,7 +130,7 @@ AwaitGone(r) ==
         /\ Set(r, Done(forgetful))
   /\ UNCHANGED wire /\ Inside
 
-KindOf(step) == CASE step = "make.namespace" -> "namespace" [] step = "make.env" -> "env" [] OTHER -> "pod"
+KindOf(step) == CASE step = "make.namespace" -> "namespace" [] step = "make.content" -> "env" [] OTHER -> "pod"
 Make(r) ==
   /\ At(r, Makes)
   /\ LET kind == KindOf(run[r].step) IN
@@ -152,7 +152,7 @@ AdoptNamespace(r) ==
 NamespaceStands(me) == ns # None /\ ns.uid = me.ns /\ ~ns.terminating
 \* A foreign object in our own namespace is debris.
 Adopt(r) ==
-  /\ Holds(r, "exists") /\ run[r].step \in {"make.env", "make.pod"}
+  /\ Holds(r, "exists") /\ run[r].step \in {"make.content", "make.pod"}
   /\ LET me == run[r]
          kind == KindOf(me.step)
          object == IF kind = "env" THEN env ELSE pod IN

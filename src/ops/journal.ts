@@ -66,8 +66,8 @@ export class Journal {
   }
 
   /**
-   * Records the result of a step, and its progress if that has grown. An owner that resumes after the last step repeats all
-   * steps, and finds them done.
+   * Records the result of a step, and its progress if that has grown: a list of steps that begins anew repeats some. The
+   * result of the last step is written by `finish`.
    */
   async commit(done: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
     const events = this.#unrecalled(done)
