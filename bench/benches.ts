@@ -1,0 +1,32 @@
+/** All benches by name. */
+import type { Progress } from '../dev/process/progress.ts'
+import { churnBench } from './churn/churn.ts'
+import { flameBench } from './flame/flame.ts'
+import { heirsBench } from './heirs/heirs.ts'
+import { hubBench } from './hub/hub.ts'
+import { idleBench } from './idle/idle.ts'
+import { imagesBench } from './images/images.ts'
+import { readersBench } from './readers/readers.ts'
+import { spawnBench } from './spawn/spawn.ts'
+import { stormBench } from './storm/storm.ts'
+import { worstBench } from './worst/worst.ts'
+
+/** Resolves with the figures of the `RESULT` line. */
+export type Bench = (args: readonly string[], progress: Progress, signal: AbortSignal) => Promise<object>
+
+export const benches = {
+  spawn: spawnBench,
+  churn: churnBench,
+  storm: stormBench,
+  idle: idleBench,
+  heirs: heirsBench,
+  readers: readersBench,
+  images: imagesBench,
+  hub: hubBench,
+  worst: worstBench,
+  flame: flameBench,
+} satisfies Readonly<Record<string, Bench>>
+
+export type BenchName = keyof typeof benches
+
+export const isBench = (name: string): name is BenchName => Object.hasOwn(benches, name)
