@@ -1,5 +1,6 @@
+import performance from 'node:perf_hooks'
 import { Registry } from 'prom-client'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { beginAtZero, collectProcessMetrics, createMetrics } from './metrics.ts'
 
@@ -48,6 +49,13 @@ it('createMetrics has the well-named metrics of the process', async () => {
   expect(text).toMatch(/^# TYPE nodejs_active_resources gauge$/m)
   const gauges = [...text.matchAll(/^# TYPE (\S+) gauge$/gm)].map(([, name]) => name)
   expect(gauges.filter(name => name!.endsWith('_total'))).toEqual([])
+})
+
+it('collectProcessMetrics wakes the process 10 times a second when it samples the lag of the event loop', () => {
+  const monitor = vi.spyOn(performance, 'monitorEventLoopDelay')
+  onTestFinished(() => monitor.mockRestore())
+  collectProcessMetrics(new Registry())
+  expect(monitor.mock.calls).toEqual([[{ resolution: 100 }]])
 })
 
 it('createMetrics has counters at 0 before their first event', async () => {

@@ -223,8 +223,14 @@ export function beginAtZero({
 /** Gauges whose names end like those of counters. The same numbers exist by type, under proper names. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
+/**
+ * Interval of the samples of the event loop's lag. Each sample wakes the process: at the default of 10 ms they took a third
+ * of what a replica at rest uses. The percentiles of the lag include this interval.
+ */
+const lagSampleMs = 100
+
 /** Adds Node's metrics of its process: memory, CPU, file descriptors, event loop lag. To be called once per process. */
 export function collectProcessMetrics(registry: Registry): void {
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: lagSampleMs })
   for (const name of misnamed) registry.removeSingleMetric(name)
 }
