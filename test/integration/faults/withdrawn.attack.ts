@@ -24,8 +24,10 @@ const times = {
   noRoomGraceSeconds: 1,
   compareIntervalSeconds: 1,
 }
-/** From the acceptance to the last event: deadline, lease, scan, cleaning. */
-const endsWithinMs = (limit + limit) * seconds + wave.promisedMs
+/** A failing creation asks whether its lab is complete: refused for 10 s, and once more after a pause of 5 s. */
+const questionMs = 15 * seconds
+/** From the acceptance to the last event: deadline, lease, scan, question, cleaning. */
+const endsWithinMs = (limit + limit) * seconds + questionMs + wave.promisedMs
 const cleanWithinMs = 60 * seconds
 const lanes = isWhole ? 3 : 1
 
