@@ -58,8 +58,8 @@ async function heirs(scene: Scene, { engine }: Config): Promise<object> {
   const [ttlSeconds, scanSeconds] = [engine.leaseTtlMs / 1000, engine.scanIntervalMs / 1000]
   return {
     ...taken,
-    lease_ttl_s: ttlSeconds,
-    scan_s: scanSeconds,
+    // The goal: everything is taken over within a lease, a scan, and 5 s.
+    limit_s: ttlSeconds + scanSeconds + 5,
     outcomes: tally(outcomes),
     lost: outcomes.filter(outcome => outcome !== 'complete').length,
     streams_with_gaps: streamsWithGaps,

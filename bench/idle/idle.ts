@@ -14,7 +14,7 @@ import { machine, nodesFor } from '../measure/machine.ts'
 import { metricsOf } from '../measure/metrics.ts'
 import { numbersOf } from '../measure/options.ts'
 import { round, tally } from '../measure/statistics.ts'
-import { cpuSeconds, memoryFigures } from '../measure/usage.ts'
+import { cpuSeconds, memoryFigures, usedBetween } from '../measure/usage.ts'
 import type { LoopQuestion } from '../spawn/loop.ts'
 
 const defaults = { labs: 10_000, minutes: 15, replicas: 3 }
@@ -31,6 +31,8 @@ interface Scene {
 /** A compare of many labs may take longer than the start of a replica usually does. */
 const readyLimitMs = 600_000
 const scrapeMs = 500
+/** Processes that hold all labs too. */
+const others = ['redis', 'kube-apiserver', 'etcd'] as const
 const compareSum = 'skylab_compare_duration_seconds_sum{result="done"}'
 
 export async function idleBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
@@ -101,16 +103,30 @@ async function compared(replicas: readonly Replica[], labs: number, signal: Abor
   return seconds
 }
 
-async function watched({ bench: { stack }, options, signal }: Scene, replicas: readonly Replica[]): Promise<object> {
-  const from = statSync(stack.cluster.auditLog!).size
+async function watched({ bench, options, signal }: Scene, replicas: readonly Replica[]): Promise<object> {
+  const auditLog = bench.stack.cluster.auditLog!
+  const from = statSync(auditLog).size
   const seconds = options.minutes * 60
-  const before = replicas.map(({ pid }) => cpuSeconds(pid))
+  const [before, all] = [replicas.map(({ pid }) => cpuSeconds(pid)), bench.usage()]
   await systemClock.sleep(seconds * 1000, signal)
   const used = replicas.map(({ pid }, index) => cpuSeconds(pid) - before[index]!)
-  const requests = await controllerRequests(stack.cluster.auditLog!, from)
+  const usedByAll = usedBetween(all, bench.usage())
+  const requests = await controllerRequests(auditLog, from)
+  const percent = (cpu: number) => round((cpu / seconds) * 100, 2)
+  const resident = bench.resident()
   return {
-    cpu_percent: used.map(cpu => round((cpu / seconds) * 100, 2)),
+    cpu_percent: used.map(percent),
     memory_mib: memoryFigures(replicas),
     requests: tally(requests.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`)),
+    others: Object.fromEntries(
+      others.map(name => [name, { cpu_percent: percent(usedByAll[name]!), mib: Math.round(resident[name]!) }]),
+    ),
+    redis_data_mib: await redisData(bench),
   }
+}
+
+/** What Redis itself counts as data, without its buffers. */
+async function redisData({ redis }: BenchStack): Promise<number> {
+  const bytes = /^used_memory_dataset:(\d+)/m.exec(await redis.info('memory'))?.[1]
+  return round(Number(bytes) / 2 ** 20, 1)
 }

@@ -9,7 +9,7 @@ import { type ReplicaPorts, startBalancer } from '../../dev/stack/haproxy.ts'
 import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import type { User } from './lab-client.ts'
-import { type Usage, usageOf, usedBetween } from './usage.ts'
+import { residentOf, type Usage, usageOf, usedBetween } from './usage.ts'
 import { Worker } from './worker.ts'
 
 export interface BenchContext {
@@ -45,6 +45,8 @@ export interface BenchStack {
   /** Starts a balancer before these ports; resolves with its URL. */
   balance(name: string, replicas: readonly ReplicaPorts[]): Promise<string>
   usage(): Usage
+  /** Resident memory in MiB, by kind of process. */
+  resident(): Readonly<Record<string, number>>
   /** Sends a signal to each replica and named worker. */
   signalAll(signal: NodeJS.Signals): void
 }
@@ -140,6 +142,7 @@ function benchStackOf(
     balance: async (name, replicas) =>
       (await startBalancer({ stateDir, program: tools.program('haproxy'), replicas, name })).url,
     usage: () => usageOf(stack, stateDir, workers.named),
+    resident: () => residentOf(stack, stateDir),
     signalAll: signal => {
       const replicas = stack.replicas.map(replica => replica.pid)
       for (const pid of [...replicas, ...Object.values(workers.named)]) process.kill(pid, signal)

@@ -1,5 +1,5 @@
 /** Processor time and memory of processes, as the kernel counts them. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { readRecord, recordedNames } from '../../dev/process/process.ts'
 import type { Stack } from '../../dev/stack/stack.ts'
 
@@ -10,14 +10,28 @@ export type Usage = Readonly<Record<string, number>>
 
 /** Usage of all processes that the run has recorded, and of the bench's own by name. */
 export function usageOf(stack: Stack, stateDir: string, others: Readonly<Record<string, number>>): Usage {
-  const recorded = [stateDir, stack.cluster.stateDir].flatMap(folder =>
-    recordedNames(folder).map(name => [kindOf(name), readRecord(folder, name)?.pid] as const),
+  return sumOf([...recorded(stack, stateDir), ...Object.entries(others)], cpuSeconds)
+}
+
+/** Resident memory of all processes that the run has recorded, in MiB, by kind of process. */
+export const residentOf = (stack: Stack, stateDir: string): Readonly<Record<string, number>> =>
+  sumOf(recorded(stack, stateDir), pid => (existsSync(`/proc/${pid}`) ? memoryOf(pid).nowMib : 0))
+
+type Named = readonly [string, number]
+
+function recorded(stack: Stack, stateDir: string): readonly Named[] {
+  return [stateDir, stack.cluster.stateDir].flatMap(folder =>
+    recordedNames(folder).flatMap((name): Named[] => {
+      const pid = readRecord(folder, name)?.pid
+      return pid === undefined ? [] : [[kindOf(name), pid]]
+    }),
   )
-  const usage: Record<string, number> = {}
-  for (const [name, pid] of [...recorded, ...Object.entries(others)]) {
-    if (pid !== undefined) usage[name] = (usage[name] ?? 0) + cpuSeconds(pid)
-  }
-  return usage
+}
+
+function sumOf(processes: readonly Named[], value: (pid: number) => number): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const [name, pid] of processes) sums[name] = (sums[name] ?? 0) + value(pid)
+  return sums
 }
 
 /** `replica-2` is one of the replicas, `redis-33127` is Redis. */

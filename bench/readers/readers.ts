@@ -14,12 +14,14 @@ import { marker } from '../../dev/process/process.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import { openRun } from '../../dev/run/run.ts'
 import { setup } from '../../dev/setup/setup.ts'
+import type { Replica } from '../../dev/stack/replicas.ts'
 import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { Keys } from '../../src/store/keys.ts'
 import { encodeEvents, encodeFields } from '../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../src/store/scripts.ts'
+import { longestCallMs, metricsOf } from '../measure/metrics.ts'
 import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { cpuSeconds } from '../measure/usage.ts'
@@ -92,7 +94,7 @@ async function figures({ options, stack, worker, stuck: stuckReaders, progress }
   const writer = new Writer(stack)
   const ask = (question: ReadersQuestion) => worker.ask<Seen>(question)
   const watch = (seconds: number, meanwhile: () => Promise<unknown> = async () => {}) =>
-    watched({ pid: replica.pid, seconds, writer, names: good.map(({ name }) => name), ask, meanwhile })
+    watched({ replica, seconds, writer, names: good.map(({ name }) => name), ask, meanwhile })
   try {
     await progress.part('labs that wait for a node', () => writer.create([...good, ...stuck]))
     const idleMib = rssMib(replica.pid)
@@ -106,7 +108,7 @@ async function figures({ options, stack, worker, stuck: stuckReaders, progress }
     }
     const arriving = await progress.part('stuck readers arrive', () => watch(options.seconds, stick))
     const beside = await progress.part('stuck readers beside them', () => watch(options.seconds))
-    const cut = await progress.part('they are cut', () => allCut(replica.monitoringUrl, options.stuck))
+    const cut = await progress.part('they are cut', () => allCut(replica, options.stuck))
     const after = await progress.part('after they were cut', () => watch(options.seconds))
     return {
       bench: 'readers',
@@ -196,7 +198,7 @@ class Writer {
 }
 
 interface Watching {
-  readonly pid: number
+  readonly replica: Replica
   readonly seconds: number
   readonly writer: Writer
   readonly names: readonly string[]
@@ -205,8 +207,10 @@ interface Watching {
 }
 
 /** Writes an event for each user once a second, evenly spread, and returns the delays of their readers. */
-async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching): Promise<object> {
+async function watched({ replica, seconds, writer, names, ask, meanwhile }: Watching): Promise<object> {
+  const { pid } = replica
   await ask({ do: 'report' })
+  const metricsBefore = await metricsOf(replica)
   const begunMs = systemClock.monotonicMs()
   const cpuBefore = cpuSeconds(pid)
   const beside = meanwhile()
@@ -230,6 +234,7 @@ async function watched({ pid, seconds, writer, names, ask, meanwhile }: Watching
     deliveries: delaysMs.length,
     cpu_us_per_delivery: Math.round(((cpuSeconds(pid) - cpuBefore) * 1e6) / delaysMs.length),
     delay_ms: { p50: at(0.5), p99: at(0.99), max: at(1) },
+    lease_ms: longestCallMs(metricsBefore, await metricsOf(replica), 'extend-leases'),
     streams_ended: ended,
     peak_mib: Math.max(peakMib, rssMib(pid)),
   }
@@ -240,11 +245,10 @@ function rssMib(pid: number): number {
 }
 
 /** The replica's count of cut readers, once all are cut or the count stops growing. */
-async function allCut(url: string, wanted: number): Promise<number> {
+async function allCut(replica: Replica, wanted: number): Promise<number> {
   let cut = 0
   const isDone = async () => {
-    const text = await (await fetch(`${url}/metrics`)).text()
-    cut = Number(/^skylab_event_streams_cut_total (\d+)/m.exec(text)?.[1] ?? 0)
+    cut = (await metricsOf(replica)).get('skylab_event_streams_cut_total') ?? 0
     return cut >= wanted
   }
   await waitUntil(isDone, { what: 'stuck readers', limitMs: 2000 * writeTimeoutSeconds }).catch(() => {})
