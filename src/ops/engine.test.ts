@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import { Listeners } from '../base/listeners.ts'
@@ -52,9 +52,10 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
   }
   const cluster = new FakeCluster()
   const room = new Slots(places)
+  const announce = vi.fn()
   const engine = new Engine({
     ...{ owners, leases, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
-    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { pause: async () => {} }, compare: () => {} },
+    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { announce, pause: async () => {} }, compare: () => {} },
     ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1_000, ttlMs: 10_000, scanIntervalMs: beyondMs },
     times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1_000, registryMs: 1_000, unknownMs: 1_000 },
     ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
@@ -77,7 +78,7 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
     clock.advance(ms)
     await settled()
   }
-  return { start, end, ring, pass, looks, claimed, waiting, room, engine }
+  return { start, end, ring, pass, looks, claimed, waiting, room, engine, announce }
 }
 
 describe('Engine', () => {
@@ -88,6 +89,14 @@ describe('Engine', () => {
     expect(looks).toHaveLength(1)
     await end('ada')
     await end('bob')
+  })
+
+  it('announces what other replicas have accepted', async () => {
+    const { start, ring, announce } = makeEngine({})
+    await start()
+    await ring('accepted', 'ada')
+    await ring('events', 'ada')
+    expect(announce).toHaveBeenCalledTimes(1)
   })
 
   it('does not look again when an operation has ended and the last look left nothing over', async () => {

@@ -133,6 +133,7 @@ export class Engine {
   }
 
   #hearAccepted(user: string, op: number): void {
+    this.#options.acceptance.announce()
     this.#options.leases.superseded(user, op)
     this.#refused.delete(user)
     const run = this.#runs.get(user)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { api, detailOf, jsonBody, prefix } from '../../../test/kit/api/scripted-api.ts'
 import type { CreateRequest, Identity } from '../../base/domain.ts'
 import type { LabService } from '../../ops/labs/service.ts'
@@ -101,6 +101,19 @@ describe('POST labs/<username>/create', () => {
     const { call } = recorder()
     await call('POST', 'labs/rra/create', 'rra', jsonBody('{"options": {}, "__proto__": {"size": "x"}, "env": {}}'))
     expect(({} as Record<string, unknown>).size).toBeUndefined()
+  })
+
+  it('announces a request before its body is read, unless it may not be sent', async () => {
+    const announce = vi.fn()
+    const call = api({ announce })
+    const body = new ReadableStream({ pull: () => new Promise(() => {}) })
+    const headers = { 'Content-Type': 'application/json' }
+    void call('POST', 'labs/rra/create', 'rra', { body, headers, duplex: 'half' } as RequestInit)
+    await call('DELETE', 'labs/rra', 'hub')
+    expect(announce).toHaveBeenCalledTimes(2)
+    await call('POST', 'labs/rra/create', 'guest', jsonBody({ options: {} }))
+    await call('DELETE', 'labs/rra', 'rra')
+    expect(announce).toHaveBeenCalledTimes(2)
   })
 
   it('reports all problems at once', async () => {

@@ -1,5 +1,6 @@
 /** The routes of SQR-066, "Lab controller REST API", that concern labs. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import { createMiddleware } from 'hono/factory'
 import { getsToken, requireNoAdministrator } from '../../labs/token.ts'
 import type { Admission } from '../bounds/admit.ts'
 import { readJson } from '../bounds/body.ts'
@@ -27,9 +28,13 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.json(await statusOf(c.get('caller').username, noOwnLab), 200)
   })
 
+  const announced = createMiddleware<ApiEnv>(function announced(_, next) {
+    labs.announce()
+    return next()
+  })
   const byRate = limitCreates({ rates, labs, limits })
   const body = readJson(limits, parts.metrics)
-  app.openapi({ ...routes.create, middleware: [asUser, byRate, body] as const }, async c => {
+  app.openapi({ ...routes.create, middleware: [asUser, byRate, announced, body] as const }, async c => {
     const caller = c.get('caller')
     const request = c.req.valid('json')
     checkCreate(limits, request)
@@ -42,7 +47,7 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.body(null, 201, { ...headers, 'Preference-Applied': 'return=minimal' })
   })
 
-  app.openapi({ ...routes.remove, middleware: [asAdmin] as const }, async c => {
+  app.openapi({ ...routes.remove, middleware: [asAdmin, announced] as const }, async c => {
     if (!(await labs.delete(c.req.valid('param').username, c.get('origin')))) throw noLab('this user has no lab')
     return c.body(null, 202)
   })

@@ -11,7 +11,7 @@ test('Labs.events reads after the requests that are being accepted', async () =>
     return null
   }
   const feeds = { open } as unknown as LabsOptions['feeds']
-  const labs = new Labs({ acceptance, feeds } as LabsOptions)
+  const labs = new Labs({ acceptance, feeds } as Partial<LabsOptions> as LabsOptions)
   const accepting = Promise.withResolvers<void>()
   void acceptance.during(() => accepting.promise.then(() => order.push('accepted')))
   const events = labs.events('ada')

@@ -34,7 +34,7 @@ export interface LabsOptions {
   readonly log: Logger
   readonly metrics: Metrics
   readonly tracing: Tracing
-  readonly acceptance: Acceptance
+  readonly acceptance: Pick<Acceptance, 'announce' | 'during' | 'pause'>
   readonly audit: Auditor
   /** Called when this replica has accepted an operation. */
   readonly onAccepted: () => void
@@ -45,6 +45,10 @@ export class Labs implements LabService {
 
   constructor(options: LabsOptions) {
     this.#options = options
+  }
+
+  announce(): void {
+    this.#options.acceptance.announce()
   }
 
   create(

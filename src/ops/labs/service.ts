@@ -7,6 +7,9 @@ import type { Origin } from '../../telemetry/tracing.ts'
 export type EventFeed = Feed<LabEvent>
 
 export interface LabService {
+  /** A create or delete of a known user is being read. Work that can wait lets a crowd of them pass. */
+  announce(): void
+
   /**
    * Accepts the creation of a lab (SQR-066, "POST …/create"), and returns once it cannot be lost. With an idempotency key,
    * a repeat within ten minutes gets the first one's answer. The operation's owner uses the origin in its logs and traces.

@@ -93,6 +93,7 @@ export function exampleLab(change: Partial<LabState> = {}): LabState {
 export function scriptedLabs(script: Partial<LabService> = {}): LabService {
   return {
     create: async () => undefined,
+    announce: () => {},
     remembers: async () => false,
     delete: async () => false,
     status: async () => null,
