@@ -59,6 +59,14 @@ const api = z.strictObject({
     .optional()
     .describe('HTTPS on `port`; default: HTTP. `monitoringPort` has HTTP in any case'),
   heartbeatSeconds: seconds(15).describe('silence of an event stream after which a comment line is sent'),
+  warmUpRequests: z
+    .number()
+    .int()
+    .min(0)
+    .default(100)
+    .describe(
+      'made-up creates that a replica accepts before it is ready, so that its code is compiled when users come',
+    ),
   limits: limits.prefault({}),
   rates: rates.prefault({}).describe('How often one user may ask one replica'),
 })

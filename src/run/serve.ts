@@ -7,6 +7,7 @@ import { drain } from './drain.ts'
 import { closeParts, startParts, stopParts } from './part.ts'
 import { kubernetesName, readinessOf, redisName } from './readiness.ts'
 import { makeReplica, type Replica } from './replica.ts'
+import { warmUp } from './warm-up.ts'
 
 /** Time since the process began. */
 const uptimeMs = () => Math.round(process.uptime() * 1000)
@@ -71,6 +72,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   const { log } = replica.basics
   startParts(replica.stages, 'first')
   void probeIdentity(replica, signal)
+  const warm = warmUp(replica.basics, replica.store.sealer).catch(err => log.warn({ err }, 'the warm-up failed'))
   await Promise.all([reachRedis(replica, waiting, signal), reachCluster(replica, waiting, signal)])
   signal.throwIfAborted()
   startParts(replica.stages, 'reached')
@@ -78,6 +80,7 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   startParts(replica.stages, 'permitted')
   await becomeCompared(replica, signal)
   await mayOpen(replica, waiting, signal)
+  await warm
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
 }

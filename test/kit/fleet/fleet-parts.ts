@@ -27,6 +27,8 @@ import { makeUser, type Overrides, type UserRecord } from './users.ts'
 
 /** Short, because tests wait for these. */
 const quick = { leaseTtlMs: 3000, scanIntervalMs: 300 }
+/** A run starts hundreds of replicas, of which few see a crowd. */
+const cold = { warmUpRequests: 0 }
 /** Long: tests that need a compare cause one by what they break. */
 const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 
@@ -157,7 +159,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     logLevel: 'debug',
     installation,
     ...config,
-    api: withTls(options, options.defaultRates ? { ...config.api } : generously(config.api)),
+    api: withTls(options, { ...cold, ...(options.defaultRates ? config.api : generously(config.api)) }),
     engine: { ...quick, ...config.engine },
     times: { ...times, ...config.times },
   }
