@@ -140,7 +140,7 @@ describe('Engine', () => {
     const { start, ring, pass, looks, end } = makeEngine({ waiting: ['ada'] })
     await start()
     await ring('accepted', 'ada')
-    await pass(60)
+    await pass(90)
     await end('ada')
     expect(looks).toHaveLength(1)
   })
@@ -159,7 +159,7 @@ describe('Engine', () => {
   })
 
   it.each([
-    ['accepted', 40, 60],
+    ['accepted', 65, 90],
     ['released', 0, 15],
   ] as const)('looks for an operation that was %s after %d to %d ms', async (what, leastMs, mostMs) => {
     const { start, ring, pass, claimed, waiting, end } = makeEngine({})
@@ -178,7 +178,7 @@ describe('Engine', () => {
     await start()
     await ring('accepted', 'bob')
     await ring('events', 'bob')
-    await pass(60)
+    await pass(90)
     expect(looks).toHaveLength(1)
   })
 
@@ -187,10 +187,10 @@ describe('Engine', () => {
     await start()
     waiting.push('ada')
     await ring('accepted', 'bob')
-    await pass(39)
+    await pass(64)
     await ring('events', 'bob')
     await ring('accepted', 'ada')
-    await pass(21)
+    await pass(26)
     expect(claimed).toEqual(['ada'])
     await end('ada')
   })

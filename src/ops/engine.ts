@@ -51,9 +51,9 @@ export interface EngineOptions extends RunOptions {
 const releasedDelayMs = 15
 /**
  * The same for an accepted one. The replica that accepted it looks at once; by now its owner has usually rung for the first
- * events, and then nobody else looks.
+ * events, and then nobody else looks. Longer than the bell's pause, after which that ring is heard.
  */
-const acceptedDelayMs = { least: 40, most: 60 }
+const acceptedDelayMs = { least: 65, most: 90 }
 /** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */

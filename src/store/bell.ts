@@ -12,8 +12,11 @@ import { parseRing, type Ring } from './rings.ts'
 
 /** The pause after a reading of one ring: a ring that comes alone is heard soon. */
 const gatherMs = 10
-/** The pause after a reading of several, so that under load one call reads many. */
-const gatherManyMs = 25
+/**
+ * The pause after a reading of several, so that under load one call reads many. Each call wakes the process twice, which
+ * takes longer than the rings that it reads.
+ */
+const gatherManyMs = 50
 /** How often the place is compared with the newest entry on the command connection. */
 const compareMs = 2_000
 /** How long the two may differ: a reading notices a lower number only after its whole waiting time. */
