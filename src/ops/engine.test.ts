@@ -128,7 +128,7 @@ describe('Engine', () => {
     await start()
     waiting.push('ada')
     await ring('accepted', 'ada', op + 1)
-    await pass(60)
+    await pass(100)
     expect(looks).toHaveLength(1)
     await end('ada')
     expect(claimed).toEqual(['ada', 'ada'])
@@ -140,7 +140,7 @@ describe('Engine', () => {
     const { start, ring, pass, looks, end } = makeEngine({ waiting: ['ada'] })
     await start()
     await ring('accepted', 'ada')
-    await pass(90)
+    await pass(130)
     await end('ada')
     expect(looks).toHaveLength(1)
   })
@@ -153,13 +153,13 @@ describe('Engine', () => {
     engine.wake()
     await settled()
     expect(claimed).toEqual(['bob'])
-    await pass(60)
+    await pass(130)
     expect(looks).toHaveLength(2)
     await end('bob')
   })
 
   it.each([
-    ['accepted', 65, 90],
+    ['accepted', 100, 130],
     ['released', 0, 15],
   ] as const)('looks for an operation that was %s after %d to %d ms', async (what, leastMs, mostMs) => {
     const { start, ring, pass, claimed, waiting, end } = makeEngine({})
@@ -178,7 +178,7 @@ describe('Engine', () => {
     await start()
     await ring('accepted', 'bob')
     await ring('events', 'bob')
-    await pass(90)
+    await pass(130)
     expect(looks).toHaveLength(1)
   })
 
@@ -187,10 +187,10 @@ describe('Engine', () => {
     await start()
     waiting.push('ada')
     await ring('accepted', 'bob')
-    await pass(64)
+    await pass(99)
     await ring('events', 'bob')
     await ring('accepted', 'ada')
-    await pass(26)
+    await pass(31)
     expect(claimed).toEqual(['ada'])
     await end('ada')
   })

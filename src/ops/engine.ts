@@ -50,10 +50,10 @@ export interface EngineOptions extends RunOptions {
 /** Random delay before a look for a released operation, so that fewer lease attempts fail. */
 const releasedDelayMs = 15
 /**
- * The same for an accepted one. The replica that accepted it looks at once; by now its owner has usually rung for the first
- * events, and then nobody else looks. Longer than the bell's pause, after which that ring is heard.
+ * The same for an accepted one. The replica that accepted it looks when no crowd has followed, after 40 ms; the first events of
+ * its owner are heard within the bell's pause of 50 ms, and then nobody else looks.
  */
-const acceptedDelayMs = { least: 65, most: 90 }
+const acceptedDelayMs = { least: 100, most: 130 }
 /** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
