@@ -1,5 +1,6 @@
 /** Configuration of the bare loop as an installation of its own: the replicas ignore its labs. */
 import type { Config } from '../../src/config/schema.ts'
+import { asInstallation } from '../measure/plans.ts'
 
 /** The prefix of its namespaces and the value of its installation label. */
 export const loopInstallation = 'loop'
@@ -8,8 +9,4 @@ export const loopInstallation = 'loop'
 export const loopInFlight = 32
 
 /** The replicas' configuration under the loop's names. */
-export const loopConfig = (config: Config): Config => ({
-  ...config,
-  installation: loopInstallation,
-  lab: { ...config.lab, namespacePrefix: loopInstallation },
-})
+export const loopConfig = (config: Config): Config => asInstallation(config, loopInstallation)

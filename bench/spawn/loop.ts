@@ -10,16 +10,13 @@ import { createInterface } from 'node:readline'
 import { parse } from 'yaml'
 import { systemClock } from '../../src/base/clock.ts'
 import type { KubeObject, LabPlan } from '../../src/base/domain.ts'
-import { createImageSource } from '../../src/images/registry/create.ts'
-import { standaloneImages } from '../../src/images/standalone.ts'
 import { collectionPath, creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { labels } from '../../src/kube/labels.ts'
-import { chooseLab } from '../../src/labs/choose.ts'
-import { renderLab, withOwnership } from '../../src/labs/render.ts'
-import { noSources } from '../../src/labs/sources.ts'
+import { withOwnership } from '../../src/labs/render.ts'
 import { Trust } from '../../src/ops/trust.ts'
 import { loadSettings } from '../../src/settings/load.ts'
 import { Sealer } from '../../src/store/sealing.ts'
+import { plansOf } from '../measure/plans.ts'
 import { answerQuestions } from '../measure/worker.ts'
 import { loopConfig, loopInFlight, loopInstallation } from './loop-config.ts'
 
@@ -73,25 +70,16 @@ answerQuestions(async (question: LoopQuestion) => {
 async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Promise<number> {
   const { config: ours, tokens, sealingKeys } = await loadSettings(question.configFile, {})
   const config = question.of === 'loop' ? loopConfig(ours) : ours
-  const { images, installation } = config
+  const { installation } = config
   byLabel = `labelSelector=${encodeURIComponent(`${labels.installation}=${installation}`)}`
-  const source = createImageSource({ images, clock: systemClock })
-  const options = { image_type: 'recommended', size: 'small' }
-  const service = standaloneImages({ images, source, clock: systemClock, log: { warn: () => {} } })
-  const image = await service.resolve(options, { groups: [] })
-  await source.close()
   server = await serverOf(config.kubernetes.kubeconfig!)
   const firstOp = systemClock.wallMs() * 1000
   const trust = new Trust({ ...config.lab, installation, sealer: new Sealer(sealingKeys) })
-  const identities = new Map(tokens.map(({ quota: _, ...identity }) => [identity.username, identity]))
-  labs = question.users.map((user, index) => {
-    const identity = identities.get(user)!
-    const choice = chooseLab(config.lab, identity, options)
-    const { plan } = renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources })
+  labs = (await plansOf(config, tokens, question.users)).map((plan, index) => {
     const op = firstOp + index
     const namespace = withOwnership(plan.namespace, op, null)
     const signed = question.of === 'loop' ? namespace : trust.signed(namespace)
-    return { user, namespace: signed, objects: plan.objects, op, namespaceUid: '', podUid: '' }
+    return { user: plan.username, namespace: signed, objects: plan.objects, op, namespaceUid: '', podUid: '' }
   })
   return 1 + labs[0]!.objects.length
 }
