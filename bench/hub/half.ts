@@ -27,12 +27,14 @@ export interface HubHalf {
 const accounts: Readonly<Record<Spawner, string>> = {
   skylab: 'system:serviceaccount:skylab:skylab',
   kubespawner: 'system:serviceaccount:kubespawner:hub',
+  hooks: 'system:serviceaccount:kubespawner:hooks',
 }
 
 /** Options of the users. kubespawner is configured to give every user the same. */
 const optionsOf: Readonly<Record<Spawner, object>> = {
   skylab: { image_type: 'recommended', size: 'small' },
   kubespawner: {},
+  hooks: {},
 }
 
 export async function hubHalf(site: Site, spawner: Spawner, profiles?: string): Promise<HubHalf> {

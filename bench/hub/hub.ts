@@ -1,6 +1,6 @@
 /**
- * Many users spawn at once through a real JupyterHub, on nodes of KWOK: with RESTSpawner and kubespawner in turns, on the
- * same cluster. docs/bench.md explains the result.
+ * Many users spawn at once through a real JupyterHub, on nodes of KWOK: with RESTSpawner, with kubespawner, and with
+ * kubespawner whose hooks make the same objects as Skylab, in turns on the same cluster. docs/bench.md explains the result.
  *   npm run bench -- hub [--users 100] [--pairs 3] [--replicas 3] [--kwok N] [--profile FOLDER]
  */
 import { mkdirSync } from 'node:fs'
@@ -68,12 +68,12 @@ async function hubFigures(site: Site, options: Options, progress: Progress): Pro
       progress.say(phraseOf(spawner, result, users))
       return result
     }
-    done.push({ skylab: await half('skylab'), kubespawner: await half('kubespawner') })
+    done.push({ skylab: await half('skylab'), hooks: await half('hooks'), kubespawner: await half('kubespawner') })
   }
   return {
     bench: 'hub',
     conditions: {
-      ...{ users, at_once: users, pairs, replicas, kwok_nodes: kwok, order: 'skylab, kubespawner, and again' },
+      ...{ users, at_once: users, pairs, replicas, kwok_nodes: kwok, order: 'skylab, hooks, kubespawner, and again' },
       labs: 'one stub answers for all of them, to both Hubs',
       ...conditionsOf(site, load),
     },

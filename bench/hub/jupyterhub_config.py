@@ -1,8 +1,9 @@
 """
 The Hub of `npm run bench -- hub`: the same one for both spawners.
 
-BENCH_SPAWNER           the spawner: skylab or kubespawner
+BENCH_SPAWNER           the spawner: skylab, kubespawner, or hooks: kubespawner whose hooks make all objects of a lab
 BENCH_KUBESPAWNER       kubespawner's traitlets for pods like those of Skylab, as JSON
+BENCH_LABS              for hooks: a file with namespace and objects of each user's lab, as JSON
 BENCH_STUB_URL          the stub that answers for all labs
 BENCH_TOKEN             the load's token, with an administrator's rights over users and their servers
 HUB_…, SKYLAB_…         as in hub/examples/plain/jupyterhub_config.py; RESTSpawner takes its defaults from SKYLAB_…
@@ -35,6 +36,14 @@ else:
 
 
 c.JupyterHub.spawner_class = BenchSpawner
+if os.environ["BENCH_SPAWNER"] == "hooks":
+    import sys
+
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(Path(__file__).parent))
+    import hooks
+
+    hooks.configure(c, json.loads(Path(os.environ["BENCH_LABS"]).read_text()))
 for name, value in json.loads(os.environ["BENCH_KUBESPAWNER"]).items():
     setattr(c.KubeSpawner, name, value)
 # RESTSpawner's time-outs for both: slow spawns are to be measured, not given up.

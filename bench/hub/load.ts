@@ -101,7 +101,7 @@ async function follow(hub: HubAddress, path: string, agent: Agent): Promise<{ ou
         events += 1
         const { ready, failed, message } = JSON.parse(data)
         if (ready) outcome = 'ready'
-        else if (failed) outcome = `failed: ${message}`
+        else if (failed) outcome = `failed: ${withoutHeaders(message)}`
       },
     })
     for await (const chunk of answer.setEncoding('utf8')) parser.feed(chunk as string)
@@ -109,6 +109,9 @@ async function follow(hub: HubAddress, path: string, agent: Agent): Promise<{ ou
     await systemClock.sleep(reconnectMs)
   }
 }
+
+/** The words of a failure; those of kubespawner have the headers of an answer, with an id in each. */
+const withoutHeaders = (message: string): string => message.replace(/HTTP response headers:.*\n/, '').slice(0, 400)
 
 /** Sends at its pace regardless of responses, so that more than one request shows a blocked Hub. */
 function watchHealth({ hubUrl }: HubAddress): { stop(): Promise<readonly number[]> } {

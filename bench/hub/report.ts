@@ -14,16 +14,17 @@ const tools = ['load', 'stub']
 
 /** Medians over the pairs unless a name says otherwise; a ratio is the median of each pair's ratio. */
 export function hubReport(pairs: readonly HubPair[], users: number): object {
+  const of = (spawner: Spawner) =>
+    figuresOf(
+      pairs.map(pair => pair[spawner]),
+      users,
+    )
   return {
-    skylab: figuresOf(
-      pairs.map(({ skylab }) => skylab),
-      users,
-    ),
-    kubespawner: figuresOf(
-      pairs.map(({ kubespawner }) => kubespawner),
-      users,
-    ),
-    skylab_by_kubespawner: ratiosOf(pairs, users),
+    skylab: of('skylab'),
+    kubespawner: of('kubespawner'),
+    hooks: of('hooks'),
+    skylab_by_kubespawner: ratiosOf(pairs, 'kubespawner', users),
+    skylab_by_hooks: ratiosOf(pairs, 'hooks', users),
   }
 }
 
@@ -84,10 +85,10 @@ function spread(halves: readonly HubHalf[], values: (half: HubHalf) => readonly 
   return Object.fromEntries(shares.map(([name, share]) => [name, at(share)]))
 }
 
-/** RESTSpawner divided by kubespawner: below 1 RESTSpawner takes less. */
-function ratiosOf(pairs: readonly HubPair[], users: number): object {
+/** RESTSpawner divided by another one: below 1 RESTSpawner takes less. */
+function ratiosOf(pairs: readonly HubPair[], other: Spawner, users: number): object {
   const ratio = (figure: (half: HubHalf) => number) => {
-    const each = pairs.map(({ skylab, kubespawner }) => round(figure(skylab) / figure(kubespawner), 2))
+    const each = pairs.map(pair => round(figure(pair.skylab) / figure(pair[other]), 2))
     return { median: round(median(each), 2), each }
   }
   return {

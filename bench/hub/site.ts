@@ -1,6 +1,6 @@
 /** Surroundings of the bench's Hubs: one stack, an environment with both spawners, and one Hub after the other. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Hub, startHub } from '../../dev/hub/hub.ts'
@@ -13,16 +13,22 @@ import { pythonEnvironment } from '../../dev/setup/python.ts'
 import { setup } from '../../dev/setup/setup.ts'
 import { kwokPlacement } from '../../dev/stack/config.ts'
 import { type Stack, setupStack, startStack } from '../../dev/stack/stack.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 import { qualifiedRepositoryOf } from '../../src/config/images.ts'
 import { labels } from '../../src/kube/labels.ts'
 import { quotasOf } from '../../src/labs/quota.ts'
-import { readConfig } from '../../src/settings/load.ts'
+import { loadSettings, readConfig } from '../../src/settings/load.ts'
+import { asInstallation, plansOf } from '../measure/plans.ts'
 import { type Usage, usageOf } from '../measure/usage.ts'
 import { Worker } from '../measure/worker.ts'
 import type { HubAddress } from './load.ts'
 import type { StubQuestion } from './stub.ts'
 
-export type Spawner = 'skylab' | 'kubespawner'
+/** With `hooks`, kubespawner makes all objects of a lab of Skylab. */
+export type Spawner = 'skylab' | 'kubespawner' | 'hooks'
+
+/** The ServiceAccount of a Hub that makes pods itself, in `kubespawner.yaml`. */
+const hubAccounts: Readonly<Record<Exclude<Spawner, 'skylab'>, string>> = { kubespawner: 'hub', hooks: 'hooks' }
 
 export interface SiteOptions {
   readonly users: number
@@ -77,6 +83,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
     // One of the users is the administrator, whose token is the Hub's.
     const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users: users + 1 })
     await stack.cluster.apply(readFileSync(here('kubespawner.yaml'), 'utf8'))
+    await writeLabs(stack, labsFile(stateDir))
     const kubectl = createKubectl(tools, stack.cluster.kubeconfig, stateDir)
     return await siteOf({ stack, stateDir, environment, kubectl, signal }, users, () => run.close())
   } catch (error) {
@@ -109,6 +116,7 @@ async function siteOf(context: BenchContext, users: number, close: () => Promise
     untilGone: async () => {
       const wait = ['wait', '--for=delete', `--timeout=${goneSeconds}s`]
       await kubectl([...wait, 'namespace', '--selector', labels.installation])
+      await kubectl([...wait, 'namespace', '--selector', `${usersPrefix}installation`])
       await kubectl([...wait, 'pod', '--namespace', 'kubespawner', '--all'])
     },
     usage: () => usageOf(stack, stateDir, { load: load.pid, stub: stub.pid }),
@@ -146,7 +154,10 @@ async function openHub(spawner: Spawner, context: BenchContext, stubUrl: string)
       BENCH_STUB_URL: stubUrl,
       BENCH_TOKEN: token,
       BENCH_KUBESPAWNER: JSON.stringify(await podsLikeOurs(stack)),
-      ...(spawner === 'kubespawner' && { KUBECONFIG: await stack.cluster.tokenKubeconfig('kubespawner', 'hub') }),
+      BENCH_LABS: labsFile(stateDir),
+      ...(spawner !== 'skylab' && {
+        KUBECONFIG: await stack.cluster.tokenKubeconfig('kubespawner', hubAccounts[spawner]),
+      }),
     },
   })
   return {
@@ -160,12 +171,43 @@ async function openHub(spawner: Spawner, context: BenchContext, stubUrl: string)
   }
 }
 
+/** The installation that labs made by hooks belong to: the replicas ignore them. */
+const hooksInstallation = 'hooks'
+const usersPrefix = 'user.skylab/'
+
+const labsFile = (stateDir: string): string => join(stateDir, 'labs.json')
+
+/** Writes what Skylab would make for each user beside the pod. */
+async function writeLabs({ configFile, users }: Stack, file: string): Promise<void> {
+  const { config, tokens } = await loadSettings(configFile, {})
+  const plans = await plansOf(asInstallation(config, hooksInstallation), tokens, Object.keys(users))
+  const labs = plans.map(({ username, namespace, objects }) => {
+    const others = objects.filter(({ kind }) => kind !== 'Pod')
+    return [username, { namespace: asUsers(namespace), objects: others.map(asUsers) }] as const
+  })
+  writeFileSync(file, JSON.stringify(Object.fromEntries(labs)), { mode: 0o600 })
+}
+
+/** Only Skylab may write labels and annotations `skylab/…` (`k8s/base/policy.yaml`): others have names of their own. */
+function asUsers(object: KubeObject): KubeObject {
+  const { metadata } = object
+  const renamed = (texts: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(
+      Object.entries(texts).map(([key, text]) => [key.replace(/^skylab\//, usersPrefix), text] as const),
+    )
+  return {
+    ...object,
+    metadata: { ...metadata, labels: renamed(metadata.labels), annotations: renamed(metadata.annotations) },
+  }
+}
+
 /** kubespawner's settings for pods like those of a small lab: image, resources, and nodes. */
 async function podsLikeOurs({ configFile }: Stack): Promise<object> {
   const { images, lab } = await readConfig(configFile)
   const { limits, requests } = quotasOf(lab.sizes.small!)
   return {
     namespace: 'kubespawner',
+    user_namespace_template: `${hooksInstallation}-{username}`,
     image: `${qualifiedRepositoryOf(images)}:${images.recommendedTag}`,
     cpu_limit: limits.cpu,
     mem_limit: limits.memory,
