@@ -46,7 +46,8 @@ async function fromLoginToNothing(version: HubVersion): Promise<void> {
   const { uid, quotas, options } = (await fleet.as(username).userStatus()).body
   expect(options).toMatchObject({ size: 'medium' })
   expect(output.trim()).toBe(`${uid} ${quotas!.limits.cpu} ${quotas!.limits.memory}`)
-  await page.goto(`${hub(version).url}/hub/home`)
+  // The page's scripts give the button its effect after its load.
+  await page.goto(`${hub(version).url}/hub/home`, { waitUntil: 'networkidle' })
   await page.locator('#stop').click()
   await untilGone(username)
   await page.context().close()
