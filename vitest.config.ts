@@ -6,6 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const patient = { testTimeout: 150_000, hookTimeout: 180_000, env: { SKYLAB_TEST: '1' } }
 /** They wait more than they compute: on two processors three files at once took 55 s instead of 135 s. */
 const workers = Math.max(3, availableParallelism())
+/** Fewer while the tests on a real node run beside them: with five files at once, deletions and clicks came too late. */
+const integrationWorkers = process.env.SKYLAB_BESIDE_NODE ? workers - 1 : workers
 /** Two attacks at once still take over in time, on a busy machine too. In full size each needs the whole machine. */
 const attackWorkers = process.env.SKYLAB_FAULTS === 'all' ? 1 : 2
 /** Of the tests of one file that may run at once: they mostly wait for the cluster, which takes 5 s to remove a namespace. */
@@ -48,7 +50,7 @@ export default defineConfig({
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
           exclude: ['test/integration/faults/**', '**/*.node.test.ts'],
-          maxWorkers: workers + 1,
+          maxWorkers: integrationWorkers,
           maxConcurrency,
           // Half a second of processor time for each file is the client of Kubernetes alone.
           isolate: false,

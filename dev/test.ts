@@ -16,6 +16,8 @@ const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.
 
 async function test(options: TestOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
+  // For the control plane, which uses most of the processors while tests run (`dev/kube/control-plane.ts`).
+  process.env.GOGC ??= '400'
   const { choice, unit, realNode } = options
   if (options.redisInContainers || choice.containers)
     await (await import('./process/containers.ts')).assertEngineAnswers()

@@ -42,11 +42,14 @@ export async function startEtcd(options: Pick<ControlPlaneOptions, 'stateDir' | 
     // Nothing here outlives the run, so losses by a power cut do not matter.
     'unsafe-no-fsync': 'true',
   }
-  const spec = { name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), stateDir }
+  const spec = { name: 'etcd', command: tools.program('etcd'), args: toFlags(flags), env: goEnv(), stateDir }
   const answers = async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) })).ok
   await startServer(spec, { answers, limitMs: 30_000, signal })
   return url
 }
+
+/** Tests set `GOGC`, so that Go's collector runs more rarely. Benches leave it as real clusters have it. */
+const goEnv = () => ({ GOGC: process.env.GOGC })
 
 const toFlags = (flags: Record<string, string>) => Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
 
@@ -84,7 +87,8 @@ function apiServerSpec(
     writeFileSync(policyFile, auditPolicy)
     Object.assign(flags, auditFlags(policyFile, auditLog))
   }
-  return { name: 'kube-apiserver', command: tools.program('kube-apiserver'), args: toFlags(flags), stateDir }
+  const command = tools.program('kube-apiserver')
+  return { name: 'kube-apiserver', command, args: toFlags(flags), env: goEnv(), stateDir }
 }
 
 /** Blocking: a request's line is in the file before its response. In batches the line could be 30 s late. */
@@ -122,7 +126,7 @@ async function startControllers(options: ControlPlaneOptions, credentials: Crede
   }
   const start = async (name: string, flags: Record<string, string>) => {
     const args = toFlags({ ...common, 'secure-port': String(await freePort()), ...flags })
-    await startProcess({ name, command: tools.program(name), args, stateDir })
+    await startProcess({ name, command: tools.program(name), args, env: goEnv(), stateDir })
   }
   await start('kube-controller-manager', {
     kubeconfig: credentials.kubeconfig('controller-manager'),

@@ -83,7 +83,8 @@ class Suites {
     let attacks: Promise<void> | undefined
     const work = async (node: ClusterRun | null) => {
       await checks
-      await together(this.#run(onKwok, kwok, ['integration']), this.#run(onNode, node, ['node']))
+      const env: ClusterRun['env'] = node ? { SKYLAB_BESIDE_NODE: '1' } : {}
+      await together(this.#run(onKwok, kwok, ['integration'], env), this.#run(onNode, node, ['node']))
       attacks = this.#run('attacks on a cluster', kwok, attackProjects)
       // Awaited below.
       attacks.catch(() => {})
@@ -118,11 +119,14 @@ class Suites {
   }
 
   /** Runs projects one after another. */
-  async #run(name: string, cluster: ClusterRun | null, projects: readonly Project[]): Promise<void> {
+  async #run(name: string, cluster: ClusterRun | null, projects: readonly Project[], more: ClusterRun['env'] = {}) {
     if (!cluster) return
+    const { folder, env } = cluster
     await this.#suite(name, async () => {
       let counts = noTests
-      for (const run of runsOf(projects, this.#context.options)) counts = sum(counts, await this.#vitest(cluster, run))
+      for (const run of runsOf(projects, this.#context.options)) {
+        counts = sum(counts, await this.#vitest({ folder, env: { ...env, ...more } }, run))
+      }
       return counts
     })
   }
