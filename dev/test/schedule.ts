@@ -1,6 +1,6 @@
 /**
- * Which suites run at once. On two processors a run has as much work as fits: first what needs no cluster; then the tests
- * on each cluster, which wait about as much as they compute; then what is timed.
+ * Which suites run at once: first what needs no cluster; then the tests on each cluster, which wait about as much as they
+ * compute; then what is timed, one after another.
  */
 import { together } from '../process/command.ts'
 import { type Counts, explained, failure, noTests, sum } from './counts.ts'
@@ -77,21 +77,18 @@ class Suites {
 
   /**
    * Tests on both clusters. The real node starts before them, and stays until the integration tests have ended: when an
-   * address of the machine comes or goes, Chromium ends its requests.
+   * address of the machine comes or goes, Chromium ends its requests. What is timed then has the machine to itself.
    */
   async #onBoth(kwok: ClusterRun | null, withNode: boolean, checks: Promise<void>): Promise<void> {
-    let attacks: Promise<void> | undefined
     const work = async (node: ClusterRun | null) => {
       await checks
       const env: ClusterRun['env'] = node ? { SKYLAB_BESIDE_NODE: '1' } : {}
       await together(this.#run(onKwok, kwok, ['integration'], env), this.#run(onNode, node, ['node']))
-      attacks = this.#run('attacks on a cluster', kwok, attackProjects)
-      // Awaited below.
-      attacks.catch(() => {})
       await this.#run('timed tests on a real node', node, ['node-alone'])
     }
     await (withNode ? this.#onCluster(onNode, false, work) : work(null))
-    await together(attacks, withNode ? this.#demo() : undefined)
+    await this.#run('attacks on a cluster', kwok, attackProjects)
+    if (withNode) await this.#demo()
   }
 
   /** Does the work on a cluster of its own; without it, if it cannot start. */

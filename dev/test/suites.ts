@@ -1,7 +1,6 @@
 /** Suites of `npm test`: how each is run. */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
-import { constants, getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -25,15 +24,11 @@ interface NodeOptions {
   readonly onLine?: OnLine | undefined
   /** Whether to return its stdout. */
   readonly capture?: boolean
-  /** Whether it gives way to programs of this process' priority. */
-  readonly givesWay?: boolean
 }
-
-const lowest = constants.priority.PRIORITY_LOW
 
 /** Runs a program of the checkout to its end. It ends with this process, even when that is killed. */
 function runNode(args: readonly string[], options: NodeOptions): Promise<Ended> {
-  const { env, signal, onLine, capture = false, givesWay = false } = options
+  const { env, signal, onLine, capture = false } = options
   signal.throwIfAborted()
   const output = onLine ? 'pipe' : 2
   const child = spawn(process.execPath, ['--import', orphanWatcher, ...args], {
@@ -41,7 +36,6 @@ function runNode(args: readonly string[], options: NodeOptions): Promise<Ended> 
     env: { ...process.env, ...(onLine && colours()), ...env },
     stdio: ['ignore', capture ? 'pipe' : output, output, 'ipc'],
   })
-  if (givesWay && child.pid !== undefined) setPriority(child.pid, Math.min(getPriority() + 5, lowest))
   const stop = () => child.kill('SIGTERM')
   signal.addEventListener('abort', stop, { once: true })
   let stdout = ''
@@ -149,17 +143,9 @@ function readReport(file: string): VitestReport {
   }
 }
 
-/**
- * Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. It gives way to timed
- * tests.
- */
+/** Runs the demo once, as a user would, on a machine with real labs: JupyterLab itself must answer. */
 export async function runDemo(signal: AbortSignal, onLine?: OnLine): Promise<Counts> {
-  const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], {
-    signal,
-    onLine,
-    capture: true,
-    givesWay: true,
-  })
+  const { code, stdout } = await runNode(['dev/demo.ts', '--once', '--json'], { signal, onLine, capture: true })
   return single(code === 0 && labAnswered(stdout))
 }
 
