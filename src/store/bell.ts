@@ -10,13 +10,13 @@ import { type Connection, type Entry, listenMs } from './connection.ts'
 import { valueIn } from './records.ts'
 import { parseRing, type Ring } from './rings.ts'
 
-/** The pause after a reading of one ring: a ring that comes alone is heard soon. */
-const gatherMs = 10
 /**
- * The pause after a reading of several, so that under load one call reads many. Each call wakes the process twice, which
- * takes longer than the rings that it reads.
+ * The pause after a reading, for each ring in it. A ring that comes alone is heard soon, and under load one call reads many:
+ * each call wakes the process twice, which takes longer than the rings that it reads. At less than 100 rings a second the
+ * pauses shrink again after a delay, at more they grow.
  */
-const gatherManyMs = 50
+const gatherMs = 10
+const gatherAtMostMs = 50
 /** How often the place is compared with the newest entry on the command connection. */
 const compareMs = 2_000
 /** How long the two may differ: a reading notices a lower number only after its whole waiting time. */
@@ -76,7 +76,7 @@ export class Bell {
           this.#notify({ what: 'missed' })
         }
         const rings = await this.#hear(this.#place)
-        if (rings > 0) await this.#clock.sleep(rings > 1 ? gatherManyMs : gatherMs)
+        if (rings > 0) await this.#clock.sleep(Math.min(rings * gatherMs, gatherAtMostMs))
       } catch (error) {
         this.#connection.note(error)
         // Rings may be lost before the connection is back, and the numbers would not show it.
