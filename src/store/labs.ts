@@ -29,10 +29,7 @@ const sealingTries = 3
 /** Events of an operation: `StreamRead` for labs. */
 export type EventsRead =
   | { readonly found: false }
-  | (Omit<Extract<StreamRead, { found: true }>, 'series' | 'entries'> & {
-      readonly op: number
-      readonly events: readonly LabEvent[]
-    })
+  | (Omit<Extract<StreamRead<LabEvent>, { found: true }>, 'series'> & { readonly op: number })
 
 type Answer = [string, ...unknown[]]
 
@@ -202,25 +199,30 @@ export class LabStore {
   async events(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
     const read = await this.#readEvents(user, op, afterSeq, limit)
     if (!read.found) return read
-    const { series, entries, ...rest } = read
-    return { ...rest, op: series, events: entries.map(parseEvent) }
+    const { series, ...rest } = read
+    return { ...rest, op: series }
   }
 
   /** The stream of a user's lab, with one series for each operation. */
-  stream(user: string): EventStream {
+  stream(user: string): EventStream<LabEvent> {
     return { subject: labOf(user), read: (op, afterSeq, limit) => this.#readEvents(user, op, afterSeq, limit) }
   }
 
-  async #readEvents(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead> {
+  async #readEvents(
+    user: string,
+    op: number | undefined,
+    afterSeq: number,
+    limit?: number,
+  ): Promise<StreamRead<LabEvent>> {
     const k = this.#keys
     const args = [op ?? '', afterSeq, limit ?? '']
     const answer = await this.#ask('read-events', [k.record(user), k.events(user)], args)
     if (answer[0] === 'none') return { found: false }
     const [, series, ended, newest, found] = answer
-    const entries = found as Entry[]
-    const lastSeq = Number(entries.at(-1)?.[0].split('-')[1] ?? newest)
+    const events = (found as Entry[]).map(parseEvent)
+    const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
     const more = lastSeq < Number(newest)
-    return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, entries, ...(more && { more }) }
+    return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
   }
 
   /** True if the data of this Redis were compared with the cluster. Does not wait for a compare. */

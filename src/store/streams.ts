@@ -7,12 +7,11 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import type { Subject } from '../base/subject.ts'
+import { type Subject, subjectText } from '../base/subject.ts'
 import type { Bell } from './bell.ts'
-import type { Entry } from './connection.ts'
 import { Followers } from './followers.ts'
 import { ReadPacer } from './read-pacer.ts'
-import { ReadTurns } from './read-turns.ts'
+import { SharedReads } from './shared-reads.ts'
 
 /** The longest wait while Redis does not answer or its data are being compared; a ring may end it sooner. */
 const retryMs = 2_000
@@ -29,35 +28,33 @@ const catchUpAtOnce = 4
 const followAtOnce = 32
 
 /** A stream that can be read. */
-export interface EventStream {
-  /** A ring about this subject wakes the stream's followers. */
+export interface EventStream<Event> {
+  /** A ring about this subject wakes the stream's followers. Streams of one subject are equal. */
   readonly subject: Subject
-  /** Reads at most `limit` entries of a series after a place; without `series`, of the current or last series. */
-  read(series: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead>
+  /** Reads at most `limit` events of a series after a place; without `series`, of the current or last series. */
+  read(series: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead<Event>>
 }
 
-export type StreamRead =
+export type StreamRead<Event> =
   | { readonly found: false }
   | {
       readonly found: true
       readonly series: number
-      /** True if the series has ended and these are its last entries. */
+      /** True if the series has ended and these are its last events. */
       readonly ended: boolean
-      /** The last of these entries or, if there are none, of the series. */
+      /** The last of these events or, if there are none, of the series. */
       readonly lastSeq: number
-      readonly entries: readonly Entry[]
-      /** The series has more entries than were requested. */
+      readonly events: readonly Event[]
+      /** The series has more events than were requested. */
       readonly more?: true
     }
 
-type Found = Extract<StreamRead, { found: true }>
+type Found<Event> = Extract<StreamRead<Event>, { found: true }>
 
 export interface Opening<Event> {
-  readonly stream: EventStream
+  readonly stream: EventStream<Event>
   /** The id of the client's last event; undefined for the current series from its start. */
   readonly lastEventId: string | undefined
-  /** Must not throw: the stream's answer has begun. */
-  readonly parse: (entry: Entry) => Event
   /** Sent last, without an id, if the stream was lost with Redis' data while it was followed. */
   readonly lost: Event
   /** Aborted when the client leaves before its stream is open. Default: never. */
@@ -67,7 +64,7 @@ export interface Opening<Event> {
 /** A client's place in one series of a stream. */
 export interface Feed<Event> {
   /**
-   * Events in order, in batches as they come. Ends after the last event of a series that has ended, after `lost`, and when
+   * Events in order, in batches as they come. Clients at the same place get the same batch. Ends after the last event of a series that has ended, after `lost`, and when
    * `signal` is aborted.
    */
   read(signal: AbortSignal): AsyncIterable<readonly Event[]>
@@ -75,8 +72,8 @@ export interface Feed<Event> {
 
 export class StreamReader {
   readonly #clock: Clock
-  readonly #catchUp = new ReadTurns(catchUpAtOnce)
-  readonly #followUp = new ReadTurns(followAtOnce)
+  readonly #catchUp = new SharedReads(catchUpAtOnce)
+  readonly #followUp = new SharedReads(followAtOnce)
   readonly #followers = new Followers()
 
   constructor(bell: Pick<Bell, 'on'>, clock: Clock) {
@@ -94,16 +91,16 @@ export class StreamReader {
     const { stream, lastEventId, signal } = opening
     const place = lastEventId === undefined ? undefined : parseId(lastEventId)
     const since = this.#followers.rings
-    const first = await this.#catchUp.run(() => stream.read(place?.series, place?.seq ?? 0, batchSize), signal)
+    const first = await readAt(this.#catchUp, stream, place ?? { series: undefined, seq: 0 }, signal)
     // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
     if (!first.found) return place ? 'ended' : null
-    if (place && first.ended && first.entries.length === 0) return 'ended'
+    if (place && first.ended && first.events.length === 0) return 'ended'
     return { read: signal => this.#follow(opening, { first, since }, signal) }
   }
 
   async *#follow<Event>(
-    { stream, parse, lost }: Opening<Event>,
-    { first, since }: { readonly first: Found; readonly since: number },
+    { stream, lost }: Opening<Event>,
+    { first, since }: { readonly first: Found<Event>; readonly since: number },
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[]> {
     const pacer = new ReadPacer(this.#clock)
@@ -111,20 +108,20 @@ export class StreamReader {
     const stop = () => pacer.rung(true)
     signal.addEventListener('abort', stop)
     try {
-      let read: StreamRead | null = first
+      let read: StreamRead<Event> | null = first
       let seq = 0
       while (!signal.aborted) {
         if (read && !read.found) return yield [lost]
         if (read) {
-          if (read.entries.length > 0) yield read.entries.map(parse)
+          if (read.events.length > 0) yield read.events
           seq = read.lastSeq
           if (read.ended) return
         }
-        const turns: ReadTurns = read?.more ? this.#catchUp : this.#followUp
+        const reads: SharedReads = read?.more ? this.#catchUp : this.#followUp
         if (!read?.more) await pacer.wait(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
         // Null if there is no answer now.
-        read = await turns.run(() => stream.read(first.series, seq, batchSize), signal).catch(() => null)
+        read = await readAt(reads, stream, { series: first.series, seq }, signal).catch(() => null)
       }
     } finally {
       signal.removeEventListener('abort', stop)
@@ -133,8 +130,25 @@ export class StreamReader {
   }
 }
 
+interface Place {
+  /** Undefined: the current or last one. */
+  readonly series: number | undefined
+  /** The last event before it. */
+  readonly seq: number
+}
+
+function readAt<Event>(
+  reads: SharedReads,
+  stream: EventStream<Event>,
+  { series, seq }: Place,
+  signal: AbortSignal | undefined,
+): Promise<StreamRead<Event>> {
+  const name = `${subjectText(stream.subject)} ${series ?? ''}-${seq}`
+  return reads.read(name, () => stream.read(series, seq, batchSize), signal)
+}
+
 /** @throws {ApiError} 400 */
-function parseId(id: string): { series: number; seq: number } {
+function parseId(id: string): Place {
   const [, series, seq] = /^(\d{1,16})-(\d{1,9})$/.exec(id) ?? []
   if (series === undefined) {
     throw new ApiError(400, {

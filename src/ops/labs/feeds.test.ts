@@ -1,20 +1,20 @@
 /** Tests of the reader of streams, and of labs' events. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import type { LabEvent } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
-import type { Entry } from '../../store/connection.ts'
+import { labOf } from '../../base/subject.ts'
 import type { Ring } from '../../store/rings.ts'
 import { type EventStream, type StreamRead, StreamReader } from '../../store/streams.ts'
 import { Feeds } from './feeds.ts'
 
 const series = 7
-const subject = { kind: 'lab', name: 'ada' } as const
 
-/** A stream of one series, and its bell. */
-class FakeStream implements EventStream {
-  readonly subject = subject
+/** A stream of one series, and its bell. Each event is its text: the reader does not interpret events. */
+class FakeStream<Event = string> implements EventStream<Event> {
+  readonly subject = labOf('ada')
   readonly clock = new ManualClock()
-  readonly entries: Entry[] = []
+  readonly events: Event[] = []
   ended = false
   answers = true
   found = true
@@ -32,9 +32,9 @@ class FakeStream implements EventStream {
     this.reader = new StreamReader({ on }, this.clock)
   }
 
-  add(text: string): void {
-    this.entries.push([`${series}-${this.entries.length + 1}`, ['text', text]])
-    this.ended = text === 'end'
+  add(event: Event): void {
+    this.events.push(event)
+    this.ended = event === 'end'
   }
 
   ring(ring: Ring): void {
@@ -50,32 +50,42 @@ class FakeStream implements EventStream {
     await settled()
   }
 
-  /** Each event is its text: the reader does not interpret entries. */
   open(lastEventId?: string, signal?: AbortSignal) {
-    return this.reader.open({ stream: this, lastEventId, parse: ([, [, text]]) => text!, lost: 'lost', signal })
+    return this.reader.open({ stream: this, lastEventId, lost: 'lost' as Event, signal })
   }
 
-  async follow(signal = new AbortController().signal) {
-    const feed = await this.open()
+  /** Opens another lab's stream with the same events. */
+  openOf(name: string) {
+    const stream = { subject: labOf(name), read: this.read.bind(this) }
+    return this.reader.open({ stream, lastEventId: undefined, lost: 'lost' as Event })
+  }
+
+  async follow(signal = new AbortController().signal, name = 'ada') {
+    const feed = await this.openOf(name)
     if (feed === null || feed === 'ended') throw new Error('no stream')
     return feed.read(signal)[Symbol.asyncIterator]()
   }
 
-  async read(of: number | undefined, after: number, limit = 1000): Promise<StreamRead> {
+  async read(of: number | undefined, after: number, limit = 1000): Promise<StreamRead<Event>> {
     this.readings += 1
     if (!this.answers) throw new RetryLater('Redis does not answer')
     if (!this.found || (of !== undefined && of !== series)) return { found: false }
-    const entries = this.entries.slice(after, after + limit)
-    const lastSeq = after + entries.length
-    const more = lastSeq < this.entries.length
+    const events = this.events.slice(after, after + limit)
+    const lastSeq = after + events.length
+    const more = lastSeq < this.events.length
     const ended = this.ended && !more
     await this.gate
-    return { found: true, series, ended, lastSeq, entries, ...(more && { more }) }
+    return { found: true, series, ended, lastSeq, events, ...(more && { more }) }
   }
 }
 
-/** Runs all pending work that waits for no timer. */
-const settled = () => new Promise(resolve => setImmediate(resolve))
+/** Runs all pending work that waits for no timer: a reading begins a turn of the event loop after it was asked for. */
+const settled = async () => {
+  for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
+}
+
+/** Names of labs. */
+const labs = (count: number) => Array.from({ length: count }, (_, i) => `lab-${i}`)
 
 async function followed() {
   const stream = new FakeStream()
@@ -106,7 +116,7 @@ describe('StreamReader', () => {
     const { readings } = stream
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
-    const opened = Array.from({ length: 10 }, () => stream.open())
+    const opened = labs(10).map(name => stream.openOf(name))
     await settled()
     expect(stream.readings - readings).toBe(4)
     stream.add('end')
@@ -122,7 +132,7 @@ describe('StreamReader', () => {
   test('counts each part of a long stream as a client that catches up', async () => {
     const stream = new FakeStream()
     for (let i = 0; i < 40; i++) stream.add('more')
-    const clients = await Promise.all(Array.from({ length: 10 }, () => stream.follow()))
+    const clients = await Promise.all(labs(10).map(name => stream.follow(undefined, name)))
     for (const batches of clients) await batches.next()
     stream.gate = new Promise(() => {})
     const { readings } = stream
@@ -134,8 +144,8 @@ describe('StreamReader', () => {
   test('makes thirty-two readings at once when the bell rings for all', async () => {
     const stream = new FakeStream()
     stream.add('begun')
-    for (let i = 0; i < 50; i++) {
-      const batches = await stream.follow()
+    for (const name of labs(50)) {
+      const batches = await stream.follow(undefined, name)
       await batches.next()
       void batches.next()
     }
@@ -151,7 +161,7 @@ describe('StreamReader', () => {
     const stream = new FakeStream()
     stream.add('begun')
     stream.answers = false
-    const opened = await Promise.allSettled(Array.from({ length: 10 }, () => stream.open()))
+    const opened = await Promise.allSettled(labs(10).map(name => stream.openOf(name)))
     expect(opened.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'))
     expect(stream.readings).toBe(4)
     stream.answers = true
@@ -163,15 +173,70 @@ describe('StreamReader', () => {
     stream.add('begun')
     const gate = Promise.withResolvers<void>()
     stream.gate = gate.promise
-    const others = Array.from({ length: 4 }, () => stream.open())
+    const others = labs(4).map(name => stream.openOf(name))
     const client = new AbortController()
     const opened = stream.open(undefined, client.signal)
+    await settled()
     const reason = new Error('left')
     client.abort(reason)
     await expect(opened).rejects.toBe(reason)
     gate.resolve()
     await Promise.all(others)
     expect(stream.readings).toBe(4)
+  })
+
+  test('gives one reading to clients of a stream that open it together, and to its followers', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    const clients = await Promise.all(Array.from({ length: 20 }, () => stream.follow()))
+    const first = await Promise.all(clients.map(batches => batches.next()))
+    expect(stream.readings).toBe(1)
+    expect(new Set(first.map(({ value }) => value)).size).toBe(1)
+    const next = clients.map(batches => batches.next())
+    await settled()
+    stream.add('end')
+    stream.ringLab('ended')
+    for (const { value } of await Promise.all(next)) expect(value).toEqual(['end'])
+    expect(stream.readings).toBe(2)
+  })
+
+  test('reads anew for a client that comes during a reading', async () => {
+    const stream = new FakeStream()
+    stream.add('begun')
+    const gate = Promise.withResolvers<void>()
+    stream.gate = gate.promise
+    const early = stream.follow()
+    await settled()
+    stream.add('end')
+    const late = stream.follow()
+    await settled()
+    expect(stream.readings).toBe(2)
+    gate.resolve()
+    expect((await (await early).next()).value).toEqual(['begun'])
+    expect((await (await late).next()).value).toEqual(['begun', 'end'])
+  })
+
+  test('reads for a client when another one leaves that asked for the same', async () => {
+    const stream = new FakeStream()
+    stream.add('end')
+    const client = new AbortController()
+    const left = stream.open(undefined, client.signal)
+    const stayed = stream.follow()
+    client.abort(new Error('left'))
+    await expect(left).rejects.toThrow('left')
+    expect((await (await stayed).next()).value).toEqual(['end'])
+  })
+
+  test('reads for a client that comes when all that asked for the same have left', async () => {
+    const stream = new FakeStream()
+    stream.add('end')
+    const client = new AbortController()
+    const left = stream.open(undefined, client.signal)
+    client.abort(new Error('left'))
+    const stayed = stream.follow()
+    await expect(left).rejects.toThrow('left')
+    expect((await (await stayed).next()).value).toEqual(['end'])
+    expect(stream.readings).toBe(1)
   })
 
   test('reads several events in the middle of a series at once', async () => {
@@ -297,8 +362,8 @@ describe('StreamReader', () => {
 
 describe('Feeds', () => {
   test('returns the events of a lab, and an event without id when the stream was lost', async () => {
-    const stream = new FakeStream()
-    stream.entries.push([`${series}-1`, ['event', 'info', 'data', 'begun']])
+    const stream = new FakeStream<LabEvent>()
+    stream.add({ id: `${series}-1`, event: 'info', data: 'begun' })
     const asked: string[] = []
     const labs = {
       stream: (user: string) => {

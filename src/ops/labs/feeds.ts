@@ -1,7 +1,6 @@
 /** Events of labs for clients. */
 import type { LabEvent } from '../../base/domain.ts'
 import type { LabStore } from '../../store/labs.ts'
-import { parseEvent } from '../../store/records.ts'
 import type { StreamReader } from '../../store/streams.ts'
 import type { EventFeed } from './service.ts'
 
@@ -19,6 +18,6 @@ export class Feeds {
 
   /** As `LabService.events`. */
   open(user: string, lastEventId: string | undefined, signal?: AbortSignal): Promise<EventFeed | 'ended' | null> {
-    return this.#reader.open({ stream: this.#labs.stream(user), lastEventId, parse: parseEvent, lost, signal })
+    return this.#reader.open({ stream: this.#labs.stream(user), lastEventId, lost, signal })
   }
 }
