@@ -3,7 +3,6 @@
 export class ByteChannel {
   /** The reader's end. */
   readonly readable: ReadableStream<Uint8Array>
-  readonly #encoder = new TextEncoder()
   #controller!: ReadableStreamDefaultController<Uint8Array>
   #wanted = false
   #wake: (() => void) | undefined
@@ -42,10 +41,10 @@ export class ByteChannel {
     })
   }
 
-  /** Writes one piece. To be called only while it is wanted. */
-  write(text: string): void {
+  /** Writes one piece, whose bytes must never change. To be called only while it is wanted. */
+  write(bytes: Uint8Array): void {
     this.#wanted = false
-    this.#controller.enqueue(this.#encoder.encode(text))
+    this.#controller.enqueue(bytes)
   }
 
   /** Ends the stream as complete; has no effect after the reader has disconnected. */

@@ -78,6 +78,19 @@ describe('EventPump', () => {
     expect(await read()).toBe(formatEvent(info(1)))
   })
 
+  it('sends the same bytes to all readers of a batch', async () => {
+    const batch = [info(1), info(2)]
+    const feed: EventFeed = {
+      async *read() {
+        yield batch
+      },
+    }
+    const readers = [1, 2].map(() => pumpOf(feed).reader)
+    for (const reader of readers) await reader.read()
+    const [one, other] = await Promise.all(readers.map(reader => reader.read()))
+    expect(one!.value).toBe(other!.value)
+  })
+
   it('takes no more than one batch ahead of its reader', async () => {
     const feed = new ScriptedFeed()
     for (let seq = 1; seq <= 100; seq++) feed.push(info(seq))

@@ -23,6 +23,22 @@ export function formatEvent({ id, event, data }: LabEvent): string {
   return `${head}event: ${event}\n${lines.join('')}\n`
 }
 
+const encoder = new TextEncoder()
+const preambleBytes = encoder.encode(preamble)
+const heartbeatBytes = encoder.encode(heartbeat)
+
+/** By batch: readers at one place of a stream get the same batch, and stuck ones then hold the same bytes. */
+const encoded = new WeakMap<readonly LabEvent[], Uint8Array>()
+
+function encode(batch: readonly LabEvent[]): Uint8Array {
+  let bytes = encoded.get(batch)
+  if (!bytes) {
+    bytes = encoder.encode(batch.map(formatEvent).join(''))
+    encoded.set(batch, bytes)
+  }
+  return bytes
+}
+
 /** The end of a stream. `cut`: its reader took nothing for too long. */
 export type StreamEnd = 'complete' | 'stopped' | 'cut' | 'failed'
 
@@ -92,32 +108,32 @@ export class EventPump {
   }
 
   async #bring(batches: AsyncIterator<readonly LabEvent[]>): Promise<StreamEnd> {
-    let text = preamble
+    let bytes: Uint8Array = preambleBytes
     let next: Promise<IteratorResult<readonly LabEvent[]>> | undefined
     for (;;) {
-      const written = await this.#write(text)
+      const written = await this.#write(bytes)
       if (written !== 'done') return written
       // Taken only after the reader has all earlier ones; comments may be sent while it is awaited.
       next ??= take(batches)
       const result = await this.#within(this.#options.silence, next)
       if (result === 'stopped') return 'stopped'
       if (result === 'late') {
-        text = heartbeat
+        bytes = heartbeatBytes
         continue
       }
       if (result.done) return this.#stop.signal.aborted ? 'stopped' : 'complete'
-      text = result.value.map(formatEvent).join('')
+      bytes = encode(result.value)
       next = undefined
     }
   }
 
-  async #write(text: string): Promise<'done' | 'stopped' | 'cut'> {
+  async #write(bytes: Uint8Array): Promise<'done' | 'stopped' | 'cut'> {
     if (!this.#channel.wanted) {
       const result = await this.#within(this.#options.patience, this.#channel.whenWanted())
       if (result === 'late') return 'cut'
       if (result === 'stopped') return 'stopped'
     }
-    this.#channel.write(text)
+    this.#channel.write(bytes)
     return 'done'
   }
 
