@@ -19,13 +19,16 @@ export class ReadPacer {
     this.#readAtMs = clock.monotonicMs()
   }
 
-  /** Called on a ring. An `urgent` one is not held back to gather more events. */
+  /** Called on a ring. An `urgent` one is never held back to gather more events. */
   rung(urgent: boolean): void {
-    if (urgent) this.#release()
-    if (urgent || this.#gathering) return
+    const waitMs = this.#readAtMs + gatherMs - this.#clock.monotonicMs()
+    if (urgent || waitMs <= 0) this.#release()
+    else if (!this.#gathering) this.#gather(waitMs)
+  }
+
+  #gather(ms: number): void {
     this.#gathering = true
-    const waitMs = Math.max(0, this.#readAtMs + gatherMs - this.#clock.monotonicMs())
-    this.#clock.sleep(waitMs).then(() => {
+    this.#clock.sleep(ms).then(() => {
       this.#gathering = false
       this.#release()
     })

@@ -252,6 +252,14 @@ describe('StreamReader', () => {
     expect(stream.readings).toBe(2)
   })
 
+  test('reads an event at once when the last reading was 400 ms ago', async () => {
+    const { stream, next } = await followed()
+    await stream.pass(400)
+    stream.add('more')
+    stream.ringLab('events')
+    expect((await next).value).toEqual(['more'])
+  })
+
   test('reads the end at once, with all unread events before it', async () => {
     const { stream, next } = await followed()
     stream.add('more')
