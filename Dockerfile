@@ -42,6 +42,7 @@ COPY --from=build /skylab /skylab
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/skylab/compiled
 # As dev/image/node-options.ts has it, for less memory. Variables can be changed where the image runs.
 ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8" MALLOC_ARENA_MAX=2
+ENV MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 USER 65532:65532
 EXPOSE 8080 8081
 ENTRYPOINT ["/usr/local/bin/node", "/skylab/dist/main.mjs"]

@@ -26,3 +26,26 @@ test('NODE_OPTIONS sets the heap, and a higher value of an operator is used', as
   const raised = nodeEnv.NODE_OPTIONS!.replace('512', '1024')
   expect(await heapOf({ ...nodeEnv, NODE_OPTIONS: raised })).toBeCloseTo(1024 + 3 * 8, 0)
 })
+
+test('malloc gives large blocks back when small ones stay between them', async () => {
+  // Buffers are freed by another thread.
+  const script = `
+    const mib = () => process.memoryUsage().rss / 2 ** 20
+    const before = mib()
+    const kept = []
+    let large = [Buffer.alloc(24 << 20, 1)]
+    large = []
+    gc()
+    for (let i = 0; i < 48; i++) large.push(Buffer.alloc(1 << 20, 1)), kept.push(Buffer.alloc(64 << 10, 1))
+    large = []
+    gc()
+    let polls = 0
+    const timer = setInterval(() => {
+      const left = mib() - before
+      if (left > 16 && ++polls < 100) return
+      clearInterval(timer)
+      console.log(left, kept.length)
+    }, 20)`
+  const printed = await run(process.execPath, ['--expose-gc', '--eval', script], { env: nodeEnv })
+  expect(Number.parseFloat(printed)).toBeLessThan(16)
+})

@@ -6,4 +6,8 @@ const nodeOptions = ['--max-old-space-size=512', '--max-semi-space-size=8']
 export const nodeEnv: Readonly<Record<string, string>> = {
   NODE_OPTIONS: nodeOptions.join(' '),
   MALLOC_ARENA_MAX: '2',
+  // Blocks of 128 KiB and more are given back when they are freed. Otherwise glibc raises this bound up to 32 MiB after the
+  // first large block, and pages of lists leave holes of megabytes in its heap.
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
 }
