@@ -40,6 +40,7 @@ export interface PictureOptions<T> {
 }
 
 type Place = Pick<SeenObject, 'namespace' | 'name'> | ReturnType<typeof placeOf>
+type Identity = Pick<SeenObject, 'namespace' | 'name' | 'uid' | 'resourceVersion'>
 
 /** An entry whose object is read when its value is used for the first time. */
 class UnreadEntry<T> implements Entry<T> {
@@ -48,7 +49,7 @@ class UnreadEntry<T> implements Entry<T> {
   #read: (() => T | undefined) | undefined
   #value: T | undefined
 
-  constructor({ uid, resourceVersion }: SeenObject, read: () => T | undefined) {
+  constructor({ uid, resourceVersion }: Identity, read: () => T | undefined) {
     this.uid = uid
     this.resourceVersion = resourceVersion
     this.#read = read
@@ -194,15 +195,17 @@ export class Picture<T> {
 
   /** Undefined for an object of which nothing is kept. */
   #entryOf(seen: SeenObject): Entry<T> | undefined {
-    const { uid, resourceVersion } = seen
+    const { namespace, name, uid, resourceVersion } = seen
     const isLazy = this.#options.lazy && !seen.whole
     const read = seen.keep()
-    if (isLazy) return new UnreadEntry(seen, () => this.#readLater(seen, read))
+    // What was seen still has its line, a view of a chunk from the network: an unread entry must not keep it.
+    const identity = { namespace, name, uid, resourceVersion }
+    if (isLazy) return new UnreadEntry(identity, () => this.#readLater(identity, read))
     const value = this.#project(read())
     return value === undefined ? undefined : { uid, resourceVersion, value }
   }
 
-  #readLater({ namespace, name, uid, resourceVersion }: SeenObject, read: () => KubeObject): T | undefined {
+  #readLater({ namespace, name, uid, resourceVersion }: Identity, read: () => KubeObject): T | undefined {
     try {
       return this.#project(read())
     } catch (err) {
