@@ -39,6 +39,14 @@ describe('ListenersByKey', () => {
     expect(told).toEqual(['ada 1', 'ada again 1', 'grace 2'])
   })
 
+  it('notifies the listeners of every key', () => {
+    const listeners = new ListenersByKey<number>()
+    const told: string[] = []
+    for (const key of ['ada', 'grace']) listeners.add(key, value => told.push(`${key} ${value}`))
+    listeners.notifyAll(1)
+    expect(told).toEqual(['ada 1', 'grace 1'])
+  })
+
   it('keeps no key without listeners', () => {
     const listeners = new ListenersByKey()
     const [first, second] = [listeners.add('ada', () => {}), listeners.add('ada', () => {})]

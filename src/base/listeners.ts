@@ -50,4 +50,9 @@ export class ListenersByKey<T = void> {
   notify(key: string, value: T): void {
     this.#byKey.get(key)?.notify(value)
   }
+
+  /** Calls the listeners of every key. @throws as `Listeners.notify`, before the next key */
+  notifyAll(value: T): void {
+    for (const listeners of this.#byKey.values()) listeners.notify(value)
+  }
 }

@@ -1,4 +1,5 @@
 /** The followers of streams, woken by the rings about their subjects. */
+import { ListenersByKey } from '../base/listeners.ts'
 import { type Subject, subjectText } from '../base/subject.ts'
 import type { ReadPacer } from './read-pacer.ts'
 import type { Ring } from './rings.ts'
@@ -10,7 +11,8 @@ const remembered = 1_000
 const withoutEvents: ReadonlySet<Ring['what']> = new Set(['accepted', 'released'])
 
 export class Followers {
-  readonly #pacers = new Map<string, Set<ReadPacer>>()
+  /** By the text of the subject; the value is whether to read at once. */
+  readonly #woken = new ListenersByKey<boolean>()
   /** Number of the last ring of each subject that rang lately; the oldest is first. */
   readonly #last = new Map<string, number>()
   /** Any subject may have rung up to this number. */
@@ -26,11 +28,15 @@ export class Followers {
   ring({ what, subject }: Ring): void {
     if (withoutEvents.has(what)) return
     this.#rings += 1
-    const key = subject && subjectText(subject)
-    if (key === undefined) this.#unknownUpTo = this.#rings
-    else this.#remember(key)
-    const woken = key === undefined ? this.#pacers.values() : [this.#pacers.get(key) ?? []]
-    for (const pacers of woken) for (const pacer of pacers) pacer.rung(what !== 'events')
+    const isUrgent = what !== 'events'
+    if (!subject) {
+      this.#unknownUpTo = this.#rings
+      this.#woken.notifyAll(isUrgent)
+      return
+    }
+    const key = subjectText(subject)
+    this.#remember(key)
+    this.#woken.notify(key, isUrgent)
   }
 
   /**
@@ -39,14 +45,9 @@ export class Followers {
    */
   add(subject: Subject, pacer: ReadPacer, since: number): () => void {
     const key = subjectText(subject)
-    const pacers = this.#pacers.get(key) ?? new Set()
-    this.#pacers.set(key, pacers)
-    pacers.add(pacer)
+    const off = this.#woken.add(key, isUrgent => pacer.rung(isUrgent))
     if (Math.max(this.#last.get(key) ?? 0, this.#unknownUpTo) > since) pacer.rung(true)
-    return () => {
-      pacers.delete(pacer)
-      if (pacers.size === 0 && this.#pacers.get(key) === pacers) this.#pacers.delete(key)
-    }
+    return off
   }
 
   #remember(key: string): void {
