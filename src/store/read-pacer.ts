@@ -28,7 +28,7 @@ export class ReadPacer {
 
   #gather(ms: number): void {
     this.#gathering = true
-    this.#clock.sleep(ms).then(() => {
+    this.#clock.after(ms, () => {
       this.#gathering = false
       this.#release()
     })

@@ -54,7 +54,11 @@ export class ManualClock implements Clock {
 
   after = (ms: number, ring: () => void): (() => void) => {
     const cancelled = new AbortController()
-    this.sleep(ms, cancelled.signal).then(ring, () => {})
+    const wake = () => {
+      // Its time may be over, and not handled yet.
+      if (!cancelled.signal.aborted) ring()
+    }
+    this.sleep(ms, cancelled.signal).then(wake, () => {})
     return () => cancelled.abort()
   }
 

@@ -1,5 +1,5 @@
 /** Alarms that all have the same length, and one timer: an event stream sets two for each batch. */
-import { type Clock, notNeeded } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 
 /** Called when the alarm is due. It identifies the alarm. */
 export type Ring = () => void
@@ -9,7 +9,8 @@ export class Alarms {
   readonly #ms: number
   /** When each is due; the earliest is first, since all have the same length. */
   readonly #due = new Map<Ring, number>()
-  #waiting: AbortController | undefined
+  /** Cancels the timer, which runs while an alarm is set. */
+  #cancel: (() => void) | undefined
 
   constructor(clock: Clock, ms: number) {
     this.#clock = clock
@@ -22,34 +23,27 @@ export class Alarms {
     this.#due.delete(ring)
     this.#due.set(ring, dueMs)
     // Otherwise the timer ends earlier, and then waits for the next one.
-    this.#waiting ??= this.#wait(this.#ms)
+    this.#cancel ??= this.#wait(this.#ms)
   }
 
   clear(ring: Ring): void {
     this.#due.delete(ring)
     if (this.#due.size > 0) return
-    this.#waiting?.abort(notNeeded)
-    this.#waiting = undefined
+    this.#cancel?.()
+    this.#cancel = undefined
   }
 
-  #wait(ms: number): AbortController {
-    const waiting = new AbortController()
-    this.#clock.sleep(ms, waiting.signal).then(
-      () => {
-        if (this.#waiting === waiting) this.#ringDue()
-      },
-      () => {},
-    )
-    return waiting
+  #wait(ms: number): () => void {
+    return this.#clock.after(ms, () => this.#ringDue())
   }
 
   #ringDue(): void {
-    this.#waiting = undefined
+    this.#cancel = undefined
     const nowMs = this.#clock.monotonicMs()
     const due: Ring[] = []
     for (const [ring, dueMs] of this.#due) {
       if (dueMs > nowMs) {
-        this.#waiting = this.#wait(dueMs - nowMs)
+        this.#cancel = this.#wait(dueMs - nowMs)
         break
       }
       this.#due.delete(ring)
