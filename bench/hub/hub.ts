@@ -8,12 +8,11 @@ import { availableParallelism, loadavg } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Progress } from '../../dev/process/progress.ts'
+import { nodesFor } from '../measure/machine.ts'
 import { percentile, round } from '../measure/statistics.ts'
 import { type HubHalf, hubHalf } from './half.ts'
 import { type HubPair, hubReport } from './report.ts'
 import { openSite, type Site, type Spawner } from './site.ts'
-
-const labsPerNode = 110
 
 interface Options {
   readonly users: number
@@ -48,7 +47,7 @@ function readOptions(args: readonly string[]): Options {
     },
   })
   const users = Number(values.users)
-  const kwok = Number(values.kwok ?? Math.ceil(users / labsPerNode))
+  const kwok = Number(values.kwok ?? nodesFor(users))
   const profile = values.profile === undefined ? undefined : resolve(values.profile)
   return { users, pairs: Number(values.pairs), replicas: Number(values.replicas), kwok, profile }
 }

@@ -2,7 +2,7 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { round } from './statistics.ts'
 
-export const labsPerNode = 110
+const labsPerNode = 110
 
 /** Nodes of KWOK for so many labs. */
 export const nodesFor = (labs: number): number => Math.ceil(labs / labsPerNode)

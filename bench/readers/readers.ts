@@ -5,7 +5,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
@@ -24,7 +23,7 @@ import { callCommand, defineCommands } from '../../src/store/scripts.ts'
 import { longestCallMs, metricsOf } from '../measure/metrics.ts'
 import { numbersOf } from '../measure/options.ts'
 import { percentile, round } from '../measure/statistics.ts'
-import { cpuSeconds } from '../measure/usage.ts'
+import { cpuSeconds, memoryOf } from '../measure/usage.ts'
 import { Worker } from '../measure/worker.ts'
 import { type ReadersQuestion, type Seen, type Streams, stamp } from './client.ts'
 
@@ -240,9 +239,7 @@ async function watched({ replica, seconds, writer, names, ask, meanwhile }: Watc
   }
 }
 
-function rssMib(pid: number): number {
-  return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
-}
+const rssMib = (pid: number): number => Math.round(memoryOf(pid).nowMib)
 
 /** The replica's count of cut readers, once all are cut or the count stops growing. */
 async function allCut(replica: Replica, wanted: number): Promise<number> {
