@@ -47,6 +47,17 @@ function watched<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
+/** Waits for the writes of an agent, one of which is in flight. */
+async function settling(agent: string): Promise<{ wait: Promise<void> }> {
+  let settled = false
+  const wait = client.settled(agent).then(() => {
+    settled = true
+  })
+  await client.settled(`not ${agent}`)
+  expect(settled).toBe(false)
+  return { wait }
+}
+
 describe('Requester, retries:', () => {
   test.each([429, 500, 502, 503, 504])('%d is tried again', async code => {
     server.script.push(status(code, 'Busy'), json(pod))
@@ -243,12 +254,7 @@ describe('Requester, when the signal is aborted,', () => {
     stop.abort(new Error('lease lost'))
     await expect(written).rejects.toThrow('lease lost')
 
-    let settled = false
-    const wait = client.settled('op=7').then(() => {
-      settled = true
-    })
-    await client.settled('op=8')
-    expect(settled).toBe(false)
+    const { wait } = await settling('op=7')
     expect(requests).toEqual([])
     answer()
     await wait
@@ -270,12 +276,7 @@ describe('Requester, when the signal is aborted,', () => {
     await begun.promise
     stop.abort(new Error('lease lost'))
     await expect(written).rejects.toThrow('lease lost')
-    let settled = false
-    const wait = client.settled('op=7').then(() => {
-      settled = true
-    })
-    await client.settled('op=8')
-    expect(settled).toBe(false)
+    const { wait } = await settling('op=7')
     expect(client.load()).toEqual({ inFlight: 1, waiting: 0 })
     finish()
     await wait
