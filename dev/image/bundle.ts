@@ -78,9 +78,9 @@ const thinClient: Plugin = {
 }
 
 /**
- * What the program uses of undici, with the effects of its main file. That file loads all parts, such as caches and
- * WebSockets; V8 would keep their text, 0.6 MB. The import of any other name fails the build. `fetch` is for
- * requests of the Kubernetes client, which the program sends itself.
+ * The parts of undici that the program uses, and the effects of its main file. That file loads all parts, such as caches
+ * and WebSockets; V8 would keep their text, 0.6 MB. The import of any other name fails the build. `fetch` is for requests of
+ * the Kubernetes client, which the program sends itself.
  */
 const usedOfUndici = `
 import 'undici/lib/global.js'

@@ -164,8 +164,8 @@ export class KubeClient {
   }
 
   /**
-   * What `project` makes of each object in the scope, in the API server's current state, never from an older cache. Each
-   * page is projected before the next one is read, so that no more than one page of whole objects is held.
+   * Lists the scope in the API server's current state, never from an older cache, and returns each object as `project` makes
+   * it. Each page is projected before the next one is read, so that no more than one page of whole objects is held.
    * @throws {KubeError} when refused; 410 when even the whole list expired
    * @throws {RetryLater} when the server does not answer for now
    */

@@ -198,7 +198,7 @@ export class Picture<T> {
     const { namespace, name, uid, resourceVersion } = seen
     const isLazy = this.#options.lazy && !seen.whole
     const read = seen.keep()
-    // What was seen still has its line, a view of a chunk from the network: an unread entry must not keep it.
+    // An unread entry must not keep `seen`, whose line is a view of a chunk from the network.
     const identity = { namespace, name, uid, resourceVersion }
     if (isLazy) return new UnreadEntry(identity, () => this.#readLater(identity, read))
     const value = this.#project(read())

@@ -141,7 +141,8 @@ export class Requester {
   }
 
   /**
-   * The answer's JSON, as `read` makes it. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a growing wait.
+   * The answer's JSON, as `read` makes it. 401, 429, 5xx and lost connections are tried again, after `Retry-After` or a
+   * growing wait.
    * @throws {KubeError} when a retry would not help
    * @throws {RetryLater} when the attempts are used up, or the server asks for a long wait
    */

@@ -1,5 +1,5 @@
 /**
- * Objects as lists and watches show them. Of a watch's line only the head is read, until somebody needs the rest: for most
+ * Objects as lists and watches show them. A watch's line is read beyond its head only when somebody needs the rest: for most
  * replicas most states of an object are over before that. Pure.
  */
 import type { KubeObject } from '../base/domain.ts'
@@ -30,8 +30,8 @@ export interface SeenEvent {
 /** A string of ASCII without escapes: its bytes are its value. */
 const text = '"([ !#-\\[\\]-~]*)"'
 /**
- * The beginning of an event as API servers encode it: the fields of Go's structures, in their order, each once. What tenants
- * write comes later, or inside of strings that cannot end the pattern early. So a match has the values of JSON.parse. Lines
+ * The beginning of an event as API servers encode it: the fields of Go's structures, in their order, each once. Texts of
+ * tenants come later, or inside of strings that cannot end the pattern early. So a match has the values of JSON.parse. Lines
  * without a match are parsed, such as bookmarks.
  */
 const head = new RegExp(

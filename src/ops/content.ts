@@ -56,8 +56,9 @@ async function allSettled(writes: readonly Promise<void>[]): Promise<void> {
 }
 
 /**
- * The error that decides when several writes failed: one that only people can mend, then a refusal, which counts against
- * its grace, then anything unexpected. An obstacle that passes decides only if there is no other error.
+ * The error that decides when several writes failed: one that only people can mend, then an answer of the API server, a
+ * refusal last, which counts against its grace, then anything unexpected. An obstacle that passes decides only if there is no
+ * other error.
  */
 export function gravest(errors: readonly unknown[]): unknown {
   const gravity = (error: unknown) => {

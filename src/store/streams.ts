@@ -67,8 +67,8 @@ export interface Opening<Event> {
 /** A client's place in one series of a stream. */
 export interface Feed<Event> {
   /**
-   * Events in order, in batches as they come. Clients at the same place get the same batch. Ends after the last event of a series that has ended, after `lost`, and when
-   * `signal` is aborted.
+   * Events in order, in batches as they come. Clients at the same place get the same batch. Ends after the last event of a
+   * series that has ended, after `lost`, and when `signal` is aborted.
    */
   read(signal: AbortSignal): AsyncIterable<readonly Event[]>
 }

@@ -1,11 +1,12 @@
 /**
- * What the rings of a lab imply, so that a replica need not read its record. After `missed` or `compared` all is
- * forgotten; what is not known here is read. Pure.
+ * Facts that the rings of a lab imply, so that a replica need not read its record. After `missed` or `compared` all of them
+ * are forgotten. A replica reads the records of labs that are not known here. Pure.
  *
  * - While an operation runs it is responsible for the lab's objects, and its end is rung.
  * - An operation that ended without `failed` left its lab running, if it was a creation; else there is no lab, and it is
  *   forgotten.
- * - A creation is accepted only where no lab is, or a failed one. So what is accepted after such a creation is its deletion.
+ * - A creation is accepted only where no lab is, or a failed one. So the next operation
+ *   after such a creation is its deletion.
  */
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { isWhole } from '../../kube/pods/judge.ts'
