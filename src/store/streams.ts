@@ -26,7 +26,7 @@ const batchSize = 32
  * Readings at once of clients that catch up. Their replies are long, and the clients of a stream take them together: each
  * lengthens a turn of the event loop, and a new event takes three turns.
  */
-const catchUpAtOnce = 2
+const catchUpAtOnce = 1
 /** Readings at once after rings: some events each. A ring for all wakes every follower of the replica. */
 const followAtOnce = 32
 
