@@ -8,17 +8,18 @@ import { tally } from './statistics.ts'
 export interface Crowd {
   /** Creations of these users, followed to their ends, unless the load says otherwise. */
   ask(load: Pick<Load, 'users'> & Partial<Load>): Promise<LoadResult>
-  /** The same requests to the bare routes; resolves when all processes are at rest again. */
+  /** The same requests to the bare routes, from a process of its own; resolves when all processes are at rest again. */
   askBare(load: Pick<Load, 'users' | 'perSecond'>): Promise<LoadResult>
 }
 
-export function openCrowd(bench: BenchStack): Pick<Crowd, 'ask'> {
-  const client = bench.worker(new URL('load.ts', import.meta.url), 'client')
+export function openCrowd(bench: BenchStack, client = startClient(bench, 'client')): Pick<Crowd, 'ask'> {
   const { adminToken } = bench
   return {
     ask: load => client.ask<LoadResult>({ kind: 'create', url: bench.stack.url, adminToken, follow: true, ...load }),
   }
 }
+
+const startClient = (bench: BenchStack, name: string) => bench.worker(new URL('load.ts', import.meta.url), name)
 
 /**
  * Starts the bare routes too, as many as replicas and behind a balancer like theirs. Some users pay for what first labs
@@ -30,8 +31,9 @@ export async function openWarmCrowd(
 ): Promise<Crowd> {
   const { ask } = openCrowd(bench)
   const url = await startBareRoutes(bench, replicas)
+  const bare = openCrowd(bench, startClient(bench, 'bare-client'))
   const askBare: Crowd['askBare'] = async load => {
-    const result = await ask({ ...load, url, follow: false })
+    const result = await bare.ask({ ...load, url, follow: false })
     await settle(bench, signal)
     return result
   }

@@ -50,6 +50,8 @@ export interface Half<T> {
 export interface SkylabHalf extends Half<LoadResult> {
   /** Acceptance by the bare routes. */
   readonly bare: LoadResult
+  /** The same while the labs are made; only of labs requested at a pace. */
+  readonly bareBeside: LoadResult | undefined
   /** Of each replica, before the measured labs and after them, both at rest. */
   readonly memory: { readonly before: readonly Memory[]; readonly after: readonly Memory[] }
 }
@@ -68,11 +70,14 @@ export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
     const bare = await crowd.askBare({ users: measured, perSecond })
     const before = memory()
     const create = () => crowd.ask({ users: measured, perSecond })
-    const created = await profiled(bench, options, () => using(bench, create))
+    const making = profiled(bench, options, () => using(bench, create))
+    const asking = perSecond === undefined ? undefined : crowd.askBare({ users: measured, perSecond })
+    const [created, bareBeside] = await Promise.all([making, asking])
     await settle(bench, signal)
     const after = memory()
     const remove = () => using(bench, () => crowd.ask({ kind: 'delete', users: [...warmUp, ...measured] }))
-    return { bare, created, memory: { before, after }, removed: options.removes ? await remove() : undefined }
+    const removed = options.removes ? await remove() : undefined
+    return { bare, bareBeside, created, memory: { before, after }, removed }
   })
 }
 

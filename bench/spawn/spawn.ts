@@ -13,9 +13,10 @@ import { round } from '../measure/statistics.ts'
 import type { Usage } from '../measure/usage.ts'
 import { type HalfOptions, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { loopInFlight } from './loop-config.ts'
-import { acceptanceFigures, type Pair, report } from './report.ts'
+import { acceptanceFigures, acceptanceOf, type Pair, report } from './report.ts'
 
-const steadyPerSecond = 50
+/** Two processors make some 20 labs a second: the first pace leaves them time, the second does not. */
+const steadyPaces = [10, 50]
 
 interface Options {
   readonly labs: number
@@ -45,7 +46,7 @@ export async function spawnBench(args: readonly string[], progress: Progress, si
       ...before,
     },
     ...report({ ...done, labs, replicas, warmUp }),
-    ...(done.steady && { steady: steadyFigures(done.steady) }),
+    ...(done.steady.length > 0 && { steady: done.steady.map(steadyFigures) }),
   }
 }
 
@@ -77,7 +78,8 @@ interface Done {
   /** Halves of another build, one in each pair. */
   readonly beside: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
-  readonly steady: SkylabHalf | undefined
+  /** One for each pace, or none. */
+  readonly steady: readonly SkylabHalf[]
 }
 
 /** The last pair removes its labs too. */
@@ -90,7 +92,12 @@ async function halvesOf(
     const folder = profile && join(profile, name.replaceAll(/\W+/g, '-'))
     return progress.part(name, () => make({ ...common, removes: false, profile: folder, ...changes }))
   }
-  const done: { pairs: Pair[]; beside: SkylabHalf[]; singles: SkylabHalf[] } = { pairs: [], beside: [], singles: [] }
+  const done = {
+    pairs: [] as Pair[],
+    beside: [] as SkylabHalf[],
+    singles: [] as SkylabHalf[],
+    steady: [] as SkylabHalf[],
+  }
   for (let number = 1; number <= pairs; number++) {
     const removes = number === pairs
     const first = number % 2 === 1 ? 'skylab' : 'loop'
@@ -106,13 +113,23 @@ async function halvesOf(
     done.singles.push(await half(skylabHalf, `one replica ${number}`, { replicas: 1 }))
     progress.say(phraseOf(done.singles.at(-1)!, loop, labs))
   }
-  return { ...done, steady: steady ? await half(skylabHalf, 'steady', { perSecond: steadyPerSecond }) : undefined }
+  for (const perSecond of steady ? steadyPaces : []) {
+    done.steady.push(await half(skylabHalf, `steady ${perSecond}`, { perSecond }))
+  }
+  return done
 }
 
 /** Labs requested at an even pace, which need not be the pace at which they can be made. */
-function steadyFigures(half: SkylabHalf): object {
-  const { outcomes, seconds } = half.created.result
-  return { per_s: steadyPerSecond, ...acceptanceFigures([half]), labs_per_s: round(outcomes.length / seconds, 2) }
+function steadyFigures(half: SkylabHalf, index: number): object {
+  const { result, usage } = half.created
+  const usedS = Object.values(usage).reduce((sum, seconds) => sum + seconds, 0)
+  return {
+    per_s: steadyPaces[index],
+    ...acceptanceFigures([half]),
+    bare_beside_ms: acceptanceOf([half.bareBeside!]),
+    labs_per_s: round(result.outcomes.length / result.seconds, 2),
+    processors_busy: round(usedS / result.seconds, 2),
+  }
 }
 
 function phraseOf({ created }: SkylabHalf, loop: LoopHalf, labs: number): string {
