@@ -1,6 +1,6 @@
 /**
  * Users who make and remove their labs without a pause, on nodes of KWOK. docs/bench.md explains the result.
- *   npm run bench -- churn [--users 40] [--minutes 12] [--replicas 3] [--rest 60]
+ *   npm run bench -- churn [--users 40] [--minutes 12] [--replicas 3] [--rest 150]
  */
 import type { Progress } from '../../dev/process/progress.ts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -15,8 +15,8 @@ const defaults = {
   users: 40,
   minutes: 12,
   replicas: 3,
-  /** Seconds after the last lab until memory is read. */
-  rest: 60,
+  /** Seconds after the last lab until memory is read: V8 gives pages back when it had nothing to do for 100 s. */
+  rest: 150,
 }
 
 type Options = typeof defaults

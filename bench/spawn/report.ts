@@ -118,7 +118,7 @@ function memoryFigures(halves: readonly SkylabHalf[]): object {
   return {
     before: each(({ memory }, replica) => memory.before[replica]!.nowMib),
     at_most: each(({ memory }, replica) => memory.after[replica]!.peakMib),
-    at_rest: each(({ memory }, replica) => memory.after[replica]!.nowMib),
+    after: each(({ memory }, replica) => memory.after[replica]!.nowMib),
   }
 }
 
