@@ -16,6 +16,12 @@ import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
 /** Overdue requests are checked for at this interval, so one is cut at most this much later. */
 const longestLookMs = 1000
 
+/**
+ * Connections that may wait to be accepted: as many as the kernel allows (`net.core.somaxconn`), not Node's 511. A crowd beyond
+ * that is dropped by the kernel, so a balancer cannot connect, and may cut its clients without an answer.
+ */
+const backlog = 65_535
+
 export type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
 
 /** Reads each head once, and passes the result on with the request. */
@@ -112,7 +118,7 @@ async function close(server: Server, stopListening: () => Promise<void>, graceMs
 function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => {
+    server.listen({ host, port, backlog }, () => {
       server.off('error', reject)
       resolve((server.address() as AddressInfo).port)
     })

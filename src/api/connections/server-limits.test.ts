@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -99,6 +100,18 @@ describe('boundServer: connections', () => {
     first.write(nothing)
     expect(statusesOf(await said(first))).toEqual([404])
     expect(statusesOf(await ask(server, nothing))).toEqual([404])
+  })
+
+  it('wait to be accepted, as many as the kernel allows, when the event loop is busy', async () => {
+    const { port } = await start({})
+    const crowd = `
+      let open = 0
+      const end = () => { console.log(open); process.exit() }
+      const connected = () => { open += 1; if (open === 1000) end() }
+      for (let i = 0; i < 1000; i++) require('node:net').connect(${port}, '127.0.0.1', connected).on('error', () => {})
+      setTimeout(end, 5000)`
+    // It keeps this thread busy until the crowd has ended.
+    expect(execFileSync(process.execPath, ['-e', crowd], { encoding: 'utf8' })).toBe('1000\n')
   })
 
   it('that are refused have no effect', async () => {
