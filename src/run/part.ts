@@ -10,8 +10,8 @@ export interface Part {
   close?(): void | Promise<void>
 }
 
-/** When parts are started: at once, when Redis and the cluster are reached, or when labs may be created. */
-export type When = 'first' | 'reached' | 'permitted'
+/** When parts are started: at once, when Redis is reached, when the cluster is reached too, or when labs may be created. */
+export type When = 'first' | 'connected' | 'reached' | 'permitted'
 
 /** Parts that do not use each other. They may use those of earlier stages. */
 export interface Stage {

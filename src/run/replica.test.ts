@@ -25,7 +25,7 @@ describe('stagesOf', () => {
 
   it('opens the connection and the watches before work begins, and the engine last but for the audit trail', async () => {
     const started = await during(async () => {
-      for (const when of ['first', 'reached', 'permitted'] as const) startParts(stages, when)
+      for (const when of ['first', 'connected', 'reached', 'permitted'] as const) startParts(stages, when)
     })
     expect(started).toEqual([
       'store.connection.open',

@@ -78,7 +78,8 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
         { close: () => images.source.close() },
       ],
     },
-    { when: 'reached', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
+    // The port is open by now: whoever follows events here needs nothing of the cluster, but the bell.
+    { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
     {
       when: 'reached',
       parts: [

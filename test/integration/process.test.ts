@@ -236,3 +236,22 @@ test('a replica ends streams cleanly on SIGTERM when an operation cannot be hand
   expect(stream.broken()).toBe(false)
   expect(await ended).toBe(1)
 })
+
+test('a replica sends events as they come when it does not reach the cluster', async context => {
+  const fleet = await startFleet(context, { replicas: 2, proxies: 'open' })
+  await fleet.proxies(1).kubernetes.shut()
+  await fleet.kill(1)
+  await fleet.start(1, { ready: false })
+  const user = fleet.user()
+  const arm = fleet.arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
+  expect((await user.at(fleet.url(0)).create()).status).toBe(303)
+  await arm.landed()
+  const here = user.at(fleet.url(1))
+  await eventually('Redis', async () => (await here.userStatus()).status === 200)
+  const names: string[] = []
+  for await (const { event } of await here.events()) {
+    if (names.length === 0) arm.release()
+    names.push(event)
+  }
+  expect(names.at(-1)).toBe('complete')
+})
