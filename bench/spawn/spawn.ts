@@ -79,7 +79,12 @@ interface Done {
   readonly beside: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
   /** One for each pace, or none. */
-  readonly steady: readonly SkylabHalf[]
+  readonly steady: readonly Steady[]
+}
+
+interface Steady {
+  readonly perSecond: number
+  readonly half: SkylabHalf
 }
 
 /** The last pair removes its labs too. */
@@ -96,7 +101,7 @@ async function halvesOf(
     pairs: [] as Pair[],
     beside: [] as SkylabHalf[],
     singles: [] as SkylabHalf[],
-    steady: [] as SkylabHalf[],
+    steady: [] as Steady[],
   }
   for (let number = 1; number <= pairs; number++) {
     const removes = number === pairs
@@ -114,17 +119,17 @@ async function halvesOf(
     progress.say(phraseOf(done.singles.at(-1)!, loop, labs))
   }
   for (const perSecond of steady ? steadyPaces : []) {
-    done.steady.push(await half(skylabHalf, `steady ${perSecond}`, { perSecond }))
+    done.steady.push({ perSecond, half: await half(skylabHalf, `steady ${perSecond}`, { perSecond }) })
   }
   return done
 }
 
 /** Labs requested at an even pace, which need not be the pace at which they can be made. */
-function steadyFigures(half: SkylabHalf, index: number): object {
+function steadyFigures({ perSecond, half }: Steady): object {
   const { result, usage } = half.created
   const usedS = Object.values(usage).reduce((sum, seconds) => sum + seconds, 0)
   return {
-    per_s: steadyPaces[index],
+    per_s: perSecond,
     ...acceptanceFigures([half]),
     bare_beside_ms: acceptanceOf([half.bareBeside!]),
     labs_per_s: round(result.outcomes.length / result.seconds, 2),
