@@ -77,8 +77,7 @@ class Suites {
 
   /**
    * Tests on both clusters. The real node starts before them, and stays until the integration tests have ended: when an
-   * address of the machine comes or goes, Chromium ends its requests. Timed tests then have the machine to
-   * themselves.
+   * address of the machine comes or goes, Chromium ends its requests. Timed tests then have the machine to themselves.
    */
   async #onBoth(kwok: ClusterRun | null, withNode: boolean, checks: Promise<void>): Promise<void> {
     const work = async (node: ClusterRun | null) => {

@@ -78,7 +78,7 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
         { close: () => images.source.close() },
       ],
     },
-    // The port is open by now: whoever follows events here needs nothing of the cluster, but the bell.
+    // The port is open already. Readers of events need the bell, and nothing of the cluster.
     { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
     {
       when: 'reached',

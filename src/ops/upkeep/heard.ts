@@ -5,8 +5,8 @@
  * - While an operation runs it is responsible for the lab's objects, and its end is rung.
  * - An operation that ended without `failed` left its lab running, if it was a creation; else there is no lab, and it is
  *   forgotten.
- * - A creation is accepted only where no lab is, or a failed one. So the next operation
- *   after such a creation is its deletion.
+ * - A creation is accepted only where no lab is, or a failed one. So the next operation after such a creation is its
+ *   deletion.
  */
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { isWhole } from '../../kube/pods/judge.ts'
