@@ -2,17 +2,21 @@
 
 /** A thing by its kind and its name, which is unique within the kind. A lab has the name of its user. */
 export interface Subject {
-  readonly kind: 'lab'
+  /** Lower-case letters, such as `lab`. */
+  readonly kind: string
   readonly name: string
 }
 
-export const labOf = (user: string): Subject => ({ kind: 'lab', name: user })
+/** The kind of users' labs. */
+export const labKind = 'lab'
+
+export const labOf = (user: string): Subject => ({ kind: labKind, name: user })
 
 /** A subject as text, such as `lab:ada`: its form in Redis, and a key for maps. */
 export const subjectText = ({ kind, name }: Subject): string => `${kind}:${name}`
 
-/** @returns undefined for text that is not a subject, or has a kind that this release does not know */
+/** @returns undefined for text that is not a subject. The kind may be one that this release does not know */
 export function parseSubject(text: string): Subject | undefined {
-  const [, name] = /^lab:(.+)$/s.exec(text) ?? []
-  return name === undefined ? undefined : labOf(name)
+  const [, kind, name] = /^([a-z]+):(.+)$/s.exec(text) ?? []
+  return kind === undefined || name === undefined ? undefined : { kind, name }
 }

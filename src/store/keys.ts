@@ -28,9 +28,79 @@
  * | idempotency:USER:HASH | string | yes | op and body's hash of an accepted create |
  * | catalogue:SCOPE | hash | yes | the images of one configuration: version, body, when read, when last asked for |
  * | digests:SCOPE | hash | yes | the last known digests of tags |
+ * | counter | string | never | the last number that a claim drew; as KIND-counter, for a kind whose claims draw one |
  * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
+ *
+ * What is per user above is per name for every other kind of subject, under keys that begin with the kind: `KIND:NAME` is
+ * the record, `KIND-waiting` a sorted set, `KIND-events:NAME` a stream. So no kind meets the members of another.
  */
-export class Keys {
+import { labKind } from '../base/subject.ts'
+
+/** The keys of one kind of subjects: its sorted sets, and what each subject has. */
+export interface Family {
+  readonly kind: string
+  readonly waiting: string
+  readonly owned: string
+  readonly deadlines: string
+  readonly index: string
+  readonly provisioned: string
+  /** The numbers that claims draw, for a kind whose claims draw one. */
+  readonly counter: string
+  record(name: string): string
+  events(name: string): string
+  tombstone(name: string): string
+  lease(name: string): string
+  idempotency(name: string, hash: string): string
+}
+
+/** First words of other keys, which no kind may have. */
+const reserved = new Set(['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'])
+
+/** The keys of any kind but labs, whose keys are older than kinds. */
+class KindKeys implements Family {
+  readonly kind: string
+  readonly waiting: string
+  readonly owned: string
+  readonly deadlines: string
+  readonly index: string
+  readonly provisioned: string
+  readonly counter: string
+  readonly #tag: string
+
+  constructor(tag: string, kind: string) {
+    if (!/^[a-z]+$/.test(kind) || reserved.has(kind)) throw new Error(`not a name for a kind of subjects: ${kind}`)
+    this.kind = kind
+    this.#tag = tag
+    const own = `${tag}${kind}-`
+    this.waiting = `${own}waiting`
+    this.owned = `${own}owned`
+    this.deadlines = `${own}deadlines`
+    this.index = `${own}index`
+    this.provisioned = `${own}provisioned`
+    this.counter = `${own}counter`
+  }
+
+  record(name: string): string {
+    return `${this.#tag}${this.kind}:${name}`
+  }
+  events(name: string): string {
+    return `${this.#tag}${this.kind}-events:${name}`
+  }
+  tombstone(name: string): string {
+    return `${this.#tag}${this.kind}-tombstone:${name}`
+  }
+  lease(name: string): string {
+    return `${this.#tag}${this.kind}-lease:${name}`
+  }
+  idempotency(name: string, hash: string): string {
+    return `${this.#tag}${this.kind}-idempotency:${name}:${hash}`
+  }
+}
+
+/** The keys of the installation and, as a family, those of labs. */
+export class Keys implements Family {
+  readonly kind = labKind
+  readonly counter: string
   readonly last: string
   readonly generation: string
   readonly mark: string
@@ -64,11 +134,17 @@ export class Keys {
     this.index = `${this.#tag}index`
     this.provisioned = `${this.#tag}provisioned`
     this.bell = `${this.#tag}bell`
+    this.counter = `${this.#tag}lab-counter`
     this.compareLease = `${this.#tag}lease-of-compare`
     this.audit = `${this.#tag}audit`
     this.prepulled = `${this.#tag}prepulled`
     this.prepullFailures = `${this.#tag}prepull-failures`
     this.prepullLease = `${this.#tag}lease-of-prepull`
+  }
+
+  /** @throws if a kind cannot have this name */
+  family(kind: string): Family {
+    return kind === labKind ? this : new KindKeys(this.#tag, kind)
   }
 
   record(user: string): string {

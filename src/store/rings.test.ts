@@ -18,6 +18,11 @@ describe('parseRing', () => {
     expect(read({ what: 'events', subject: 'lab:ada' })).toEqual({ what: 'events', subject: ada })
   })
 
+  it('reads a ring of a subject of any kind', () => {
+    const fields = { user: '', op: '7', what: 'ended', subject: 'toy:ada' }
+    expect(read(fields)).toEqual({ what: 'ended', subject: { kind: 'toy', name: 'ada' }, op: 7 })
+  })
+
   it('reads the field `user` of the former release as a lab when there is no subject', () => {
     expect(read({ user: 'ada', op: '7', what: 'ended' })).toEqual({ what: 'ended', subject: ada, op: 7 })
   })
@@ -26,7 +31,7 @@ describe('parseRing', () => {
     ['another `what`', { what: 'members', subject: 'lab:ada', user: 'ada', op: '7' }],
     ['the name of a method', { what: 'toString', subject: 'lab:ada', user: 'ada', op: '7' }],
     ['one that no release rings', { what: 'missed', user: '', op: '0' }],
-    ['another kind of subject', { what: 'ended', subject: 'app:mlflow', user: '', op: '7' }],
+    ['a subject without a kind', { what: 'ended', subject: 'mlflow', user: '', op: '7' }],
     ['a lab without a name', { what: 'ended', user: '', op: '7' }],
     ['nothing', {}],
   ])('ignores %s', (_, fields) => {

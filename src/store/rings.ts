@@ -38,7 +38,8 @@ export type Ring =
 
 /**
  * Reads an entry of the bell. `fields`: its names and values in turns.
- * @returns undefined for rings of a later release, with an unknown `what` or kind of subject
+ * @returns undefined for rings of a later release, with an unknown `what`. A listener skips kinds of subjects that are not
+ *   its own
  */
 export function parseRing(fields: readonly string[]): Ring | undefined {
   const what = valueIn(fields, 'what') as keyof typeof whats
@@ -55,5 +56,5 @@ function isOf<About extends string>(about: About, what: keyof typeof whats): wha
 
 /** The release before subjects names the lab only by the field `user`. To be removed with that field, one release later. */
 function subjectOf(fields: readonly string[]): Subject | undefined {
-  return parseSubject(valueIn(fields, 'subject') ?? `lab:${valueIn(fields, 'user')}`)
+  return parseSubject(valueIn(fields, 'subject') ?? `lab:${valueIn(fields, 'user') ?? ''}`)
 }

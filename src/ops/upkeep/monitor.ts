@@ -6,6 +6,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { Later } from '../../base/later.ts'
+import { labKind } from '../../base/subject.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
 import type { PodFacts } from '../../kube/pods/facts.ts'
 import { labNames } from '../../labs/names.ts'
@@ -112,6 +113,7 @@ export class Monitor {
   }
 
   #hear(ring: Ring): void {
+    if (ring.subject && ring.subject.kind !== labKind) return
     const { view, namespacePrefix } = this.#options
     const isCreation = (user: string, op: number) =>
       view.namespace(labNames(namespacePrefix, user).namespace)?.op === op

@@ -112,7 +112,7 @@ test('what the release before rings is heard between rings of this one', async (
   ])
 })
 
-test('a ring that a later release makes is ignored, and none after it is missed', async () => {
+test('a ring that only a later release makes is ignored, one of another kind is not, and none after it is missed', async () => {
   const { redis, keys } = store()
   await store().create('ada')
   const [last] = await redis.xrevrange(keys.bell, '+', '-', 'COUNT', 1)
@@ -121,10 +121,11 @@ test('a ring that a later release makes is ignored, and none after it is missed'
   await redis.xadd(keys.bell, `${++n}-1`, ...epoch, 'what', 'members', 'subject', 'group:physics')
   await redis.xadd(keys.bell, `${++n}-1`, ...epoch, 'user', '', 'op', '5', 'what', 'ended', 'subject', 'app:mlflow')
   await store().create('grace')
-  await hears(rings => rings.length === 2)
-  expect(heard.map(({ what, subject }) => [what, subject?.name])).toEqual([
-    ['accepted', 'ada'],
-    ['accepted', 'grace'],
+  await hears(rings => rings.length === 3)
+  expect(heard.map(({ what, subject }) => [what, subject])).toEqual([
+    ['accepted', labOf('ada')],
+    ['ended', { kind: 'app', name: 'mlflow' }],
+    ['accepted', labOf('grace')],
   ])
 })
 
