@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { labOf } from '../../src/base/subject.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -35,7 +36,13 @@ function trace(block: object = {}, replica = 'r1'): Tracing {
 }
 
 const client = formatTraceparent({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true })
-const operation = { user: 'ada', op: 7, kind: 'create', acceptedAtMs: Date.now() - 500, traceparent: client } as const
+const operation = {
+  subject: labOf('ada'),
+  op: 7,
+  kind: 'create',
+  acceptedAtMs: Date.now() - 500,
+  traceparent: client,
+} as const
 const named = (name: string) => receiver.spans.find(span => span.name === name)
 
 async function outcomes() {

@@ -1,7 +1,8 @@
 /**
- * Leases: the right to own a user's operation. redlock decides which replica gets one. From then on the owner's monotonic
- * clock decides when it must stop. The time counts from before each extension was sent, so neither a step of a wall clock
- * nor a late reply can make it trust an expired lease. The store refuses a stale owner's writes by op and token.
+ * Leases: the right to own the operation of a subject. Each kind has a `Leases` of its own. redlock decides which replica
+ * gets one. From then on the owner's monotonic clock decides when it must stop. The time counts from before each extension
+ * was sent, so neither a step of a wall clock nor a late reply can make it trust an expired lease. The store refuses a stale
+ * owner's writes by op and token.
  */
 import type { Redis } from 'ioredis'
 import Redlock, { ExecutionError, ResourceLockedError } from 'redlock'
@@ -33,7 +34,8 @@ export interface LeasesOptions {
   readonly redis: Redis
   readonly owners: Pick<OwnerStore, 'extend' | 'giveBack'>
   readonly tasks: TaskStore
-  readonly keyOf: (user: string) => string
+  /** The key of a subject's lease, by its name. */
+  readonly keyOf: (name: string) => string
   readonly clock: Clock
   readonly ttlMs: number
 }
@@ -47,7 +49,7 @@ const batchSize = 100
 const overdue = 'the lease is lost: it could not be extended in time'
 
 class HeldLease implements Lease {
-  readonly user: string
+  readonly name: string
   readonly op: number
   readonly token: string
   readonly #clock: Clock
@@ -55,7 +57,7 @@ class HeldLease implements Lease {
   validUntilMs: number
 
   constructor(ownership: Ownership, clock: Clock, validUntilMs: number) {
-    this.user = ownership.user
+    this.name = ownership.name
     this.op = ownership.op
     this.token = ownership.token
     this.#clock = clock
@@ -117,11 +119,11 @@ export class Leases {
   }
 
   /**
-   * Tries once to take a user's lease.
+   * Tries once to take the lease of a subject.
    * @returns its token and the time on our clock from which it counts; null when another replica holds it
    */
-  async acquire(user: string): Promise<{ token: string; sinceMs: number } | null> {
-    return this.#tryOnce(this.#options.keyOf(user))
+  async acquire(name: string): Promise<{ token: string; sinceMs: number } | null> {
+    return this.#tryOnce(this.#options.keyOf(name))
   }
 
   async #tryOnce(key: string): Promise<{ token: string; sinceMs: number } | null> {
@@ -135,7 +137,7 @@ export class Leases {
     }
   }
 
-  /** Takes the lease of a task that belongs to no user, and renews it until its release; null when another holds it. */
+  /** Takes the lease of a task that belongs to no subject, and renews it until its release; null when another holds it. */
   async acquireTask(key: string): Promise<TaskLease | null> {
     const { tasks, ttlMs, clock } = this.#options
     const taken = await this.#tryOnce(key)
@@ -162,14 +164,14 @@ export class Leases {
   }
 
   /** Releases a lease that was not used for a claim. If that fails, the lease expires. */
-  async giveBack(user: string, token: string): Promise<void> {
-    await this.#options.owners.giveBack(user, token).catch(() => {})
+  async giveBack(name: string, token: string): Promise<void> {
+    await this.#options.owners.giveBack(name, token).catch(() => {})
   }
 
   /** Extends the lease of a claimed operation until it is lost or dropped. */
   keep(ownership: Ownership, sinceMs: number): Lease {
     const lease = new HeldLease(ownership, this.#options.clock, sinceMs + this.#options.ttlMs * selfStopAfter)
-    this.#held.set(ownership.user, lease)
+    this.#held.set(ownership.name, lease)
     this.#loop.start()
     // Its end may come before the next round.
     this.#loop.wake()
@@ -178,14 +180,14 @@ export class Leases {
 
   /** Stops extending. The store's scripts release the lease. */
   drop(lease: Lease): void {
-    if (this.#held.get(lease.user) === lease) this.#held.delete(lease.user)
+    if (this.#held.get(lease.name) === lease) this.#held.delete(lease.name)
   }
 
   /** Ends the lease of an operation that a newer one has replaced. Only a hint: the store would refuse its writes anyway. */
-  superseded(user: string, op: number): void {
-    const lease = this.#held.get(user)
+  superseded(name: string, op: number): void {
+    const lease = this.#held.get(name)
     if (!lease || lease.op >= op) return
-    this.#held.delete(user)
+    this.#held.delete(name)
     lease.lose(new Fenced('the operation was superseded'))
   }
 
@@ -235,8 +237,8 @@ export class Leases {
   }
 
   #lose(lease: HeldLease, why: string): void {
-    if (this.#held.get(lease.user) !== lease) return
-    this.#held.delete(lease.user)
+    if (this.#held.get(lease.name) !== lease) return
+    this.#held.delete(lease.name)
     lease.lose(new LeaseLost(why))
   }
 }

@@ -24,14 +24,14 @@ function makeBeats() {
 describe('Beats', () => {
   it('finds an operation whose lease is over by Redis’ clock', async () => {
     const { orphans, freed } = makeBeats()
-    expect(await orphans([{ user: 'ada', beat: nowMs - 1 }])).toEqual(['ada'])
-    expect(await orphans([{ user: 'ada', beat: nowMs }])).toEqual([])
+    expect(await orphans([{ name: 'ada', beat: nowMs - 1 }])).toEqual(['ada'])
+    expect(await orphans([{ name: 'ada', beat: nowMs }])).toEqual([])
     expect(freed).toEqual([])
   })
 
   it('frees a lease whose beat stood still for a TTL, and finds its operation', async () => {
     const { orphans, freed, clock } = makeBeats()
-    const owned = [{ user: 'ada', beat: nowMs + 50_000 }]
+    const owned = [{ name: 'ada', beat: nowMs + 50_000 }]
     expect(await orphans(owned)).toEqual([])
     clock.advance(ttlMs - 1)
     expect(await orphans(owned)).toEqual([])
@@ -42,16 +42,16 @@ describe('Beats', () => {
 
   it('counts the time anew when the beat has changed, or the operation was away', async () => {
     const { orphans, clock } = makeBeats()
-    await orphans([{ user: 'ada', beat: nowMs + 1 }])
+    await orphans([{ name: 'ada', beat: nowMs + 1 }])
     clock.advance(ttlMs)
-    expect(await orphans([{ user: 'ada', beat: nowMs + 2 }])).toEqual([])
+    expect(await orphans([{ name: 'ada', beat: nowMs + 2 }])).toEqual([])
     await orphans([])
     clock.advance(ttlMs)
-    expect(await orphans([{ user: 'ada', beat: nowMs + 2 }])).toEqual([])
+    expect(await orphans([{ name: 'ada', beat: nowMs + 2 }])).toEqual([])
   })
 
   it('leaves out operations of this replica', async () => {
     const { orphans } = makeBeats()
-    expect(await orphans([{ user: 'ada', beat: 0 }], { ours: 'ada' })).toEqual([])
+    expect(await orphans([{ name: 'ada', beat: 0 }], { ours: 'ada' })).toEqual([])
   })
 })

@@ -24,23 +24,23 @@ export class Beats {
     this.#options = options
   }
 
-  /** Frees leases that are over by our clock alone. @returns the users of orphaned operations */
-  async orphans(look: Look, isOurs: (user: string) => boolean): Promise<string[]> {
+  /** Frees leases that are over by our clock alone. @returns the names of subjects with orphaned operations */
+  async orphans(look: Look, isOurs: (name: string) => boolean): Promise<string[]> {
     const { clock, ttlMs, owners } = this.#options
     const now = clock.monotonicMs()
     const orphans: string[] = []
-    for (const { user, beat } of look.owned) {
-      if (isOurs(user)) continue
-      const before = this.#observed.get(user)
+    for (const { name, beat } of look.owned) {
+      if (isOurs(name)) continue
+      const before = this.#observed.get(name)
       const observation = before?.beat === beat ? before : { beat, sinceMs: now }
-      this.#observed.set(user, observation)
+      this.#observed.set(name, observation)
       const still = now - observation.sinceMs >= ttlMs
-      if (still) await owners.free(user, beat, ttlMs)
-      if (still || beat < look.nowMs) orphans.push(user)
+      if (still) await owners.free(name, beat, ttlMs)
+      if (still || beat < look.nowMs) orphans.push(name)
     }
     if (look.all) {
-      const owned = new Set(look.owned.map(({ user }) => user))
-      for (const user of this.#observed.keys()) if (!owned.has(user)) this.#observed.delete(user)
+      const owned = new Set(look.owned.map(({ name }) => name))
+      for (const name of this.#observed.keys()) if (!owned.has(name)) this.#observed.delete(name)
     }
     return orphans
   }

@@ -6,7 +6,8 @@ import { KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import { withOwnership } from '../labs/render.ts'
 import { contentMaker, gravest, placeOf } from './content.ts'
-import { type Known, ObjectRefused, type StepContext } from './steps.ts'
+import type { Known, LabContext } from './lab-steps.ts'
+import { ObjectRefused } from './steps.ts'
 import { FakeCluster, fakeContext, names, namespaceObject } from './testing/cluster.ts'
 import { ObjectServer } from './testing/objects.ts'
 
@@ -31,7 +32,7 @@ function making(objects: readonly KubeObject[] = planned) {
     return {}
   }
   const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube, call })
-  const at = (name: string): StepContext => ({
+  const at = (name: string): LabContext => ({
     ...context,
     failpoint: place => void passed.push(`${name}.${place}`),
     at,

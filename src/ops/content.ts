@@ -10,8 +10,9 @@ import { labels } from '../kube/labels.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import { namespaceRef, refOf } from './cluster.ts'
+import type { LabContext, LabResult, LabStep } from './lab-steps.ts'
 import { readStanding } from './reading.ts'
-import { isRefusal, ObjectRefused, type Step, type StepContext, type StepResult } from './steps.ts'
+import { isRefusal, ObjectRefused } from './steps.ts'
 
 /** Names an object's place in the act by its kind and the part of its name after the pod's, which is unique within a kind. */
 export function placeOf({ kind, metadata: { name } }: KubeObject, lab: string): string {
@@ -19,10 +20,10 @@ export function placeOf({ kind, metadata: { name } }: KubeObject, lab: string): 
 }
 
 /** The act that makes these objects of a lab. When it is repeated by the same owner, it makes only those that it lacks. */
-export function contentMaker(objects: readonly KubeObject[], lab: string): Step['run'] {
+export function contentMaker(objects: readonly KubeObject[], lab: string): LabStep['run'] {
   /** By object, the UID of the namespace in which this owner has made it. */
   const madeIn = new Map<KubeObject, string>()
-  const make = async (context: StepContext, object: KubeObject) => {
+  const make = async (context: LabContext, object: KubeObject) => {
     const namespaceUid = context.known.namespaceUid!
     if (madeIn.get(object) === namespaceUid) return
     const place = placeOf(object, lab)
@@ -39,7 +40,7 @@ export function contentMaker(objects: readonly KubeObject[], lab: string): Step[
   }
 }
 
-export async function makePod(context: StepContext, planned: KubeObject): Promise<StepResult> {
+export async function makePod(context: LabContext, planned: KubeObject): Promise<LabResult> {
   const { uid } = (await explained(context, makeObject(context, planned))).metadata
   context.known.podUid = uid
   return { events: [['info', 'Created the pod of the lab']], fields: { podUid: uid!, podPresent: true } }
@@ -70,14 +71,14 @@ export function gravest(errors: readonly unknown[]): unknown {
 }
 
 /** After a refusal the namespace is asked for, once for all objects of an act. */
-async function explained<T>(context: StepContext, making: Promise<T>): Promise<T> {
+async function explained<T>(context: LabContext, making: Promise<T>): Promise<T> {
   return making.catch(async error => {
     if (isRefusal(error)) await requireNamespace(context)
     throw error
   })
 }
 
-async function makeObject(context: StepContext, planned: KubeObject): Promise<KubeObject> {
+async function makeObject(context: LabContext, planned: KubeObject): Promise<KubeObject> {
   const object = withOwnership(planned, context.op, context.known.namespaceUid!)
   await context.failpoint('before-act')
   const made = await createOrAdopt(context, object)
@@ -86,7 +87,7 @@ async function makeObject(context: StepContext, planned: KubeObject): Promise<Ku
 }
 
 /** Creates an object. One that exists already is adopted only if its op and its owner, the namespace, match. */
-async function createOrAdopt(context: StepContext, object: KubeObject): Promise<KubeObject> {
+async function createOrAdopt(context: LabContext, object: KubeObject): Promise<KubeObject> {
   try {
     return await context.kube.create(object, context.call())
   } catch (error) {
@@ -97,7 +98,7 @@ async function createOrAdopt(context: StepContext, object: KubeObject): Promise<
   }
 }
 
-async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeError): Promise<KubeObject> {
+async function adopt(context: LabContext, object: KubeObject, overQuota?: KubeError): Promise<KubeObject> {
   const standing = await readStanding(context, object)
   if (!standing && overQuota) {
     await requireNamespace(context)
@@ -119,7 +120,7 @@ async function adopt(context: StepContext, object: KubeObject, overQuota?: KubeE
 }
 
 /** Checks the namespace after a refusal or a foreign object in it: it may have been replaced. */
-async function requireNamespace(context: StepContext): Promise<void> {
+async function requireNamespace(context: LabContext): Promise<void> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   const namespace = object && projectNamespace(object)
   if (!namespace || namespace.uid !== context.known.namespaceUid || namespace.terminating) {

@@ -12,8 +12,9 @@ import { withOwnership } from '../labs/render.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
 import { contentMaker, makePod } from './content.ts'
+import { type LabContext, type LabResult, type LabStep, watchUntil } from './lab-steps.ts'
 import { judgeNamespace, removalSteps, requireNotNewer } from './removal.ts'
-import { StartOver, type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { StartOver } from './steps.ts'
 import { distrust } from './trust.ts'
 
 /** How long the watches may take to show a new pod, before the API server is asked. */
@@ -24,7 +25,7 @@ const lateEventsMs = 1_000
 const clear = removalSteps('clear.', 'olderOps', 0, 4)
 
 /** The steps of a creation. */
-export function createSteps({ objects }: LabPlan): readonly Step[] {
+export function createSteps({ objects }: LabPlan): readonly LabStep[] {
   const pod = objects.at(-1)!
   return [
     ...clear,
@@ -35,7 +36,7 @@ export function createSteps({ objects }: LabPlan): readonly Step[] {
   ]
 }
 
-async function makeNamespace(context: StepContext): Promise<StepResult> {
+async function makeNamespace(context: LabContext): Promise<LabResult> {
   const object = context.trust.signed(withOwnership(context.plan!.namespace, context.op, null))
   await context.failpoint('before-act')
   const made = await context.kube.create(object, context.call()).catch(error => {
@@ -51,7 +52,7 @@ async function makeNamespace(context: StepContext): Promise<StepResult> {
 }
 
 /** Handles a namespace that exists already: adopts it if it has this op; otherwise has it removed, or refuses. */
-async function adoptNamespace(context: StepContext): Promise<string> {
+async function adoptNamespace(context: LabContext): Promise<string> {
   const object = await context.kube.get(namespaceRef(context.names.namespace), context.call())
   if (!object) throw new RetryLater('the namespace came and went', 100)
   const namespace = projectNamespace(object)
@@ -69,7 +70,7 @@ interface Trouble {
   readonly sinceMs: number
 }
 
-async function awaitStart(context: StepContext): Promise<StepResult> {
+async function awaitStart(context: LabContext): Promise<LabResult> {
   let trouble: Trouble | undefined
   let readyMs: number | undefined
   const madeMs = context.clock.monotonicMs()
@@ -114,7 +115,7 @@ function newsOf(pod: PodFacts | undefined, events: readonly PodEventFacts[]): re
  * the DELETED event proves that it is gone.
  */
 async function findOwnPod(
-  context: StepContext,
+  context: LabContext,
   madeMs: number,
   wakeInMs: (ms: number) => void,
 ): Promise<PodFacts | undefined> {
@@ -136,7 +137,7 @@ async function findOwnPod(
 
 /** @throws {NeedsSomeone} when the trouble has lasted longer than the grace of its cause */
 async function endureTrouble(
-  context: StepContext,
+  context: LabContext,
   verdict: StartVerdict,
   before: Trouble | undefined,
   wakeInMs: (ms: number) => void,

@@ -8,64 +8,67 @@ import type { NewEvent } from '../store/records.ts'
 import { byUnknown } from './audit.ts'
 import type { End } from './journal.ts'
 import type { Owned } from './owned.ts'
-import type { StepResult } from './steps.ts'
+import type { Shape, StepResult } from './steps.ts'
 
-/** The lab is complete. */
-export function endComplete(owned: Owned, last: StepResult): Promise<void> {
-  const { namespaceUid, podUid } = owned.known
-  const fields = { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! }
-  return finish(owned, last, { outcome: 'running', events: completed(owned), fields })
+/** A creation is complete, or a deletion: then nothing is left. */
+export function endComplete<K extends Shape>(owned: Owned<K>, last: StepResult<K['fields']>): Promise<void> {
+  const { options, claim, work, name } = owned
+  const outcome = options.kind.ends[claim.record.kind]
+  const events: NewEvent[] = [
+    ['progress', '100'],
+    ['complete', options.kind.words.complete(name)],
+  ]
+  return finish(owned, last, { outcome, events, fields: outcome === 'running' ? work.completed() : {} })
 }
 
-/** The lab and all its objects are gone. */
-export const endGone = (owned: Owned, last: StepResult): Promise<void> =>
-  finish(owned, last, { outcome: 'gone', events: completed(owned), fields: {} })
-
 /** A creation failed, and all its objects are gone. */
-export const endCleaned = (owned: Owned, reason: string, last: StepResult): Promise<void> =>
-  finish(owned, last, { outcome: 'failed', events: [failed(owned)], fields: { podPresent: false } }, reason)
+export const endCleaned = <K extends Shape>(
+  owned: Owned<K>,
+  reason: string,
+  last: StepResult<K['fields']>,
+): Promise<void> =>
+  finish(owned, last, { outcome: 'failed', events: [failed(owned)], fields: owned.work.cleaned() }, reason)
 
 /**
  * The operation failed.
  * @param before events before the last one
  * @param later why objects may remain, which any replica removes as soon as it can
  */
-export async function endFailed(
-  owned: Owned,
+export async function endFailed<K extends Shape>(
+  owned: Owned<K>,
   reason: string,
   before: readonly NewEvent[],
   later: NeedsSomeone | undefined,
 ): Promise<void> {
-  const words = `What is left of the lab is removed as soon as the cluster permits it (${later?.message})`
+  const words = owned.options.kind.words.remains(later?.message)
   const events: NewEvent[] = [...before, ...(later ? [['info', words] as const] : []), failed(owned)]
   await finish(owned, 'nothing', { outcome: 'failed', events, fields: later ? { remains: owned.op } : {} }, reason)
 }
 
-const completed = ({ user }: Owned): NewEvent[] => [
-  ['progress', '100'],
-  ['complete', `Operation complete for ${user}`],
-]
-
-function failed({ claim, user }: Owned): NewEvent {
-  const what = claim.record.kind === 'create' ? 'creation' : 'deletion'
-  return ['failed', `Lab ${what} failed for ${user}`]
+function failed<K extends Shape>({ claim, options, name }: Owned<K>): NewEvent {
+  return ['failed', options.kind.words.failed(claim.record.kind, name)]
 }
 
-async function finish(owned: Owned, last: StepResult, end: Omit<End, 'note'>, reason?: string): Promise<void> {
+async function finish<K extends Shape>(
+  owned: Owned<K>,
+  last: StepResult<K['fields']>,
+  end: Omit<End<K['fields']>, 'note'>,
+  reason?: string,
+): Promise<void> {
   const { kind, acceptedAtMs, op, by } = owned.claim.record
   const { audit, clock, metrics } = owned.options
   const { outcome } = end
-  const done = last === 'nothing' ? { events: [] } : last
+  const done: Exclude<StepResult<K['fields']>, 'nothing'> = last === 'nothing' ? { events: [] } : last
   await owned.pass('finish.before-act')
   const fields = { ...done.fields, ...end.fields, step: '', acting: false }
-  const askedBy = by ?? byUnknown(audit, owned.user)
+  const askedBy = by ?? byUnknown(audit, owned.name)
   const note: EndNote = { kind, result: outcome === 'failed' ? 'failed' : 'succeeded', by: askedBy }
   await owned.journal.finish(done.events, { ...end, fields, note }, () => owned.pass('finish.before-commit'))
   await owned.pass('finish.after-act')
   audit.operation(op, kind, note.result, askedBy)
   const result = outcome === 'failed' ? 'failed' : 'complete'
   const seconds = Math.max(0, clock.wallMs() - acceptedAtMs) / 1000
-  metrics.operationDuration.observe({ kind, result }, seconds)
+  metrics.operationDuration.observe({ kind: owned.options.kind.label(kind), result }, seconds)
   owned.log.info({ result, seconds, ...(reason !== undefined && { reason }) }, 'operation ended')
   owned.span.end({ attributes: { 'skylab.result': result }, ...(result === 'failed' && { error: 'failed' }) })
 }

@@ -4,14 +4,14 @@ import { ManualClock } from '../../test/kit/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import { Listeners } from '../base/listeners.ts'
 import { Slots } from '../base/slots.ts'
-import { labOf } from '../base/subject.ts'
+import type { Lease } from '../leases/leases.ts'
+import type { Claim } from '../store/owners.ts'
+import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Ring } from '../store/rings.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { noTracing } from '../telemetry/tracing.ts'
-import { noAudit } from './audit.ts'
-import { Engine, type EngineOptions } from './engine.ts'
-import { FakeCluster, redisMs, trust } from './testing/cluster.ts'
+import { Engine, type EngineOptions, type Run } from './engine.ts'
+import { redisMs } from './testing/cluster.ts'
 import { recordOf, settled } from './testing/run.ts'
 
 const op = 7
@@ -23,7 +23,7 @@ afterEach(async () => {
 })
 
 /** An engine whose operations end once the test answers their last script. `others`: users whose lease another has. */
-function makeEngine({ places = 2, waiting = [] as string[], others = [] as string[] }) {
+function makeEngine({ kind = 'lab', places = 2, waiting = [] as string[], others = [] as string[] }) {
   const clock = new ManualClock()
   const bell = new Listeners<Ring>()
   const looks: number[] = []
@@ -32,17 +32,15 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
   const owners = {
     look: async (limit: number, all: boolean) => {
       looks.push(limit)
-      const listed = waiting.slice(0, limit).map(user => ({ user, op }))
+      const listed = waiting.slice(0, limit).map(name => ({ name, op }))
       return { nowMs: redisMs, all, waiting: listed, owned: [], overdue: [] }
     },
-    claim: async (user: string) => {
-      claimed.push(user)
-      waiting.splice(waiting.indexOf(user), 1)
-      ends.set(user, Promise.withResolvers())
-      return { record: recordOf({ op, attempts: 9 }), remainingMs: 60_000, nowMs: redisMs, foundOp: 0 }
+    claim: async (name: string) => {
+      claimed.push(name)
+      waiting.splice(waiting.indexOf(name), 1)
+      ends.set(name, Promise.withResolvers())
+      return { record: recordOf({ op }), remainingMs: 60_000, nowMs: redisMs, foundOp: 0 }
     },
-    finish: ({ user }: { user: string }) => ends.get(user)!.promise,
-    release: async () => {},
   }
   const leases = {
     acquire: async (user: string) => (others.includes(user) ? null : { token: 't', sinceMs: 0 }),
@@ -50,16 +48,25 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
     drop: () => {},
     superseded: () => {},
   }
-  const cluster = new FakeCluster()
   const room = new Slots(places)
   const announce = vi.fn()
+  const createRun = (claim: Claim<OperationRecord>, { name }: Lease, taken: number): Run => ({
+    op: claim.record.op,
+    run: async () => {
+      const isOver = await ends.get(name)!.promise.then(
+        () => true,
+        () => false,
+      )
+      room.leave(taken)
+      return isOver
+    },
+    handOver: () => ends.get(name)!.reject(new Error('handed over')),
+  })
   const engine = new Engine({
-    ...{ owners, leases, labs: {}, sealer: {}, kube: cluster.kube, view: cluster.view, clock, trust, room },
-    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { announce, pause: async () => {} }, compare: () => {} },
-    ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1_000, ttlMs: 10_000, scanIntervalMs: beyondMs },
-    times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1_000, registryMs: 1_000, unknownMs: 1_000 },
-    ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
-  } as unknown as EngineOptions)
+    ...{ kind, owners, leases, createRun, clock, room, ttlMs: 10_000, scanIntervalMs: beyondMs },
+    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { announce, pause: async () => {} } },
+    ...{ log: silentLogger(), metrics: createMetrics(new Registry()) },
+  } as unknown as EngineOptions<OperationRecord, OperationFields>)
   engines.push(engine)
   const start = async () => {
     engine.start()
@@ -70,8 +77,8 @@ function makeEngine({ places = 2, waiting = [] as string[], others = [] as strin
     else ends.get(user)!.resolve()
     await settled()
   }
-  const ring = async (what: 'accepted' | 'events' | 'released', user: string, ringOp = op) => {
-    bell.notify({ what, subject: labOf(user), op: ringOp })
+  const ring = async (what: 'accepted' | 'events' | 'released', name: string, ringOp = op, ofKind = kind) => {
+    bell.notify({ what, subject: { kind: ofKind, name }, op: ringOp })
     await settled()
   }
   const pass = async (ms: number) => {
@@ -193,6 +200,19 @@ describe('Engine', () => {
     await pass(31)
     expect(claimed).toEqual(['ada'])
     await end('ada')
+  })
+
+  it('hears no ring of another kind, even about a subject of the same name', async () => {
+    const { start, ring, pass, looks, end } = makeEngine({ kind: 'toy', waiting: ['ada'] })
+    await start()
+    await ring('accepted', 'ada', op + 1, 'lab')
+    await ring('released', 'bob', op, 'lab')
+    await pass(60)
+    await end('ada')
+    expect(looks).toHaveLength(1)
+    await ring('released', 'bob')
+    await pass(15)
+    expect(looks).toHaveLength(2)
   })
 
   it('asks for more at once when others have all that were listed', async () => {

@@ -1,6 +1,6 @@
 /**
- * The engine of a replica: finds operations without an owner, takes their lease, claims and runs them. It looks at start,
- * when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
+ * The engine of a replica for one kind of subjects: finds operations without an owner, takes their lease, claims and runs
+ * them. It looks at start, when the bell rings, and on an interval, so that nothing depends on a message that may be lost.
  *
  * It is in one of five modes:
  * - `idle`: asleep until the interval is over.
@@ -26,21 +26,42 @@
  *   answer had no place for more, ends `crowded`.
  * - `drained`: the replica stops.
  */
-import { notNeeded } from '../base/clock.ts'
+import { type Clock, notNeeded } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import { logUnexpected } from '../base/log.ts'
-import type { Leases } from '../leases/leases.ts'
+import type { Slots } from '../base/slots.ts'
+import type { Lease, Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
+import type { Claim, OwnerStore } from '../store/owners.ts'
+import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Ring } from '../store/rings.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptance } from './acceptance.ts'
 import { Beats } from './beats.ts'
 import { Modes } from './modes.ts'
-import { Owned, type RunOptions } from './owned.ts'
-import { OperationRun } from './run.ts'
 import { takeAll } from './taking.ts'
 
-export interface EngineOptions extends RunOptions {
+/** One run of an operation by this replica. */
+export interface Run {
+  readonly op: number
+  /** @returns whether the operation has ended; false if this replica no longer owns it. Never rejects */
+  run(): Promise<boolean>
+  /** Stops at the current step, so that another replica continues. */
+  handOver(): void
+}
+
+export interface EngineOptions<R extends OperationRecord, F extends OperationFields> {
+  /** The name of the kind. */
+  readonly kind: string
+  readonly owners: OwnerStore<R, F>
+  /** `places`: slots already taken for this run. */
+  readonly createRun: (claim: Claim<R>, lease: Lease, places: number) => Run
   readonly leases: Leases
+  readonly room: Slots
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
   readonly bell: Bell
   readonly acceptance: Acceptance
   readonly ttlMs: number
@@ -59,28 +80,29 @@ const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
 
-export class Engine {
-  readonly #options: EngineOptions
-  readonly #runs = new Map<string, OperationRun>()
-  /** Users whose next operation was accepted while this replica ran the one before. */
+export class Engine<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
+  readonly #options: EngineOptions<R, F>
+  /** By the name of the subject, as all below. */
+  readonly #runs = new Map<string, Run>()
+  /** Subjects whose next operation was accepted while this replica ran the one before. */
   readonly #followed = new Set<string>()
   readonly #ended = new Set<Promise<void>>()
   readonly #beats: Beats
-  /** Users whose operation could not be taken, and until when they are skipped. */
+  /** Subjects whose operation could not be taken, and until when they are skipped. */
   readonly #refused = new Map<string, number>()
   readonly #closed = new AbortController()
   readonly #modes = new Modes()
   #wake = new AbortController()
   /** A ring was heard and the engine will wake for it: further rings until then need no other wake. */
   #ringing = false
-  /** Users whose operation was accepted and has no owner yet, by the rings. */
+  /** Subjects whose operation was accepted and has no owner yet, by the rings. */
   readonly #unclaimed = new Set<string>()
   /** The engine will wake if any of these is still without an owner. */
   #expecting = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
 
-  constructor(options: EngineOptions) {
+  constructor(options: EngineOptions<R, F>) {
     this.#options = options
     this.#beats = new Beats(options)
   }
@@ -118,6 +140,7 @@ export class Engine {
   }
 
   #hear(ring: Ring): void {
+    if (ring.subject && ring.subject.kind !== this.#options.kind) return
     if (ring.subject === undefined) {
       this.#refused.clear()
       this.#wakeSoon()
@@ -132,13 +155,13 @@ export class Engine {
     }
   }
 
-  #hearAccepted(user: string, op: number): void {
+  #hearAccepted(name: string, op: number): void {
     this.#options.acceptance.announce()
-    this.#options.leases.superseded(user, op)
-    this.#refused.delete(user)
-    const run = this.#runs.get(user)
-    if (run && op > run.op) this.#followed.add(user)
-    if (!run) this.#expectClaim(user)
+    this.#options.leases.superseded(name, op)
+    this.#refused.delete(name)
+    const run = this.#runs.get(name)
+    if (run && op > run.op) this.#followed.add(name)
+    if (!run) this.#expectClaim(name)
   }
 
   #wakeSoon(): void {
@@ -150,15 +173,15 @@ export class Engine {
     })
   }
 
-  #expectClaim(user: string): void {
-    this.#unclaimed.add(user)
+  #expectClaim(name: string): void {
+    this.#unclaimed.add(name)
     if (this.#expecting) return
     this.#expecting = true
     const { least, most } = acceptedDelayMs
     this.#in(least + (most - least) * Math.random(), () => {
       this.#expecting = false
       // The replica that accepted an operation has usually taken it by now.
-      const isUnclaimed = [...this.#unclaimed].some(user => !this.#runs.has(user))
+      const isUnclaimed = [...this.#unclaimed].some(name => !this.#runs.has(name))
       this.#unclaimed.clear()
       if (isUnclaimed) this.wake()
     })
@@ -188,20 +211,20 @@ export class Engine {
   async #look(all: boolean): Promise<void> {
     const { owners, room, clock, log } = this.#options
     const now = clock.monotonicMs()
-    for (const [user, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(user)
+    for (const [name, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(name)
     const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
     if (!look) return
-    const orphans = await this.#beats.orphans(look, user => this.#runs.has(user))
+    const orphans = await this.#beats.orphans(look, name => this.#runs.has(name))
     // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone
     // would delay the claim. They queue for slots afterwards. An operation past its deadline is only ended.
     const begun = new Set([...orphans, ...look.overdue])
-    const users = new Set([...begun, ...look.waiting.map(({ user }) => user)])
-    const takeable = [...users].filter(user => !this.#runs.has(user) && !this.#refused.has(user))
+    const names = new Set([...begun, ...look.waiting.map(({ name }) => name)])
+    const takeable = [...names].filter(name => !this.#runs.has(name) && !this.#refused.has(name))
     this.#modes.on('answered')
     const refused = await takeAll(takeable, {
       room,
-      needsSlot: user => !begun.has(user),
+      needsSlot: name => !begun.has(name),
       take: this.#take.bind(this),
       onMissed: () => this.#modes.on('missed'),
       isClosed: () => this.#modes.mode === 'closed',
@@ -214,27 +237,27 @@ export class Engine {
   }
 
   /** @returns false if another replica has the operation; true if it was taken, or cannot be taken by any replica now */
-  async #take(user: string, places: number): Promise<boolean> {
+  async #take(name: string, places: number): Promise<boolean> {
     const { leases, owners, room, ttlMs, clock, metrics } = this.#options
-    const taken = await leases.acquire(user).catch(() => undefined)
-    if (taken) await failpoint('lab.claim.before-act', user)
-    const claim = taken && (await owners.claim(user, taken.token, ttlMs).catch(() => null))
+    const taken = await leases.acquire(name).catch(() => undefined)
+    if (taken) await failpoint(`${this.#options.kind}.claim.before-act`, name)
+    const claim = taken && (await owners.claim(name, taken.token, ttlMs).catch(() => null))
     if (!taken || !claim) {
-      if (taken) await leases.giveBack(user, taken.token)
+      if (taken) await leases.giveBack(name, taken.token)
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
-      this.#refused.set(user, clock.monotonicMs() + refusedMs)
+      this.#refused.set(name, clock.monotonicMs() + refusedMs)
       room.leave(places, false)
       return taken !== null
     }
-    const lease = leases.keep({ user, op: claim.record.op, token: taken.token }, taken.sinceMs)
+    const lease = leases.keep({ name, op: claim.record.op, token: taken.token }, taken.sinceMs)
     metrics.leases.inc({ outcome: 'won' })
-    const run = new OperationRun(new Owned(this.#options, claim, lease, places))
-    this.#runs.set(user, run)
+    const run = this.#options.createRun(claim, lease, places)
+    this.#runs.set(name, run)
     const ended = run.run().then(isOver => {
       leases.drop(lease)
-      this.#runs.delete(user)
+      this.#runs.delete(name)
       this.#ended.delete(ended)
-      const isFollowed = this.#followed.delete(user)
+      const isFollowed = this.#followed.delete(name)
       if (!isOver || isFollowed) this.wake()
     })
     this.#ended.add(ended)

@@ -26,7 +26,7 @@ describe('OwnedHost', () => {
     const [, podGone] = removalSteps('clear.', 'olderOps', 0, 4)
     await host.takeTurn(podGone!, never)
     expect(room.free).toBe(places - 1)
-    owned.known.podUid = 'p'
+    owned.work.known.podUid = 'p'
     await host.takeTurn(podGone!, never)
     expect(room.free).toBe(places)
   })

@@ -2,22 +2,22 @@
 import type { Clock } from '../base/clock.ts'
 import { isUnavailable } from '../base/errors.ts'
 import type { Lease } from '../leases/leases.ts'
-import type { LabStore } from '../store/labs.ts'
+import type { OperationStore } from '../store/operations.ts'
 import type { EndNote, Outcome, OwnerStore } from '../store/owners.ts'
-import type { LabRecord, NewEvent, RecordFields } from '../store/records.ts'
+import type { NewEvent, OperationFields, OperationRecord } from '../store/records.ts'
 
-export interface JournalParts {
-  readonly owners: OwnerStore
-  readonly labs: LabStore
+export interface JournalParts<F extends OperationFields> {
+  readonly owners: Pick<OwnerStore<OperationRecord, F>, 'commit' | 'finish'>
+  readonly streams: Pick<OperationStore, 'events'>
   readonly clock: Clock
 }
 
 /** The end of an operation. */
-export interface End {
+export interface End<F extends OperationFields> {
   readonly outcome: Outcome
   /** The last events. */
   readonly events: readonly NewEvent[]
-  readonly fields: RecordFields
+  readonly fields: F | OperationFields
   readonly note: EndNote
 }
 
@@ -28,8 +28,8 @@ const retryMs = 100
 
 const textOf = ([event, data]: NewEvent) => `${event} ${data}`
 
-export class Journal {
-  readonly #parts: JournalParts
+export class Journal<F extends OperationFields> {
+  readonly #parts: JournalParts<F>
   readonly #lease: Lease
   readonly #written = new Set<string>()
   /** The part of `#written` that former owners wrote. */
@@ -37,7 +37,7 @@ export class Journal {
   #seq: number
   #progress: number
 
-  constructor(parts: JournalParts, lease: Lease, { seq, progress }: Pick<LabRecord, 'seq' | 'progress'>) {
+  constructor(parts: JournalParts<F>, lease: Lease, { seq, progress }: Pick<OperationRecord, 'seq' | 'progress'>) {
     this.#parts = parts
     this.#lease = lease
     this.#seq = seq
@@ -46,8 +46,8 @@ export class Journal {
 
   /** Reads the events of former owners, so that none is written twice. */
   async recall(): Promise<void> {
-    const { user, op } = this.#lease
-    const read = await this.#persist(() => this.#parts.labs.events(user, op, 0))
+    const { name, op } = this.#lease
+    const read = await this.#persist(() => this.#parts.streams.events(name, op, 0))
     if (!read.found) return
     this.#recalled = new Set(read.events.map(({ event, data }) => textOf([event, data])))
     for (const text of this.#recalled) this.#written.add(text)
@@ -69,7 +69,7 @@ export class Journal {
    * Records the result of a step, and its progress if that has grown: a list of steps that begins anew repeats some. The
    * result of the last step is written by `finish`.
    */
-  async commit(done: readonly NewEvent[], progress: number, fields: RecordFields, pass: Pass): Promise<void> {
+  async commit(done: readonly NewEvent[], progress: number, fields: F | OperationFields, pass: Pass): Promise<void> {
     const events = this.#unrecalled(done)
     const grown = progress > this.#progress
     this.#progress = Math.max(this.#progress, progress)
@@ -77,14 +77,14 @@ export class Journal {
     await this.write(all, { ...fields, progress: this.#progress }, pass)
   }
 
-  async write(events: readonly NewEvent[], fields: RecordFields, pass?: Pass): Promise<void> {
+  async write(events: readonly NewEvent[], fields: F | OperationFields, pass?: Pass): Promise<void> {
     await this.#persist(() => this.#parts.owners.commit(this.#lease, this.#seq, events, fields), pass)
     this.#seq += events.length
     for (const event of events) this.#written.add(textOf(event))
   }
 
   /** Ends the operation. `done`: the events of its last step. */
-  async finish(done: readonly NewEvent[], end: End, pass: Pass): Promise<void> {
+  async finish(done: readonly NewEvent[], end: End<F>, pass: Pass): Promise<void> {
     const { outcome, events, fields, note } = end
     const all = [...this.#unrecalled(done), ...events]
     await this.#persist(() => this.#parts.owners.finish(this.#lease, this.#seq, all, outcome, fields, note), pass)

@@ -4,7 +4,7 @@ import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { noTracing } from '../telemetry/tracing.ts'
 import { DeadlinePassed, isByRefusal, type PhaseHost, runPhase } from './phase.ts'
-import { ObjectRefused, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+import { ObjectRefused, type Shape, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
 
 const did: StepResult = { events: [] }
 
@@ -13,8 +13,9 @@ function makeHost() {
   const clock = new ManualClock()
   const log: string[] = []
   const spans: string[] = []
-  const host: PhaseHost = {
+  const host: PhaseHost<Shape> = {
     clock,
+    words: { refused: reason => `The cluster refused what the lab needs: ${reason}` },
     spanOf: ({ name }) => ({
       ...noTracing.request(undefined),
       end: ({ error } = {}) => void spans.push(error === undefined ? name : `${name}: ${error}`),

@@ -6,7 +6,7 @@ import { type Clock, notNeeded } from '../base/clock.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError, refuserOf } from '../kube/client.ts'
 import type { Span } from '../telemetry/tracing.ts'
-import { isRefusal, ObjectRefused, StartOver, type Step, type StepContext, type StepResult } from './steps.ts'
+import { isRefusal, ObjectRefused, type Shape, StartOver, type Step, type StepResult } from './steps.ts'
 
 /** The deadline of an operation has passed. */
 export class DeadlinePassed extends NeedsSomeone {
@@ -70,16 +70,18 @@ export class Phases {
 export type StepOutcome = 'done' | 'failed' | 'aborted'
 
 /** The interface of a phase to its run. */
-export interface PhaseHost {
+export interface PhaseHost<K extends Shape> {
   readonly clock: Clock
+  /** Words for a refusal that does not pass. */
+  readonly words: { refused(reason: string): string }
   /** The span of a step, from its first attempt to its last, with its requests as children. */
-  spanOf(step: Step): Span
-  context(step: Step, signal: AbortSignal, span: Span): StepContext
+  spanOf(step: Step<K>): Span
+  context(step: Step<K>, signal: AbortSignal, span: Span): K['context']
   /** Takes a slot before an act, and frees it before a wait that has something to wait for. */
-  takeTurn(step: Step, signal: AbortSignal): Promise<void>
+  takeTurn(step: Step<K>, signal: AbortSignal): Promise<void>
   /** Records the result of a step, and the next step. */
-  commit(step: Step, result: Exclude<StepResult, 'nothing'>, next: Step): Promise<void>
-  onStep(step: Step, seconds: number, result: StepOutcome): void
+  commit(step: Step<K>, result: Exclude<StepResult<K['fields']>, 'nothing'>, next: Step<K>): Promise<void>
+  onStep(step: Step<K>, seconds: number, result: StepOutcome): void
   /** The cluster refused a step, which will be tried again for a while. */
   onRefusal(step: string, error: KubeError): Promise<void>
 }
@@ -92,12 +94,12 @@ export const refusalGraceMs = 10_000
 const reportRefusalMs = 2_000
 
 /** @returns the result of the last step. It is not recorded yet: the caller writes it with the end of the operation. */
-export async function runPhase(
-  host: PhaseHost,
-  steps: readonly Step[],
+export async function runPhase<K extends Shape>(
+  host: PhaseHost<K>,
+  steps: readonly Step<K>[],
   first: string,
   signal: AbortSignal,
-): Promise<StepResult> {
+): Promise<StepResult<K['fields']>> {
   const begin = steps.findIndex(step => step.name === first)
   let i = Math.max(begin, 0)
   while (true) {
@@ -118,7 +120,11 @@ export async function runPhase(
   }
 }
 
-async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<StepResult> {
+async function timed<K extends Shape>(
+  host: PhaseHost<K>,
+  step: Step<K>,
+  signal: AbortSignal,
+): Promise<StepResult<K['fields']>> {
   const begunMs = host.clock.monotonicMs()
   const seconds = () => (host.clock.monotonicMs() - begunMs) / 1000
   const span = host.spanOf(step)
@@ -135,7 +141,12 @@ async function timed(host: PhaseHost, step: Step, signal: AbortSignal): Promise<
 }
 
 /** Repeats a step for as long as its obstacle may pass. */
-async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span: Span): Promise<StepResult> {
+async function untilDone<K extends Shape>(
+  host: PhaseHost<K>,
+  step: Step<K>,
+  signal: AbortSignal,
+  span: Span,
+): Promise<StepResult<K['fields']>> {
   const refusals = new Map<string, number>()
   let pauseMs = firstRetryMs
   let trouble = ''
@@ -145,7 +156,8 @@ async function untilDone(host: PhaseHost, step: Step, signal: AbortSignal, span:
     } catch (error) {
       throwIfStopped(signal, trouble, refusals.size > 0)
       const refusedMs = refusedForMs(error, refusals, host.clock.monotonicMs())
-      if (error instanceof KubeError && refusedMs > refusalGraceMs) throw refused(error)
+      if (error instanceof KubeError && refusedMs > refusalGraceMs)
+        throw new Refused(host.words.refused(error.message), { cause: error })
       if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
       trouble = error.message
       if (error instanceof KubeError && (refuserOf(error) === 'rights' || refusedMs >= reportRefusalMs)) {
@@ -180,8 +192,4 @@ function throwIfStopped(signal: AbortSignal, trouble: string, isRefused: boolean
     throw new DeadlinePassed(`${signal.reason.message} (at last: ${trouble})`, isRefused)
   }
   signal.throwIfAborted()
-}
-
-function refused(error: KubeError): Refused {
-  return new Refused(`The cluster refused what the lab needs: ${error.message}`, { cause: error })
 }

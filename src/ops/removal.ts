@@ -10,7 +10,7 @@ import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
-import { type Step, type StepContext, type StepResult, watchUntil } from './steps.ts'
+import { type LabContext, type LabResult, type LabStep, watchUntil } from './lab-steps.ts'
 import { distrust, type Verdict } from './trust.ts'
 
 /** How often the API server is asked about an object that the watches do not show. */
@@ -28,7 +28,7 @@ const namespaceCacheLagMs = 500
  * Finds the namespace of the user. An object that the watches lack may be newer than their state.
  * @param trustAbsence believe the watches that there is none: only for a creation, which meets an unseen one later
  */
-export async function findNamespace(context: StepContext, trustAbsence: boolean): Promise<NamespaceFacts | undefined> {
+export async function findNamespace(context: LabContext, trustAbsence: boolean): Promise<NamespaceFacts | undefined> {
   const { known, gone, names } = context
   const seen = context.view.namespace(names.namespace)
   // The watches may lag behind the record: then they show an earlier namespace, which may be terminating.
@@ -41,7 +41,7 @@ export async function findNamespace(context: StepContext, trustAbsence: boolean)
 }
 
 /** Judges whether this installation made a namespace for this user. */
-export function judgeNamespace(context: StepContext, namespace: NamespaceFacts): Verdict {
+export function judgeNamespace(context: LabContext, namespace: NamespaceFacts): Verdict {
   return namespace.user === context.user ? context.trust.judge(namespace, context.boundOp()) : 'foreign'
 }
 
@@ -50,7 +50,7 @@ export function judgeNamespace(context: StepContext, namespace: NamespaceFacts):
  * @throws {NeedsSomeone} when its op is beyond the bound, so that no compare trusts it
  */
 export function requireNotNewer(
-  context: StepContext,
+  context: LabContext,
   kind: 'namespace' | 'pod',
   standing: Pick<NamespaceFacts, 'op' | 'name'>,
 ): void {
@@ -63,7 +63,7 @@ export function requireNotNewer(
 }
 
 /** Finds the namespace to remove, if there is one; a foreign one is left alone. */
-async function target(context: StepContext, scope: Scope): Promise<NamespaceFacts | undefined> {
+async function target(context: LabContext, scope: Scope): Promise<NamespaceFacts | undefined> {
   const namespace = await findNamespace(context, scope === 'olderOps')
   if (!namespace) return undefined
   const verdict = judgeNamespace(context, namespace)
@@ -72,7 +72,7 @@ async function target(context: StepContext, scope: Scope): Promise<NamespaceFact
   return scope === 'olderOps' && namespace.op === context.op && !namespace.terminating ? undefined : namespace
 }
 
-function notOurs(context: StepContext, scope: Scope, namespace: NamespaceFacts, verdict: Verdict): undefined {
+function notOurs(context: LabContext, scope: Scope, namespace: NamespaceFacts, verdict: Verdict): undefined {
   // By its UID it is this record's lab with overwritten labels: it must not be reported as gone.
   const written = namespace.uid === context.known.namespaceUid
   // A deletion may ignore a foreign namespace; a creation can never succeed beside it.
@@ -80,7 +80,7 @@ function notOurs(context: StepContext, scope: Scope, namespace: NamespaceFacts, 
   throw new NeedsSomeone(distrust('namespace', namespace.name, verdict, context.user))
 }
 
-async function findPod(context: StepContext, namespace: NamespaceFacts): Promise<PodFacts | undefined> {
+async function findPod(context: LabContext, namespace: NamespaceFacts): Promise<PodFacts | undefined> {
   const { known, gone, names } = context
   const seen = context.view.pods(namespace.name).find(pod => pod.name === names.lab && !gone.has(pod.uid))
   if (seen && !known.doubt) return seen
@@ -92,7 +92,7 @@ async function findPod(context: StepContext, namespace: NamespaceFacts): Promise
 /** The ops to remove: lower than the operation's own, or that one too. */
 type Scope = 'olderOps' | 'ownAndOlder'
 
-async function deletePod(context: StepContext, scope: Scope): Promise<StepResult> {
+async function deletePod(context: LabContext, scope: Scope): Promise<LabResult> {
   const namespace = await target(context, scope)
   const pod = namespace && (await findPod(context, namespace))
   if (!pod) return 'nothing'
@@ -109,7 +109,7 @@ async function deletePod(context: StepContext, scope: Scope): Promise<StepResult
   return { events: [['info', 'Stopping the lab']], fields: { podUid: pod.uid } }
 }
 
-async function awaitPod(context: StepContext, scope: Scope): Promise<StepResult> {
+async function awaitPod(context: LabContext, scope: Scope): Promise<LabResult> {
   const { podUid } = context.known
   if (!podUid) return 'nothing'
   const namespace = await target(context, scope)
@@ -126,7 +126,7 @@ async function awaitPod(context: StepContext, scope: Scope): Promise<StepResult>
   return { events: [['info', 'The lab has stopped']], fields: { podPresent: false } }
 }
 
-async function deleteNamespace(context: StepContext, scope: Scope): Promise<StepResult> {
+async function deleteNamespace(context: LabContext, scope: Scope): Promise<LabResult> {
   const namespace = await target(context, scope)
   if (!namespace) return 'nothing'
   if (!namespace.terminating) {
@@ -142,7 +142,7 @@ async function deleteNamespace(context: StepContext, scope: Scope): Promise<Step
   return { events: [['info', `Removing the namespace ${namespace.name}`]], fields: { namespaceUid: namespace.uid } }
 }
 
-async function awaitNamespace(context: StepContext, scope: Scope): Promise<StepResult> {
+async function awaitNamespace(context: LabContext, scope: Scope): Promise<LabResult> {
   const { namespaceUid, doubt } = context.known
   if (!namespaceUid) return 'nothing'
   // A creation whose step list began anew may find its own namespace here, which is not being removed.
@@ -162,7 +162,7 @@ async function awaitNamespace(context: StepContext, scope: Scope): Promise<StepR
   }
 }
 
-async function forget({ clock, signal, known }: StepContext): Promise<void> {
+async function forget({ clock, signal, known }: LabContext): Promise<void> {
   await clock.sleep(namespaceCacheLagMs, signal)
   known.podUid = undefined
   known.namespaceUid = undefined
@@ -180,7 +180,7 @@ export function podObstacles(pod: PodFacts | undefined): string[] {
 
 /** Waits for the DELETED event of this UID, or until the API server reports no object with it. */
 async function awaitGone(
-  context: StepContext,
+  context: LabContext,
   uid: string,
   ref: ReturnType<typeof namespaceRef>,
   meanwhile: (wakeInMs: (ms: number) => void) => Promise<void>,
@@ -211,8 +211,8 @@ async function awaitGone(
  * The four steps. `prefix` keeps their names unique if an operation removes more than once. Progress goes from `from` to
  * `to` in equal parts.
  */
-export function removalSteps(prefix: string, scope: Scope, from: number, to: number): readonly Step[] {
-  const step = (name: string, kind: Step['kind'], run: typeof deletePod, part: number): Step => ({
+export function removalSteps(prefix: string, scope: Scope, from: number, to: number): readonly LabStep[] {
+  const step = (name: string, kind: LabStep['kind'], run: typeof deletePod, part: number): LabStep => ({
     name: prefix + name,
     kind,
     progress: Math.round(from + ((to - from) * part) / 4),

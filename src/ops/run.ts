@@ -15,23 +15,25 @@
  * | Fenced | counted as fenced; the lease is given back if it is still this owner's; nothing else is written | here |
  * | any other | logged as a defect; the lease is left to expire, so that the next owner does not hit it at once | here |
  *
- * After a RetryLater of Redis the write is repeated for as long as the lease lasts (journal.ts).
+ * After a RetryLater of Redis the write is repeated for as long as the lease lasts (journal.ts). The kind of the subject
+ * decides whether a creation is complete, and how it is cleaned up (kind.ts).
  */
 import { notNeeded } from '../base/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import { LeaseLost } from '../leases/leases.ts'
 import { runCourse } from './course.ts'
 import type { Owned } from './owned.ts'
+import type { Shape } from './steps.ts'
 
 /** Stops a run without an error, so that another replica continues it. */
 class HandOver extends Error {
   override readonly name = 'HandOver'
 }
 
-export class OperationRun {
-  readonly #owned: Owned
+export class OperationRun<K extends Shape> {
+  readonly #owned: Owned<K>
 
-  constructor(owned: Owned) {
+  constructor(owned: Owned<K>) {
     this.#owned = owned
   }
 
@@ -41,10 +43,8 @@ export class OperationRun {
 
   /** @returns whether the operation has ended; false if this replica no longer owns it. Never rejects */
   async run(): Promise<boolean> {
-    const { options, names, gone, lease, phases, turn } = this.#owned
-    const off = options.view.onChangeOf(names.namespace, ({ goneUid }) => {
-      if (goneUid) gone.add(goneUid)
-    })
+    const { lease, phases, turn, work } = this.#owned
+    const off = work.watch()
     const lost = () => phases.stop(lease.signal.reason)
     lease.signal.addEventListener('abort', lost, { once: true })
     try {
@@ -73,7 +73,7 @@ export class OperationRun {
     const { claim, span, options, log, journal } = this.#owned
     const { record } = claim
     if (record.claims <= 1) return span.child('wait for an owner', { startMs: record.acceptedAtMs }).end()
-    options.metrics.operationsResumed.inc({ kind: record.kind })
+    options.metrics.operationsResumed.inc({ kind: options.kind.label(record.kind) })
     log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
     await journal.recall()
   }
@@ -101,11 +101,11 @@ export class OperationRun {
 
   /** Releases the lease once no write of this run can still arrive. */
   async #release(): Promise<void> {
-    const { options, agent, lease } = this.#owned
-    const { clock, longestRequestMs, kube, owners } = options
+    const { options, work, lease } = this.#owned
+    const { clock, longestRequestMs, owners } = options
     const done = new AbortController()
     const late = clock.sleep(longestRequestMs, done.signal).catch(() => {})
-    await Promise.race([kube.settled(agent), late])
+    await Promise.race([work.settled(), late])
     done.abort(notNeeded)
     await this.#owned.pass('release.before-act')
     await owners.release(lease).catch(() => {})

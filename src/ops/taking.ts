@@ -9,12 +9,12 @@ const takesAtOnce = 16
 export interface Taking {
   readonly room: Slots
   /** Whether an operation is left over if there is no slot for it. */
-  needsSlot(user: string): boolean
+  needsSlot(name: string): boolean
   /**
    * `places`: slots already taken for it; the run frees them, or a take that fails.
    * @returns false if another replica has it
    */
-  take(user: string, places: number): Promise<boolean>
+  take(name: string, places: number): Promise<boolean>
   /** An operation is left over, since there was no slot for it. */
   onMissed(): void
   isClosed(): boolean
@@ -22,12 +22,12 @@ export interface Taking {
 }
 
 /** @returns how many of them another replica has */
-export async function takeAll(users: readonly string[], taking: Taking): Promise<number> {
+export async function takeAll(names: readonly string[], taking: Taking): Promise<number> {
   const { room } = taking
   const underWay = new Set<Promise<void>>()
   let refused = 0
-  for (const user of users) {
-    const needsSlot = taking.needsSlot(user)
+  for (const name of names) {
+    const needsSlot = taking.needsSlot(name)
     // A take that fails frees its slot for the next one.
     while (underWay.size >= takesAtOnce || (underWay.size > 0 && needsSlot && room.free === 0)) {
       await Promise.race(underWay)
@@ -39,7 +39,7 @@ export async function takeAll(users: readonly string[], taking: Taking): Promise
       continue
     }
     const take = taking
-      .take(user, places)
+      .take(name, places)
       .then(isTaken => {
         if (!isTaken) refused += 1
       }, taking.onError)

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
-import type { Journal } from './journal.ts'
 import { Turn } from './turn.ts'
 
 /** A journal whose writes can be refused from some moment on, as those of an operation with another owner are. */
@@ -11,7 +10,7 @@ function journal() {
     if (state.refused) throw new RetryLater('the operation has moved on')
     state.writes += 1
   }
-  return { state, journal: { write } as unknown as Journal }
+  return { state, journal: { write } }
 }
 
 const signal = new AbortController().signal

@@ -3,13 +3,17 @@
  * owner. It is repeated alone, so that it cannot kill other operations, and given up after a few attempts.
  */
 import type { Slots } from '../base/slots.ts'
-import type { LabRecord, RecordFields } from '../store/records.ts'
-import type { Journal } from './journal.ts'
+import type { NewEvent, OperationFields, OperationRecord } from '../store/records.ts'
 import type { Step } from './steps.ts'
+
+/** Writes fields of the operation's record. */
+interface Writer {
+  write(events: readonly NewEvent[], fields: OperationFields): Promise<void>
+}
 
 export class Turn {
   readonly #room: Slots
-  readonly #journal: Journal
+  readonly #journal: Writer
   #places: number
   #attempts: number
   /** The record's value: if true, the next claim counts an attempt. */
@@ -18,8 +22,8 @@ export class Turn {
   /** `places`: slots already taken for this run. */
   constructor(
     room: Slots,
-    journal: Journal,
-    { attempts, acting }: Pick<LabRecord, 'attempts' | 'acting'>,
+    journal: Writer,
+    { attempts, acting }: Pick<OperationRecord, 'attempts' | 'acting'>,
     places: number,
   ) {
     this.#room = room
@@ -47,7 +51,7 @@ export class Turn {
   }
 
   /** The fields that the record gets when the previous step is done. */
-  next({ kind }: Step): Required<Pick<RecordFields, 'acting' | 'attempts'>> {
+  next({ kind }: Pick<Step, 'kind'>): Required<Pick<OperationFields, 'acting' | 'attempts'>> {
     this.#acting = kind === 'act'
     // The previous act has returned. If later acts ran alone too, the operations of a dead replica would wait for each other.
     this.#attempts = this.#acting ? 1 : 0

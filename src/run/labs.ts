@@ -3,7 +3,7 @@ import { Slots } from '../base/slots.ts'
 import type { Images } from '../images/service.ts'
 import { Acceptance } from '../ops/acceptance.ts'
 import type { Auditor } from '../ops/audit.ts'
-import { Engine } from '../ops/engine.ts'
+import { labs } from '../ops/lab-kind.ts'
 import { Feeds } from '../ops/labs/feeds.ts'
 import { Labs } from '../ops/labs/labs.ts'
 import { Sources } from '../ops/labs/sources.ts'
@@ -12,6 +12,7 @@ import type { PolicyWatch } from '../ops/upkeep/policy.ts'
 import { StreamReader } from '../store/streams.ts'
 import type { Basics } from './basics.ts'
 import type { Cluster } from './cluster.ts'
+import { joinEngine } from './kinds.ts'
 import type { Store } from './store.ts'
 import { longestRequestMs } from './times.ts'
 
@@ -32,7 +33,7 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   const acceptance = new Acceptance(clock)
   /** Limits operations that write at the same time. */
   const room = new Slots(config.engine.room)
-  const engine = joinEngine(basics, store, cluster, shared, { acceptance, room })
+  const engine = joinLabEngine(basics, store, cluster, shared, { acceptance, room })
   const sources = new Sources({
     lab: config.lab,
     namespace: settings.namespace,
@@ -59,42 +60,23 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   return { service, engine, room }
 }
 
-function joinEngine(
-  { config, clock, log, metrics, tracing }: Basics,
-  { owners, labStore, sealer, leases, bell }: Store,
+function joinLabEngine(
+  basics: Basics,
+  store: Store,
   { kube, view }: Cluster,
   { audit, trust, compare }: LabsShared,
   { acceptance, room }: { readonly acceptance: Acceptance; readonly room: Slots },
-): Engine {
-  const { times, engine, lab } = config
-  return new Engine({
-    owners,
-    labs: labStore,
-    sealer,
-    kube,
-    view,
-    clock,
-    times: {
-      spawnMs: times.spawnTimeoutSeconds * 1000,
-      deleteMs: times.deleteTimeoutSeconds * 1000,
-      noRoomMs: times.noRoomGraceSeconds * 1000,
-      registryMs: times.registryGraceSeconds * 1000,
-      unknownMs: times.unknownGraceSeconds * 1000,
-    },
-    trust,
-    namespacePrefix: lab.namespacePrefix,
-    maxAttempts: engine.maxAttempts,
-    longestRequestMs: longestRequestMs(config),
-    room,
-    log,
-    metrics,
-    tracing,
-    audit,
-    compare,
-    leases,
-    bell,
-    acceptance,
-    ttlMs: engine.leaseTtlMs,
-    scanIntervalMs: engine.scanIntervalMs,
-  })
+) {
+  const { clock, config } = basics
+  const times = {
+    spawnMs: config.times.spawnTimeoutSeconds * 1000,
+    deleteMs: config.times.deleteTimeoutSeconds * 1000,
+    noRoomMs: config.times.noRoomGraceSeconds * 1000,
+    registryMs: config.times.registryGraceSeconds * 1000,
+    unknownMs: config.times.unknownGraceSeconds * 1000,
+  }
+  const { namespacePrefix } = config.lab
+  const kind = labs({ kube, view, clock, times, trust, namespacePrefix, compare })
+  const options = { kind, times: { createMs: times.spawnMs, deleteMs: times.deleteMs }, room }
+  return joinEngine(basics, { ...store, operations: store.labStore }, options, { acceptance, audit })
 }

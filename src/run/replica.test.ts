@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { closeParts, startParts, stopParts } from './part.ts'
 import { type Replica, stagesOf } from './replica.ts'
 
-/** Parts that record the calls of their methods, such as `store.bell.close`. */
+/** Parts that record the calls of their methods, such as `store.bell.close`; with one kind beside labs, toys. */
 function recordingParts(calls: string[]): Omit<Replica, 'stages'> {
   const part = (name: string): unknown =>
     new Proxy(() => {}, {
@@ -11,7 +11,10 @@ function recordingParts(calls: string[]): Omit<Replica, 'stages'> {
         calls.push(name)
       },
     })
-  return part('') as Omit<Replica, 'stages'>
+  const kinds = [{ engine: part('toys.engine'), leases: part('toys.leases') }]
+  return new Proxy(part('') as Omit<Replica, 'stages'>, {
+    get: (all, key) => (key === 'kinds' ? kinds : all[key as keyof typeof all]),
+  })
 }
 
 describe('stagesOf', () => {
@@ -23,7 +26,7 @@ describe('stagesOf', () => {
     return [...calls]
   }
 
-  it('opens the connection and the watches before work begins, and the engine last but for the audit trail', async () => {
+  it('opens the connection and the watches before work begins, and the engines last but for the audit trail', async () => {
     const started = await during(async () => {
       for (const when of ['first', 'connected', 'reached', 'permitted'] as const) startParts(stages, when)
     })
@@ -31,7 +34,8 @@ describe('stagesOf', () => {
       'store.connection.open',
       ...['cluster.watches.start', 'images.watches.start'],
       ...['store.bell.listen', 'upkeep.monitor.start', 'upkeep.comparer.start', 'upkeep.policy.start'],
-      ...['images.refresher.start', 'images.prepuller.start', 'labs.engine.start', 'audit.trail.start'],
+      ...['images.refresher.start', 'images.prepuller.start', 'labs.engine.start'],
+      ...['toys.engine.start', 'audit.trail.start'],
     ])
   })
 
@@ -39,7 +43,7 @@ describe('stagesOf', () => {
     const stopped = await during(() => stopParts(stages))
     expect(stopped).toEqual([
       ...['upkeep.monitor.stop', 'upkeep.draining.abort', 'upkeep.comparer.stop', 'upkeep.policy.stop'],
-      ...['images.refresher.stop', 'images.prepuller.stop', 'labs.engine.drain'],
+      ...['images.refresher.stop', 'images.prepuller.stop', 'labs.engine.drain', 'toys.engine.stop'],
     ])
   })
 
@@ -47,6 +51,7 @@ describe('stagesOf', () => {
     const closed = await during(() => closeParts(stages))
     const inOrder = ['store.leases.close', 'audit.trail.stop', 'store.bell.close', 'store.connection.close']
     expect(closed.filter(call => inOrder.includes(call))).toEqual(inOrder)
+    expect(closed.indexOf('toys.leases.close')).toBeLessThan(closed.indexOf('audit.trail.stop'))
     expect(closed.at(-1)).toBe('store.connection.close')
   })
 })

@@ -8,6 +8,7 @@ import { type Audit, joinAudit } from './audit.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from './basics.ts'
 import { type Cluster, joinCluster } from './cluster.ts'
 import { type ImageParts, joinImages } from './images.ts'
+import { joinKinds, type KindParts } from './kinds.ts'
 import { joinLabs, type LabParts } from './labs.ts'
 import type { Stage } from './part.ts'
 import { joinStore, type Store } from './store.ts'
@@ -21,6 +22,8 @@ export interface Replica {
   readonly images: ImageParts
   readonly upkeep: Upkeep
   readonly labs: LabParts
+  /** Kinds of subjects beside labs. */
+  readonly kinds: readonly KindParts[]
   readonly api: Api
   /** All running parts. */
   readonly stages: readonly Stage[]
@@ -52,7 +55,8 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
     compare: () => compareWanted.notify(true),
   })
   const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor })
-  const parts = { basics, store, cluster, audit, images, upkeep, labs, api }
+  const kinds = joinKinds(basics, store)
+  const parts = { basics, store, cluster, audit, images, upkeep, labs, kinds, api }
   addGauges(parts)
   return { ...parts, stages: stagesOf(parts) }
 }
@@ -60,7 +64,7 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
 type Parts = Omit<Replica, 'stages'>
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
-export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, api }: Parts): readonly Stage[] {
+export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, kinds, api }: Parts): readonly Stage[] {
   const { connection, bell, leases } = store
   const { trail } = audit
   const { tls } = api
@@ -95,11 +99,15 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
       parts: [
         images.prepuller,
         { start: () => labs.engine.start(), stop: () => labs.engine.drain() },
+        ...kinds.map(({ engine }) => engine),
         // It removes its last notes while Redis can still be reached.
         { start: () => trail?.start(), close: () => trail?.stop() },
       ],
     },
-    { when: 'permitted', parts: [{ close: () => leases.close() }] },
+    {
+      when: 'permitted',
+      parts: [leases, ...kinds.map(kind => kind.leases)].map(each => ({ close: () => each.close() })),
+    },
   ]
 }
 

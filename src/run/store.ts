@@ -5,11 +5,13 @@ import { Bell } from '../store/bell.ts'
 import { CompareStore } from '../store/compares.ts'
 import { Connection } from '../store/connection.ts'
 import { ImageStore } from '../store/images.ts'
-import { Keys } from '../store/keys.ts'
+import { type Family, Keys } from '../store/keys.ts'
 import { LabStore } from '../store/labs.ts'
 import { NoteStore } from '../store/notes.ts'
+import { OperationStore } from '../store/operations.ts'
 import { OwnerStore } from '../store/owners.ts'
 import { PrepullStore } from '../store/prepulls.ts'
+import { labForm, type OperationFields, type OperationRecord, type RecordForm } from '../store/records.ts'
 import { Sealer } from '../store/sealing.ts'
 import { TaskStore } from '../store/tasks.ts'
 import type { Basics } from './basics.ts'
@@ -25,6 +27,13 @@ export interface StoreHooks {
   readonly onComparing: () => void
   /** Why the cluster cannot be read for the compare, in words for clients; undefined if it can be. */
   readonly whyComparing: () => string | undefined
+}
+
+/** A replica's access to the operations of one kind. */
+export interface OfKind<R extends OperationRecord, F extends OperationFields> {
+  readonly operations: OperationStore
+  readonly owners: OwnerStore<R, F>
+  readonly leases: Leases
 }
 
 export type Store = ReturnType<typeof joinStore>
@@ -52,23 +61,29 @@ export function joinStore(
   }
   const tombstoneMs = times.tombstoneSeconds * 1000
   const retention = { tombstoneMs, idempotencyMs: times.idempotencySeconds * 1000, eventsMs: keepEventsMs }
-  const owners = new OwnerStore({
-    connection,
-    keys,
-    clock,
-    sealing,
-    tombstoneMs,
-    holdMs: holdMs(config),
-    onComparing,
-  })
-  const leases = new Leases({
-    redis: connection.commands,
-    owners,
-    tasks: new TaskStore(connection),
-    keyOf: user => keys.lease(user),
-    clock,
-    ttlMs: engine.leaseTtlMs,
-  })
+  const common = { connection, keys, sealing, onComparing }
+  const tasks = new TaskStore(connection)
+  const ttlMs = engine.leaseTtlMs
+  const ownersOf = <R extends OperationRecord, F extends OperationFields>(
+    family: Family,
+    form: RecordForm<R, F>,
+    drawsEpochs = false,
+  ) => {
+    const owners = new OwnerStore({ ...common, family, form, drawsEpochs, clock, tombstoneMs, holdMs: holdMs(config) })
+    const keyOf = family.lease.bind(family)
+    return { owners, leases: new Leases({ redis: connection.commands, owners, tasks, keyOf, clock, ttlMs }) }
+  }
+  /** The access of a kind beside labs. */
+  const ofKind = <R extends OperationRecord, F extends OperationFields>(
+    kind: string,
+    form: RecordForm<R, F>,
+    { drawsEpochs }: { readonly drawsEpochs: boolean },
+  ): OfKind<R, F> => {
+    const family = keys.family(kind)
+    const operations = new OperationStore({ ...common, family, retention, whyComparing })
+    return { operations, ...ownersOf(family, form, drawsEpochs) }
+  }
+  const { owners, leases } = ownersOf(keys, labForm)
   const imageStore = new ImageStore({
     connection,
     keys,
@@ -79,9 +94,10 @@ export function joinStore(
     connection,
     keys,
     sealer,
-    labStore: new LabStore({ connection, keys, retention, sealing, onComparing, whyComparing }),
+    labStore: new LabStore({ ...common, retention, whyComparing }),
     owners,
     leases,
+    ofKind,
     compares: new CompareStore(connection, keys),
     imageStore,
     prepulls: new PrepullStore(connection, keys),

@@ -1,5 +1,5 @@
 /** Arguments and answers of the two scripts that accept an operation. */
-import type { LabStatus, LabView } from '../base/domain.ts'
+import type { LabStatus } from '../base/domain.ts'
 import type { NewEvent } from './records.ts'
 
 /** The request that an operation comes from, for the logs and traces of its owner. */
@@ -12,20 +12,23 @@ export interface Provenance {
 }
 
 export interface Creation extends Provenance {
-  readonly user: string
+  /** Of the subject. */
+  readonly name: string
   readonly nonce: string
   readonly timeoutMs: number
   /** Seals the plan with this key of ours. */
   readonly sealPlan: (keyId: string) => string
-  readonly view: LabView
-  /** True if its pod has the init container, whose success is to be remembered. Default: false. */
+  /** What clients may see of it, such as a `LabView`. */
+  readonly view: object
+  /** For a lab: true if its pod has the init container, whose success is to be remembered. Default: false. */
   readonly provisions?: boolean
   readonly events: readonly NewEvent[]
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
 }
 
 export interface Deletion extends Provenance {
-  readonly user: string
+  /** Of the subject. */
+  readonly name: string
   readonly nonce: string
   readonly timeoutMs: number
   readonly events: readonly NewEvent[]

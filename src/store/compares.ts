@@ -2,7 +2,7 @@
 import { RetryLater } from '../base/errors.ts'
 import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { counterAhead } from './labs.ts'
+import { counterAhead } from './operations.ts'
 import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
 
 export interface Mark {

@@ -1,142 +1,21 @@
-/** The commands of replicas that own no operation: acceptances and reads. */
-import { createHash } from 'node:crypto'
-import type { LabEvent, LabStatus } from '../base/domain.ts'
-import { unavailable } from '../base/errors.ts'
-import { labOf } from '../base/subject.ts'
+/** The commands of replicas that own no lab's operation: acceptances and reads. */
+import type { LabEvent } from '../base/domain.ts'
 import type { Census } from '../telemetry/gauges.ts'
-import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { noteGraceMs } from './notes.ts'
-import { encodeEvents, type LabRecord, parseEvent, parseRecord } from './records.ts'
-import type { SealingKeys } from './sealing.ts'
-import type { EventStream, StreamRead } from './streams.ts'
+import { type Answer, OperationStore, type OperationStoreOptions } from './operations.ts'
+import { type LabRecord, parseEvent, parseRecord } from './records.ts'
 
-/** Milliseconds; from the configuration. */
-export interface Retention {
-  readonly tombstoneMs: number
-  readonly idempotencyMs: number
-  /** How long streams of ended operations stay beside a newer one. */
-  readonly eventsMs: number
-}
+export type LabStoreOptions = Omit<OperationStoreOptions, 'family'>
 
-/** How long an acceptance is remembered, for commands that the connection sends again. */
-const nonceMs = 60_000
-
-/** A rotation names a key once, so two tries are enough. */
-const sealingTries = 3
-
-/** Events of an operation: `StreamRead` for labs. */
-export type EventsRead =
-  | { readonly found: false }
-  | (Omit<Extract<StreamRead<LabEvent>, { found: true }>, 'series'> & { readonly op: number })
-
-type Answer = [string, ...unknown[]]
-
-/** The reason when no op can be drawn. */
-export const counterAhead =
-  'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
-
-export interface LabStoreOptions {
-  readonly connection: Connection
-  readonly keys: Keys
-  readonly retention: Retention
-  readonly sealing: SealingKeys
-  /** Called when Redis answers that its data must be compared first. */
-  readonly onComparing?: () => void
-  /** Why the cluster cannot be read for the compare, in words for clients; undefined if it can be. */
-  readonly whyComparing?: () => string | undefined
-}
-
-export class LabStore {
+export class LabStore extends OperationStore {
   readonly #connection: Connection
   readonly #keys: Keys
-  readonly #retention: Retention
-  readonly #sealing: SealingKeys
-  /** The sealing key as last known; Redis answers with the right one if it has changed. */
-  #sealingKey: string
-  readonly #onComparing: LabStoreOptions['onComparing']
-  readonly #whyComparing: LabStoreOptions['whyComparing']
 
-  constructor({ connection, keys, retention, sealing, onComparing, whyComparing }: LabStoreOptions) {
-    this.#connection = connection
-    this.#keys = keys
-    this.#retention = retention
-    this.#sealing = sealing
-    this.#onComparing = onComparing
-    this.#whyComparing = whyComparing
-    this.#sealingKey = sealing.ids.split(' ')[0]!
-  }
-
-  /**
-   * Writes a creation by one script. `mismatch`: the idempotency key was used with another body; `sealed`: the other
-   * replicas seal with a key that is not ours, and could not open our plan.
-   */
-  async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
-    let [answer, detail] = await this.#tryCreate(creation)
-    for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
-      this.#sealingKey = String(detail)
-      ;[answer, detail] = await this.#tryCreate(creation)
-    }
-    if (answer === 'reseal') throw unavailable('the key that plans are sealed with keeps changing')
-    if (answer === 'exists') return { answer, status: detail as LabStatus }
-    if (answer === 'mismatch' || answer === 'sealed') return { answer }
-    return { answer: 'accepted', op: Number(detail) }
-  }
-
-  #tryCreate(creation: Creation): Promise<Answer> {
-    const { user, nonce, idempotency } = creation
-    const k = this.#keys
-    const sealingKey = this.#sealingKey
-    return this.#ask(
-      'accept-create',
-      [
-        k.last,
-        k.record(user),
-        k.events(user),
-        k.waiting,
-        k.deadlines,
-        k.bell,
-        k.index,
-        k.tombstone(user),
-        k.nonce(nonce),
-        k.sealing,
-        idempotency ? this.#idempotencyKey(user, idempotency.key) : k.nonce(nonce),
-        k.audit,
-      ],
-      [
-        user,
-        nonce,
-        creation.timeoutMs,
-        creation.sealPlan(sealingKey),
-        JSON.stringify(creation.view),
-        encodeEvents(creation.events),
-        idempotency?.bodyHash ?? '',
-        this.#retention.idempotencyMs,
-        nonceMs,
-        this.#retention.eventsMs,
-        this.#sealing.ids,
-        this.#sealing.keepMs,
-        sealingKey,
-        creation.requestId ?? '',
-        creation.traceparent ?? '',
-        creation.provisions ? '1' : '',
-        creation.by ?? '',
-        noteGraceMs,
-      ],
-    )
-  }
-
-  /** Whether a create with this key was accepted before: with this body, with another, or not at all. */
-  async repeated(user: string, key: string, bodyHash: string): Promise<'same' | 'other' | 'new'> {
-    const first = await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(user, key)))
-    if (first === null) return 'new'
-    return first.split(' ')[1] === bodyHash ? 'same' : 'other'
-  }
-
-  /** Whether any create with this key was accepted before. */
-  async remembers(user: string, key: string): Promise<boolean> {
-    return (await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(user, key)))) !== null
+  constructor(options: LabStoreOptions) {
+    super({ ...options, family: options.keys })
+    this.#connection = options.connection
+    this.#keys = options.keys
   }
 
   /** Whether the init container has once succeeded for a user, as far as this Redis knows. */
@@ -144,41 +23,16 @@ export class LabStore {
     return (await this.#connection.read('sismember', redis => redis.sismember(this.#keys.provisioned, user))) === 1
   }
 
-  /** The one write that begins a deletion; null when there is no lab, or not the one meant. */
-  async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
-    const { user, nonce } = deletion
-    const k = this.#keys
-    const [answer, op, ...superseded] = await this.#ask(
-      'accept-delete',
-      [k.last, k.record(user), k.events(user), k.waiting, k.deadlines, k.bell, k.index, k.nonce(nonce), k.audit],
-      [
-        user,
-        deletion.timeoutMs,
-        encodeEvents(deletion.events),
-        encodeEvents(deletion.superseded),
-        nonceMs,
-        deletion.onlyIfOp ?? '',
-        deletion.requestId ?? '',
-        deletion.traceparent ?? '',
-        deletion.by ?? '',
-        noteGraceMs,
-      ],
-    )
-    if (answer === 'none') return null
-    const accepted = { answer: answer as Accepted['answer'], op: Number(op) }
-    return superseded.length === 0 ? accepted : { ...accepted, superseded: readSuperseded(superseded) }
-  }
-
   async lab(user: string): Promise<{ record: LabRecord; events: LabEvent[] } | null> {
     const k = this.#keys
-    const [answer, flat, entries] = await this.#ask('read-lab', [k.record(user), k.events(user)], [])
+    const [answer, flat, entries] = await this.ask('read-lab', [k.record(user), k.events(user)], [])
     const record = answer === 'lab' ? parseRecord(flat as string[], user) : null
     return record && { record, events: (entries as Entry[]).map(parseEvent) }
   }
 
   /** Users whose lab is running, sorted. */
   async running(): Promise<string[]> {
-    const [, users] = await this.#ask('list-running', [this.#keys.index], [])
+    const [, users] = await this.ask('list-running', [this.#keys.index], [])
     // Redis sorts by bytes; a client sorts by characters, and they differ outside the basic plane.
     return (users as string[]).sort()
   }
@@ -195,55 +49,10 @@ export class LabStore {
     return { labs, ...operations, longestWaitSeconds: longestWaitMs! / 1000 }
   }
 
-  /** Reads at most `limit` events of an operation after a place; without `op`, of the current or last operation. */
-  async events(user: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
-    const read = await this.#readEvents(user, op, afterSeq, limit)
-    if (!read.found) return read
-    const { series, ...rest } = read
-    return { ...rest, op: series }
-  }
-
-  /** The stream of a user's lab, with one series for each operation. */
-  stream(user: string): EventStream<LabEvent> {
-    return { subject: labOf(user), read: (op, afterSeq, limit) => this.#readEvents(user, op, afterSeq, limit) }
-  }
-
-  async #readEvents(
-    user: string,
-    op: number | undefined,
-    afterSeq: number,
-    limit?: number,
-  ): Promise<StreamRead<LabEvent>> {
-    const k = this.#keys
-    const args = [op ?? '', afterSeq, limit ?? '']
-    const answer = await this.#ask('read-events', [k.record(user), k.events(user)], args)
-    if (answer[0] === 'none') return { found: false }
-    const [, series, ended, newest, found] = answer
-    const events = (found as Entry[]).map(parseEvent)
-    const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
-    const more = lastSeq < Number(newest)
-    return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
-  }
-
   /** True if the data of this Redis were compared with the cluster. Does not wait for a compare. */
   async compared(): Promise<boolean> {
     const identity = await this.#connection.identity()
     const stored = await this.#connection.read('hget', redis => redis.hget(this.#keys.generation, 'identity'))
     return identity === stored
-  }
-
-  /** Calls a command that answers only if the data were compared. */
-  async #ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
-    const withIdentity = (identity: string) => [identity, ...args]
-    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
-    if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
-    if (answer[0] !== 'comparing') return answer
-    this.#onComparing?.()
-    const why = this.#whyComparing?.()
-    throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
-  }
-
-  #idempotencyKey(user: string, key: string): string {
-    return this.#keys.idempotency(user, createHash('sha256').update(key).digest('hex').slice(0, 32))
   }
 }

@@ -1,35 +1,43 @@
-/** The commands of owners, and of replicas that look for operations to own. Every write is identified by (op, token). */
+/**
+ * The commands of owners, and of replicas that look for operations to own, for subjects of one kind. Every write is identified
+ * by (op, token).
+ */
 import type { Clock } from '../base/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
-import type { Keys } from './keys.ts'
+import type { Family, Keys } from './keys.ts'
 import { type Note, noteGraceMs } from './notes.ts'
 import {
   encodeEvents,
   encodeFields,
   type LabRecord,
   type NewEvent,
+  type OperationFields,
+  type OperationRecord,
   pairs,
-  parseRecord,
   type RecordFields,
+  type RecordForm,
 } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
 /** Identifies a writer: its operation, and the lease's value. */
 export interface Ownership {
-  readonly user: string
+  /** Of the subject. */
+  readonly name: string
   readonly op: number
   readonly token: string
 }
 
-export interface Claim {
-  readonly record: LabRecord
+export interface Claim<R extends OperationRecord = LabRecord> {
+  readonly record: R
   /** Time until the operation's deadline, by Redis' clock; negative when it has passed. */
   readonly remainingMs: number
   /** Redis' clock at the claim. */
   readonly nowMs: number
   /** The last op found by the latest compare of Redis' data: records up to it may be old. */
   readonly foundOp: number
+  /** The number that this claim drew, for a kind whose claims draw one: higher than that of every earlier owner. */
+  readonly epoch?: number
 }
 
 export interface Look {
@@ -37,11 +45,11 @@ export interface Look {
   readonly nowMs: number
   /** True if `owned` has all; otherwise it has only those whose lease has ended by Redis' clock. */
   readonly all: boolean
-  /** Users whose operation has no owner, oldest op first. */
-  readonly waiting: readonly { readonly user: string; readonly op: number }[]
-  /** Users whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
-  readonly owned: readonly { readonly user: string; readonly beat: number }[]
-  /** Users whose operation is past its deadline. */
+  /** Names of subjects whose operation has no owner, oldest op first. */
+  readonly waiting: readonly { readonly name: string; readonly op: number }[]
+  /** Those whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
+  readonly owned: readonly { readonly name: string; readonly beat: number }[]
+  /** Those whose operation is past its deadline. */
   readonly overdue: readonly string[]
 }
 
@@ -52,9 +60,13 @@ export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
 
 type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
 
-export interface OwnerStoreOptions {
+export interface OwnerStoreOptions<R extends OperationRecord, F extends OperationFields> {
   readonly connection: Connection
   readonly keys: Keys
+  readonly family: Family
+  readonly form: RecordForm<R, F>
+  /** Whether each claim draws a number of its own. Default: false. */
+  readonly drawsEpochs?: boolean
   readonly clock: Clock
   readonly sealing: SealingKeys
   readonly tombstoneMs: number
@@ -64,9 +76,12 @@ export interface OwnerStoreOptions {
   readonly onComparing?: () => void
 }
 
-export class OwnerStore {
+export class OwnerStore<R extends OperationRecord = LabRecord, F extends OperationFields = RecordFields> {
   readonly #connection: Connection
   readonly #keys: Keys
+  readonly #family: Family
+  readonly #form: RecordForm<R, F>
+  readonly #drawsEpochs: boolean
   readonly #tombstoneMs: number
   readonly #holdMs: number
   readonly #clock: Clock
@@ -74,16 +89,19 @@ export class OwnerStore {
   #opens: boolean | undefined
   #hold = { op: '0', sinceMs: 0 }
   #passedHold = ''
-  readonly #onComparing: OwnerStoreOptions['onComparing']
+  readonly #onComparing: OwnerStoreOptions<R, F>['onComparing']
 
-  constructor({ connection, keys, clock, sealing, tombstoneMs, holdMs, onComparing }: OwnerStoreOptions) {
-    this.#connection = connection
-    this.#keys = keys
-    this.#clock = clock
-    this.#sealing = sealing
-    this.#tombstoneMs = tombstoneMs
-    this.#holdMs = holdMs
-    this.#onComparing = onComparing
+  constructor(options: OwnerStoreOptions<R, F>) {
+    this.#connection = options.connection
+    this.#keys = options.keys
+    this.#family = options.family
+    this.#form = options.form
+    this.#drawsEpochs = options.drawsEpochs ?? false
+    this.#clock = options.clock
+    this.#sealing = options.sealing
+    this.#tombstoneMs = options.tombstoneMs
+    this.#holdMs = options.holdMs
+    this.#onComparing = options.onComparing
   }
 
   /** True if this replica can open newly sealed plans, by the last look; undefined before the first. */
@@ -94,8 +112,9 @@ export class OwnerStore {
   /** Lists operations to own; null while comparing, or without the key. `all`: with every owned one, to watch the beats. */
   async look(limit: number, all: boolean): Promise<Look | null> {
     const k = this.#keys
+    const f = this.#family
     const { ids, keepMs, idleMs } = this.#sealing
-    const keys = [k.generation, k.waiting, k.owned, k.deadlines, k.hold, k.sealing]
+    const keys = [k.generation, f.waiting, f.owned, f.deadlines, k.hold, k.sealing]
     const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold, ids, keepMs, idleMs]
     const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing' | 'sealed']
     if (answer[0] === 'comparing') return this.#comparing()
@@ -104,55 +123,60 @@ export class OwnerStore {
     const [now, held, waiting, owned, overdue] = answer as LookAnswer
     this.#watchHold(held)
     const scored = (flat: string[]) =>
-      Array.from({ length: flat.length / 2 }, (_, i) => ({ user: flat[2 * i]!, score: Number(flat[2 * i + 1]) }))
+      Array.from({ length: flat.length / 2 }, (_, i) => ({ name: flat[2 * i]!, score: Number(flat[2 * i + 1]) }))
     return {
       nowMs: Number(now),
       all,
-      waiting: scored(waiting).map(({ user, score }) => ({ user, op: score })),
-      owned: scored(owned).map(({ user, score }) => ({ user, beat: score })),
+      waiting: scored(waiting).map(({ name, score }) => ({ name, op: score })),
+      owned: scored(owned).map(({ name, score }) => ({ name, beat: score })),
       overdue,
     }
   }
 
   /** Makes the holder of the lease the owner; null when there is nothing to own, or not yet. */
-  async claim(user: string, token: string, ttlMs: number): Promise<Claim | null> {
+  async claim(name: string, token: string, ttlMs: number): Promise<Claim<R> | null> {
     const k = this.#keys
-    const [answer, remaining, found, ...flat] = (await this.#connection.run(
-      'claim-operation',
-      [k.generation, k.record(user), k.waiting, k.owned, k.deadlines, k.lease(user), k.hold, k.sealing],
-      identity => [identity, user, token, ttlMs, this.#passedHold, this.#sealing.ids],
-    )) as string[]
+    const f = this.#family
+    const keys = [k.generation, f.record(name), f.waiting, f.owned, f.deadlines, f.lease(name), k.hold, k.sealing]
+    if (this.#drawsEpochs) keys.push(f.counter)
+    const [answer, remaining, found, ...flat] = (await this.#connection.run('claim-operation', keys, identity => [
+      ...[identity, name, token, ttlMs, this.#passedHold, this.#sealing.ids],
+    ])) as string[]
     if (answer === 'comparing') return this.#comparing()
-    const record = answer === 'claimed' ? parseRecord(flat, user) : null
+    if (answer !== 'claimed') return null
+    const fields = pairs(flat)
     const remainingMs = Number(remaining)
-    const nowMs = Number(pairs(flat).get('deadline') ?? 0) - remainingMs
-    return record && { record, remainingMs, nowMs, foundOp: Number(found) }
+    const nowMs = Number(fields.get('deadline') ?? 0) - remainingMs
+    const epoch = this.#drawsEpochs ? { epoch: Number(fields.get('epoch')) } : {}
+    return { record: this.#form.parse(fields, name), remainingMs, nowMs, foundOp: Number(found), ...epoch }
   }
 
   /** Extends leases in one call. @returns for each, true if it is still held */
   async extend(held: readonly Ownership[], ttlMs: number): Promise<boolean[]> {
-    const keys = held.flatMap(({ user }) => [this.#keys.lease(user), this.#keys.record(user)])
-    const args = held.flatMap(({ user, token, op }) => [user, token, op])
-    const answer = await this.#connection.run('extend-leases', [this.#keys.owned, ...keys], [ttlMs, ...args])
+    const f = this.#family
+    const keys = held.flatMap(({ name }) => [f.lease(name), f.record(name)])
+    const args = held.flatMap(({ name, token, op }) => [name, token, op])
+    const answer = await this.#connection.run('extend-leases', [f.owned, ...keys], [ttlMs, ...args])
     return (answer as number[]).map(extended => extended === 1)
   }
 
   /** Frees a lease whose beat did not change. @returns false if it has changed, or another has won the lease */
-  async free(user: string, beat: number, ttlMs: number): Promise<boolean> {
-    const keys = [this.#keys.owned, this.#keys.lease(user), this.#keys.record(user)]
-    return (await this.#connection.run('free-lease', keys, [user, beat, ttlMs])) === 1
+  async free(name: string, beat: number, ttlMs: number): Promise<boolean> {
+    const f = this.#family
+    const keys = [f.owned, f.lease(name), f.record(name)]
+    return (await this.#connection.run('free-lease', keys, [name, beat, ttlMs])) === 1
   }
 
   /**
    * Records the result of a step. `seq` is that of the last event before these.
    * @throws {Fenced} when no longer the owner
    */
-  async commit(by: Ownership, seq: number, events: readonly NewEvent[], fields: RecordFields): Promise<void> {
-    const k = this.#keys
+  async commit(by: Ownership, seq: number, events: readonly NewEvent[], fields: F | OperationFields): Promise<void> {
+    const f = this.#family
     await this.#fenced(
       'commit-step',
-      [k.record(by.user), k.events(by.user), k.bell],
-      [by.user, by.op, by.token, seq, encodeEvents(events), encodeFields(fields)],
+      [f.record(by.name), f.events(by.name), this.#keys.bell],
+      [f.kind, by.name, by.op, by.token, seq, encodeEvents(events), this.#encode(fields)],
     )
   }
 
@@ -166,47 +190,52 @@ export class OwnerStore {
     seq: number,
     events: readonly NewEvent[],
     outcome: Outcome,
-    fields: RecordFields,
+    fields: F | OperationFields,
     note: EndNote = { kind: 'create', result: 'failed', by: '' },
   ): Promise<void> {
     const k = this.#keys
-    const { user, op, token } = by
+    const f = this.#family
+    const { name, op, token } = by
     const { kind, result, by: askedBy } = note
     await this.#fenced(
       'finish-operation',
       [
-        k.record(user),
-        k.events(user),
-        k.waiting,
-        k.owned,
-        k.deadlines,
-        k.lease(user),
-        k.tombstone(user),
+        f.record(name),
+        f.events(name),
+        f.waiting,
+        f.owned,
+        f.deadlines,
+        f.lease(name),
+        f.tombstone(name),
         k.bell,
-        k.index,
-        k.provisioned,
+        f.index,
+        f.provisioned,
         k.audit,
       ],
-      [user, op, token, seq, encodeEvents(events), outcome, encodeFields(fields), this.#tombstoneMs].concat([
+      [f.kind, name, op, token, seq, encodeEvents(events), outcome, this.#encode(fields), this.#tombstoneMs].concat([
         ...[kind, result, askedBy, noteGraceMs],
       ]),
     )
   }
 
   /** Releases a lease whose claim failed, or may have failed. */
-  async giveBack(user: string, token: string): Promise<void> {
-    await this.#release(user, '', token)
+  async giveBack(name: string, token: string): Promise<void> {
+    await this.#release(name, '', token)
   }
 
   /** Releases the operation before its end. The next owner continues where this one stopped. */
   async release(by: Ownership): Promise<void> {
-    await this.#release(by.user, by.op, by.token)
+    await this.#release(by.name, by.op, by.token)
   }
 
-  async #release(user: string, op: number | '', token: string): Promise<void> {
-    const k = this.#keys
-    const keys = [k.record(user), k.waiting, k.owned, k.lease(user), k.bell]
-    await this.#connection.run('release-lease', keys, [user, op, token])
+  async #release(name: string, op: number | '', token: string): Promise<void> {
+    const f = this.#family
+    const keys = [f.record(name), f.waiting, f.owned, f.lease(name), this.#keys.bell]
+    await this.#connection.run('release-lease', keys, [f.kind, name, op, token])
+  }
+
+  #encode(fields: OperationFields): string {
+    return encodeFields(fields, this.#form.names)
   }
 
   async #fenced(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<void> {

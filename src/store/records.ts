@@ -2,8 +2,8 @@
 import type { LabEvent, LabStatus, LabView, OperationKind } from '../base/domain.ts'
 import { parseView } from '../labs/view.ts'
 
-/** A user's lab and its latest operation. Times are Redis' clock, in milliseconds. */
-export interface LabRecord {
+/** The latest operation of a subject of any kind. Times are Redis' clock, in milliseconds. */
+export interface OperationRecord {
   readonly op: number
   readonly kind: OperationKind
   readonly status: LabStatus
@@ -21,11 +21,7 @@ export interface LabRecord {
   readonly progress: number
   readonly acceptedAtMs: number
   readonly failedAtMs: number
-  readonly view: LabView
   readonly sealedPlan: string | undefined
-  readonly namespaceUid: string | undefined
-  readonly podUid: string | undefined
-  readonly podPresent: boolean
   /** The reason why a creation fails, set before any of its objects is removed. */
   readonly failing: string | undefined
   /** The last operation failed, and its objects may remain and must be removed. */
@@ -35,6 +31,14 @@ export interface LabRecord {
   readonly traceparent: string | undefined
   /** The origin of this operation for the audit log; undefined if the record has none. */
   readonly by?: string | undefined
+}
+
+/** A user's lab and its latest operation. */
+export interface LabRecord extends OperationRecord {
+  readonly view: LabView
+  readonly namespaceUid: string | undefined
+  readonly podUid: string | undefined
+  readonly podPresent: boolean
 }
 
 const blank: LabView = {
@@ -65,10 +69,8 @@ export function pairs(flat: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** @returns null for an empty hash, which is no record */
-export function parseRecord(flat: readonly string[], user: string): LabRecord | null {
-  const fields = pairs(flat)
-  if (!fields.has('op')) return null
+/** Reads the fields that records of all kinds have. */
+export function parseOperation(fields: ReadonlyMap<string, string>): OperationRecord {
   const text = (name: string) => fields.get(name) || undefined
   const number = (name: string) => Number(fields.get(name) ?? 0)
   return {
@@ -86,11 +88,7 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
     progress: number('progress'),
     acceptedAtMs: number('acceptedAt'),
     failedAtMs: number('failedAt'),
-    view: readView(fields.get('view'), user),
     sealedPlan: text('plan'),
-    namespaceUid: text('nsUid'),
-    podUid: text('podUid'),
-    podPresent: fields.get('pod') === '1',
     failing: text('failing'),
     // It names the op, so that later operations need not clear it.
     remains: fields.get('remains') === fields.get('op'),
@@ -100,30 +98,61 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
   }
 }
 
+/** @returns null for an empty hash, which is no record */
+export function parseRecord(flat: readonly string[], user: string): LabRecord | null {
+  const fields = pairs(flat)
+  return fields.has('op') ? labForm.parse(fields, user) : null
+}
+
 /** Checks the op in the field: a release without this field leaves an older operation's value. */
 function byOf(op: string, kept = ''): string | undefined {
   return kept.startsWith(`${op} `) ? kept.slice(op.length + 1) : undefined
 }
 
-/** Fields of a record that an owner or a compare may set. */
-export interface RecordFields {
+/** Fields of a record of any kind that an owner may set. */
+export interface OperationFields {
   readonly step?: string
   readonly acting?: boolean
   readonly attempts?: number
   readonly progress?: number
-  readonly namespaceUid?: string
-  readonly podUid?: string
-  readonly podPresent?: boolean
   readonly failing?: string
   /** The operation's own op. */
   readonly remains?: number
+}
+
+/** Fields of a lab's record that an owner or a compare may set. */
+export interface RecordFields extends OperationFields {
+  readonly namespaceUid?: string
+  readonly podUid?: string
+  readonly podPresent?: boolean
   readonly view?: LabView
 }
 
-const names = { namespaceUid: 'nsUid', podPresent: 'pod' } as Record<string, string>
+/** How the records of a kind are read and written. */
+export interface RecordForm<R extends OperationRecord, F extends OperationFields> {
+  /** `fields`: all fields of an existing record. */
+  parse(fields: ReadonlyMap<string, string>, name: string): R
+  /** Fields whose names in Redis are other ones. */
+  readonly names: Readonly<Partial<Record<keyof F, string>>>
+}
 
-/** The flat JSON list that commands take. */
-export function encodeFields(fields: RecordFields): string {
+/** The records of labs. */
+export const labForm: RecordForm<LabRecord, RecordFields> = {
+  parse: (fields, user) => ({
+    ...parseOperation(fields),
+    view: readView(fields.get('view'), user),
+    namespaceUid: fields.get('nsUid') || undefined,
+    podUid: fields.get('podUid') || undefined,
+    podPresent: fields.get('pod') === '1',
+  }),
+  names: { namespaceUid: 'nsUid', podPresent: 'pod' },
+}
+
+/**
+ * The flat JSON list that commands take.
+ * @param names of fields that have another name in Redis
+ */
+export function encodeFields(fields: object, names: Readonly<Partial<Record<string, string>>> = labForm.names): string {
   const encode = (value: unknown) =>
     typeof value === 'boolean'
       ? value

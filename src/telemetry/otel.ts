@@ -23,6 +23,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { type Clock, notNeeded } from '../base/clock.ts'
+import { labKind, subjectText } from '../base/subject.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -90,10 +91,12 @@ export function createTracing(options: OtelOptions): Tracing {
     },
     operation: operation => {
       const { parent, own } = placeOf(operation, installation)
-      const { kind, user, op, acceptedAtMs } = operation
-      const attributes = { 'skylab.user': user, 'skylab.op': op, 'skylab.kind': kind }
+      const { kind, subject, op, acceptedAtMs } = operation
+      const named =
+        subject.kind === labKind ? { 'skylab.user': subject.name } : { 'skylab.subject': subjectText(subject) }
+      const attributes = { ...named, 'skylab.op': op, 'skylab.kind': kind }
       const span = ids.as(own, () =>
-        tracer.startSpan(`${kind} lab`, { startTime: acceptedAtMs, attributes }, contextOf(parent)),
+        tracer.startSpan(`${kind} ${subject.kind}`, { startTime: acceptedAtMs, attributes }, contextOf(parent)),
       )
       return new OtelSpan(span, tracer, queue)
     },

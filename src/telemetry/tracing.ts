@@ -3,6 +3,7 @@
  * nothing is recorded, and a client's `traceparent` is passed on unchanged.
  */
 import type { OperationKind } from '../base/domain.ts'
+import type { Subject } from '../base/subject.ts'
 
 /** Must not contain a secret, a token, or an option or variable of a lab. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
@@ -35,7 +36,7 @@ export interface Span {
 
 /** The trace of an operation, by its record: every replica gets the same span. */
 export interface OperationTrace {
-  readonly user: string
+  readonly subject: Subject
   readonly op: number
   readonly kind: OperationKind
   readonly acceptedAtMs: number

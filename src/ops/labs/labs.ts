@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, ResolvedImage } from '../../base/domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../../base/errors.ts'
 import { failpoint } from '../../base/failpoint.ts'
+import { labOf } from '../../base/subject.ts'
 import type { Config } from '../../config/schema.ts'
 import { chooseLab } from '../../labs/choose.ts'
 import { requireFit } from '../../labs/fit.ts'
@@ -92,7 +93,7 @@ export class Labs implements LabService {
     const planText = JSON.stringify(plan)
     const accepted = await accepting(span, 'accept-create', () =>
       store.acceptCreate({
-        user: username,
+        name: username,
         nonce,
         requestId,
         traceparent: span.traceparent,
@@ -133,7 +134,7 @@ export class Labs implements LabService {
     const { requestId, span } = origin
     const accepted = await accepting(span, 'accept-delete', () =>
       store.acceptDelete({
-        user: username,
+        name: username,
         nonce: randomUUID(),
         requestId,
         traceparent: span.traceparent,
@@ -178,7 +179,7 @@ export class Labs implements LabService {
     audit.operation(op, 'create', 'superseded', by ?? byUnknown(audit, user))
     log.info({ user, op, kind: 'create', ...originFields(requestId, traceparent) }, 'operation superseded')
     tracing
-      .operation({ user, op, kind: 'create', acceptedAtMs, traceparent })
+      .operation({ subject: labOf(user), op, kind: 'create', acceptedAtMs, traceparent })
       .end({ attributes: { 'skylab.result': 'superseded' } })
   }
 

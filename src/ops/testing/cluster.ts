@@ -10,7 +10,7 @@ import { labNames } from '../../labs/names.ts'
 import type { NewEvent } from '../../store/records.ts'
 import { Sealer } from '../../store/sealing.ts'
 import type { Change, ClusterClient, ClusterView } from '../cluster.ts'
-import type { Known, StepContext } from '../steps.ts'
+import type { Known, LabContext } from '../lab-steps.ts'
 import { boundAt, Trust } from '../trust.ts'
 
 export const user = 'ada'
@@ -106,14 +106,16 @@ export class FakeCluster {
 }
 
 /** The context of a step of operation 7 of `user`. */
-export function fakeContext(cluster: FakeCluster, more: Partial<StepContext> = {}) {
+export function fakeContext(cluster: FakeCluster, more: Partial<LabContext> = {}) {
   const clock = new ManualClock()
   const reported: NewEvent[] = []
   const compares = { count: 0 }
   const known: Known = { namespaceUid: undefined, podUid: undefined, doubt: false }
-  const context: StepContext = {
+  const context: LabContext = {
     ...{
+      name: user,
       user,
+      epoch: undefined,
       op: 7,
       trust,
       boundOp: () => boundAt(redisMs),

@@ -11,6 +11,8 @@ import { createMetrics } from '../../telemetry/metrics.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import { type Auditor, noAudit } from '../audit.ts'
 import { OwnedHost } from '../host.ts'
+import { labs } from '../lab-kind.ts'
+import type { LabShape } from '../lab-steps.ts'
 import { Owned, type RunOptions } from '../owned.ts'
 import { OperationRun } from '../run.ts'
 import { FakeCluster, namespaceObject, redisMs, trust, user } from './cluster.ts'
@@ -51,7 +53,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
   }
   const events = async () => ({ found: true, events: earlier.map(([event, data]) => ({ event, data })) })
   const lost = new AbortController()
-  const lease: Lease = { user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
+  const lease: Lease = { name: user, op: 7, token: 't', signal: lost.signal, check: () => lost.signal.throwIfAborted() }
   const metrics = createMetrics(new Registry())
   const ended: string[] = []
   const lines: Record<string, unknown>[] = []
@@ -62,21 +64,14 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
     operation: (...[op, kind, result, by]: Parameters<Auditor['operation']>) =>
       void ended.push(`${op} ${kind} ${result} ${by}`),
   }
+  const times = { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }
+  const { kube, view } = cluster
   const options = {
-    ...{
-      owners,
-      labs: { events },
-      sealer: { open: (sealed: string) => sealed },
-      kube: cluster.kube,
-      view: cluster.view,
-      clock,
-      trust,
-      room,
-    },
-    ...{ namespacePrefix: 'nublado', maxAttempts: 3, longestRequestMs: 1000, compare: () => {} },
-    times: { spawnMs: 60_000, deleteMs: 60_000, noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 },
+    ...{ owners, streams: { events }, sealer: { open: (sealed: string) => sealed }, clock, room },
+    kind: labs({ kube, view, clock, times, trust, namespacePrefix: 'nublado', compare: () => {} }),
+    ...{ maxAttempts: 3, longestRequestMs: 1000, times: { createMs: times.spawnMs, deleteMs: times.deleteMs } },
     ...{ log, metrics, tracing: noTracing, audit },
-  } as unknown as RunOptions
+  } as unknown as RunOptions<LabShape>
   room.tryEnter()
   const full: Claim = { record: recordOf(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
   const owned = new Owned(options, full, lease, 1)

@@ -312,7 +312,7 @@ export class Comparer {
     const { labs, audit, deleteTimeoutMs } = this.#options
     const by = byController(audit, user, 'failed_long_ago')
     const events = [['info', 'A lab that failed long ago is removed']] as const
-    const deletion = { user, nonce: randomUUID(), by, timeoutMs: deleteTimeoutMs, events, superseded: [] }
+    const deletion = { name: user, nonce: randomUUID(), by, timeoutMs: deleteTimeoutMs, events, superseded: [] }
     return labs.acceptDelete({ ...deletion, onlyIfOp: op })
   }
 }

@@ -2,7 +2,6 @@ import { Registry } from 'prom-client'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { Listeners } from '../../base/listeners.ts'
-import { labOf } from '../../base/subject.ts'
 import { configSchema } from '../../config/schema.ts'
 import { projectPod } from '../../kube/pods/project.ts'
 import type { CompareStore, PodFinding } from '../../store/compares.ts'
@@ -72,8 +71,8 @@ function makeMonitor(record: Partial<LabRecord> | null = {}, tombstone = 0) {
   cluster.real = labObjects(7)
   cluster.show()
   monitor.start()
-  const ring = async (what: 'accepted' | 'failed' | 'ended', op = 7) => {
-    bell.notify({ what, subject: labOf('ada'), op })
+  const ring = async (what: 'accepted' | 'failed' | 'ended', op = 7, kind = 'lab') => {
+    bell.notify({ what, subject: { kind, name: 'ada' }, op })
     await settled()
   }
   const pass = async (ms: number) => {
@@ -144,6 +143,17 @@ describe('Monitor after the end of an operation', () => {
     lose()
     await pass(2_000)
     expect(asked).toEqual(['read'])
+  })
+
+  it('leaves rings of another kind aside, even about a subject of the same name', async () => {
+    const { asked, cluster, ring, pass } = makeMonitor()
+    cluster.seen = { namespace: cluster.real.namespace }
+    await ring('accepted', 8, 'toy')
+    await ring('failed', 8, 'toy')
+    await ring('ended', 8, 'toy')
+    await pass(2_000)
+    expect(asked).toEqual([])
+    expect(cluster.requests).toEqual([])
   })
 
   it('asks for the pod that the watches lack', async () => {

@@ -1,10 +1,10 @@
--- Accepts the creation of a lab: of any number of simultaneous requests for one user, one is accepted.
+-- Accepts the creation of a subject, such as a user's lab: of any number of simultaneous requests for one, one is accepted.
 -- Sent again with the same nonce, it answers as before. A plan is accepted only if it is sealed with the named key, which
 -- every replica that may own operations has.
 -- @include time events draw generation sealing notes
 -- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
 --   index (zset) tombstone (string) nonce (string) sealing (string) idempotency (string) audit (zset)
--- ARGV: identity user nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
+-- ARGV: identity kind name nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
 --   keepSealingMs sealedWith requestId traceparent provisions by noteMs
 --   requestId, traceparent: of the request that it comes from, or ''; for the logs and traces of the operation's owner
 --   by: the origin for the audit log, or '' without one; noteMs: how long the caller has to write the audit line
@@ -12,7 +12,7 @@
 -- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
 --   {'reseal', key} (the plan is sealed with another key than this one) | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
-local identity, user, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
+local identity, kind, name, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
   keep_sealing_ms, sealed_with, request_id, traceparent, provisions, by, note_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
@@ -57,12 +57,12 @@ redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'act
   'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view,
   'requestId', request_id, 'traceparent', traceparent, 'provisions', provisions, 'by', keep_by(op, by))
 note(audit, op, 'create', 'accepted', by, note_ms)
-redis.call('ZADD', waiting, op, user)
-redis.call('ZADD', deadlines, whole(now + timeout), user)
-redis.call('ZADD', index, 1, user)
+redis.call('ZADD', waiting, op, name)
+redis.call('ZADD', deadlines, whole(now + timeout), name)
+redis.call('ZADD', index, 1, name)
 redis.call('SET', nonce, op, 'PX', nonce_ms)
 if hash ~= '' then
   redis.call('SET', idempotency, op .. ' ' .. hash, 'PX', idempotency_ms)
 end
-ring(bell, 'accepted', lab(user), op)
+ring(bell, 'accepted', subject(kind, name), op)
 return { 'accepted', op }

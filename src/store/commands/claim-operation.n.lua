@@ -1,14 +1,16 @@
--- Claims an operation for the holder of the user's lease: writes its token into the record, which identifies every later
+-- Claims an operation for the holder of the subject's lease: writes its token into the record, which identifies every later
 -- script of the owner. An operation that was found in a restarted Redis waits until its former owner has stopped.
--- Sent again with the same token, it answers as before and counts nothing twice.
--- @include time generation sealing
+-- Sent again with the same token, it answers as before and counts nothing twice. With a counter each claim draws a number of
+-- its own, which rises with every owner; without one this key is left out.
+-- @include time generation sealing draw
 -- KEYS: generation (hash) record (hash) waiting (zset) owned (zset) deadlines (zset) lease (string) hold (string)
---   sealing (string)
--- ARGV: identity user token ttlMs passedHold sealingIds
+--   sealing (string) counter (string)
+-- ARGV: identity name token ttlMs passedHold sealingIds
 --   passedHold: a hold that this replica has seen last for its whole time by its own clock
--- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'}
-local generation, record, waiting, owned, deadlines, lease, hold, sealing = unpack(KEYS)
-local identity, user, token, ttl, passed, sealing_ids = unpack(ARGV)
+-- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'} |
+--   {'ahead'} (no number can be drawn)
+local generation, record, waiting, owned, deadlines, lease, hold, sealing, counter = unpack(KEYS)
+local identity, name, token, ttl, passed, sealing_ids = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -18,9 +20,9 @@ if redis.call('GET', lease) ~= token or not may_open(sealing, sealing_ids) then
 end
 local op, active, acting, holder = unpack(redis.call('HMGET', record, 'op', 'active', 'acting', 'token'))
 if active ~= '1' then
-  redis.call('ZREM', waiting, user)
-  redis.call('ZREM', owned, user)
-  redis.call('ZREM', deadlines, user)
+  redis.call('ZREM', waiting, name)
+  redis.call('ZREM', owned, name)
+  redis.call('ZREM', deadlines, name)
   return { 'idle' }
 end
 local held = redis.call('GET', hold) or '0'
@@ -28,6 +30,13 @@ if held ~= passed and tonumber(op) <= tonumber(held) then
   return { 'refused' }
 end
 if holder ~= token then
+  local epoch = counter and draw(counter, redis.call('HGET', record, 'epoch'))
+  if counter and not epoch then
+    return { 'ahead' }
+  end
+  if epoch then
+    redis.call('HSET', record, 'epoch', epoch)
+  end
   redis.call('HSET', record, 'token', token)
   redis.call('HINCRBY', record, 'claims', 1)
   -- Only an act may have killed the former owner; waiting for the cluster does no harm.
@@ -35,8 +44,8 @@ if holder ~= token then
     redis.call('HINCRBY', record, 'attempts', 1)
   end
 end
-redis.call('ZREM', waiting, user)
-redis.call('ZADD', owned, math.max(now_ms() + ttl, tonumber(redis.call('ZSCORE', owned, user) or 0) + 1), user)
+redis.call('ZREM', waiting, name)
+redis.call('ZADD', owned, math.max(now_ms() + ttl, tonumber(redis.call('ZSCORE', owned, name) or 0) + 1), name)
 local answer = { 'claimed', whole(tonumber(redis.call('HGET', record, 'deadline')) - now_ms()),
   redis.call('HGET', generation, 'found') or '0' }
 for _, part in ipairs(redis.call('HGETALL', record)) do

@@ -2,11 +2,11 @@
 -- since the caller gives the events' place in the stream.
 -- @include time events owner
 -- KEYS: record (hash) events (stream) bell (stream)
--- ARGV: user op token seq events fields
+-- ARGV: kind name op token seq events fields
 --   seq: of the last event before these
 -- returns: 1 or 0 (fenced: another owner, or a record that is older than the events already written)
 local record, events, bell = unpack(KEYS)
-local user, op, token, seq, list, fields = unpack(ARGV)
+local kind, name, op, token, seq, list, fields = unpack(ARGV)
 if fenced(record, op, token) then
   return 0
 end
@@ -17,6 +17,6 @@ end
 set_fields(record, fields)
 if standing == tonumber(seq) and count > 0 then
   redis.call('HSET', record, 'seq', append(events, op, standing, list))
-  ring(bell, 'events', lab(user), op)
+  ring(bell, 'events', subject(kind, name), op)
 end
 return 1

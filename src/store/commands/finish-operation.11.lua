@@ -3,12 +3,13 @@
 -- @include time events owner notes
 -- KEYS: record (hash) events (stream) waiting (zset) owned (zset) deadlines (zset) lease (string) tombstone (string)
 --   bell (stream) index (zset) provisioned (set) audit (zset)
--- ARGV: user op token seq events outcome fields tombstoneMs kind result by noteMs
+-- ARGV: kind name op token seq events outcome fields tombstoneMs what result by noteMs
 --   outcome: 'running' | 'failed' | 'gone'
---   kind, result, by: for the audit log; by is '' without one; noteMs: how long the caller has to write the audit line
+--   what ('create' | 'delete'), result, by: for the audit log; by is '' without one; noteMs: how long the caller has to
+--   write the audit line
 -- returns: 1 or 0 (fenced)
 local record, events, waiting, owned, deadlines, lease, tombstone, bell, index, provisioned, audit = unpack(KEYS)
-local user, op, token, seq, list, outcome, fields, tombstone_ms, kind, result, by, note_ms = unpack(ARGV)
+local kind, name, op, token, seq, list, outcome, fields, tombstone_ms, what, result, by, note_ms = unpack(ARGV)
 
 if fenced(record, op, token) then
   local ended = redis.call('HMGET', record, 'op', 'endedBy')
@@ -19,30 +20,30 @@ if redis.call('HGET', record, 'seq') ~= seq then
   return 0
 end
 append(events, op, tonumber(seq), list)
-redis.call('ZREM', waiting, user)
-redis.call('ZREM', owned, user)
-redis.call('ZREM', deadlines, user)
+redis.call('ZREM', waiting, name)
+redis.call('ZREM', owned, name)
+redis.call('ZREM', deadlines, name)
 if redis.call('GET', lease) == token then
   redis.call('DEL', lease)
 end
 if outcome == 'gone' then
   redis.call('DEL', record)
-  redis.call('ZREM', index, user)
+  redis.call('ZREM', index, name)
   redis.call('SET', tombstone, op, 'PX', tombstone_ms)
   redis.call('PEXPIRE', events, tombstone_ms)
 else
   if outcome == 'running' and redis.call('HGET', record, 'provisions') == '1' then
-    redis.call('SADD', provisioned, user)
+    redis.call('SADD', provisioned, name)
   end
   redis.call('HDEL', record, 'plan', 'failing', 'provisions', 'by')
   set_fields(record, fields)
   redis.call('HSET', record, 'status', outcome, 'active', '0', 'token', '', 'endedBy', token,
     'seq', tonumber(seq) + #cjson.decode(list), 'failedAt', outcome == 'failed' and whole(now_ms()) or '')
-  redis.call('ZADD', index, outcome == 'running' and 2 or 4, user)
+  redis.call('ZADD', index, outcome == 'running' and 2 or 4, name)
 end
-note(audit, op, kind, result, by, note_ms)
+note(audit, op, what, result, by, note_ms)
 if outcome == 'failed' then
-  ring(bell, 'failed', lab(user), op)
+  ring(bell, 'failed', subject(kind, name), op)
 end
-ring(bell, 'ended', lab(user), op)
+ring(bell, 'ended', subject(kind, name), op)
 return 1

@@ -6,7 +6,7 @@
 -- ARGV: identity limit all passedHold sealingIds keepSealingMs idleSealingMs
 --   all: '1' for all owned operations
 --   passedHold: a hold that this replica has seen last for its whole time by its own clock
--- returns: {'comparing'} | {'sealed'} (with a key that is not ours) | {now, hold, {user, op, …}, {user, end, …}, {user, …}}
+-- returns: {'comparing'} | {'sealed'} (with a key that is not ours) | {now, hold, {name, op, …}, {name, end, …}, {name, …}}
 local generation, waiting, owned, deadlines, hold, sealing = unpack(KEYS)
 local identity, limit, all, passed, sealing_ids, keep_sealing_ms, idle_sealing_ms = unpack(ARGV)
 if not compared(generation, identity) then

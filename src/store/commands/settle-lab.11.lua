@@ -41,7 +41,7 @@ if outcome == 'delete' then
   set_fields(record, fields)
   local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index,
     audit = audit }
-  start_deletion(keys, user, deletion, timeout, list, '', '', by, 0)
+  start_deletion(keys, 'lab', user, deletion, timeout, list, '', '', by, 0)
   return { 'settled', deletion }
 end
 -- The stream would refuse an id below its last one: its entries belong to operations that were lost.

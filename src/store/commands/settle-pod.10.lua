@@ -32,7 +32,7 @@ if outcome == 'ended' then
   end
   local keys = { record = record, events = events, waiting = waiting, deadlines = deadlines, bell = bell, index = index,
     audit = audit }
-  start_deletion(keys, user, deletion, timeout, list, '', '', by, 0)
+  start_deletion(keys, 'lab', user, deletion, timeout, list, '', '', by, 0)
   return { 'written', deletion }
 end
 if outcome == 'restarted' then

@@ -8,7 +8,7 @@ import type { Args, Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { LabStore } from '../../../src/store/labs.ts'
 import { OwnerStore, type Ownership } from '../../../src/store/owners.ts'
-import { parseRecord } from '../../../src/store/records.ts'
+import { labForm, parseRecord } from '../../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { creation, deletion, eventsMs, holdMs, ownRedis, Store, sealing, tombstoneMs } from '../../kit/store/store.ts'
@@ -34,7 +34,14 @@ class Scripts {
     const send = async (name: string, keys: string[], args: Args) =>
       callCommand(redis, name, keys, typeof args === 'function' ? args(identity) : args)
     const common = { connection: { run: send } as unknown as Connection, keys: this.keys, sealing }
-    this.#owners = new OwnerStore({ ...common, clock: systemClock, tombstoneMs, holdMs })
+    this.#owners = new OwnerStore({
+      ...common,
+      family: this.keys,
+      form: labForm,
+      clock: systemClock,
+      tombstoneMs,
+      holdMs,
+    })
     this.#labs = new LabStore({ ...common, retention: { tombstoneMs, idempotencyMs: 1000, eventsMs } })
     void redis.hset(this.keys.generation, 'identity', identity)
     void redis.set(this.keys.last, String(firstOp))
@@ -51,7 +58,7 @@ class Scripts {
     }
     if (command.do === 'expire') return void (await this.#redis.del(this.keys.lease(user)))
     if (command.do === 'free') return this.#free(command.late)
-    const by = { ...model.owners[command.owner]!, user }
+    const by = { ...model.owners[command.owner]!, name: user }
     if (command.do === 'acquire') {
       const key = this.keys.lease(user)
       return (await this.#redis.set(key, model.nextToken(command.owner), 'PX', ttlMs, 'NX')) === 'OK'

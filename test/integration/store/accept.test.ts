@@ -50,7 +50,7 @@ test('a creation leaves everything that another replica needs to continue it', a
     ...{ op, kind: 'create', status: 'pending', active: true, token: '', claims: 0, attempts: 0, step: '', seq: 1 },
     ...{ sealedPlan: 'sealed', podPresent: false, view: { username: 'ada', env: { A: 'b' } } },
   })
-  expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
+  expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada', op }], owned: [] })
 })
 
 test('the plan can be read by its owner only', async () => {

@@ -101,7 +101,7 @@ describe('leases on Redis', () => {
     await store().create('ada')
     const { token, sinceMs } = (await leases.acquire('ada'))!
     const claim = await store().owners.claim('ada', token, ttlMs)
-    const lease = leases.keep({ user: 'ada', op: claim!.record.op, token }, sinceMs)
+    const lease = leases.keep({ name: 'ada', op: claim!.record.op, token }, sinceMs)
     const beat = async () => Number(await store().redis.zscore(store().keys.owned, 'ada'))
     const first = await beat()
     await vi.waitUntil(async () => (await beat()) > first, { timeout: 5000, interval: 20 })
@@ -141,7 +141,8 @@ describe('leases by the holder’s clock', () => {
     await closed
   })
 
-  const keep = (user = 'ada', sinceMs = clock.monotonicMs()): Lease => leases.keep({ user, op: 1, token: 't' }, sinceMs)
+  const keep = (user = 'ada', sinceMs = clock.monotonicMs()): Lease =>
+    leases.keep({ name: user, op: 1, token: 't' }, sinceMs)
 
   /** Advances the clock, and waits until the leases sleep again. */
   async function pass(ms: number): Promise<void> {
@@ -215,7 +216,7 @@ describe('leases by the holder’s clock', () => {
     const [kept, lost] = [keep('ada'), keep('grace')]
     await pass(2000)
     await isAsked(1)
-    expect(asked[0]!.held.map(({ user }) => user)).toEqual(['ada', 'grace'])
+    expect(asked[0]!.held.map(({ name }) => name)).toEqual(['ada', 'grace'])
     asked[0]!.answer([true, false])
     await settle()
     expect([kept.signal.aborted, lost.signal.aborted]).toEqual([false, true])

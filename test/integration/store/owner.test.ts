@@ -28,7 +28,7 @@ describe('claim', () => {
     const { claim } = await store().own('ada')
     expect(claim.remainingMs).toBeGreaterThan(45_000)
     expect(claim.remainingMs).toBeLessThanOrEqual(50_000)
-    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ user: 'ada' }], overdue: [] })
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ name: 'ada' }], overdue: [] })
   })
 
   test('of an ended operation returns nothing, and removes its entry', async () => {
@@ -59,7 +59,7 @@ describe('claim', () => {
     await store().create('grace')
     await store().hold('ada', 'mine')
     expect(await store().owners.claim('ada', 'mine', ttlMs)).toBeNull()
-    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'grace' }] })
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ name: 'grace' }] })
     expect((await store().own('grace')).claim.foundOp).toBe(found)
     await store().redis.del(store().keys.hold)
     expect(await store().owners.claim('ada', 'mine', ttlMs)).toMatchObject({ foundOp: found, record: { op: found } })
@@ -71,7 +71,7 @@ describe('look', () => {
     const users = ['ada', 'grace', 'joan', 'mary']
     for (const user of users) await store().create(user)
     const look = await store().owners.look(3, false)
-    expect(look!.waiting.map(({ user }) => user)).toEqual(users.slice(0, 3))
+    expect(look!.waiting.map(({ name }) => name)).toEqual(users.slice(0, 3))
   })
 
   test('returns of the owned operations only those with an ended lease, or all', async () => {
@@ -79,8 +79,8 @@ describe('look', () => {
     await store().own('ada')
     await store().own('grace')
     await store().redis.zadd(store().keys.owned, 1, 'grace')
-    expect((await store().owners.look(9, false))!.owned).toEqual([{ user: 'grace', beat: 1 }])
-    expect((await store().owners.look(9, true))!.owned.map(({ user }) => user)).toEqual(['grace', 'ada'])
+    expect((await store().owners.look(9, false))!.owned).toEqual([{ name: 'grace', beat: 1 }])
+    expect((await store().owners.look(9, true))!.owned.map(({ name }) => name)).toEqual(['grace', 'ada'])
   })
 
   test('returns operations past their deadline, whoever owns them, until they have ended', async () => {
@@ -300,7 +300,7 @@ describe('release', () => {
     const { by } = await store().own('ada')
     await store().owners.release(by)
     expect(await store().record('ada')).toMatchObject({ token: '', attempts: 0, claims: 1 })
-    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada', op }], owned: [] })
     expect((await store().own('ada')).claim.record).toMatchObject({ attempts: 1, claims: 2 })
     await expect(store().owners.commit(by, 1, [info('stale')], {})).rejects.toThrow('moved on')
   })
@@ -333,7 +333,7 @@ describe('release', () => {
     await store().hold('ada', 'heir')
     expect(await store().owners.claim('ada', 'heir', ttlMs)).toBeNull()
     await store().owners.giveBack('ada', 'heir')
-    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ user: 'ada' }] })
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [], owned: [{ name: 'ada' }] })
     expect(await store().record('ada')).toMatchObject({ token: by.token, attempts: 1 })
   })
 
@@ -341,7 +341,7 @@ describe('release', () => {
     const op = await store().create('ada')
     await store().own('ada', 'mine')
     await store().owners.giveBack('ada', 'mine')
-    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ user: 'ada', op }], owned: [] })
+    expect(await store().owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada', op }], owned: [] })
     expect(await store().record('ada')).toMatchObject({ token: '', attempts: 0 })
   })
 })

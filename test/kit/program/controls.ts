@@ -201,7 +201,7 @@ export const controls: readonly Control[] = [
     attacks: [{ name: 'T30 ', expected: /no last event|it has not ended/ }],
     edits: [
       {
-        file: 'src/ops/course.ts',
+        file: 'src/ops/lab-kind.ts',
         find: 'const [refusalMs, silenceMs] = recordMayBeOld',
         replace: 'const [refusalMs, silenceMs] = true',
       },

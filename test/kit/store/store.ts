@@ -15,7 +15,7 @@ import { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { LabStore } from '../../../src/store/labs.ts'
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
-import type { NewEvent } from '../../../src/store/records.ts'
+import { labForm, type NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
 import { TaskStore } from '../../../src/store/tasks.ts'
 import { testBed } from '../testbed.ts'
@@ -48,7 +48,7 @@ export function view(username: string): LabView {
 }
 
 export const creation = (user: string, more: Partial<Creation> = {}): Creation => ({
-  user,
+  name: user,
   nonce: randomUUID(),
   timeoutMs: 60_000,
   sealPlan: () => 'sealed',
@@ -58,7 +58,7 @@ export const creation = (user: string, more: Partial<Creation> = {}): Creation =
 })
 
 export const deletion = (user: string, more: Partial<Deletion> = {}): Deletion => ({
-  user,
+  name: user,
   nonce: randomUUID(),
   timeoutMs: 60_000,
   events: [['info', 'deletion begun']],
@@ -90,7 +90,16 @@ export class Store {
     const { connection, keys } = this
     const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
     this.labs = new LabStore({ connection, keys, retention, sealing, onComparing: () => this.comparing.notify() })
-    this.owners = new OwnerStore({ connection, keys, clock: systemClock, sealing, tombstoneMs, holdMs })
+    this.owners = new OwnerStore({
+      connection,
+      keys,
+      family: keys,
+      form: labForm,
+      clock: systemClock,
+      sealing,
+      tombstoneMs,
+      holdMs,
+    })
     this.tasks = new TaskStore(connection)
     this.compares = new CompareStore(this.connection, this.keys)
     this.redis = new Client(server.url).on('error', () => {})
@@ -142,7 +151,7 @@ export class Store {
     await this.hold(user, token)
     const claim = await this.owners.claim(user, token, ttlMs)
     if (!claim) throw new Error(`nothing of ${user}'s to own`)
-    return { claim, by: { user, op: claim.record.op, token } }
+    return { claim, by: { name: user, op: claim.record.op, token } }
   }
 
   /** Takes the lease without a claim. */

@@ -1,0 +1,153 @@
+/** Labs as a kind of subjects: their steps, their words, and the question before a creation fails. */
+import type { Clock } from '../base/clock.ts'
+import { NeedsSomeone } from '../base/errors.ts'
+import { labKind } from '../base/subject.ts'
+import { type LabNames, labNames } from '../labs/names.ts'
+import type { ClusterClient, ClusterView } from './cluster.ts'
+import { createSteps } from './create.ts'
+import { cleanSteps, deleteSteps } from './delete.ts'
+import type { Claimed, Kind, StepList, Words, Work } from './kind.ts'
+import type { Graces, Known, LabContext, LabShape, LabStep } from './lab-steps.ts'
+import { DeadlinePassed, refusalGraceMs } from './phase.ts'
+import { podObstacles } from './removal.ts'
+import type { StepContext } from './steps.ts'
+import { boundAt, type Trust } from './trust.ts'
+import { findWhole } from './whole.ts'
+
+/** Milliseconds; from the configuration. */
+export interface OperationTimes extends Graces {
+  readonly spawnMs: number
+  readonly deleteMs: number
+}
+
+export interface LabKindOptions {
+  readonly kube: ClusterClient
+  readonly view: ClusterView
+  readonly clock: Clock
+  readonly times: OperationTimes
+  readonly trust: Trust
+  readonly namespacePrefix: string
+  /** Requests a compare. */
+  readonly compare: () => void
+}
+
+const words: Words = {
+  complete: user => `Operation complete for ${user}`,
+  failed: (operation, user) => `Lab ${operation === 'create' ? 'creation' : 'deletion'} failed for ${user}`,
+  refused: reason => `The cluster refused what the lab needs: ${reason}`,
+  remains: reason => `What is left of the lab is removed as soon as the cluster permits it (${reason})`,
+}
+
+export const labs = (options: LabKindOptions): Kind<LabShape> => ({
+  name: labKind,
+  words,
+  ends: { create: 'running', delete: 'gone' },
+  label: operation => operation,
+  logged: user => ({ user }),
+  begin: claimed => new LabWork(options, claimed),
+})
+
+class LabWork implements Work<LabShape> {
+  readonly known: Known
+  readonly #options: LabKindOptions
+  readonly #claimed: Claimed<LabShape>
+  readonly #names: LabNames
+  readonly #gone = new Set<string>()
+
+  constructor(options: LabKindOptions, claimed: Claimed<LabShape>) {
+    const { namespaceUid, podUid } = claimed.claim.record
+    this.#options = options
+    this.#claimed = claimed
+    this.#names = labNames(options.namespacePrefix, claimed.name)
+    // A record from before the compare of Redis' data may be old: steps ask the cluster instead of using its UIDs.
+    this.known = { namespaceUid, podUid, doubt: claimed.recordMayBeOld }
+  }
+
+  watch(): () => void {
+    return this.#options.view.onChangeOf(this.#names.namespace, ({ goneUid }) => {
+      if (goneUid) this.#gone.add(goneUid)
+    })
+  }
+
+  steps(list: StepList, plan: LabShape['plan'] | undefined): readonly LabStep[] {
+    if (list === 'create') return createSteps(plan!)
+    return list === 'delete' ? deleteSteps : cleanSteps
+  }
+
+  context(common: StepContext<LabShape['plan'], Known>, at: (name: string) => LabContext): LabContext {
+    const { trust, kube, view, times, compare } = this.#options
+    return {
+      ...common,
+      user: common.name,
+      trust,
+      boundOp: () => this.#boundOp(),
+      names: this.#names,
+      kube,
+      view,
+      graces: times,
+      gone: this.#gone,
+      compare,
+      at,
+    }
+  }
+
+  async standing(): Promise<boolean | NeedsSomeone> {
+    const standing = await this.#ask().catch(error => {
+      if (error instanceof DeadlinePassed) return new NeedsSomeone(this.#claimed.refusal() ?? 'it does not answer')
+      if (error instanceof NeedsSomeone) return error
+      throw error
+    })
+    if (standing instanceof NeedsSomeone) return standing
+    if (standing) Object.assign(this.known, standing)
+    return standing !== null
+  }
+
+  obstacles(): readonly string[] {
+    const { view } = this.#options
+    const { namespace } = this.#names
+    const pod = view.pods(namespace).find(({ uid }) => uid === this.known.podUid)
+    return [...podObstacles(pod), ...(view.namespace(namespace)?.obstacles ?? [])]
+  }
+
+  completed(): LabShape['fields'] {
+    const { namespaceUid, podUid } = this.known
+    return { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! }
+  }
+
+  cleaned(): LabShape['fields'] {
+    return { podPresent: false }
+  }
+
+  settled(): Promise<void> {
+    return this.#options.kube.settled(this.#claimed.agent)
+  }
+
+  /**
+   * Finds out whether the lab is complete. Refusals end the question after a while, and silence at the deadline or a little
+   * later. If Redis may have lost writes, only an answer ends it: a client may already have been told that the lab runs.
+   * @throws {NeedsSomeone} when there was no answer in time
+   */
+  #ask(): ReturnType<typeof findWhole> {
+    const { claim, op, recordMayBeOld, ownedMs, agent, log, span, phases } = this.#claimed
+    const { kube, trust, times, clock } = this.#options
+    const leastMs = Math.min(refusalGraceMs, times.deleteMs)
+    const untilDeadlineMs = claim.remainingMs - ownedMs
+    const [refusalMs, silenceMs] = recordMayBeOld
+      ? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+      : [leastMs, Math.max(leastMs, Math.min(untilDeadlineMs, times.spawnMs))]
+    const common = { kube, trust, clock, names: this.#names, op, recordMayBeOld, refusalMs }
+    const onRefusal = this.#claimed.reportRefusal.bind(this.#claimed, 'fail')
+    return phases.within(silenceMs, 0, signal =>
+      findWhole({ ...common, call: { signal, agent, log, span }, onRefusal }),
+    )
+  }
+
+  /**
+   * The highest trusted op: Redis' clock at the claim plus the monotonic time since then, so that steps of wall clocks do
+   * not matter. Ops up to the operation's own are always trusted, since Redis issued them.
+   */
+  #boundOp(): number {
+    const { claim, op, ownedMs } = this.#claimed
+    return Math.max(op, boundAt(claim.nowMs + ownedMs))
+  }
+}

@@ -1,0 +1,219 @@
+/** The commands that accept operations on subjects of one kind, and that read their events. */
+import { createHash } from 'node:crypto'
+import type { LabEvent, LabStatus } from '../base/domain.ts'
+import { unavailable } from '../base/errors.ts'
+import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
+import type { Connection, Entry } from './connection.ts'
+import type { Family, Keys } from './keys.ts'
+import { noteGraceMs } from './notes.ts'
+import { encodeEvents, parseEvent } from './records.ts'
+import type { SealingKeys } from './sealing.ts'
+import type { EventStream, StreamRead } from './streams.ts'
+
+/** Milliseconds; from the configuration. */
+export interface Retention {
+  readonly tombstoneMs: number
+  readonly idempotencyMs: number
+  /** How long streams of ended operations stay beside a newer one. */
+  readonly eventsMs: number
+}
+
+/** How long an acceptance is remembered, for commands that the connection sends again. */
+const nonceMs = 60_000
+
+/** A rotation names a key once, so two tries are enough. */
+const sealingTries = 3
+
+/** Events of an operation: `StreamRead` for labs. */
+export type EventsRead =
+  | { readonly found: false }
+  | (Omit<Extract<StreamRead<LabEvent>, { found: true }>, 'series'> & { readonly op: number })
+
+export type Answer = [string, ...unknown[]]
+
+/** The reason when no op can be drawn. */
+export const counterAhead =
+  'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
+
+export interface OperationStoreOptions {
+  readonly connection: Connection
+  readonly keys: Keys
+  readonly family: Family
+  readonly retention: Retention
+  readonly sealing: SealingKeys
+  /** Called when Redis answers that its data must be compared first. */
+  readonly onComparing?: () => void
+  /** Why the cluster cannot be read for the compare, in words for clients; undefined if it can be. */
+  readonly whyComparing?: () => string | undefined
+}
+
+export class OperationStore {
+  readonly #connection: Connection
+  readonly #keys: Keys
+  readonly #family: Family
+  readonly #retention: Retention
+  readonly #sealing: SealingKeys
+  /** The sealing key as last known; Redis answers with the right one if it has changed. */
+  #sealingKey: string
+  readonly #onComparing: OperationStoreOptions['onComparing']
+  readonly #whyComparing: OperationStoreOptions['whyComparing']
+
+  constructor({ connection, keys, family, retention, sealing, onComparing, whyComparing }: OperationStoreOptions) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#family = family
+    this.#retention = retention
+    this.#sealing = sealing
+    this.#onComparing = onComparing
+    this.#whyComparing = whyComparing
+    this.#sealingKey = sealing.ids.split(' ')[0]!
+  }
+
+  /**
+   * Writes a creation by one script. `mismatch`: the idempotency key was used with another body; `sealed`: the other
+   * replicas seal with a key that is not ours, and could not open our plan.
+   */
+  async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
+    let [answer, detail] = await this.#tryCreate(creation)
+    for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
+      this.#sealingKey = String(detail)
+      ;[answer, detail] = await this.#tryCreate(creation)
+    }
+    if (answer === 'reseal') throw unavailable('the key that plans are sealed with keeps changing')
+    if (answer === 'exists') return { answer, status: detail as LabStatus }
+    if (answer === 'mismatch' || answer === 'sealed') return { answer }
+    return { answer: 'accepted', op: Number(detail) }
+  }
+
+  #tryCreate(creation: Creation): Promise<Answer> {
+    const { name, nonce, idempotency } = creation
+    const k = this.#keys
+    const f = this.#family
+    const sealingKey = this.#sealingKey
+    return this.ask(
+      'accept-create',
+      [
+        k.last,
+        f.record(name),
+        f.events(name),
+        f.waiting,
+        f.deadlines,
+        k.bell,
+        f.index,
+        f.tombstone(name),
+        k.nonce(nonce),
+        k.sealing,
+        idempotency ? this.#idempotencyKey(name, idempotency.key) : k.nonce(nonce),
+        k.audit,
+      ],
+      [
+        f.kind,
+        name,
+        nonce,
+        creation.timeoutMs,
+        creation.sealPlan(sealingKey),
+        JSON.stringify(creation.view),
+        encodeEvents(creation.events),
+        idempotency?.bodyHash ?? '',
+        this.#retention.idempotencyMs,
+        nonceMs,
+        this.#retention.eventsMs,
+        this.#sealing.ids,
+        this.#sealing.keepMs,
+        sealingKey,
+        creation.requestId ?? '',
+        creation.traceparent ?? '',
+        creation.provisions ? '1' : '',
+        creation.by ?? '',
+        noteGraceMs,
+      ],
+    )
+  }
+
+  /** Whether a create with this key was accepted before: with this body, with another, or not at all. */
+  async repeated(name: string, key: string, bodyHash: string): Promise<'same' | 'other' | 'new'> {
+    const first = await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(name, key)))
+    if (first === null) return 'new'
+    return first.split(' ')[1] === bodyHash ? 'same' : 'other'
+  }
+
+  /** Whether any create with this key was accepted before. */
+  async remembers(name: string, key: string): Promise<boolean> {
+    return (await this.#connection.read('get', redis => redis.get(this.#idempotencyKey(name, key)))) !== null
+  }
+
+  /** The one write that begins a deletion; null when there is no such subject, or not the one meant. */
+  async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
+    const { name, nonce } = deletion
+    const k = this.#keys
+    const f = this.#family
+    const [answer, op, ...superseded] = await this.ask(
+      'accept-delete',
+      [k.last, f.record(name), f.events(name), f.waiting, f.deadlines, k.bell, f.index, k.nonce(nonce), k.audit],
+      [
+        f.kind,
+        name,
+        deletion.timeoutMs,
+        encodeEvents(deletion.events),
+        encodeEvents(deletion.superseded),
+        nonceMs,
+        deletion.onlyIfOp ?? '',
+        deletion.requestId ?? '',
+        deletion.traceparent ?? '',
+        deletion.by ?? '',
+        noteGraceMs,
+      ],
+    )
+    if (answer === 'none') return null
+    const accepted = { answer: answer as Accepted['answer'], op: Number(op) }
+    return superseded.length === 0 ? accepted : { ...accepted, superseded: readSuperseded(superseded) }
+  }
+
+  /** Reads at most `limit` events of an operation after a place; without `op`, of the current or last operation. */
+  async events(name: string, op: number | undefined, afterSeq: number, limit?: number): Promise<EventsRead> {
+    const read = await this.#readEvents(name, op, afterSeq, limit)
+    if (!read.found) return read
+    const { series, ...rest } = read
+    return { ...rest, op: series }
+  }
+
+  /** The stream of a subject, with one series for each operation. */
+  stream(name: string): EventStream<LabEvent> {
+    return {
+      subject: { kind: this.#family.kind, name },
+      read: (op, afterSeq, limit) => this.#readEvents(name, op, afterSeq, limit),
+    }
+  }
+
+  async #readEvents(
+    name: string,
+    op: number | undefined,
+    afterSeq: number,
+    limit?: number,
+  ): Promise<StreamRead<LabEvent>> {
+    const f = this.#family
+    const args = [op ?? '', afterSeq, limit ?? '']
+    const answer = await this.ask('read-events', [f.record(name), f.events(name)], args)
+    if (answer[0] === 'none') return { found: false }
+    const [, series, ended, newest, found] = answer
+    const events = (found as Entry[]).map(parseEvent)
+    const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
+    const more = lastSeq < Number(newest)
+    return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
+  }
+
+  /** Calls a command that answers only if the data were compared. */
+  protected async ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
+    const withIdentity = (identity: string) => [identity, ...args]
+    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
+    if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
+    if (answer[0] !== 'comparing') return answer
+    this.#onComparing?.()
+    const why = this.#whyComparing?.()
+    throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
+  }
+
+  #idempotencyKey(name: string, key: string): string {
+    return this.#family.idempotency(name, createHash('sha256').update(key).digest('hex').slice(0, 32))
+  }
+}
