@@ -81,10 +81,11 @@ async function stirring(fleet: Fleet): Promise<readonly string[]> {
   return operations.length > 0 ? operations : leavingObjects(fleet)
 }
 
-async function operationsUnderWay({ world: { keys, redis } }: Fleet): Promise<readonly string[]> {
-  const sets = [keys.waiting, keys.owned, keys.deadlines]
+async function operationsUnderWay({ world: { keys, redis }, terms }: Fleet): Promise<readonly string[]> {
+  const families = ['lab', ...(terms.kinds ?? [])].map(kind => keys.family(kind))
+  const sets = families.flatMap(({ waiting, owned, deadlines }) => [waiting, owned, deadlines])
   const users = (await Promise.all(sets.map(key => redis.zrange(key, 0, '-1')))).flat()
-  const leases = await redis.keys('*:lease:*')
+  const leases = await redis.keys('*lease:*')
   const comparing = (await redis.exists(keys.compareLease)) > 0 || (await redis.pttl(keys.mark)) > markMs - turnMs
   return [
     ...new Set(users.map(user => `an operation of ${user}`)),
@@ -134,13 +135,14 @@ async function gather(fleet: Fleet, restless: readonly string[]): Promise<Eviden
 
 const telling = /"msg":"(operation [a-z ]+|step|ready)"/
 
-async function readLogs(fleet: Fleet): Promise<readonly LogLine[]> {
+/** `named`: the field that names the subject in a line. */
+export async function readLogs(fleet: Fleet, named = 'user'): Promise<readonly LogLine[]> {
   const logs = await Promise.all(
     Array.from({ length: fleet.size }, async (_, index) => {
       const found: LogLine[] = []
       const file = createReadStream(join(fleet.stateDir, 'log', `replica-${index + 1}.log`))
       for await (const text of createInterface({ input: file })) {
-        const line = telling.test(text) ? parseLine(text) : undefined
+        const line = telling.test(text) ? parseLine(text, named) : undefined
         if (line) found.push(line)
       }
       return found
@@ -150,9 +152,9 @@ async function readLogs(fleet: Fleet): Promise<readonly LogLine[]> {
 }
 
 /** The last line of a killed replica may be incomplete. */
-function parseLine(text: string): LogLine | undefined {
+function parseLine(text: string, named: string): LogLine | undefined {
   try {
-    const { msg, replica, time, user, op, kind, result } = JSON.parse(text)
+    const { msg, replica, time, op, kind, result, [named]: user } = JSON.parse(text)
     return { msg, replica, atMs: Date.parse(time), user, op, kind, result }
   } catch {
     return undefined

@@ -116,6 +116,7 @@ function checkKeys(evidence: Evidence): Violation[] {
   ])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]
+    if (terms.kinds?.some(kind => isOfKind(key.slice(tag.length), kind))) return []
     const [, kind = '', user = ''] = /^([a-z-]+):(.*)$/s.exec(key.slice(tag.length)) ?? []
     const ofLab = (kind === 'lab' || kind === 'events') && records.has(user)
     if (ofLab) return ttlMs === -1 ? [] : [`I5 ${key} of a lab that stands expires in ${ttlMs} ms`]
@@ -125,6 +126,8 @@ function checkKeys(evidence: Evidence): Violation[] {
     return ttlMs === -1 ? [`I5 ${key} has no expiry`] : []
   })
 }
+
+const isOfKind = (name: string, kind: string) => name.startsWith(`${kind}:`) || name.startsWith(`${kind}-`)
 
 const caches = ['catalogue', 'digests', 'lease-of-refresh']
 const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency', ...caches])

@@ -29,6 +29,8 @@ export interface Terms {
   readonly scanMs: number
   readonly spawnMs: number
   readonly deleteMs: number
+  /** Kinds of subjects beside labs. Their keys are judged with evidence of their own. */
+  readonly kinds?: readonly string[]
 }
 
 /** A line of a replica's log about an operation, or about the replica's own life. */

@@ -61,6 +61,8 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Failpoints armed before the first replica starts. */
   readonly failpoints?: readonly (ArmOptions & { readonly point: string; readonly effect: Effect })[]
+  /** Kinds that only tests have, which the replicas run beside labs. */
+  readonly kinds?: readonly string[]
   /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default: false. */
   readonly restart?: boolean
   /** Number of plain users that `user()` can return. Default: 40. */

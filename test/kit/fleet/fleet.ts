@@ -85,7 +85,7 @@ export class Fleet {
     this.recorder = new Recorder(join(stateDir, 'log'))
     this.recorder.onComplete = (user, op) => this.#readBack(user, op)
     this.#readBacks = options.readBack ?? 0
-    this.terms = termsOf(config)
+    this.terms = { ...termsOf(config), kinds: options.kinds ?? [] }
     this.admin = this.as('admin')
     this.world = new World(this)
     this.audit = new AuditLog(testBed().auditLog)
@@ -258,14 +258,16 @@ export class Fleet {
 
   /** Starts a replica, the first time or after its end. It keeps its name and its port. */
   async start(index: number, { ready = true }: { readonly ready?: boolean } = {}): Promise<Replica> {
-    const { env, restart = false } = this.#options
+    const { env, restart = false, kinds = [] } = this.#options
+    const { modules, ...program } = this.#program
     const replica = await Replica.start({
       name: `replica-${index + 1}`,
       ...this.#ports[index],
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
-      ...this.#program,
-      env: { ...this.#program.env, ...env, [folderVariable]: this.failpoints.folder },
+      ...program,
+      nodeArgs: [...program.nodeArgs, ...kinds.flatMap(kind => ['--import', join(modules, `${kind}.mjs`)])],
+      env: { ...program.env, ...env, [folderVariable]: this.failpoints.folder },
       restart,
     })
     this.#replicas[index] = replica

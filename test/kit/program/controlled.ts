@@ -8,7 +8,7 @@ import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 /** Replicas also load failpoints, with their imports. */
-const loaded = ['package.json', 'src', 'test/kit/failpoints']
+const loaded = ['package.json', 'src', 'test/kit/failpoints', 'test/kit/toy']
 
 const programs = new Map<string, Promise<TestProgram>>()
 

@@ -248,6 +248,18 @@ export const controls: readonly Control[] = [
     ],
   },
   {
+    // All owners of an operation have the number of the first one: what lies beyond Redis takes them for one.
+    name: 'one-epoch',
+    attacks: [{ name: 'toys T3', expected: /"what":"home".*"code":201/ }],
+    edits: [
+      {
+        file: 'src/store/commands/claim-operation.n.lua',
+        find: "draw(counter, redis.call('HGET', record, 'epoch'))",
+        replace: "(redis.call('HGET', record, 'epoch') or draw(counter))",
+      },
+    ],
+  },
+  {
     // Redis' data are used without a compare, for one lab and for the list.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],

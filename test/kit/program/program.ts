@@ -5,7 +5,7 @@ import { bundle } from '../../../dev/image/bundle.ts'
 import { run } from '../../../dev/process/command.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-const failpoints = 'test/kit/failpoints'
+const kit = 'test/kit'
 
 /** The command line of a replica. */
 export interface TestProgram {
@@ -14,6 +14,8 @@ export interface TestProgram {
   /** Options of Node: modules to load before the program, which share its modules. */
   readonly nodeArgs: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** The folder of its modules. For each kind that only tests have, one adds it: `toy.mjs`. */
+  readonly modules: string
 }
 
 /** The program that was built in a folder. */
@@ -22,6 +24,7 @@ const programIn = (dir: string): TestProgram => ({
   nodeArgs: ['failpoints', 'heap'].flatMap(name => ['--import', join(dir, `dist/${name}.mjs`)]),
   // All replicas share one compile cache: a run starts hundreds.
   env: { NODE_COMPILE_CACHE: join(dir, 'compiled') },
+  modules: join(dir, 'dist'),
 })
 
 const folderIn = (stateDir: string) => join(stateDir, 'program')
@@ -41,7 +44,11 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
 /** Builds the program of the source at `root` in a new folder. */
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
   // The source's own failpoints, since they must share the modules of the program.
-  const beside = { failpoints: `${failpoints}/failpoints.ts`, heap: `${failpoints}/heap.ts` }
+  const beside = {
+    failpoints: `${kit}/failpoints/failpoints.ts`,
+    heap: `${kit}/failpoints/heap.ts`,
+    toy: `${kit}/toy/register.ts`,
+  }
   await bundle({ dir, root, beside })
   return programIn(dir)
 }

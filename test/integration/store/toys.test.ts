@@ -1,0 +1,104 @@
+/** The engine of a kind, on Redis alone: two engines run toys that are accepted, superseded and handed over. */
+import { randomUUID } from 'node:crypto'
+import { Registry } from 'prom-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { Slots } from '../../../src/base/slots.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import type { Basics } from '../../../src/run/basics.ts'
+import { joinKind } from '../../../src/run/kinds.ts'
+import { joinStore } from '../../../src/run/store.ts'
+import { OperationStore } from '../../../src/store/operations.ts'
+import { Sealer } from '../../../src/store/sealing.ts'
+import { silentLogger } from '../../../src/telemetry/log.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { noTracing } from '../../../src/telemetry/tracing.ts'
+import { deletion, eventsMs, tombstoneMs, useStore } from '../../kit/store/store.ts'
+import { clientOf } from '../../kit/toy/client.ts'
+import { toyKind } from '../../kit/toy/kind.ts'
+import { toy, toyForm } from '../../kit/toy/shape.ts'
+import { ToyWorld } from '../../kit/toy/world.ts'
+
+const store = useStore()
+const key = Buffer.alloc(32, 1)
+
+/** What a replica has, but for labs. */
+function engineOf(world: ToyWorld, replica: string) {
+  const { server, prefix } = store()
+  const redis = { url: server.programUrl, keyPrefix: prefix }
+  const config = configSchema.parse({ redis, engine: { leaseTtlMs: 3000, scanIntervalMs: 300 } })
+  const metrics = createMetrics(new Registry())
+  const log = silentLogger()
+  const settings = { config, sealingKeys: [key] }
+  const basics = { settings, config, clock: systemClock, log, metrics, tracing: noTracing } as unknown as Basics
+  const joined = joinStore(basics, { onComparing: () => {}, whyComparing: () => undefined })
+  const kind = toyKind(clientOf(world.url, replica))
+  const times = { createMs: 20_000, deleteMs: 20_000 }
+  const parts = joinKind(basics, joined, { kind, form: toyForm, drawsEpochs: true, room: new Slots(4), times })
+  joined.connection.open()
+  void joined.bell.listen()
+  const stop = async () => {
+    await parts.engine.stop?.()
+    await parts.leases.close()
+    joined.bell.close()
+    joined.connection.close()
+  }
+  return { start: () => parts.engine.start?.(), stop }
+}
+
+async function makeToys() {
+  const world = await ToyWorld.start()
+  onTestFinished(() => world.stop())
+  const { connection, keys } = store()
+  const sealer = new Sealer([key])
+  const sealing = { ids: sealer.ids, keepMs: 60_000, idleMs: 20_000 }
+  const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
+  const operations = new OperationStore({ connection, keys, family: keys.family(toy), retention, sealing })
+  const create = async (name: string, plan: object = {}) => {
+    const nonce = randomUUID()
+    const text = JSON.stringify({ color: 'red', ...plan })
+    const sealPlan = (keyId: string) => sealer.seal(text, name, nonce, keyId)
+    const events = [['info', 'wished']] as const
+    return operations.acceptCreate({ name, nonce, timeoutMs: 20_000, sealPlan, view: {}, events })
+  }
+  const ended = async (name: string) => {
+    for (;;) {
+      const read = await operations.events(name, undefined, 0)
+      if (read.found && read.ended) return read.events.map(({ event, data }) => `${event} ${data}`)
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+  return { world, create, ended, delete: (name: string) => operations.acceptDelete(deletion(name)) }
+}
+
+test('toys are made, cleaned up after a failure, and removed', async () => {
+  const { world, create, ended, delete: remove } = await makeToys()
+  const { start, stop } = engineOf(world, 'a')
+  onTestFinished(stop)
+  start()
+  await Promise.all([create('t1'), create('t2', { broken: true })])
+  expect((await ended('t1')).at(-1)).toBe('complete The toy t1 is as wished')
+  expect(await ended('t2')).toContain('error The toy is broken')
+  expect((await ended('t2')).at(-1)).toBe('failed The making of the toy t2 failed')
+  expect(world.names).toEqual(['t1'])
+  await remove('t1')
+  expect((await ended('t1')).at(-1)).toBe('complete The toy t1 is as wished')
+  expect(world.names).toEqual([])
+  expect(await store().redis.exists(store().keys.family(toy).record('t1'))).toBe(0)
+})
+
+test('a drained engine hands its toys over, and the other ends them', async () => {
+  const { world, create, ended } = await makeToys()
+  const [first, second] = [engineOf(world, 'a'), engineOf(world, 'b')]
+  first.start()
+  const names = Array.from({ length: 8 }, (_, i) => `t${i}`)
+  await Promise.all(names.map(name => create(name)))
+  await expect.poll(() => world.journal.length, { timeout: 10_000, interval: 5 }).toBeGreaterThan(4)
+  second.start()
+  onTestFinished(second.stop)
+  await first.stop()
+  for (const name of names) expect((await ended(name)).at(-1)).toMatch(/^complete/)
+  const made = world.journal.filter(({ code, method, what }) => code === 201 && method === 'POST' && what === 'thing')
+  expect(made).toHaveLength(names.length)
+  expect(new Set(world.journal.map(({ replica }) => replica))).toEqual(new Set(['a', 'b']))
+})
