@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { resultsVariable, seedVariable } from '../../test/kit/attack/result.ts'
+import { besideVariable, resultsVariable, seedVariable } from '../../test/kit/attack/result.ts'
 import type { VitestReport } from '../test/counts.ts'
 import { onCluster, onRealNode, type RunContext } from '../test/runs.ts'
 import { attackProjects, type Project, reportVitest, vitestArgs } from '../test/suites.ts'
@@ -82,8 +82,13 @@ function runProjects(
 }
 
 /** Environment of vitest. */
-export const environment = ({ seed }: FaultsOptions, results: string, isWhole: boolean): Record<string, string> => ({
+export const environment = (
+  { seed, beside }: FaultsOptions,
+  results: string,
+  isWhole: boolean,
+): Record<string, string> => ({
   [resultsVariable]: results,
   ...(seed !== undefined && { [seedVariable]: String(seed) }),
+  ...(beside !== undefined && { [besideVariable]: beside }),
   ...(isWhole && { SKYLAB_FAULTS: 'all' }),
 })

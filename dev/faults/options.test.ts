@@ -1,9 +1,10 @@
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { UsageError } from '../process/program.ts'
 import { parseFaultsOptions } from './options.ts'
 
 test('parseFaultsOptions runs all attacks by default, on a real node when the machine can have one', () => {
-  const all = { controls: false, realNode: true, seed: undefined, pattern: undefined, filters: [] }
+  const all = { controls: false, realNode: true, seed: undefined, pattern: undefined, filters: [], beside: undefined }
   expect(parseFaultsOptions([], true)).toEqual(all)
   expect(parseFaultsOptions([], false)).toEqual({ ...all, realNode: false })
   expect(parseFaultsOptions(['--no-real-node'], true)).toEqual({ ...all, realNode: false })
@@ -22,6 +23,18 @@ test('parseFaultsOptions runs controls without a real node', () => {
   })
 })
 
-test.each([[['--seed', 'x']], [['--seed=-1']], [['--all']]])('parseFaultsOptions refuses %j', args => {
-  expect(() => parseFaultsOptions(args, true)).toThrow(UsageError)
+test('parseFaultsOptions runs one attack, without a real node, when another build is given', () => {
+  const other = fileURLToPath(import.meta.url)
+  expect(parseFaultsOptions(['--beside', other], true)).toMatchObject({
+    beside: other,
+    realNode: false,
+    filters: ['faults/beside.attack'],
+  })
 })
+
+test.each([[['--beside', 'no-such-build.mjs']], [['--seed', 'x']], [['--seed=-1']], [['--all']]])(
+  'parseFaultsOptions refuses %j',
+  args => {
+    expect(() => parseFaultsOptions(args, true)).toThrow(UsageError)
+  },
+)

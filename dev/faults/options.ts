@@ -1,4 +1,6 @@
 /** The command line of `npm run faults`. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { UsageError } from '../process/program.ts'
 
@@ -8,6 +10,7 @@ export const usage = `usage: npm run faults -- [OPTIONS] [FILTER…]
   -t PATTERN          only attacks whose name matches, such as '^T3 '
   --seed N            with this seed, as a line of an earlier run has it
   --controls          negative controls: attacks whose guard was removed, each of which must turn red for its reason
+  --beside PROGRAM    only the attack on replicas of two builds: this one's, and another's \`dist/main.mjs\`
   --no-real-node      all but what takes a real node
 `
 
@@ -18,7 +21,12 @@ export interface FaultsOptions {
   readonly seed: number | undefined
   readonly pattern: string | undefined
   readonly filters: readonly string[]
+  /** The program of another build. */
+  readonly beside: string | undefined
 }
+
+/** The attack that takes another build. */
+const besideAttack = 'faults/beside.attack'
 
 /**
  * @param canHaveRealNode whether this machine can run a real node
@@ -29,19 +37,22 @@ export function parseFaultsOptions(args: readonly string[], canHaveRealNode: boo
   if (values.seed !== undefined && !/^\d{1,10}$/.test(values.seed)) {
     throw new UsageError(`--seed: must be a whole number, not ${values.seed}`)
   }
+  const { beside } = values
+  if (beside !== undefined && !existsSync(beside)) throw new UsageError(`--beside: no such file: ${beside}`)
   return {
     controls: values.controls,
-    realNode: canHaveRealNode && !values['no-real-node'] && !values.controls,
+    realNode: canHaveRealNode && !values['no-real-node'] && !values.controls && beside === undefined,
     seed: values.seed === undefined ? undefined : Number(values.seed),
     pattern: values.t,
-    filters: positionals,
+    filters: beside === undefined ? positionals : [besideAttack],
+    beside: beside === undefined ? undefined : resolve(beside),
   }
 }
 
 function parse(args: readonly string[]) {
   const flag = { type: 'boolean', default: false } as const
   const text = { type: 'string' } as const
-  const options = { controls: flag, 'no-real-node': flag, seed: text, t: { ...text, short: 't' } }
+  const options = { controls: flag, 'no-real-node': flag, seed: text, beside: text, t: { ...text, short: 't' } }
   try {
     return parseArgs({ args: [...args], allowPositionals: true, options })
   } catch (error) {

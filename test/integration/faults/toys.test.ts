@@ -3,16 +3,15 @@
  * resumed, superseded and ended by the code that labs use, and judged by the judge of labs.
  */
 import { expect } from 'vitest'
-import { attack, type Trial } from '../../kit/attack/attack.ts'
+import { attack } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
-import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
-import { judgeToys } from '../../kit/toy/judge.ts'
+import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { createSteps, removalSteps } from '../../kit/toy/kind.ts'
-import { toy as toyKind, worldVariable } from '../../kit/toy/shape.ts'
-import { type Ended, Toys } from '../../kit/toy/toys.ts'
-import { ToyWorld } from '../../kit/toy/world.ts'
-import { expectInTime, logged, promisedMs, scanIntervalMs, ttlMs } from './wave.ts'
+import type { Ended, Toys } from '../../kit/toy/toys.ts'
+import type { ToyWorld } from '../../kit/toy/world.ts'
+import { withToys } from './toy-fleet.ts'
+import { expectInTime, logged, promisedMs } from './wave.ts'
 
 /** What a toy is in the middle of: made, made in vain and cleaned up, removed, or removed while it is made. */
 type Story = 'create' | 'fail' | 'delete' | 'supersede'
@@ -53,33 +52,6 @@ const allPoints: readonly Point[] = [
   ...along('delete', 'delete', removalSteps('', 0, 0)),
   ...points('supersede', ['delete.owned', 'delete.home.before-send', 'create.release.before-act']),
 ]
-
-const fleetOf = (world: string, more: FleetOptions): FleetOptions => ({
-  kinds: [toyKind],
-  env: { [worldVariable]: world },
-  config: { engine: { room: 64, leaseTtlMs: ttlMs, scanIntervalMs } },
-  ...more,
-})
-
-/** A fleet that runs toys, with their world and their client. The toys are judged at the end. */
-async function withToys(
-  trial: Trial,
-  more: FleetOptions,
-  body: (fleet: Fleet, toys: Toys, world: ToyWorld) => Promise<void>,
-) {
-  const world = await ToyWorld.start()
-  trial.context.onTestFinished(() => world.stop())
-  const fleet = await trial.fleet(fleetOf(world.url, more))
-  const toys = new Toys(fleet)
-  try {
-    await body(fleet, toys, world)
-    const { violations, operations } = await judgeToys(fleet, toys, world, fleet.expectations)
-    for (const violation of violations) trial.violation(`toys: ${violation}`)
-    trial.figure('toy_operations', operations)
-  } finally {
-    toys.close()
-  }
-}
 
 /** The lease is taken, and not claimed with. A replica that is held there claims no other toy. */
 const claim: Point = { story: 'create', name: 'toy.claim.before-act' }

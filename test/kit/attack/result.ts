@@ -5,6 +5,8 @@ import { appendFileSync } from 'node:fs'
 export const resultsVariable = 'SKYLAB_RESULTS'
 /** Environment variable of vitest: the seed to repeat. */
 export const seedVariable = 'SKYLAB_SEED'
+/** Environment variable of vitest: the program of another build, for the attack on replicas of two builds. */
+export const besideVariable = 'SKYLAB_BESIDE'
 
 /** The figures of one attack; an attack may add more. */
 export interface Result {

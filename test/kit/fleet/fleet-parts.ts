@@ -63,6 +63,8 @@ export interface FleetOptions {
   readonly failpoints?: readonly (ArmOptions & { readonly point: string; readonly effect: Effect })[]
   /** Kinds that only tests have, which the replicas run beside labs. */
   readonly kinds?: readonly string[]
+  /** Another build of the program, and the indices of the replicas that run it: without failpoints, and without `kinds`. */
+  readonly beside?: { readonly program: string; readonly replicas: readonly number[] }
   /** Whether a replica that ends is started again after 2 s, as by a Deployment. Default: false. */
   readonly restart?: boolean
   /** Number of plain users that `user()` can return. Default: 40. */
@@ -151,6 +153,17 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
 }
 
 const freePorts = async (): Promise<ReplicaPorts> => ({ port: await freePort(), monitoringPort: await freePort() })
+
+/** Whether a replica runs another build. */
+export const runsOther = ({ beside }: FleetOptions, index: number) => beside?.replicas.includes(index) ?? false
+
+/** What a replica runs: the fleet's program with its kinds, or another build as it is. */
+export function commandOf(ours: TestProgram, options: FleetOptions, index: number): Omit<TestProgram, 'modules'> {
+  const { beside, kinds = [] } = options
+  if (beside && runsOther(options, index)) return { program: beside.program, nodeArgs: [], env: {} }
+  const { modules, nodeArgs, ...program } = ours
+  return { ...program, nodeArgs: [...nodeArgs, ...kinds.flatMap(kind => ['--import', join(modules, `${kind}.mjs`)])] }
+}
 
 export const configFile = (stateDir: string, index: number) => join(stateDir, `replica-${index + 1}.yaml`)
 

@@ -23,7 +23,16 @@ import type { TestProgram } from '../program/program.ts'
 import { testBed } from '../testbed.ts'
 import { testTls } from '../tls/tls.ts'
 import { Client } from './client.ts'
-import { configFile, type FleetOptions, type FleetParts, isByTls, prepare, termsOf } from './fleet-parts.ts'
+import {
+  commandOf,
+  configFile,
+  type FleetOptions,
+  type FleetParts,
+  isByTls,
+  prepare,
+  runsOther,
+  termsOf,
+} from './fleet-parts.ts'
 import type { UserRecord } from './users.ts'
 
 export type { FleetOptions } from './fleet-parts.ts'
@@ -216,9 +225,11 @@ export class Fleet {
     return measure({ pid, ports: [port, monitoringPort], redisPort, folder: this.failpoints.folder })
   }
 
+  /** Only the failpoints of this build tell the size of the heap. */
   async #measureBaseline(): Promise<void> {
+    const ours = this.working().filter(index => !runsOther(this.#options, index))
     await Promise.all(
-      this.working().map(async index => {
+      ours.map(async index => {
         this.baseline.set(index, { pid: this.replica(index).pid, gauges: await this.measure(index) })
       }),
     )
@@ -258,16 +269,15 @@ export class Fleet {
 
   /** Starts a replica, the first time or after its end. It keeps its name and its port. */
   async start(index: number, { ready = true }: { readonly ready?: boolean } = {}): Promise<Replica> {
-    const { env, restart = false, kinds = [] } = this.#options
-    const { modules, ...program } = this.#program
+    const { env, restart = false } = this.#options
+    const command = commandOf(this.#program, this.#options, index)
     const replica = await Replica.start({
       name: `replica-${index + 1}`,
       ...this.#ports[index],
       stateDir: this.stateDir,
       configFile: configFile(this.stateDir, index),
-      ...program,
-      nodeArgs: [...program.nodeArgs, ...kinds.flatMap(kind => ['--import', join(modules, `${kind}.mjs`)])],
-      env: { ...program.env, ...env, [folderVariable]: this.failpoints.folder },
+      ...command,
+      env: { ...command.env, ...env, [folderVariable]: this.failpoints.folder },
       restart,
     })
     this.#replicas[index] = replica

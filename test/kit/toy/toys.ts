@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { LabEvent } from '../../../src/base/domain.ts'
+import { RetryLater } from '../../../src/base/errors.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { Connection } from '../../../src/store/connection.ts'
@@ -17,6 +18,7 @@ import type { Fleet } from '../fleet/fleet.ts'
 import { type ToyPlan, toy } from './shape.ts'
 
 const timeoutMs = { create: 120_000, delete: 60_000 }
+const mostTries = 5
 /** Who accepts, in logs and histories. */
 const here = 'test'
 
@@ -91,10 +93,11 @@ export class Toys {
   /** @returns the op; undefined if there is no such toy */
   async delete(name: string): Promise<number | undefined> {
     const call = this.recorder.call({ by: here, method: 'DELETE', path: `labs/${name}`, url: here })
+    const nonce = randomUUID()
     const accepted = await answered(call, 202, () =>
       this.#store.acceptDelete({
         name,
-        nonce: randomUUID(),
+        nonce,
         timeoutMs: timeoutMs.delete,
         events: [['info', `a toy is to go: ${name}`]],
         superseded: [['failed', 'superseded: the toy is being removed']],
@@ -108,7 +111,8 @@ export class Toys {
   async follow(name: string, limitMs = 120_000): Promise<Ended> {
     const signal = AbortSignal.timeout(limitMs)
     const lost: LabEvent = { event: 'failed', data: 'The record of this operation was lost' }
-    const feed = await this.#reader.open({ stream: this.#store.stream(name), lastEventId: undefined, lost })
+    const stream = this.#store.stream(name)
+    const feed = await patiently(() => this.#reader.open({ stream, lastEventId: undefined, lost }))
     if (feed === null || feed === 'ended') throw new Error(`no stream of ${name}`)
     const record = this.recorder.stream({ user: name, url: here, status: 200 })
     const events: LabEvent[] = []
@@ -128,9 +132,20 @@ export class Toys {
   }
 }
 
+/** Redis may be slow to answer on a busy machine: the same command is sent again, with its nonce, so it counts once. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof RetryLater) || tries === mostTries) throw error
+    }
+  }
+}
+
 async function answered<T>(call: RecordedCall, status: number, ask: () => Promise<T>): Promise<T> {
   try {
-    const answer = await ask()
+    const answer = await patiently(ask)
     call.answered(answer === null ? 404 : status, undefined)
     return answer
   } catch (error) {
