@@ -50,7 +50,11 @@ const marginMs = 3000
 /** The queries for Prometheus, and the label that names each series. */
 const panels: readonly { readonly title: string; readonly expression: string; readonly label: string }[] = [
   { title: 'Labs by status', expression: 'max by (status) (skylab_labs)', label: 'status' },
-  { title: 'Operations in progress', expression: 'max by (state) (skylab_operations)', label: 'state' },
+  {
+    title: 'Operations in progress',
+    expression: 'sum by (state) (max by (subject, state) (skylab_operations))',
+    label: 'state',
+  },
   {
     title: 'Requests to Kubernetes per second, by verb',
     expression: 'sum by (verb) (rate(skylab_kubernetes_request_duration_seconds_count{verb!="watch"}[3s]))',

@@ -75,7 +75,7 @@ Another lab, and its end:
   curl -sN ${as('grace')} ${api}/labs/grace/events
   curl -si -X DELETE ${as('admin')} ${api}/labs/grace
 Kill the replica that makes a lab, right after the create. Another one goes on within ${takeOverSeconds} s; it comes back after 2 s:
-  for each in ${pairs}; do curl -s \${each%,*}/metrics | grep -q '^skylab_replica_operations [1-9]' && kill -9 \${each#*,}; done
+  for each in ${pairs}; do curl -s \${each%,*}/metrics | grep -q '^skylab_replica_operations{.*} [1-9]' && kill -9 \${each#*,}; done
 `
 }
 

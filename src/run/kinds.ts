@@ -8,7 +8,9 @@ import type { Kind } from '../ops/kind.ts'
 import { Owned, type RunOptions } from '../ops/owned.ts'
 import { OperationRun } from '../ops/run.ts'
 import type { Shape } from '../ops/steps.ts'
+import type { OperationStore } from '../store/operations.ts'
 import type { RecordForm } from '../store/records.ts'
+import type { Census, EngineUse } from '../telemetry/gauges.ts'
 import type { Basics } from './basics.ts'
 import type { Part } from './part.ts'
 import type { OfKind, Store } from './store.ts'
@@ -59,9 +61,19 @@ export function joinEngine<K extends Shape>(
   })
 }
 
+/** For metrics. */
+export const useOf = ({ size }: { readonly size: number }, { places, free }: Slots): EngineUse => ({
+  owned: size,
+  places,
+  free,
+})
+
 /** The parts of a kind beside labs. */
 export interface KindParts {
+  readonly name: string
   readonly engine: Part
+  readonly use: () => EngineUse
+  readonly census: OperationStore['census']
   readonly leases: Pick<Leases, 'close'>
 }
 
@@ -79,7 +91,13 @@ export function joinKind<K extends Shape>(
   const ofKind = store.ofKind(options.kind.name, form, { drawsEpochs })
   const shared = { acceptance: new Acceptance(basics.clock), audit: noAudit }
   const engine = joinEngine(basics, { ...ofKind, bell: store.bell, sealer: store.sealer }, options, shared)
-  return { engine: { start: () => engine.start(), stop: () => engine.drain() }, leases: ofKind.leases }
+  return {
+    name: options.kind.name,
+    engine: { start: () => engine.start(), stop: () => engine.drain() },
+    use: () => useOf(engine, options.room),
+    census: () => ofKind.operations.census(),
+    leases: ofKind.leases,
+  }
 }
 
 type KindMaker = (basics: Basics, store: Store) => KindParts
@@ -93,3 +111,10 @@ export function addKind(maker: KindMaker): void {
 
 export const joinKinds = (basics: Basics, store: Store): readonly KindParts[] =>
   makers.map(maker => maker(basics, store))
+
+/** @returns undefined while the data are not compared */
+export async function censusOf(kinds: readonly Pick<KindParts, 'name' | 'census'>[]): Promise<Census | undefined> {
+  const counted = await Promise.all(kinds.map(async ({ name, census }) => [name, await census()] as const))
+  const known = counted.flatMap(([name, census]) => (census ? [[name, census] as const] : []))
+  return known.length === counted.length ? Object.fromEntries(known) : undefined
+}

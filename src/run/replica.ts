@@ -1,5 +1,6 @@
 /** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
 import { Listeners } from '../base/listeners.ts'
+import { labKind } from '../base/subject.ts'
 import { Trust } from '../ops/trust.ts'
 import type { Settings } from '../settings/load.ts'
 import { createGauges } from '../telemetry/gauges.ts'
@@ -8,7 +9,7 @@ import { type Audit, joinAudit } from './audit.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from './basics.ts'
 import { type Cluster, joinCluster } from './cluster.ts'
 import { type ImageParts, joinImages } from './images.ts'
-import { joinKinds, type KindParts } from './kinds.ts'
+import { censusOf, joinKinds, type KindParts, useOf } from './kinds.ts'
 import { joinLabs, type LabParts } from './labs.ts'
 import type { Stage } from './part.ts'
 import { joinStore, type Store } from './store.ts'
@@ -111,16 +112,18 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
   ]
 }
 
-function addGauges({ basics, store, cluster, images, labs, api }: Parts): void {
+function addGauges({ basics, store, cluster, images, labs, kinds, api }: Parts): void {
   const { tls } = api
+  const ofLabs = { name: labKind, use: () => useOf(labs.engine, labs.room), census: () => store.labStore.census() }
+  const all = [ofLabs, ...kinds]
   createGauges(basics.metrics.registry, {
     version,
-    census: () => store.labStore.census(),
+    census: () => censusOf(all),
     catalogueAgeMs: async () => (await images.catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...images.watches.lastWordAgeMs() }),
     kubernetesLoad: () => cluster.kube.load(),
     certificates: () => (tls ? { api: tls.certificates } : {}),
-    engine: () => ({ owned: labs.engine.size, places: labs.room.places, free: labs.room.free }),
+    engines: () => Object.fromEntries(all.map(({ name, use }) => [name, use()])),
   })
 }

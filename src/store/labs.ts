@@ -1,9 +1,8 @@
 /** The commands of replicas that own no lab's operation: acceptances and reads. */
 import type { LabEvent } from '../base/domain.ts'
-import type { Census } from '../telemetry/gauges.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { type Answer, OperationStore, type OperationStoreOptions } from './operations.ts'
+import { OperationStore, type OperationStoreOptions } from './operations.ts'
 import { type LabRecord, parseEvent, parseRecord } from './records.ts'
 
 export type LabStoreOptions = Omit<OperationStoreOptions, 'family'>
@@ -35,18 +34,6 @@ export class LabStore extends OperationStore {
     const [, users] = await this.ask('list-running', [this.#keys.index], [])
     // Redis sorts by bytes; a client sorts by characters, and they differ outside the basic plane.
     return (users as string[]).sort()
-  }
-
-  /** Counts labs and operations; undefined while the data are not compared. */
-  async census(): Promise<Census | undefined> {
-    const k = this.#keys
-    const keys = [k.generation, k.index, k.waiting, k.owned, k.deadlines]
-    const [answer, ...counts] = (await this.#connection.run('count-labs', keys, identity => [identity])) as Answer
-    if (answer !== 'counted') return undefined
-    const [pending, running, terminating, failed, waiting, owned, overdue, longestWaitMs] = counts.map(Number)
-    const labs = { pending: pending!, running: running!, terminating: terminating!, failed: failed! }
-    const operations = { waiting: waiting!, owned: owned!, overdue: overdue! }
-    return { labs, ...operations, longestWaitSeconds: longestWaitMs! / 1000 }
   }
 
   /** True if the data of this Redis were compared with the cluster. Does not wait for a compare. */

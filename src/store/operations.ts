@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
+import type { KindCensus } from '../telemetry/gauges.ts'
 import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
@@ -29,7 +30,7 @@ export type EventsRead =
   | { readonly found: false }
   | (Omit<Extract<StreamRead<LabEvent>, { found: true }>, 'series'> & { readonly op: number })
 
-export type Answer = [string, ...unknown[]]
+type Answer = [string, ...unknown[]]
 
 /** The reason when no op can be drawn. */
 export const counterAhead =
@@ -200,6 +201,17 @@ export class OperationStore {
     const lastSeq = Number(events.at(-1)?.id?.split('-')[1] ?? newest)
     const more = lastSeq < Number(newest)
     return { found: true, series: Number(series), ended: ended === 1 && !more, lastSeq, events, ...(more && { more }) }
+  }
+
+  /** Counts subjects and operations of this kind; undefined while the data are not compared. */
+  async census(): Promise<KindCensus | undefined> {
+    const f = this.#family
+    const keys = [this.#keys.generation, f.index, f.waiting, f.owned, f.deadlines]
+    const [answer, ...counts] = (await this.#connection.run('count-subjects', keys, identity => [identity])) as Answer
+    if (answer !== 'counted') return undefined
+    const [pending, running, terminating, failed, waiting, owned, overdue, longestWaitMs] = counts.map(Number)
+    const subjects = { pending: pending!, running: running!, terminating: terminating!, failed: failed! }
+    return { subjects, waiting: waiting!, owned: owned!, overdue: overdue!, longestWaitSeconds: longestWaitMs! / 1000 }
   }
 
   /** Calls a command that answers only if the data were compared. */

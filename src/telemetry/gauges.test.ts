@@ -1,19 +1,24 @@
 import { expect, it } from 'vitest'
 import { emptyCensus, servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 
-it('createGauges reads the census once per scrape', async () => {
+it('createGauges reads the census once per scrape, and tells each kind by itself', async () => {
   let asked = 0
   const registry = servedMetrics({
     census: async () => {
       asked += 1
-      return { ...emptyCensus, labs: { ...emptyCensus.labs, running: 3 }, owned: 2, longestWaitSeconds: 1.5 }
+      const subjects = { ...emptyCensus.subjects, running: 3 }
+      const lab = { ...emptyCensus, subjects, owned: 2, longestWaitSeconds: 1.5 }
+      return { lab, toy: { ...emptyCensus, subjects: { ...subjects, failed: 4 }, owned: 5, overdue: 1 } }
     },
   })
   const text = await registry.metrics()
   expect(asked).toBe(1)
   expect(text).toMatch(/^skylab_labs\{status="running"\} 3$/m)
-  expect(text).toMatch(/^skylab_operations\{state="owned"\} 2$/m)
-  expect(text).toMatch(/^skylab_operations_longest_wait_seconds 1.5$/m)
+  expect(text).toMatch(/^skylab_labs\{status="failed"\} 0$/m)
+  expect(text).toMatch(/^skylab_operations\{state="owned",subject="lab"\} 2$/m)
+  expect(text).toMatch(/^skylab_operations\{state="owned",subject="toy"\} 5$/m)
+  expect(text).toMatch(/^skylab_operations_overdue\{subject="toy"\} 1$/m)
+  expect(text).toMatch(/^skylab_operations_longest_wait_seconds\{subject="lab"\} 1.5$/m)
   await registry.metrics()
   expect(asked).toBe(2)
 })
@@ -24,14 +29,14 @@ it.each([
 ])('createGauges omits labs while Redis %s, and keeps all other metrics', async (_, census) => {
   let answers = true
   const registry = servedMetrics({
-    census: () => (answers ? Promise.resolve({ ...emptyCensus, owned: 1 }) : census()),
+    census: () => (answers ? Promise.resolve({ lab: { ...emptyCensus, owned: 1 } }) : census()),
     redisConnected: () => answers,
   })
-  expect(await registry.metrics()).toMatch(/^skylab_operations\{state="owned"\} 1$/m)
+  expect(await registry.metrics()).toMatch(/^skylab_operations\{state="owned",subject="lab"\} 1$/m)
   answers = false
   const text = await registry.metrics()
   expect(text).not.toMatch(/^skylab_(labs|operations)\{/m)
-  expect(text).not.toMatch(/^skylab_operations_overdue /m)
+  expect(text).not.toMatch(/^skylab_operations_overdue\{/m)
   expect(text).toMatch(/^skylab_redis_connected 0$/m)
 })
 
@@ -46,12 +51,14 @@ it.each<[string, () => Promise<number | undefined>, RegExp]>([
 it('createGauges reports the use of limits', async () => {
   const text = await servedMetrics({
     kubernetesLoad: () => ({ inFlight: 64, waiting: 5 }),
-    engine: () => ({ owned: 30, places: 24, free: 1 }),
+    engines: () => ({ lab: { owned: 30, places: 24, free: 1 }, toy: { owned: 2, places: 8, free: 6 } }),
     watchSilenceMs: () => ({ pods: 2500, podEvents: Number.POSITIVE_INFINITY }),
   }).metrics()
   expect(text).toMatch(/^skylab_kubernetes_requests\{state="waiting"\} 5$/m)
-  expect(text).toMatch(/^skylab_replica_places\{state="taken"\} 23$/m)
-  expect(text).toMatch(/^skylab_replica_operations 30$/m)
+  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject="lab"\} 23$/m)
+  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject="toy"\} 2$/m)
+  expect(text).toMatch(/^skylab_replica_operations\{subject="lab"\} 30$/m)
+  expect(text).toMatch(/^skylab_replica_operations\{subject="toy"\} 2$/m)
   expect(text).toMatch(/^skylab_kubernetes_watch_silence_seconds\{watch="pods"\} 2.5$/m)
   expect(text).not.toMatch(/watch="podEvents"/)
   expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+"\} 1$/m)

@@ -1,18 +1,29 @@
 /**
  * Metrics that are computed at each scrape: numbers of labs and operations, connections of a replica, and the use of
- * its limits. One scrape costs two calls of Redis, however many labs and images there are.
+ * its limits. One scrape costs a call of Redis for each kind of subjects, and one more, however many labs and images there are.
  */
 import { Gauge, type Registry } from 'prom-client'
 import type { LabStatus } from '../base/domain.ts'
+import { labKind } from '../base/subject.ts'
 
-/** Numbers from Redis for the whole installation: the same for every replica. */
-export interface Census {
-  readonly labs: Readonly<Record<LabStatus, number>>
+/** Numbers from Redis of one kind of subjects, for the whole installation: the same for every replica. */
+export interface KindCensus {
+  readonly subjects: Readonly<Record<LabStatus, number>>
   readonly waiting: number
   readonly owned: number
   readonly overdue: number
   /** Time since acceptance of the operation that has waited longest for an owner; 0 if none waits. */
   readonly longestWaitSeconds: number
+}
+
+/** By the name of the kind. */
+export type Census = Readonly<Record<string, KindCensus>>
+
+/** The use of one engine: operations that it owns, and its slots for acting ones. */
+export interface EngineUse {
+  readonly owned: number
+  readonly places: number
+  readonly free: number
 }
 
 export interface GaugeSources {
@@ -31,8 +42,8 @@ export interface GaugeSources {
   certificates(): Readonly<
     Record<string, { readonly current: { readonly expiresMs: number }; readonly unusable: boolean }>
   >
-  /** Operations that this replica owns, and its slots for acting ones. */
-  engine(): { readonly owned: number; readonly places: number; readonly free: number }
+  /** By the name of the kind. */
+  engines(): Readonly<Record<string, EngineUse>>
 }
 
 /** Adds the gauges to a registry. A value that is unavailable at a scrape is left out of it. */
@@ -88,21 +99,23 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   addCertificateGauges(registry, sources)
   new Gauge({
     name: 'skylab_replica_operations',
-    help: 'Operations that this replica owns, including those that wait for the cluster',
+    help: 'Operations that this replica owns, including those that wait for the cluster, by kind of subject (lab)',
+    labelNames: ['subject'] as const,
     registers,
     collect() {
-      this.set(sources.engine().owned)
+      for (const [subject, { owned }] of Object.entries(sources.engines())) this.set({ subject }, owned)
     },
   })
   new Gauge({
     name: 'skylab_replica_places',
-    help: 'Places of this replica for operations that act (engine.room), by state: taken, free',
-    labelNames: ['state'] as const,
+    help: 'Places of this replica for operations that act (engine.room), by state (taken, free) and kind of subject (lab)',
+    labelNames: ['state', 'subject'] as const,
     registers,
     collect() {
-      const { places, free } = sources.engine()
-      this.set({ state: 'taken' }, places - free)
-      this.set({ state: 'free' }, free)
+      for (const [subject, { places, free }] of Object.entries(sources.engines())) {
+        this.set({ state: 'taken', subject }, places - free)
+        this.set({ state: 'free', subject }, free)
+      }
     },
   })
 }
@@ -149,39 +162,44 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
     async collect() {
       const answer = await ask()
       this.reset()
-      for (const [status, count] of Object.entries(answer?.labs ?? {})) this.set({ status }, count)
+      for (const [status, count] of Object.entries(answer?.[labKind]?.subjects ?? {})) this.set({ status }, count)
     },
   })
   new Gauge({
     name: 'skylab_operations',
-    help: 'Operations of the installation in progress, by state: waiting (for an owner), owned; every replica reports the same values',
-    labelNames: ['state'] as const,
+    help: 'Operations of the installation in progress, by state (waiting: for an owner; owned) and kind of subject (lab); every replica reports the same values',
+    labelNames: ['state', 'subject'] as const,
     registers,
     async collect() {
       const answer = await ask()
       this.reset()
-      if (!answer) return
-      this.set({ state: 'waiting' }, answer.waiting)
-      this.set({ state: 'owned' }, answer.owned)
+      for (const [subject, { waiting, owned }] of Object.entries(answer ?? {})) {
+        this.set({ state: 'waiting', subject }, waiting)
+        this.set({ state: 'owned', subject }, owned)
+      }
     },
   })
-  single('skylab_operations_overdue', 'Operations of the installation past their deadline', answer => answer.overdue)
-  single(
+  byKind(
+    'skylab_operations_overdue',
+    'Operations of the installation past their deadline, by kind of subject (lab)',
+    census => census.overdue,
+  )
+  byKind(
     'skylab_operations_longest_wait_seconds',
-    'Longest time since acceptance of an operation without an owner; 0 if none waits',
-    answer => answer.longestWaitSeconds,
+    'Longest time since acceptance of an operation without an owner, by kind of subject (lab); 0 if none waits',
+    census => census.longestWaitSeconds,
   )
 
-  function single(name: string, help: string, read: (census: Census) => number): void {
+  function byKind(name: string, help: string, read: (census: KindCensus) => number): void {
     new Gauge({
       name,
       help,
+      labelNames: ['subject'] as const,
       registers,
       async collect() {
         const answer = await ask()
-        // A gauge without labels is 0 after a reset, which would be a wrong value.
-        if (answer) this.set(read(answer))
-        else this.remove()
+        this.reset()
+        for (const [subject, census] of Object.entries(answer ?? {})) this.set({ subject }, read(census))
       },
     })
   }

@@ -14,6 +14,7 @@ it('createMetrics can be called twice in one process', async () => {
 const labels = new Set([
   'server',
   ...[
+    'subject',
     'kind',
     'result',
     'step',

@@ -42,5 +42,5 @@ const nothingToTell: GaugeSources = {
   watchSilenceMs: () => ({}),
   kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
   certificates: () => ({}),
-  engine: () => ({ owned: 0, places: 0, free: 0 }),
+  engines: () => ({}),
 }

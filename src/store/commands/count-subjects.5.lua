@@ -1,4 +1,5 @@
--- Counts the labs by status and the operations by state, at a cost that does not grow with their number. Only for metrics.
+-- Counts the subjects of one kind by status and their operations by state, at a cost that does not grow with their number.
+-- Only for metrics.
 -- @include time generation
 -- KEYS: generation (hash) index (zset) waiting (zset) owned (zset) deadlines (zset)
 -- ARGV: identity

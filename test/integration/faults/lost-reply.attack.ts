@@ -224,7 +224,7 @@ const others: readonly (readonly [string, Story])[] = [
   ['remember-digest', creation],
   ...ofReading.map(command => [command, creation] as const),
   ['settle-pod', podFails],
-  ['count-labs', scrape],
+  ['count-subjects', scrape],
   ['release-lease', handOver],
   ['check-rights', restart],
   ...ofCompares.map(command => [command, compare] as const),

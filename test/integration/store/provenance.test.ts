@@ -52,7 +52,7 @@ test('a census counts labs by status and operations by state', async () => {
   await store().owners.finish(by, 1, [['failed', 'no']], 'failed', {})
   const counted = await store().labs.census()
   expect(counted).toMatchObject({
-    labs: { pending: 2, running: 1, terminating: 0, failed: 1 },
+    subjects: { pending: 2, running: 1, terminating: 0, failed: 1 },
     ...{ waiting: 1, owned: 1, overdue: 1 },
   })
   expect(counted!.longestWaitSeconds).toBeGreaterThanOrEqual(0)

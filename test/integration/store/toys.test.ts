@@ -43,7 +43,7 @@ function engineOf(world: ToyWorld, replica: string) {
     joined.bell.close()
     joined.connection.close()
   }
-  return { start: () => parts.engine.start?.(), stop }
+  return { start: () => parts.engine.start?.(), stop, census: parts.census, use: parts.use }
 }
 
 async function makeToys() {
@@ -73,7 +73,7 @@ async function makeToys() {
 
 test('toys are made, cleaned up after a failure, and removed', async () => {
   const { world, create, ended, delete: remove } = await makeToys()
-  const { start, stop } = engineOf(world, 'a')
+  const { start, stop, census, use } = engineOf(world, 'a')
   onTestFinished(stop)
   start()
   await Promise.all([create('t1'), create('t2', { broken: true })])
@@ -81,6 +81,9 @@ test('toys are made, cleaned up after a failure, and removed', async () => {
   expect(await ended('t2')).toContain('error The toy is broken')
   expect((await ended('t2')).at(-1)).toBe('failed The making of the toy t2 failed')
   expect(world.names).toEqual(['t1'])
+  const subjects = { pending: 0, running: 1, terminating: 0, failed: 1 }
+  expect(await census()).toEqual({ subjects, waiting: 0, owned: 0, overdue: 0, longestWaitSeconds: 0 })
+  await expect.poll(use).toEqual({ owned: 0, places: 4, free: 4 })
   await remove('t1')
   expect((await ended('t1')).at(-1)).toBe('complete The toy t1 is as wished')
   expect(world.names).toEqual([])

@@ -1,10 +1,10 @@
 /** For tests: everything that an idle replica serves at `/metrics`. */
 import { Registry } from 'prom-client'
-import { type Census, createGauges, type GaugeSources } from '../../../src/telemetry/gauges.ts'
+import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
-export const emptyCensus: Census = {
-  labs: { pending: 0, running: 0, terminating: 0, failed: 0 },
+export const emptyCensus: KindCensus = {
+  subjects: { pending: 0, running: 0, terminating: 0, failed: 0 },
   ...{ waiting: 0, owned: 0, overdue: 0, longestWaitSeconds: 0 },
 }
 
@@ -12,13 +12,13 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
   const { registry } = createMetrics(new Registry())
   createGauges(registry, {
     version: '1.2.3',
-    census: async () => emptyCensus,
+    census: async () => ({ lab: emptyCensus }),
     catalogueAgeMs: async () => 0,
     redisConnected: () => true,
     watchSilenceMs: () => ({ namespaces: 0, pods: 0, podEvents: 0 }),
     kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
     certificates: () => ({}),
-    engine: () => ({ owned: 0, places: 24, free: 24 }),
+    engines: () => ({ lab: { owned: 0, places: 24, free: 24 } }),
     ...sources,
   })
   return registry
