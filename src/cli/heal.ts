@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { inFull } from '../base/reasons.ts'
+import { labKind } from '../base/subject.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
@@ -13,17 +14,19 @@ import {
   type Diagnosis,
   diagnose,
   type Finding,
+  type Healed,
   type Healers,
   leftOf,
   type Stranger,
 } from '../ops/upkeep/heal.ts'
 import { listedPod, readListing } from '../ops/upkeep/listing.ts'
+import { kindNames } from '../run/kinds.ts'
 import type { Settings } from '../settings/load.ts'
 import { Connection } from '../store/connection.ts'
 import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'
 import { Sealer } from '../store/sealing.ts'
-import { AuditLog } from '../telemetry/audit.ts'
+import { type AuditAction, AuditLog, type AuditObject } from '../telemetry/audit.ts'
 import { sinkOf, sinksOf } from '../telemetry/audit-sinks.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -56,7 +59,7 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   connection.open()
   try {
     await connected(connection)
-    const store = new HealStore(connection, new Keys(config.redis.keyPrefix))
+    const store = new HealStore(connection, new Keys(config.redis.keyPrefix), kindNames())
     const onHealed = auditTo(settings, output)
     return await healBy(settings, options, output, { kube, store, onHealed, wallMs: () => systemClock.wallMs() })
   } catch (error) {
@@ -80,17 +83,21 @@ function auditTo({ config, replica }: Settings, { err }: Output): NonNullable<He
   })
   const actor = { kind: 'operator' } as const
   return (healed, result) => {
-    const { kind } = healed
-    if (kind === 'counter') {
-      audit.write({ action: 'heal.counter', result, actor, object: { kind: 'counter', op: healed.op } })
-    } else {
-      const { kind: _, ...object } = healed
-      audit.write({
-        ...{ action: kind === 'namespace' ? 'lab.delete' : 'heal.record', result, actor },
-        object: { kind: 'lab', ...object },
-      })
-    }
+    audit.write({ ...{ action: actions[healed.kind], result, actor }, object: objectOf(healed) })
   }
+}
+
+const actions: Readonly<Record<Healed['kind'], AuditAction>> = {
+  namespace: 'lab.delete',
+  records: 'heal.record',
+  counter: 'heal.counter',
+}
+
+function objectOf(healed: Healed): AuditObject {
+  if (healed.kind === 'counter') return { kind: 'counter', op: healed.op }
+  if (healed.kind === 'namespace') return { kind: 'lab', name: healed.name, op: healed.op }
+  const { kind, name } = healed.subject
+  return kind === labKind ? { kind, user: name } : { kind, name }
 }
 
 async function connected(connection: Connection): Promise<void> {
@@ -142,13 +149,15 @@ async function look({ config, sealingKeys }: Settings, withLabs: boolean, parts:
 }
 
 const wouldBe = (finding: Finding): string => {
-  if (finding.kind === 'counter') return `set to ${finding.to}`
+  if (finding.kind === 'counter' || finding.kind === 'epochs') return `set to ${finding.to}`
   return finding.kind === 'namespace' ? `deleted by its UID ${finding.uid}` : 'removed'
 }
 
 const nameOf = (finding: Finding): string => {
   if (finding.kind === 'counter') return ''
-  return finding.kind === 'namespace' ? finding.name : finding.user
+  if (finding.kind === 'epochs') return finding.of
+  if (finding.kind === 'namespace') return finding.name
+  return 'user' in finding ? finding.user : finding.subject
 }
 
 const untouched: Readonly<Record<Stranger['why'], string>> = {

@@ -1,5 +1,6 @@
 /** Joins the parts for a kind of subjects, and lists the kinds of a replica beside labs. */
 import type { Slots } from '../base/slots.ts'
+import { labKind } from '../base/subject.ts'
 import type { Leases } from '../leases/leases.ts'
 import { Acceptance } from '../ops/acceptance.ts'
 import { type Auditor, noAudit } from '../ops/audit.ts'
@@ -100,7 +101,11 @@ export function joinKind<K extends Shape>(
   }
 }
 
-type KindMaker = (basics: Basics, store: Store) => KindParts
+/** A kind beside labs. */
+export interface KindMaker {
+  readonly name: string
+  make(basics: Basics, store: Store): KindParts
+}
 
 const makers: KindMaker[] = []
 
@@ -109,8 +114,11 @@ export function addKind(maker: KindMaker): void {
   makers.push(maker)
 }
 
+/** All kinds of subjects. */
+export const kindNames = (): readonly string[] => [labKind, ...makers.map(({ name }) => name)]
+
 export const joinKinds = (basics: Basics, store: Store): readonly KindParts[] =>
-  makers.map(maker => maker(basics, store))
+  makers.map(maker => maker.make(basics, store))
 
 /** @returns undefined while the data are not compared */
 export async function censusOf(kinds: readonly Pick<KindParts, 'name' | 'census'>[]): Promise<Census | undefined> {

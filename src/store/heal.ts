@@ -1,14 +1,17 @@
-/** For `skylab heal`: finds and removes numbers in Redis from a counter that ran ahead. */
+/** For `skylab heal`: finds and removes numbers in Redis from a counter that ran ahead, of every kind of subjects. */
+import type { Subject } from '../base/subject.ts'
 import type { Connection } from './connection.ts'
-import type { Keys } from './keys.ts'
+import type { Family, Keys } from './keys.ts'
 
-/** The numbers of one user in Redis; 0 for a missing one. */
-export interface UserOps {
-  readonly user: string
+/** The numbers of one subject in Redis; 0 for a missing one. */
+export interface SubjectOps {
+  readonly subject: Subject
   readonly record: number
   readonly stream: number
   readonly tombstone: number
   readonly waiting: number
+  /** The number of the last claim, for a kind whose claims draw one. */
+  readonly epoch: number
   /** The record's field; '' if unknown. */
   readonly namespaceUid: string
 }
@@ -17,57 +20,71 @@ export interface Survey {
   readonly lastOp: number
   /** Redis' clock */
   readonly nowMs: number
-  readonly users: readonly UserOps[]
+  readonly subjects: readonly SubjectOps[]
+  /** The last numbers that claims drew, by kind; 0 for a kind whose claims draw none. */
+  readonly epochs: Readonly<Record<string, number>>
 }
 
 export class HealStore {
   readonly #connection: Connection
   readonly #keys: Keys
+  readonly #kinds: readonly string[]
 
-  constructor(connection: Connection, keys: Keys) {
+  /** @param kinds all kinds of subjects of the installation */
+  constructor(connection: Connection, keys: Keys, kinds: readonly string[]) {
     this.#connection = connection
     this.#keys = keys
+    this.#kinds = kinds
   }
 
   async survey(): Promise<Survey> {
-    const k = this.#keys
-    const last = await this.#connection.read('get', redis => redis.get(k.last))
+    const lastOp = await this.#number(this.#keys.last)
     const [seconds] = await this.#connection.read('time', redis => redis.time())
-    const users: UserOps[] = []
-    for (const user of await this.#users()) {
-      const keys = [k.record(user), k.events(user), k.tombstone(user), k.waiting]
-      const answer = (await this.#connection.run('survey-user', keys, [user])) as string[]
-      const [record, stream, tombstone, waiting] = answer.map(Number)
-      const ops = { record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting! }
-      users.push({ user, ...ops, namespaceUid: answer[4]! })
+    const subjects: SubjectOps[] = []
+    const epochs: Record<string, number> = {}
+    for (const kind of this.#kinds) {
+      const family = this.#keys.family(kind)
+      epochs[kind] = await this.#number(family.counter)
+      for (const name of await this.#names(family)) subjects.push(await this.#surveyOf(family, name))
     }
-    return { lastOp: Number(last ?? 0), nowMs: Number(seconds) * 1000, users }
+    return { lastOp, nowMs: Number(seconds) * 1000, subjects, epochs }
   }
 
-  /** @returns the names of removed parts: record, waiting, tombstone, stream */
-  async healUser(user: string): Promise<string[]> {
-    const k = this.#keys
-    const ofUser = [k.record(user), k.events(user), k.tombstone(user)]
-    const keys = [...ofUser, k.waiting, k.owned, k.deadlines, k.index]
-    return (await this.#connection.run('heal-user', keys, [user])) as string[]
+  async #surveyOf(family: Family, name: string): Promise<SubjectOps> {
+    const keys = [family.record(name), family.events(name), family.tombstone(name), family.waiting]
+    const answer = (await this.#connection.run('survey-subject', keys, [name])) as string[]
+    const [record, stream, tombstone, waiting, epoch] = answer.map(Number)
+    const ops = { record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting!, epoch: epoch! }
+    return { subject: { kind: family.kind, name }, ...ops, namespaceUid: answer[5]! }
   }
 
-  /** Resets the counter, and causes a new compare of all records. @returns the new value of the counter */
-  async healCounter(trustedOp: number): Promise<number> {
+  /** @returns the names of removed parts: record, waiting, tombstone, epoch, stream */
+  async healSubject({ kind, name }: Subject): Promise<string[]> {
+    const f = this.#keys.family(kind)
+    const keys = [f.record(name), f.events(name), f.tombstone(name), f.waiting, f.owned, f.deadlines, f.index]
+    return (await this.#connection.run('heal-subject', keys, [name])) as string[]
+  }
+
+  /** Resets all counters, and causes a new compare of all records. @returns the new value of the counter of ops */
+  async healCounter(trusted: number): Promise<number> {
     const k = this.#keys
     const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
-    return Number(await this.#connection.run('heal-counter', keys, [trustedOp]))
+    const ofKinds = this.#kinds.map(kind => k.family(kind).counter)
+    return Number(await this.#connection.run('heal-counter', [...keys, ...ofKinds], [trusted]))
   }
 
-  /** All users with any key in Redis, with or without a lab. */
-  async #users(): Promise<string[]> {
-    const k = this.#keys
-    const users = new Set<string>()
-    for (const set of [k.index, k.waiting]) {
-      for (const user of await this.#connection.read('zrange', redis => redis.zrange(set, '0', '-1'))) users.add(user)
+  async #number(key: string): Promise<number> {
+    return Number((await this.#connection.read('get', redis => redis.get(key))) ?? 0)
+  }
+
+  /** All subjects with any key in Redis, such as users with or without a lab. */
+  async #names(family: Family): Promise<string[]> {
+    const names = new Set<string>()
+    for (const set of [family.index, family.waiting]) {
+      for (const name of await this.#connection.read('zrange', redis => redis.zrange(set, '0', '-1'))) names.add(name)
     }
-    for (const keyOf of [k.record, k.events, k.tombstone]) {
-      const prefix = keyOf.call(k, '')
+    for (const keyOf of [family.record, family.events, family.tombstone]) {
+      const prefix = keyOf.call(family, '')
       // A prefix may have characters with a meaning in patterns.
       const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`
       let cursor = '0'
@@ -76,10 +93,10 @@ export class HealStore {
         const [next, found] = await this.#connection.read('scan', redis =>
           redis.scan(at, 'MATCH', pattern, 'COUNT', 1000),
         )
-        for (const key of found) users.add(key.slice(prefix.length))
+        for (const key of found) names.add(key.slice(prefix.length))
         cursor = next
       } while (cursor !== '0')
     }
-    return [...users].sort()
+    return [...names].sort()
   }
 }

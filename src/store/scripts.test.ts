@@ -47,8 +47,11 @@ describe.each(scripts)('the header of %s', file => {
     if (count !== undefined) expect(keys).toHaveLength(Number(count))
     for (const { type } of keys) expect(['string', 'hash', 'set', 'zset', 'stream', 'any']).toContain(type)
     expect(restOf(source).trim()).toBe(
-      { 'check-rights.1.lua': ': any of the installation', 'extend-leases.n.lua': ', then for each lease:' }[file] ??
-        '',
+      {
+        'check-rights.1.lua': ': any of the installation',
+        'extend-leases.n.lua': ', then for each lease:',
+        'heal-counter.n.lua': ', then for each kind:',
+      }[file] ?? '',
     )
   })
 

@@ -42,10 +42,11 @@ export interface Source {
 
 /** The object of the action. */
 export interface AuditObject {
-  readonly kind: 'lab' | 'counter'
+  /** `counter`, or the kind of a subject, such as `lab`. */
+  readonly kind: string
   /** The user of the lab. */
   readonly user?: string | undefined
-  /** Name of the namespace. */
+  /** Name of the namespace, or of a subject that is no lab. */
   readonly name?: string | undefined
   /** Number of the operation. */
   readonly op?: number | undefined

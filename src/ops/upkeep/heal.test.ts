@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { labOf, type Subject, subjectText } from '../../base/subject.ts'
 import type { Survey } from '../../store/heal.ts'
 import { redisMs } from '../testing/cluster.ts'
 import { boundAt } from '../trust.ts'
@@ -9,12 +10,18 @@ const nowUs = redisMs * 1000
 const ahead = boundAt(redisMs) + 1
 const votes = { labs: 0, ahead: 0 }
 
-const survey = (more: Partial<Survey> = {}): Survey => ({ lastOp: nowUs - 5, nowMs: redisMs, users: [], ...more })
+const survey = (more: Partial<Survey> = {}): Survey => ({
+  lastOp: nowUs - 5,
+  nowMs: redisMs,
+  subjects: [],
+  epochs: {},
+  ...more,
+})
 const listing = (more: Partial<Listing> = {}): Listing => ({
   ...{ found: new Map(), highestOp: 0, distrusted: [], vouched: votes, unvouched: votes },
   ...more,
 })
-const user = { user: 'ada', record: 0, stream: 0, tombstone: 0, waiting: 0, namespaceUid: '' }
+const user = { subject: labOf('ada'), record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
 
 const clocks = { wallMs: redisMs, apiServerMs: redisMs }
 const diagnose = (itsSurvey: Survey, itsListing: Listing, more: Partial<typeof clocks> = {}, withLabs = false) =>
@@ -22,8 +29,8 @@ const diagnose = (itsSurvey: Survey, itsListing: Listing, more: Partial<typeof c
 
 describe('diagnose', () => {
   it('finds nothing when nothing is ahead', () => {
-    const users = [{ ...user, record: nowUs, stream: nowUs, tombstone: boundAt(redisMs) }]
-    expect(diagnose(survey({ users }), listing())).toMatchObject({ findings: [], refusal: undefined })
+    const subjects = [{ ...user, record: nowUs, stream: nowUs, tombstone: boundAt(redisMs) }]
+    expect(diagnose(survey({ subjects }), listing())).toMatchObject({ findings: [], refusal: undefined })
   })
 
   it('sets a counter to Redis’ clock or to the highest trusted op', () => {
@@ -32,18 +39,32 @@ describe('diagnose', () => {
       diagnose(survey({ lastOp, ...more }), listing({ highestOp })).findings
     expect(to({})).toEqual([{ kind: 'counter', op: lastOp, to: nowUs }])
     expect(to({}, nowUs + 7)).toMatchObject([{ to: nowUs + 7 }])
-    const users = [{ ...user, record: nowUs + 9, stream: ahead }]
-    expect(to({ users })).toMatchObject([{ to: nowUs + 9 }, { kind: 'stream', user: 'ada', op: ahead }])
+    const subjects = [{ ...user, record: nowUs + 9, stream: ahead }]
+    expect(to({ subjects })).toMatchObject([{ to: nowUs + 9 }, { kind: 'stream', user: 'ada', op: ahead }])
   })
 
   it('finds each number of a user in Redis that is ahead', () => {
-    const users = [{ ...user, record: ahead, stream: ahead + 1, tombstone: ahead + 2, waiting: ahead + 3 }]
-    expect(diagnose(survey({ users }), listing()).findings).toEqual([
+    const subjects = [{ ...user, record: ahead, stream: ahead + 1, tombstone: ahead + 2, waiting: ahead + 3 }]
+    expect(diagnose(survey({ subjects }), listing()).findings).toEqual([
       { kind: 'record', user: 'ada', op: ahead },
       { kind: 'stream', user: 'ada', op: ahead + 1 },
       { kind: 'tombstone', user: 'ada', op: ahead + 2 },
       { kind: 'waiting', user: 'ada', op: ahead + 3 },
     ])
+  })
+
+  it('names subjects of another kind by their kind, and trusts their numbers as those of labs', () => {
+    const toy = { ...user, subject: { kind: 'toy', name: 'ada' } }
+    const subjects = [user, { ...toy, record: nowUs + 7, epoch: nowUs + 9, stream: ahead, waiting: ahead + 1 }]
+    const epochs = { lab: 0, toy: ahead + 2 }
+    expect(diagnose(survey({ lastOp: ahead, subjects, epochs }), listing()).findings).toEqual([
+      { kind: 'counter', op: ahead, to: nowUs + 9 },
+      { kind: 'epochs', of: 'toy', op: ahead + 2, to: nowUs + 9 },
+      { kind: 'stream', subject: 'toy:ada', op: ahead },
+      { kind: 'waiting', subject: 'toy:ada', op: ahead + 1 },
+    ])
+    const { findings } = diagnose(survey({ subjects: [{ ...toy, epoch: ahead }] }), listing())
+    expect(findings).toEqual([{ kind: 'epoch', subject: 'toy:ada', op: ahead }])
   })
 
   it('lists our namespaces for deletion by UID, and only names all others', () => {
@@ -61,9 +82,9 @@ describe('diagnose', () => {
   })
 
   const namespace = { why: 'ahead', kind: 'Namespace', name: 'nublado-ada', uid: 'u', op: ahead, named: true } as const
-  const found = (mac: 'right' | 'wrong' | 'unknown', users: Survey['users'] = [], withLabs = false) => {
+  const found = (mac: 'right' | 'wrong' | 'unknown', subjects: Survey['subjects'] = [], withLabs = false) => {
     const { findings, strangers } = diagnose(
-      survey({ users }),
+      survey({ subjects }),
       listing({ distrusted: [{ ...namespace, mac }] }),
       {},
       withLabs,
@@ -125,9 +146,9 @@ describe('applyTo', () => {
       return Promise.resolve(answer)
     }
     const kube = { delete: ({ uid }: { uid: string }) => note(`delete ${uid}`, 'accepted' as const) }
-    const healUser = (name: string) => note(`user ${name}`, [])
+    const healSubject = (subject: Subject) => note(subjectText(subject), [])
     const healCounter = () => note('counter', 1)
-    await applyTo(diagnosis(findings), { kube, store: { healUser, healCounter } })
+    await applyTo(diagnosis(findings), { kube, store: { healSubject, healCounter } })
     return calls
   }
 
@@ -136,14 +157,21 @@ describe('applyTo', () => {
     const broken = () => Promise.reject(new Error('Redis is away'))
     const kube = { delete: async () => 'accepted' as const }
     const healing = applyTo(diagnosis([deleted, { kind: 'record', user: 'ada', op: ahead }]), {
-      ...{ kube, store: { healUser: broken, healCounter: broken } },
+      ...{ kube, store: { healSubject: broken, healCounter: broken } },
       onHealed: (healed, result) => reported.push([healed, result]),
     })
     await expect(healing).rejects.toThrow('Redis is away')
     expect(reported).toEqual([
       [{ kind: 'namespace', name: 'nublado-ada', op: ahead }, 'succeeded'],
-      [{ kind: 'records', user: 'ada' }, 'failed'],
+      [{ kind: 'records', subject: labOf('ada') }, 'failed'],
     ])
+  })
+
+  it('heals what a subject of any kind has at once, and the counters last', async () => {
+    const toy = { kind: 'epoch', subject: 'toy:ada', op: ahead } as const
+    const epochs = { kind: 'epochs', of: 'toy', op: ahead, to: nowUs } as const
+    const healed = await done(epochs, toy, { ...toy, kind: 'stream' }, { kind: 'waiting', user: 'ada', op: ahead })
+    expect(healed).toEqual(['toy:ada', 'lab:ada', 'counter'])
   })
 
   it('causes a new compare only when the counter or a record was ahead', async () => {
@@ -151,9 +179,9 @@ describe('applyTo', () => {
       { kind: 'counter', op: ahead, to: 1 } as const,
       { kind: 'record', user: 'ada', op: ahead } as const,
     ]
-    expect(await done(counter, record, deleted)).toEqual(['delete u', 'user ada', 'counter'])
-    expect(await done(record)).toEqual(['user ada', 'counter'])
-    expect(await done(deleted, { ...record, kind: 'stream' })).toEqual(['delete u', 'user ada'])
+    expect(await done(counter, record, deleted)).toEqual(['delete u', 'lab:ada', 'counter'])
+    expect(await done(record)).toEqual(['lab:ada', 'counter'])
+    expect(await done(deleted, { ...record, kind: 'stream' })).toEqual(['delete u', 'lab:ada'])
   })
 })
 

@@ -1,17 +1,24 @@
 /** The diagnosis and the changes of `skylab heal`, from the state of Redis and the cluster. */
+import { labKind, labOf, parseSubject, type Subject, subjectText } from '../../base/subject.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import type { HealStore, Survey } from '../../store/heal.ts'
 import { boundAt } from '../trust.ts'
 import { type Distrusted, doubtOf, type Listing } from './listing.ts'
 
+const parts = ['record', 'stream', 'tombstone', 'waiting', 'epoch'] as const
+
+/** A part of what Redis has of a subject. */
+type Part = (typeof parts)[number]
+
+/** A subject in findings: a user's lab by `user`, one of another kind as text. */
+type Named = { readonly user: string } | { readonly subject: string }
+
 export type Finding =
   /** The last issued op is ahead; it is set to the higher of Redis' clock and the highest trusted op. */
   | { readonly kind: 'counter'; readonly op: number; readonly to: number }
-  | {
-      readonly kind: 'record' | 'stream' | 'tombstone' | 'waiting'
-      readonly user: string
-      readonly op: number
-    }
+  /** The last number that a claim of this kind of subjects drew is ahead; it is set in the same way. */
+  | { readonly kind: 'epochs'; readonly of: string; readonly op: number; readonly to: number }
+  | (Named & { readonly kind: Part; readonly op: number })
   /** A namespace that is ours by its name: deleted by its UID. */
   | { readonly kind: 'namespace'; readonly name: string; readonly uid: string; readonly op: number }
 
@@ -31,7 +38,7 @@ export interface Stranger {
 export interface Diagnosis {
   readonly findings: readonly Finding[]
   readonly strangers: readonly Stranger[]
-  /** The highest trusted op in Redis or in the cluster. */
+  /** The highest trusted number in Redis or in the cluster. */
   readonly trustedOp: number
   /** Why nothing may be changed: numbers that seem ahead may be right, and the clock wrong. */
   readonly refusal: string | undefined
@@ -51,17 +58,18 @@ export interface Clocks {
 /** @param withLabs true if namespaces with a right MAC may be deleted */
 export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withLabs: boolean): Diagnosis {
   const boundOp = boundAt(survey.nowMs)
-  const parts = ['record', 'stream', 'tombstone', 'waiting'] as const
-  const ops = survey.users.flatMap(user => parts.map(kind => ({ kind, user: user.user, op: user[kind] })))
-  const trusted = [listing.highestOp, ...[survey.lastOp, ...ops.map(({ op }) => op)].filter(op => op <= boundOp)]
-  const trustedOp = trusted.reduce((highest, op) => Math.max(highest, op), 0)
+  const ops = survey.subjects.flatMap(each => parts.map(kind => ({ kind, ...named(each.subject), op: each[kind] })))
+  const drawn = [survey.lastOp, ...Object.values(survey.epochs), ...ops.map(({ op }) => op)]
+  const trustedOp = [listing.highestOp, ...drawn.filter(op => op <= boundOp)].reduce((a, b) => Math.max(a, b), 0)
   const to = Math.max(survey.nowMs * 1000, trustedOp)
-  const believed = survey.users.filter(({ record }) => record > 0 && record <= boundOp)
+  const epochs = Object.entries(survey.epochs).map(([of, op]) => ({ kind: 'epochs' as const, of, op, to }))
+  const believed = survey.subjects.filter(({ record }) => record > 0 && record <= boundOp)
   const uids = new Set(believed.map(({ namespaceUid }) => namespaceUid))
   const judged = listing.distrusted.map(object => ({ object, why: whyUntouched(object, uids, withLabs) }))
   return {
     findings: [
       ...(survey.lastOp > boundOp ? [{ kind: 'counter' as const, op: survey.lastOp, to }] : []),
+      ...epochs.filter(({ op }) => op > boundOp),
       ...ops.filter(({ op }) => op > boundOp),
       ...judged
         .filter(({ why }) => why === undefined)
@@ -73,6 +81,14 @@ export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withL
     trustedOp,
     refusal: refusalOf(survey.nowMs, clocks, withLabs ? undefined : labDoubt(listing)),
   }
+}
+
+const named = (subject: Subject): Named =>
+  subject.kind === labKind ? { user: subject.name } : { subject: subjectText(subject) }
+
+function subjectOf(finding: Finding): Subject | undefined {
+  if ('user' in finding) return labOf(finding.user)
+  return 'subject' in finding ? parseSubject(finding.subject) : undefined
 }
 
 /** @returns undefined for a namespace to be deleted */
@@ -106,15 +122,15 @@ function clockRefusal(redisMs: number, otherMs: number, whose: string): string |
 
 export interface Healers {
   readonly kube: Pick<KubeClient, 'delete'>
-  readonly store: Pick<HealStore, 'healUser' | 'healCounter'>
+  readonly store: Pick<HealStore, 'healSubject' | 'healCounter'>
   /** Called after each change with its result. */
   readonly onHealed?: (healed: Healed, result: 'succeeded' | 'failed') => void
 }
 
-/** The unit of one change: a namespace, all keys of a user in Redis, or the counter. */
+/** The unit of one change: a namespace, all keys of a subject in Redis, or the counters. */
 export type Healed =
   | { readonly kind: 'namespace'; readonly name: string; readonly op: number }
-  | { readonly kind: 'records'; readonly user: string }
+  | { readonly kind: 'records'; readonly subject: Subject }
   | { readonly kind: 'counter'; readonly op: number }
 
 /** Applies the changes in an order that survives an interruption: the counter, by which all is found, is last. */
@@ -137,11 +153,12 @@ export async function applyTo(
     const remove = () => kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
     await heal({ kind, name, op }, remove)
   }
-  for (const user of new Set(findings.flatMap(finding => ('user' in finding ? [finding.user] : [])))) {
-    await heal({ kind: 'records', user }, () => store.healUser(user))
+  const subjects = new Map(findings.flatMap(finding => subjectOf(finding) ?? []).map(each => [subjectText(each), each]))
+  for (const subject of subjects.values()) {
+    await heal({ kind: 'records', subject }, () => store.healSubject(subject))
   }
-  // The counter's change also causes a new compare of all records, which nothing else here does.
-  if (findings.some(({ kind }) => kind === 'counter' || kind === 'record')) {
+  // The change of the counters also causes a new compare of all records, which nothing else here does.
+  if (findings.some(({ kind }) => kind === 'counter' || kind === 'epochs' || kind === 'record')) {
     await heal({ kind: 'counter', op: trustedOp }, () => store.healCounter(trustedOp))
   }
 }

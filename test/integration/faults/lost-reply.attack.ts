@@ -229,7 +229,7 @@ const others: readonly (readonly [string, Story])[] = [
   ['check-rights', restart],
   ...ofCompares.map(command => [command, compare] as const),
   ['doubt-compare', doubted],
-  ...['survey-user', 'heal-user', 'heal-counter'].map(command => [command, healed] as const),
+  ...['survey-subject', 'heal-subject', 'heal-counter'].map(command => [command, healed] as const),
   ['free-lease', stillBeat],
 ]
 

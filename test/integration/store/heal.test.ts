@@ -1,11 +1,13 @@
 /** The reads and removals of `skylab heal` in Redis. */
 import { expect, test } from 'vitest'
+import { labKind, labOf } from '../../../src/base/subject.ts'
 import { HealStore } from '../../../src/store/heal.ts'
 import { nowUs, useStore } from '../../kit/store/store.ts'
+import { toy } from '../../kit/toy/shape.ts'
 
 const store = useStore(({ healerUrl }) => healerUrl)
 const poison = Number.MAX_SAFE_INTEGER
-const healing = () => new HealStore(store().connection, store().keys)
+const healing = () => new HealStore(store().connection, store().keys, [labKind, toy])
 
 test('heal removes from a user only what is ahead, each part separately', async () => {
   const { redis, keys } = store()
@@ -15,20 +17,49 @@ test('heal removes from a user only what is ahead, each part separately', async 
   await redis.zadd(keys.waiting, poison, 'cyd')
   await redis.set(keys.tombstone('cyd'), poison)
   await redis.xadd(keys.events('dan'), `${poison}-1`, 'event', 'info', 'data', 'x')
-  const { users } = await healing().survey()
-  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, namespaceUid: '' }
+  const { subjects } = await healing().survey()
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
   const namespaceUid = expect.any(String)
-  expect(users).toEqual([
-    { ...none, user: 'ada', record: op, stream: op, namespaceUid },
-    { ...none, user: 'bob', record: poison, stream: expect.any(Number), namespaceUid },
-    { ...none, user: 'cyd', waiting: poison, tombstone: poison },
-    { ...none, user: 'dan', stream: poison },
+  expect(subjects).toEqual([
+    { ...none, subject: labOf('ada'), record: op, stream: op, namespaceUid },
+    { ...none, subject: labOf('bob'), record: poison, stream: expect.any(Number), namespaceUid },
+    { ...none, subject: labOf('cyd'), waiting: poison, tombstone: poison },
+    { ...none, subject: labOf('dan'), stream: poison },
   ])
-  const removed = async () => Promise.all(users.map(({ user }) => healing().healUser(user)))
+  const removed = async () => Promise.all(subjects.map(({ subject }) => healing().healSubject(subject)))
   expect(await removed()).toEqual([[], ['record'], ['waiting', 'tombstone'], ['stream']])
   expect(await removed()).toEqual([[], [], [], []])
   expect(await store().record('ada')).toMatchObject({ op, status: 'running' })
   expect(await store().labs.running()).toEqual(['ada'])
+})
+
+test('heal finds and removes the same of another kind, and leaves labs of the same name alone', async () => {
+  const { redis, keys } = store()
+  const family = keys.family(toy)
+  const op = await store().run('ada')
+  await redis.hset(family.record('ada'), 'op', poison)
+  await redis.zadd(family.index, 2, 'ada')
+  await redis.hset(family.record('bob'), 'op', op, 'epoch', poison)
+  await redis.set(family.tombstone('cyd'), String(poison))
+  await redis.set(family.counter, String(poison))
+  const { subjects, epochs } = await healing().survey()
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
+  const toys = subjects.filter(({ subject }) => subject.kind === toy)
+  expect(toys).toEqual([
+    { ...none, subject: { kind: toy, name: 'ada' }, record: poison },
+    { ...none, subject: { kind: toy, name: 'bob' }, record: op, epoch: poison },
+    { ...none, subject: { kind: toy, name: 'cyd' }, tombstone: poison },
+  ])
+  expect(epochs).toEqual({ lab: 0, toy: poison })
+  const healed = await Promise.all(subjects.map(({ subject }) => healing().healSubject(subject)))
+  expect(healed).toEqual([[], ['record'], ['epoch'], ['tombstone']])
+  expect(await redis.zrange(family.index, '0', '-1')).toEqual([])
+  expect(await redis.hgetall(family.record('bob'))).toEqual({ op: String(op) })
+  expect(await store().record('ada')).toMatchObject({ op, status: 'running' })
+  const last = await redis.get(keys.last)
+  const trusted = nowUs() + 3_600_000_000
+  expect(await healing().healCounter(trusted)).toBe(Number(last))
+  expect(await redis.mget(keys.last, family.counter)).toEqual([last, String(trusted)])
 })
 
 test('heal sets the counter to the highest believed op, and makes the next compare run', async () => {
