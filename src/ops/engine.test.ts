@@ -1,92 +1,7 @@
-import { Registry } from 'prom-client'
-import { afterEach, describe, expect, it, vi } from 'vitest'
-import { ManualClock } from '../../test/kit/clock.ts'
+import { describe, expect, it } from 'vitest'
 import { Fenced } from '../base/errors.ts'
-import { Listeners } from '../base/listeners.ts'
-import { Slots } from '../base/slots.ts'
-import type { Lease } from '../leases/leases.ts'
-import type { Claim } from '../store/owners.ts'
-import type { OperationFields, OperationRecord } from '../store/records.ts'
-import type { Ring } from '../store/rings.ts'
-import { silentLogger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { Engine, type EngineOptions, type Run } from './engine.ts'
-import { redisMs } from './testing/cluster.ts'
-import { recordOf, settled } from './testing/run.ts'
-
-const op = 7
-const beyondMs = 1_000_000
-const engines: Engine[] = []
-
-afterEach(async () => {
-  await Promise.all(engines.splice(0).map(engine => engine.drain()))
-})
-
-/** An engine whose operations end once the test answers their last script. `others`: users whose lease another has. */
-function makeEngine({ kind = 'lab', places = 2, waiting = [] as string[], others = [] as string[] }) {
-  const clock = new ManualClock()
-  const bell = new Listeners<Ring>()
-  const looks: number[] = []
-  const claimed: string[] = []
-  const ends = new Map<string, PromiseWithResolvers<void>>()
-  const owners = {
-    look: async (limit: number, all: boolean) => {
-      looks.push(limit)
-      const listed = waiting.slice(0, limit).map(name => ({ name, op }))
-      return { nowMs: redisMs, all, waiting: listed, owned: [], overdue: [] }
-    },
-    claim: async (name: string) => {
-      claimed.push(name)
-      waiting.splice(waiting.indexOf(name), 1)
-      ends.set(name, Promise.withResolvers())
-      return { record: recordOf({ op }), remainingMs: 60_000, nowMs: redisMs, foundOp: 0 }
-    },
-  }
-  const leases = {
-    acquire: async (user: string) => (others.includes(user) ? null : { token: 't', sinceMs: 0 }),
-    keep: (ownership: object) => ({ ...ownership, signal: new AbortController().signal, check: () => {} }),
-    drop: () => {},
-    superseded: () => {},
-  }
-  const room = new Slots(places)
-  const announce = vi.fn()
-  const createRun = (claim: Claim<OperationRecord>, { name }: Lease, taken: number): Run => ({
-    op: claim.record.op,
-    run: async () => {
-      const isOver = await ends.get(name)!.promise.then(
-        () => true,
-        () => false,
-      )
-      room.leave(taken)
-      return isOver
-    },
-    handOver: () => ends.get(name)!.reject(new Error('handed over')),
-  })
-  const engine = new Engine({
-    ...{ kind, owners, leases, createRun, clock, room, ttlMs: 10_000, scanIntervalMs: beyondMs },
-    ...{ bell: { on: bell.add.bind(bell) }, acceptance: { announce, pause: async () => {} } },
-    ...{ log: silentLogger(), metrics: createMetrics(new Registry()) },
-  } as unknown as EngineOptions<OperationRecord, OperationFields>)
-  engines.push(engine)
-  const start = async () => {
-    engine.start()
-    await settled()
-  }
-  const end = async (user: string, error?: Error) => {
-    if (error) ends.get(user)!.reject(error)
-    else ends.get(user)!.resolve()
-    await settled()
-  }
-  const ring = async (what: 'accepted' | 'events' | 'released', name: string, ringOp = op, ofKind = kind) => {
-    bell.notify({ what, subject: { kind: ofKind, name }, op: ringOp })
-    await settled()
-  }
-  const pass = async (ms: number) => {
-    clock.advance(ms)
-    await settled()
-  }
-  return { start, end, ring, pass, looks, claimed, waiting, room, engine, announce }
-}
+import { makeEngine, op } from './testing/engine.ts'
+import { settled } from './testing/run.ts'
 
 describe('Engine', () => {
   it('takes all operations for which there are slots after one look', async () => {
@@ -222,5 +137,21 @@ describe('Engine', () => {
     expect(claimed).toEqual(['ada'])
     expect(looks).toEqual([9, 18, 27])
     await end('ada')
+  })
+
+  it('drops the lease and frees the slot when a run cannot be made', async () => {
+    const unmade = { ada: new Error('an odd record') }
+    const { start, claimed, calls, lines, room, engine, end } = makeEngine({
+      places: 1,
+      waiting: ['ada', 'bob'],
+      unmade,
+    })
+    await start()
+    expect(claimed).toEqual(['ada', 'bob'])
+    expect(calls).toEqual(['drop ada'])
+    expect(engine.size).toBe(1)
+    expect(lines).toMatchObject([{ level: 'error', name: 'ada', op, err: { message: 'an odd record' } }])
+    await end('bob')
+    expect(room.free).toBe(1)
   })
 })

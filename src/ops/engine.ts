@@ -251,7 +251,8 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     }
     const lease = leases.keep({ name, op: claim.record.op, token: taken.token }, taken.sinceMs)
     metrics.leases.inc({ outcome: 'won' })
-    const run = this.#options.createRun(claim, lease, places)
+    const run = this.#makeRun(claim, lease, places)
+    if (!run) return true
     this.#runs.set(name, run)
     const ended = run.run().then(isOver => {
       leases.drop(lease)
@@ -262,5 +263,18 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     })
     this.#ended.add(ended)
     return true
+  }
+
+  /** @returns undefined if the kind cannot run it: its lease is left to expire, so that the next owner does not hit it at once */
+  #makeRun(claim: Claim<R>, lease: Lease, places: number): Run | undefined {
+    const { createRun, leases, room, log } = this.#options
+    try {
+      return createRun(claim, lease, places)
+    } catch (error) {
+      leases.drop(lease)
+      room.leave(places)
+      log.error({ err: error, name: lease.name, op: lease.op }, 'an operation that was claimed cannot be run')
+      return undefined
+    }
   }
 }

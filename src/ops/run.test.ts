@@ -108,4 +108,22 @@ describe('OperationRun', () => {
     await run.run()
     expect(calls).toEqual([])
   })
+
+  it('lets go of the operation without a rejection when the kind cannot watch', async () => {
+    const { run, owned, calls, room } = makeRun({})
+    owned.work.watch = () => {
+      throw new Error('no watches')
+    }
+    expect(await run.run()).toBe(false)
+    expect(calls).toEqual([])
+    expect(room.free).toBe(places)
+  })
+
+  it('releases the lease when the kind does not know whether requests are under way', async () => {
+    const { run, owned, calls } = makeRun({})
+    owned.work.settled = () => Promise.reject(new Error('no client'))
+    run.handOver()
+    expect(await run.run()).toBe(false)
+    expect(calls).toEqual(['release'])
+  })
 })

@@ -25,6 +25,8 @@ import { runCourse } from './course.ts'
 import type { Owned } from './owned.ts'
 import type { Shape } from './steps.ts'
 
+const unsettled = 'it is not known whether requests of an operation are under way'
+
 /** Stops a run without an error, so that another replica continues it. */
 class HandOver extends Error {
   override readonly name = 'HandOver'
@@ -44,10 +46,11 @@ export class OperationRun<K extends Shape> {
   /** @returns whether the operation has ended; false if this replica no longer owns it. Never rejects */
   async run(): Promise<boolean> {
     const { lease, phases, turn, work } = this.#owned
-    const off = work.watch()
+    let off = () => {}
     const lost = () => phases.stop(lease.signal.reason)
     lease.signal.addEventListener('abort', lost, { once: true })
     try {
+      off = work.watch()
       await this.#owned.pass('owned')
       lease.check()
       await this.#recall()
@@ -101,11 +104,12 @@ export class OperationRun<K extends Shape> {
 
   /** Releases the lease once no write of this run can still arrive. */
   async #release(): Promise<void> {
-    const { options, work, lease } = this.#owned
+    const { options, work, lease, log } = this.#owned
     const { clock, longestRequestMs, owners } = options
     const done = new AbortController()
     const late = clock.sleep(longestRequestMs, done.signal).catch(() => {})
-    await Promise.race([work.settled(), late])
+    const settled = (async () => work.settled())().catch(error => log.error({ err: error }, unsettled))
+    await Promise.race([settled, late])
     done.abort(notNeeded)
     await this.#owned.pass('release.before-act')
     await owners.release(lease).catch(() => {})
