@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Fenced } from '../base/errors.ts'
+import { Fenced, RetryLater } from '../base/errors.ts'
+import { EpochAhead, Unreadable } from '../store/owners.ts'
 import { makeEngine, op } from './testing/engine.ts'
 import { settled } from './testing/run.ts'
 
@@ -153,5 +154,27 @@ describe('Engine', () => {
     expect(lines).toMatchObject([{ level: 'error', name: 'ada', op, err: { message: 'an odd record' } }])
     await end('bob')
     expect(room.free).toBe(1)
+  })
+
+  it('leaves the lease to expire, and logs it, when a claimed record cannot be read', async () => {
+    const unclaimed = { ada: new Unreadable('the record of lab:ada cannot be read') }
+    const { start, calls, lines, room, looks } = makeEngine({ waiting: ['ada'], unclaimed })
+    await start()
+    expect(calls).toEqual([])
+    expect(lines).toMatchObject([{ level: 'error', err: { message: 'the record of lab:ada cannot be read' } }])
+    expect(room.free).toBe(room.places)
+    expect(looks).toHaveLength(1)
+  })
+
+  it.each([
+    ['logs', new Error('ERR unknown command'), [{ level: 'error', err: { message: 'ERR unknown command' } }]],
+    ['does not log', new RetryLater('Redis does not answer'), []],
+    ['warns', new EpochAhead('far away'), [{ level: 'warn', reason: 'far away' }]],
+  ])('gives the lease back, and %s, when a claim fails by %o', async (_, error, logged) => {
+    const { start, calls, lines, room } = makeEngine({ waiting: ['ada'], unclaimed: { ada: error } })
+    await start()
+    expect(calls).toEqual(['give back ada'])
+    expect(lines).toMatchObject(logged)
+    expect(room.free).toBe(room.places)
   })
 })

@@ -32,11 +32,12 @@ import { logUnexpected } from '../base/log.ts'
 import type { Slots } from '../base/slots.ts'
 import type { Lease, Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
-import type { Claim, OwnerStore } from '../store/owners.ts'
+import { type Claim, EpochAhead, type OwnerStore, Unreadable } from '../store/owners.ts'
 import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Ring } from '../store/rings.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import type { Acceptance } from './acceptance.ts'
 import { Beats } from './beats.ts'
 import { Modes } from './modes.ts'
@@ -80,6 +81,11 @@ const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
 
+const aheadWords = {
+  trouble: 'operations cannot be claimed, since no epoch can be drawn',
+  over: 'epochs can be drawn again',
+}
+
 export class Engine<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
   readonly #options: EngineOptions<R, F>
   /** By the name of the subject, as all below. */
@@ -90,6 +96,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
   readonly #beats: Beats
   /** Subjects whose operation could not be taken, and until when they are skipped. */
   readonly #refused = new Map<string, number>()
+  readonly #ahead: Rarely
   readonly #closed = new AbortController()
   readonly #modes = new Modes()
   #wake = new AbortController()
@@ -104,7 +111,9 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
 
   constructor(options: EngineOptions<R, F>) {
     this.#options = options
+    const { kind, clock, log } = options
     this.#beats = new Beats(options)
+    this.#ahead = new Rarely({ clock, log, ...aheadWords, fields: { kindOfSubject: kind } })
   }
 
   /** The number of operations that this replica owns. */
@@ -238,12 +247,11 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
 
   /** @returns false if another replica has the operation; true if it was taken, or cannot be taken by any replica now */
   async #take(name: string, places: number): Promise<boolean> {
-    const { leases, owners, room, ttlMs, clock, metrics } = this.#options
+    const { leases, room, clock, metrics } = this.#options
     const taken = await leases.acquire(name).catch(() => undefined)
     if (taken) await failpoint(`${this.#options.kind}.claim.before-act`, name)
-    const claim = taken && (await owners.claim(name, taken.token, ttlMs).catch(() => null))
+    const claim = taken && (await this.#claim(name, taken.token))
     if (!taken || !claim) {
-      if (taken) await leases.giveBack(name, taken.token)
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(name, clock.monotonicMs() + refusedMs)
       room.leave(places, false)
@@ -263,6 +271,25 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     })
     this.#ended.add(ended)
     return true
+  }
+
+  /** Claims the operation of a subject whose lease was taken; null, without the lease, if that is not possible now. */
+  async #claim(name: string, token: string): Promise<Claim<R> | null> {
+    const { owners, leases, ttlMs, log } = this.#options
+    try {
+      const claim = await owners.claim(name, token, ttlMs)
+      if (claim) {
+        this.#ahead.worked()
+        return claim
+      }
+    } catch (error) {
+      if (error instanceof EpochAhead) this.#ahead.failed(error.message)
+      logUnexpected(log, error, 'an operation cannot be claimed')
+      // Given back, this claim would be rung to all replicas, which would fail in the same way at once. So it expires.
+      if (error instanceof Unreadable) return null
+    }
+    await leases.giveBack(name, token)
+    return null
   }
 
   /** @returns undefined if the kind cannot run it: its lease is left to expire, so that the next owner does not hit it at once */

@@ -3,7 +3,7 @@
  * by (op, token).
  */
 import type { Clock } from '../base/clock.ts'
-import { Fenced } from '../base/errors.ts'
+import { Fenced, RetryLater } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
 import { type Note, noteGraceMs } from './notes.ts'
@@ -57,6 +57,17 @@ export type Outcome = 'running' | 'failed' | 'gone'
 
 /** The end of an operation for the audit log. `by`: the operation's origin; '' without an audit log. */
 export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
+
+/** A claim was made, and its kind cannot read the record. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable'
+}
+
+/** No claim can be made, since its epoch would be more than a day beyond Redis' clock. */
+export class EpochAhead extends RetryLater {}
+
+const epochAhead =
+  'the last epoch lies more than a day beyond Redis’ clock: the clock is wrong, or the number was poisoned (skylab heal shows it)'
 
 type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
 
@@ -133,7 +144,11 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
     }
   }
 
-  /** Makes the holder of the lease the owner; null when there is nothing to own, or not yet. */
+  /**
+   * Makes the holder of the lease the owner; null when there is nothing to own, or not yet.
+   * @throws {EpochAhead} when nothing was claimed, since no epoch can be drawn
+   * @throws {Unreadable} when it was claimed, and the record cannot be read
+   */
   async claim(name: string, token: string, ttlMs: number): Promise<Claim<R> | null> {
     const k = this.#keys
     const f = this.#family
@@ -143,12 +158,13 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
       ...[identity, name, token, ttlMs, this.#passedHold, this.#sealing.ids],
     ])) as string[]
     if (answer === 'comparing') return this.#comparing()
+    if (answer === 'ahead') throw new EpochAhead(epochAhead)
     if (answer !== 'claimed') return null
     const fields = pairs(flat)
     const remainingMs = Number(remaining)
     const nowMs = Number(fields.get('deadline') ?? 0) - remainingMs
     const epoch = this.#drawsEpochs ? { epoch: Number(fields.get('epoch')) } : {}
-    return { record: this.#form.parse(fields, name), remainingMs, nowMs, foundOp: Number(found), ...epoch }
+    return { record: this.#parse(fields, name), remainingMs, nowMs, foundOp: Number(found), ...epoch }
   }
 
   /** Extends leases in one call. @returns for each, true if it is still held */
@@ -232,6 +248,14 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
     const f = this.#family
     const keys = [f.record(name), f.waiting, f.owned, f.lease(name), this.#keys.bell]
     await this.#connection.run('release-lease', keys, [f.kind, name, op, token])
+  }
+
+  #parse(fields: ReadonlyMap<string, string>, name: string): R {
+    try {
+      return this.#form.parse(fields, name)
+    } catch (cause) {
+      throw new Unreadable(`the record of ${this.#family.kind}:${name} cannot be read`, { cause })
+    }
   }
 
   #encode(fields: OperationFields): string {

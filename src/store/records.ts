@@ -130,7 +130,10 @@ export interface RecordFields extends OperationFields {
 
 /** How the records of a kind are read and written. */
 export interface RecordForm<R extends OperationRecord, F extends OperationFields> {
-  /** `fields`: all fields of an existing record. */
+  /**
+   * Must not throw: an operation whose record cannot be read is tried once in a TTL for ever.
+   * @param fields all fields of an existing record
+   */
   parse(fields: ReadonlyMap<string, string>, name: string): R
   /** Fields whose names in Redis are other ones. */
   readonly names: Readonly<Partial<Record<keyof F, string>>>

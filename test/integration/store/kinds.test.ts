@@ -93,13 +93,13 @@ test('each claim draws a number above all earlier ones, and the same claim draws
   expect(await store().redis.hexists(store().keys.record('grace'), 'epoch')).toBe(0)
 })
 
-test('no claim is made while its number would be ahead of the clock', async () => {
+test('claim makes nobody the owner, and names the remedy, when its epoch would be ahead of the clock', async () => {
   const { family, owners, create } = toys()
   await create('ada')
   const { redis } = store()
   await redis.set(family.counter, String(Number.MAX_SAFE_INTEGER))
   await redis.set(family.lease('ada'), 'mine', 'PX', ttlMs)
-  expect(await owners.claim('ada', 'mine', ttlMs)).toBeNull()
+  await expect(owners.claim('ada', 'mine', ttlMs)).rejects.toThrow('skylab heal')
   expect(await owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada' }], owned: [] })
 })
 
