@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { RetryLater } from '../base/errors.ts'
+import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { LeaseLost } from '../leases/leases.ts'
+import { DeadlinePassed } from './phase.ts'
 import { podObject } from './testing/cluster.ts'
 import { makeRun, places, settled, withdrawn } from './testing/run.ts'
 
@@ -82,6 +83,31 @@ describe('runCourse', () => {
     await run.run()
     expect(written[0]).toMatchObject({ outcome: 'failed' })
     expect(written[0]!.events[0]![1]).toMatch(/longer than 60 seconds/)
+  })
+
+  describe('when a creation is about to fail', () => {
+    const creation = { kind: 'create', status: 'pending', attempts: 4 } as const
+
+    it.each([
+      ['its time for the question has passed', new DeadlinePassed('too long'), 'it does not answer'],
+      ['nobody may ask', new NeedsSomeone('no right'), 'no right'],
+      ['nobody hears the question', new RetryLater('no connection'), 'no connection'],
+    ])('ends it failed, with what remains, when %s', async (_, error, reason) => {
+      const { run, owned, written, lines } = makeRun(creation)
+      owned.work.isComplete = () => Promise.reject(error)
+      expect(await run.run()).toBe(true)
+      expect(written).toMatchObject([{ outcome: 'failed', fields: { remains: 7 } }])
+      expect(written[0]!.events[1]).toEqual(['info', expect.stringContaining(`(${reason})`)])
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([])
+    })
+
+    it('gives the lease back when it is fenced meanwhile', async () => {
+      const { run, owned, written, calls } = makeRun(creation)
+      owned.work.isComplete = () => Promise.reject(new Fenced('moved on'))
+      expect(await run.run()).toBe(false)
+      expect(written).toEqual([])
+      expect(calls).toEqual(['release'])
+    })
   })
 
   describe('when the cluster refuses every request', () => {

@@ -1,5 +1,5 @@
 /** The course of each kind of operation: its phases, the effect of failures, and its end. */
-import { NeedsSomeone } from '../base/errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { endCleaned, endComplete, endFailed } from './ending.ts'
 import { OwnedHost } from './host.ts'
 import type { StepList } from './kind.ts'
@@ -44,14 +44,22 @@ async function fail<K extends Shape>(owned: Owned<K>, reason: string): Promise<v
   const { turn, journal, work } = owned
   // Reading needs no slot: other operations may act meanwhile.
   turn.end()
-  const standing = await work.standing()
-  // No client was told that this subject is complete, so any replica may remove its objects later.
-  if (standing instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], standing)
-  if (standing) return endComplete(owned, 'nothing')
+  const answer = await work.isComplete().catch(error => unanswered(owned, error))
+  // No client was told that this subject is complete, so its objects may be removed later.
+  if (answer instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], answer)
+  if (answer) return endComplete(owned, 'nothing')
   const first = work.steps('clean', undefined)[0]!
   const fields = { failing: reason, step: first.name, ...turn.next(first) }
   await journal.write([['error', reason]], fields, () => owned.pass('fail.before-commit'))
   await clean(owned, first.name, reason)
+}
+
+/** Why there is no answer: the kind's time for the question has passed, nobody may ask, or nobody hears it. */
+function unanswered<K extends Shape>({ refusals }: Owned<K>, error: unknown): NeedsSomeone {
+  if (error instanceof DeadlinePassed) return new NeedsSomeone(refusals.reason ?? 'it does not answer')
+  if (error instanceof NeedsSomeone) return error
+  if (error instanceof RetryLater) return new NeedsSomeone(error.message, { cause: error })
+  throw error
 }
 
 /** Removes the objects of a failed creation. The record stays, and shows whether the removal succeeded. */

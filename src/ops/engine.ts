@@ -113,7 +113,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     this.#options = options
     const { kind, clock, log } = options
     this.#beats = new Beats(options)
-    this.#ahead = new Rarely({ clock, log, ...aheadWords, fields: { kindOfSubject: kind } })
+    this.#ahead = new Rarely({ clock, log, ...aheadWords, fields: { subjectKind: kind } })
   }
 
   /** The number of operations that this replica owns. */

@@ -3,7 +3,6 @@
  * supersedes and ends; a kind says its steps, its words, and what a failure does. `run/kinds.ts` lists the kinds of a replica.
  */
 import type { OperationKind } from '../base/domain.ts'
-import type { NeedsSomeone } from '../base/errors.ts'
 import type { KubeError } from '../kube/client.ts'
 import type { Claim, Outcome } from '../store/owners.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -52,9 +51,7 @@ export interface Claimed<K extends Shape> {
   readonly agent: string
   readonly log: Logger
   readonly span: Span
-  readonly phases: Phases
-  /** Why the cluster refuses a step now; undefined if it does not. */
-  refusal(): string | undefined
+  readonly phases: Pick<Phases, 'within'>
   /** Reports to clients and in the log that the cluster refuses a step, which will be tried again. */
   reportRefusal(step: string, error: KubeError): Promise<void>
 }
@@ -72,10 +69,12 @@ export interface Work<K extends Shape> {
    */
   context(common: StepContext<K['plan'], K['known']>, at: (name: string) => K['context']): K['context']
   /**
-   * Finds out whether a creation that is about to fail is complete after all.
-   * @returns why there is no answer, or whether it is; `known` then has what `completed` needs
+   * Finds out whether a creation that is about to fail is complete after all. Any missing answer ends it as failed: if a client
+   * may know that the subject is complete (`recordMayBeOld`), only an answer may end the question.
+   * @returns whether it is; `known` then has what `completed` needs
+   * @throws {NeedsSomeone} or {RetryLater} when there is no answer; `Claimed.phases` throws such an error at its limit
    */
-  standing(): Promise<boolean | NeedsSomeone>
+  isComplete(): Promise<boolean>
   /** What delays a deletion that failed, in words for clients. */
   obstacles(): readonly string[]
   /** Fields of the record of a complete creation. */

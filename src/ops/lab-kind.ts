@@ -1,6 +1,5 @@
 /** Labs as a kind of subjects: their steps, their words, and the question before a creation fails. */
 import type { Clock } from '../base/clock.ts'
-import { NeedsSomeone } from '../base/errors.ts'
 import { labKind } from '../base/subject.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
@@ -8,7 +7,7 @@ import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
 import type { Claimed, Kind, StepList, Words, Work } from './kind.ts'
 import type { Graces, Known, LabContext, LabShape, LabStep } from './lab-steps.ts'
-import { DeadlinePassed, refusalGraceMs } from './phase.ts'
+import { refusalGraceMs } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { StepContext } from './steps.ts'
 import { boundAt, type Trust } from './trust.ts'
@@ -91,15 +90,10 @@ class LabWork implements Work<LabShape> {
     }
   }
 
-  async standing(): Promise<boolean | NeedsSomeone> {
-    const standing = await this.#ask().catch(error => {
-      if (error instanceof DeadlinePassed) return new NeedsSomeone(this.#claimed.refusal() ?? 'it does not answer')
-      if (error instanceof NeedsSomeone) return error
-      throw error
-    })
-    if (standing instanceof NeedsSomeone) return standing
-    if (standing) Object.assign(this.known, standing)
-    return standing !== null
+  async isComplete(): Promise<boolean> {
+    const found = await this.#ask()
+    if (found) Object.assign(this.known, found)
+    return found !== null
   }
 
   obstacles(): readonly string[] {

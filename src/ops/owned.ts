@@ -94,10 +94,6 @@ export class Owned<K extends Shape> implements Claimed<K> {
     return failpoint(`${this.options.kind.name}.${this.claim.record.kind}.${place}`, this.name)
   }
 
-  refusal(): string | undefined {
-    return this.refusals.reason
-  }
-
   async reportRefusal(step: string, error: KubeError): Promise<void> {
     const remedy = remedyOf(error)
     this.refusals.failed(error.message, { step, ...(remedy !== undefined && { remedy }) })

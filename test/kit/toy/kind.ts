@@ -87,7 +87,7 @@ class ToyWork implements Work<ToyShape> {
   }
 
   /** A thing that is ready was finished by an owner that died before it could say so. */
-  async standing(): Promise<boolean | NeedsSomeone> {
+  async isComplete(): Promise<boolean> {
     const { name, op, agent, claim, phases } = this.#claimed
     const answer = await phases.within(10_000, 0, signal =>
       this.#client.ask('GET', `homes/${name}`, { agent, epoch: claim.epoch!, signal }),
