@@ -15,6 +15,12 @@ export const labOf = (user: string): Subject => ({ kind: labKind, name: user })
 /** A subject as text, such as `lab:ada`: its form in Redis, and a key for maps. */
 export const subjectText = ({ kind, name }: Subject): string => `${kind}:${name}`
 
+/**
+ * The name that a plan of this subject is sealed for, so that it opens for no other. Labs have that of their user, since their
+ * plans are older than kinds. No user's name has a colon.
+ */
+export const sealedName = (subject: Subject): string => (subject.kind === labKind ? subject.name : subjectText(subject))
+
 /** @returns undefined for text that is not a subject. The kind may be one that this release does not know */
 export function parseSubject(text: string): Subject | undefined {
   const [, kind, name] = /^([a-z]+):(.+)$/s.exec(text) ?? []

@@ -1,5 +1,6 @@
 /** The course of each kind of operation: its phases, the effect of failures, and its end. */
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { sealedName } from '../base/subject.ts'
 import { endCleaned, endComplete, endFailed } from './ending.ts'
 import { OwnedHost } from './host.ts'
 import type { StepList } from './kind.ts'
@@ -95,7 +96,7 @@ function phase<K extends Shape>(
 function openPlan<K extends Shape>({ claim, options, name }: Owned<K>): K['plan'] {
   const { sealedPlan, nonce } = claim.record
   if (!sealedPlan) throw new NeedsSomeone('The plan of this creation is lost')
-  return JSON.parse(options.sealer.open(sealedPlan, name, nonce)) as K['plan']
+  return JSON.parse(options.sealer.open(sealedPlan, sealedName({ kind: options.kind.name, name }), nonce)) as K['plan']
 }
 
 /** Acts that did not return are presumed to have killed their owner. */

@@ -85,7 +85,7 @@ function partsOf({ config, clock }: WarmUpBasics, sealer: Sealer): ApiParts {
 function labParts(sealer: Sealer): Pick<LabsOptions, 'store' | 'feeds'> {
   const [keyId = ''] = sealer.ids.split(' ')
   const acceptCreate: LabStore['acceptCreate'] = async creation => {
-    creation.sealPlan(keyId)
+    creation.sealPlan(keyId, creation.name)
     JSON.stringify(creation.view)
     encodeEvents(creation.events)
     return { answer: 'accepted', op: 1 }

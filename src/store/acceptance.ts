@@ -16,8 +16,8 @@ export interface Creation extends Provenance {
   readonly name: string
   readonly nonce: string
   readonly timeoutMs: number
-  /** Seals the plan with this key of ours. */
-  readonly sealPlan: (keyId: string) => string
+  /** Seals the plan with this key of ours, for this name (`sealedName`) and the nonce. */
+  readonly sealPlan: (keyId: string, sealedName: string) => string
   /** What clients may see of it, such as a `LabView`. */
   readonly view: object
   /** For a lab: true if its pod has the init container, whose success is to be remembered. Default: false. */

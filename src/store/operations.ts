@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
+import { sealedName } from '../base/subject.ts'
 import type { KindCensus } from '../telemetry/gauges.ts'
 import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
@@ -112,7 +113,7 @@ export class OperationStore {
         name,
         nonce,
         creation.timeoutMs,
-        creation.sealPlan(sealingKey),
+        creation.sealPlan(sealingKey, sealedName({ kind: f.kind, name })),
         JSON.stringify(creation.view),
         encodeEvents(creation.events),
         idempotency?.bodyHash ?? '',

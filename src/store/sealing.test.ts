@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NeedsSomeone } from '../base/errors.ts'
+import { labOf, sealedName } from '../base/subject.ts'
 import { Sealer } from './sealing.ts'
 
 const [older, newer] = [randomBytes(32), randomBytes(32)]
@@ -32,6 +33,12 @@ describe('Sealer refuses to open, without quoting the plan,', () => {
   test('a plan of another user or acceptance', () => {
     refuses(() => sealer.open(sealed, 'grace', 'nonce'))
     refuses(() => sealer.open(sealed, 'ada', 'another'))
+  })
+
+  test('a plan of a subject of another kind, whose name and acceptance are the same', () => {
+    const [ofLab, ofToy] = [labOf('ada'), { kind: 'toy', name: 'ada' }].map(sealedName)
+    refuses(() => sealer.open(sealer.seal('a token', ofToy!, 'nonce'), ofLab!, 'nonce'))
+    refuses(() => sealer.open(sealed, ofToy!, 'nonce'))
   })
 
   test('a plan with any part changed, cut or taken from another', () => {

@@ -1,4 +1,4 @@
-/** Seals plans, so that reading Redis reveals no token. AES-256-GCM, bound to the user and the acceptance. */
+/** Seals plans, so that reading Redis reveals no token. AES-256-GCM, bound to the subject and the acceptance. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -53,21 +53,22 @@ export class Sealer {
   }
 
   /**
-   * Seals `text` for one user and one acceptance. It opens only for these.
+   * Seals `text` for one subject and one acceptance. It opens only for these.
+   * @param name as `sealedName` gives it
    * @param keyId one of `ids`; default: the first
    */
-  seal(text: string, user: string, nonce: string, keyId = this.#keys[0]!.id): string {
+  seal(text: string, name: string, nonce: string, keyId = this.#keys[0]!.id): string {
     const key = this.#keys.find(candidate => candidate.id === keyId)
     if (!key) throw new NeedsSomeone('this replica does not have the key that seals')
     const { id, secret } = key
     const iv = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(bound(user, nonce))
+    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(bound(name, nonce))
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
     return ['v1', id, ...[iv, cipher.getAuthTag(), sealed].map(part => part.toString('base64url'))].join('.')
   }
 
-  /** @throws {NeedsSomeone} when none of our keys opens it, or it was sealed for another user or acceptance */
-  open(sealed: string, user: string, nonce: string): string {
+  /** @throws {NeedsSomeone} when none of our keys opens it, or it was sealed for another subject or acceptance */
+  open(sealed: string, name: string, nonce: string): string {
     const [version, id, iv, tag, text] = sealed.split('.')
     const key = this.#keys.find(candidate => candidate.id === id)
     if (version !== 'v1' || !key)
@@ -75,7 +76,7 @@ export class Sealer {
     try {
       const part = (encoded: string | undefined) => Buffer.from(encoded ?? '', 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key.secret, part(iv), { authTagLength: 16 })
-      decipher.setAAD(bound(user, nonce)).setAuthTag(part(tag))
+      decipher.setAAD(bound(name, nonce)).setAuthTag(part(tag))
       return decipher.update(part(text), undefined, 'utf8') + decipher.final('utf8')
     } catch (cause) {
       throw new NeedsSomeone('the plan does not open: it was changed, or sealed for another operation', { cause })
@@ -98,7 +99,7 @@ export class Sealer {
   }
 }
 
-const bound = (user: string, nonce: string) => Buffer.from(`${user}\n${nonce}`, 'utf8')
+const bound = (name: string, nonce: string) => Buffer.from(`${name}\n${nonce}`, 'utf8')
 
 /** JSON is unambiguous: no part of a text can be moved to its neighbour with the same MAC. */
 const macOf = ({ mac }: Key, texts: readonly string[]): Buffer =>

@@ -99,7 +99,7 @@ export class Labs implements LabService {
         traceparent: span.traceparent,
         by: origin.by?.(),
         timeoutMs: config.times.spawnTimeoutSeconds * 1000,
-        sealPlan: keyId => this.#options.sealer.seal(planText, username, nonce, keyId),
+        sealPlan: (keyId, name) => this.#options.sealer.seal(planText, name, nonce, keyId),
         view,
         provisions: config.lab.provisioning !== undefined && !sources.provisioned,
         events: [

@@ -103,6 +103,16 @@ test('claim makes nobody the owner, and names the remedy, when its epoch would b
   expect(await owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada' }], owned: [] })
 })
 
+test('acceptCreate has the plan sealed for the kind and the name', async () => {
+  const { family, operations } = toys()
+  const sealPlan = (keyId: string, sealedName: string) => `${keyId} ${sealedName}`
+  await operations.acceptCreate(creation('ada', { sealPlan }))
+  await store().labs.acceptCreate(creation('ada', { sealPlan }))
+  const { redis, keys } = store()
+  expect(await redis.hget(family.record('ada'), 'plan')).toBe('first toy:ada')
+  expect(await redis.hget(keys.record('ada'), 'plan')).toBe('first ada')
+})
+
 test('rings name the kind, and a release that knows only labs finds no user in them', async () => {
   const { create, own, owners } = toys()
   const before = await store().rings()

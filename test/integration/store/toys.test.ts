@@ -8,6 +8,7 @@ import { configSchema } from '../../../src/config/schema.ts'
 import type { Basics } from '../../../src/run/basics.ts'
 import { joinKind } from '../../../src/run/kinds.ts'
 import { joinStore } from '../../../src/run/store.ts'
+import type { Creation } from '../../../src/store/acceptance.ts'
 import { OperationStore } from '../../../src/store/operations.ts'
 import { Sealer } from '../../../src/store/sealing.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
@@ -57,7 +58,7 @@ async function makeToys() {
   const create = async (name: string, plan: object = {}) => {
     const nonce = randomUUID()
     const text = JSON.stringify({ color: 'red', ...plan })
-    const sealPlan = (keyId: string) => sealer.seal(text, name, nonce, keyId)
+    const sealPlan: Creation['sealPlan'] = (keyId, sealedName) => sealer.seal(text, sealedName, nonce, keyId)
     const events = [['info', 'wished']] as const
     return operations.acceptCreate({ name, nonce, timeoutMs: 20_000, sealPlan, view: {}, events })
   }

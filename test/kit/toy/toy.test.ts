@@ -9,6 +9,7 @@ import { Owned, type RunOptions } from '../../../src/ops/owned.ts'
 import { OperationRun } from '../../../src/ops/run.ts'
 import type { Claim } from '../../../src/store/owners.ts'
 import type { NewEvent } from '../../../src/store/records.ts'
+import { Sealer } from '../../../src/store/sealing.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { noTracing } from '../../../src/telemetry/tracing.ts'
@@ -19,6 +20,7 @@ import { ToyWorld } from './world.ts'
 
 const name = 't1'
 const op = 7
+const sealer = new Sealer([Buffer.alloc(32, 1)])
 let world: ToyWorld
 
 beforeEach(async () => {
@@ -46,7 +48,14 @@ function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, 
       attempts: 0,
       acting: true,
     },
-    ...{ step: '', seq: 1, progress: 0, acceptedAtMs: 0, failedAtMs: 0, sealedPlan: JSON.stringify(plan) },
+    ...{
+      step: '',
+      seq: 1,
+      progress: 0,
+      acceptedAtMs: 0,
+      failedAtMs: 0,
+      sealedPlan: sealer.seal(JSON.stringify(plan), `toy:${name}`, 'n'),
+    },
     ...{ failing: undefined, requestId: undefined, traceparent: undefined, homeUid: undefined, thingUid: undefined },
   } as ToyRecord
   const events: NewEvent[] = [['info', 'wished']]
@@ -67,7 +76,7 @@ function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, 
     kind: toyKind(clientOf(world.url, 'r')),
     owners,
     streams: { events: async () => ({ found: true, events: events.map(([event, data]) => ({ event, data })) }) },
-    ...{ sealer: { open: (sealed: string) => sealed }, clock: systemClock, room: new Slots(4) },
+    ...{ sealer, clock: systemClock, room: new Slots(4) },
     ...{ times: { createMs: 5_000, deleteMs: 5_000 }, maxAttempts: 3, longestRequestMs: 1_000 },
     ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
   } as unknown as RunOptions<ToyShape>

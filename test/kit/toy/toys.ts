@@ -81,7 +81,7 @@ export class Toys {
         name,
         nonce,
         timeoutMs: timeoutMs.create,
-        sealPlan: keyId => this.#sealer.seal(JSON.stringify(plan), name, nonce, keyId),
+        sealPlan: (keyId, sealedName) => this.#sealer.seal(JSON.stringify(plan), sealedName, nonce, keyId),
         view: { color: plan.color },
         events: [['info', `a toy is wished: ${name}`]],
       }),
