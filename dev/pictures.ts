@@ -52,7 +52,7 @@ const panels: readonly { readonly title: string; readonly expression: string; re
   { title: 'Labs by status', expression: 'max by (status) (skylab_labs)', label: 'status' },
   {
     title: 'Operations in progress',
-    expression: 'sum by (state) (max by (subject, state) (skylab_operations))',
+    expression: 'sum by (state) (max by (subject_kind, state) (skylab_operations))',
     label: 'state',
   },
   {
@@ -62,7 +62,7 @@ const panels: readonly { readonly title: string; readonly expression: string; re
   },
   {
     title: 'Places taken by operations that act, by replica',
-    expression: 'skylab_replica_places{state="taken"}',
+    expression: 'sum by (instance) (skylab_replica_places{state="taken"})',
     label: 'instance',
   },
   { title: 'Processors in use, by replica', expression: 'rate(process_cpu_seconds_total[3s])', label: 'instance' },

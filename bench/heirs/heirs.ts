@@ -89,7 +89,7 @@ async function allWait(scene: Scene): Promise<void> {
 /** Kills the first replica for good. An operation has a new owner when another token is in its record. */
 async function takeOver(scene: Scene): Promise<object> {
   const victim = scene.bench.stack.replicas[0]!
-  const owned = (await metricsOf(victim)).get('skylab_replica_operations{subject="lab"}')!
+  const owned = (await metricsOf(victim)).get('skylab_replica_operations{subject_kind="lab"}')!
   const before = await fieldsOf(scene, 'token')
   const begunMs = systemClock.monotonicMs()
   await victim.stop(0)

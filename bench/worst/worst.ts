@@ -116,7 +116,7 @@ async function removeLabs({ url, users: people }: Stack, users: readonly Asker[]
 async function lost(urls: readonly string[]): Promise<number> {
   const texts = await Promise.all(urls.map(async url => (await fetch(`${url}/metrics`)).text()))
   const counts = texts.map(text =>
-    Number(/^skylab_leases_total\{outcome="lost"\} (\d+)/m.exec(text)?.[1] ?? Number.NaN),
+    Number(/^skylab_leases_total\{outcome="lost"[^}]*\} (\d+)/m.exec(text)?.[1] ?? Number.NaN),
   )
   return counts.reduce((sum, count) => sum + count, 0)
 }

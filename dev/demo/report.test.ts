@@ -61,10 +61,9 @@ describe('formatGuide', () => {
     const processes = ['0', '1'].map(() => spawn('sleep', ['60']))
     const ended = processes.map(each => once(each, 'exit'))
     const servers = ['0', '1'].map(owned =>
-      createServer((_, response) => response.end(`# HELP\nskylab_replica_operations{subject="lab"} ${owned}\n`)).listen(
-        0,
-        '127.0.0.1',
-      ),
+      createServer((_, response) =>
+        response.end(`# HELP\nskylab_replica_operations{subject_kind="lab"} ${owned}\n`),
+      ).listen(0, '127.0.0.1'),
     )
     try {
       await Promise.all(servers.map(each => each.listening || once(each, 'listening')))

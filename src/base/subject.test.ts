@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { labOf, parseSubject, sealedName, subjectText } from './subject.ts'
+import { labOf, namedBy, parseSubject, sealedName, subjectText } from './subject.ts'
 
 it('parseSubject reads back the text of any subject', () => {
   for (const name of ['ada', 'a:b', 'lab:ada', 'ada\nlovelace', '🙂']) {
@@ -7,6 +7,11 @@ it('parseSubject reads back the text of any subject', () => {
       expect(parseSubject(subjectText(subject))).toEqual(subject)
     }
   }
+})
+
+it('namedBy has the user of a lab, and the kind of any other subject', () => {
+  expect(namedBy(labOf('ada'))).toEqual({ user: 'ada' })
+  expect(namedBy({ kind: 'toy', name: 'ada' })).toEqual({ subject: 'toy:ada' })
 })
 
 it('sealedName is the user of a lab, as it was before there were kinds, and names the kind of any other subject', () => {

@@ -15,6 +15,10 @@ export const labOf = (user: string): Subject => ({ kind: labKind, name: user })
 /** A subject as text, such as `lab:ada`: its form in Redis, and a key for maps. */
 export const subjectText = ({ kind, name }: Subject): string => `${kind}:${name}`
 
+/** The field that names a subject in logs, spans and findings: `user` for a lab, `subject` for any other. */
+export const namedBy = (subject: Subject): { readonly user: string } | { readonly subject: string } =>
+  subject.kind === labKind ? { user: subject.name } : { subject: subjectText(subject) }
+
 /**
  * The name that a plan of this subject is sealed for, so that it opens for no other. Labs have that of their user, since their
  * plans are older than kinds. No user's name has a colon.

@@ -68,7 +68,7 @@ async function finish<K extends Shape>(
   audit.operation(op, kind, note.result, askedBy)
   const result = outcome === 'failed' ? 'failed' : 'complete'
   const seconds = Math.max(0, clock.wallMs() - acceptedAtMs) / 1000
-  metrics.operationDuration.observe({ kind: owned.options.kind.label(kind), result }, seconds)
+  metrics.operationDuration.observe({ kind, result, subject_kind: owned.options.kind.name }, seconds)
   owned.log.info({ result, seconds, ...(reason !== undefined && { reason }) }, 'operation ended')
   owned.span.end({ attributes: { 'skylab.result': result }, ...(result === 'failed' && { error: 'failed' }) })
 }

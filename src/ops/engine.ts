@@ -258,7 +258,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
       return taken !== null
     }
     const lease = leases.keep({ name, op: claim.record.op, token: taken.token }, taken.sinceMs)
-    metrics.leases.inc({ outcome: 'won' })
+    metrics.leases.inc({ outcome: 'won', subject_kind: this.#options.kind })
     const run = this.#makeRun(claim, lease, places)
     if (!run) return true
     this.#runs.set(name, run)

@@ -69,8 +69,9 @@ export class OwnedHost<K extends Shape> implements PhaseHost<K> {
   onStep(step: Step<K>, seconds: number, result: StepOutcome): void {
     const { claim, refusals, options, log } = this.#owned
     if (result === 'done') refusals.worked()
-    const kind = options.kind.label(claim.record.kind)
-    options.metrics.stepDuration.observe({ kind, step: step.name, result }, seconds)
+    const { kind } = claim.record
+    const labels = { kind, step: step.name, result, subject_kind: options.kind.name }
+    options.metrics.stepDuration.observe(labels, seconds)
     log.debug({ step: step.name, seconds, result }, 'step')
   }
 

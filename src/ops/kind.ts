@@ -19,10 +19,6 @@ export interface Kind<K extends Shape> {
   readonly words: Words
   /** The status after an operation that did not fail. `gone`: neither record nor subject is left. */
   readonly ends: Readonly<Record<OperationKind, Exclude<Outcome, 'failed'>>>
-  /** The label `kind` of its operations in metrics. */
-  label(operation: OperationKind): string
-  /** Names a subject in lines of the log. */
-  logged(name: string): Readonly<Record<string, string>>
   /** Begins the work on an operation that was just claimed. */
   begin(claimed: Claimed<K>): Work<K>
 }

@@ -41,8 +41,6 @@ export const labs = (options: LabKindOptions): Kind<LabShape> => ({
   name: labKind,
   words,
   ends: { create: 'running', delete: 'gone' },
-  label: operation => operation,
-  logged: user => ({ user }),
   begin: claimed => new LabWork(options, claimed),
 })
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { Slots } from '../base/slots.ts'
+import { namedBy } from '../base/subject.ts'
 import { type KubeError, remedyOf } from '../kube/client.ts'
 import type { Lease } from '../leases/leases.ts'
 import type { OperationStore } from '../store/operations.ts'
@@ -58,14 +59,15 @@ export class Owned<K extends Shape> implements Claimed<K> {
     const { record } = claim
     const { kind, owners, streams, clock } = options
     const { name } = lease
+    const subject = { kind: kind.name, name }
     this.options = options
     this.claim = claim
     this.lease = lease
     this.agent = `op=${record.op} claim=${record.claims}`
     const origin = originFields(record.requestId, record.traceparent)
-    this.log = options.log.child({ ...kind.logged(name), op: record.op, kind: record.kind, ...origin })
+    this.log = options.log.child({ ...namedBy(subject), op: record.op, kind: record.kind, ...origin })
     this.refusals = new Rarely({ ...refusalWords, clock, log: this.log })
-    this.span = options.tracing.operation({ ...record, subject: { kind: kind.name, name } })
+    this.span = options.tracing.operation({ ...record, subject })
     this.journal = new Journal<K['fields']>({ owners, streams, clock }, lease, record)
     this.turn = new Turn(options.room, this.journal, record, places)
     this.phases = new Phases(clock)

@@ -76,7 +76,7 @@ export class OperationRun<K extends Shape> {
     const { claim, span, options, log, journal } = this.#owned
     const { record } = claim
     if (record.claims <= 1) return span.child('wait for an owner', { startMs: record.acceptedAtMs }).end()
-    options.metrics.operationsResumed.inc({ kind: options.kind.label(record.kind) })
+    options.metrics.operationsResumed.inc({ kind: record.kind, subject_kind: options.kind.name })
     log.info({ step: record.step, attempts: record.attempts }, 'operation resumed')
     await journal.recall()
   }
@@ -94,7 +94,8 @@ export class OperationRun<K extends Shape> {
     if (error instanceof Fenced) {
       // Counted here, not where leases are extended. An extension that crosses the end of an operation finds no lease,
       // although none was lost. A lease that its owner found overdue is dropped before the next extension.
-      options.metrics.leases.inc({ outcome: error instanceof LeaseLost ? 'lost' : 'fenced' })
+      const outcome = error instanceof LeaseLost ? 'lost' : 'fenced'
+      options.metrics.leases.inc({ outcome, subject_kind: options.kind.name })
       log.info({ reason: error.message }, 'operation is no longer ours')
       return true
     }

@@ -15,10 +15,10 @@ it('createGauges reads the census once per scrape, and tells each kind by itself
   expect(asked).toBe(1)
   expect(text).toMatch(/^skylab_labs\{status="running"\} 3$/m)
   expect(text).toMatch(/^skylab_labs\{status="failed"\} 0$/m)
-  expect(text).toMatch(/^skylab_operations\{state="owned",subject="lab"\} 2$/m)
-  expect(text).toMatch(/^skylab_operations\{state="owned",subject="toy"\} 5$/m)
-  expect(text).toMatch(/^skylab_operations_overdue\{subject="toy"\} 1$/m)
-  expect(text).toMatch(/^skylab_operations_longest_wait_seconds\{subject="lab"\} 1.5$/m)
+  expect(text).toMatch(/^skylab_operations\{state="owned",subject_kind="lab"\} 2$/m)
+  expect(text).toMatch(/^skylab_operations\{state="owned",subject_kind="toy"\} 5$/m)
+  expect(text).toMatch(/^skylab_operations_overdue\{subject_kind="toy"\} 1$/m)
+  expect(text).toMatch(/^skylab_operations_longest_wait_seconds\{subject_kind="lab"\} 1.5$/m)
   await registry.metrics()
   expect(asked).toBe(2)
 })
@@ -32,7 +32,7 @@ it.each([
     census: () => (answers ? Promise.resolve({ lab: { ...emptyCensus, owned: 1 } }) : census()),
     redisConnected: () => answers,
   })
-  expect(await registry.metrics()).toMatch(/^skylab_operations\{state="owned",subject="lab"\} 1$/m)
+  expect(await registry.metrics()).toMatch(/^skylab_operations\{state="owned",subject_kind="lab"\} 1$/m)
   answers = false
   const text = await registry.metrics()
   expect(text).not.toMatch(/^skylab_(labs|operations)\{/m)
@@ -55,10 +55,10 @@ it('createGauges reports the use of limits', async () => {
     watchSilenceMs: () => ({ pods: 2500, podEvents: Number.POSITIVE_INFINITY }),
   }).metrics()
   expect(text).toMatch(/^skylab_kubernetes_requests\{state="waiting"\} 5$/m)
-  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject="lab"\} 23$/m)
-  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject="toy"\} 2$/m)
-  expect(text).toMatch(/^skylab_replica_operations\{subject="lab"\} 30$/m)
-  expect(text).toMatch(/^skylab_replica_operations\{subject="toy"\} 2$/m)
+  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject_kind="lab"\} 23$/m)
+  expect(text).toMatch(/^skylab_replica_places\{state="taken",subject_kind="toy"\} 2$/m)
+  expect(text).toMatch(/^skylab_replica_operations\{subject_kind="lab"\} 30$/m)
+  expect(text).toMatch(/^skylab_replica_operations\{subject_kind="toy"\} 2$/m)
   expect(text).toMatch(/^skylab_kubernetes_watch_silence_seconds\{watch="pods"\} 2.5$/m)
   expect(text).not.toMatch(/watch="podEvents"/)
   expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+"\} 1$/m)

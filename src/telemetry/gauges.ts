@@ -99,22 +99,22 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   addCertificateGauges(registry, sources)
   new Gauge({
     name: 'skylab_replica_operations',
-    help: 'Operations that this replica owns, including those that wait for the cluster, by kind of subject (lab)',
-    labelNames: ['subject'] as const,
+    help: 'Operations that this replica owns, including those that wait for the cluster, by kind of subject (subject_kind: lab)',
+    labelNames: ['subject_kind'] as const,
     registers,
     collect() {
-      for (const [subject, { owned }] of Object.entries(sources.engines())) this.set({ subject }, owned)
+      for (const [kind, { owned }] of Object.entries(sources.engines())) this.set({ subject_kind: kind }, owned)
     },
   })
   new Gauge({
     name: 'skylab_replica_places',
-    help: 'Places of this replica for operations that act (engine.room), by state (taken, free) and kind of subject (lab)',
-    labelNames: ['state', 'subject'] as const,
+    help: 'Places of this replica for operations that act (engine.room), by state (taken, free) and kind of subject (subject_kind: lab)',
+    labelNames: ['state', 'subject_kind'] as const,
     registers,
     collect() {
-      for (const [subject, { places, free }] of Object.entries(sources.engines())) {
-        this.set({ state: 'taken', subject }, places - free)
-        this.set({ state: 'free', subject }, free)
+      for (const [kind, { places, free }] of Object.entries(sources.engines())) {
+        this.set({ state: 'taken', subject_kind: kind }, places - free)
+        this.set({ state: 'free', subject_kind: kind }, free)
       }
     },
   })
@@ -167,26 +167,26 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
   })
   new Gauge({
     name: 'skylab_operations',
-    help: 'Operations of the installation in progress, by state (waiting: for an owner; owned) and kind of subject (lab); every replica reports the same values',
-    labelNames: ['state', 'subject'] as const,
+    help: 'Operations of the installation in progress, by state (waiting: for an owner; owned) and kind of subject (subject_kind: lab); every replica reports the same values',
+    labelNames: ['state', 'subject_kind'] as const,
     registers,
     async collect() {
       const answer = await ask()
       this.reset()
-      for (const [subject, { waiting, owned }] of Object.entries(answer ?? {})) {
-        this.set({ state: 'waiting', subject }, waiting)
-        this.set({ state: 'owned', subject }, owned)
+      for (const [kind, { waiting, owned }] of Object.entries(answer ?? {})) {
+        this.set({ state: 'waiting', subject_kind: kind }, waiting)
+        this.set({ state: 'owned', subject_kind: kind }, owned)
       }
     },
   })
   byKind(
     'skylab_operations_overdue',
-    'Operations of the installation past their deadline, by kind of subject (lab)',
+    'Operations of the installation past their deadline, by kind of subject (subject_kind: lab)',
     census => census.overdue,
   )
   byKind(
     'skylab_operations_longest_wait_seconds',
-    'Longest time since acceptance of an operation without an owner, by kind of subject (lab); 0 if none waits',
+    'Longest time since acceptance of an operation without an owner, by kind of subject (subject_kind: lab); 0 if none waits',
     census => census.longestWaitSeconds,
   )
 
@@ -194,12 +194,12 @@ function addInstallationGauges(registry: Registry, { census }: GaugeSources): vo
     new Gauge({
       name,
       help,
-      labelNames: ['subject'] as const,
+      labelNames: ['subject_kind'] as const,
       registers,
       async collect() {
         const answer = await ask()
         this.reset()
-        for (const [subject, census] of Object.entries(answer ?? {})) this.set({ subject }, read(census))
+        for (const [kind, census] of Object.entries(answer ?? {})) this.set({ subject_kind: kind }, read(census))
       },
     })
   }

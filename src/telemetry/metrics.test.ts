@@ -63,9 +63,11 @@ it('createMetrics has counters at 0 before their first event', async () => {
   const metrics = createMetrics(new Registry())
   beginAtZero(metrics)
   const text = await metrics.registry.metrics()
-  expect(text).toMatch(/^skylab_operation_duration_seconds_count\{kind="create",result="failed"\} 0$/m)
+  expect(text).toMatch(
+    /^skylab_operation_duration_seconds_count\{kind="create",result="failed",subject_kind="lab"\} 0$/m,
+  )
   expect(text).toMatch(/^skylab_image_prepull_failures_total\{result="refused"\} 0$/m)
-  expect(text).toMatch(/^skylab_leases_total\{outcome="lost"\} 0$/m)
+  expect(text).toMatch(/^skylab_leases_total\{outcome="lost",subject_kind="lab"\} 0$/m)
   for (const kind of ['namespace', 'pod']) {
     expect(text).toMatch(new RegExp(`^skylab_debris_removed_total\\{kind="${kind}"\\} 0$`, 'm'))
   }

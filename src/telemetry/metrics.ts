@@ -3,6 +3,7 @@
  * for each of 5,000 users, one scrape blocked the event loop for more than a second.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
+import { labKind } from '../base/subject.ts'
 
 /** In seconds, from a Redis call to a spawn that takes its whole time-out. */
 const callBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -18,34 +19,34 @@ export function createMetrics(registry: Registry) {
 
     operationDuration: new Histogram({
       name: 'skylab_operation_duration_seconds',
-      help: 'Operations that ended, from acceptance to the last event, by kind (create, delete) and result (complete, failed)',
-      labelNames: ['kind', 'result'] as const,
+      help: 'Operations that ended, from acceptance to the last event, by kind (create, delete), result (complete, failed) and kind of subject (subject_kind: lab)',
+      labelNames: ['kind', 'result', 'subject_kind'] as const,
       buckets: operationBuckets,
       registers,
     }),
     operationsAccepted: new Counter({
       name: 'skylab_operations_accepted_total',
-      help: 'Operations accepted by this replica, by kind',
-      labelNames: ['kind'] as const,
+      help: 'Operations accepted by this replica, by kind (create, delete) and kind of subject (subject_kind: lab)',
+      labelNames: ['kind', 'subject_kind'] as const,
       registers,
     }),
     operationsResumed: new Counter({
       name: 'skylab_operations_resumed_total',
-      help: 'Operations that this replica resumed from another one, by kind',
-      labelNames: ['kind'] as const,
+      help: 'Operations that this replica resumed from another one, by kind (create, delete) and kind of subject (subject_kind: lab)',
+      labelNames: ['kind', 'subject_kind'] as const,
       registers,
     }),
     stepDuration: new Histogram({
       name: 'skylab_step_duration_seconds',
-      help: 'Steps of operations, by kind of operation, step and result (done, failed, aborted)',
-      labelNames: ['kind', 'step', 'result'] as const,
+      help: 'Steps of operations, by kind of operation (create, delete), step, result (done, failed, aborted) and kind of subject (subject_kind: lab)',
+      labelNames: ['kind', 'step', 'result', 'subject_kind'] as const,
       buckets: [...callBuckets, 30, 60, 120, 300, 600],
       registers,
     }),
     leases: new Counter({
       name: 'skylab_leases_total',
-      help: 'Leases by outcome: won, lost (not extended in time, before the operation ended), fenced (the operation had moved on)',
-      labelNames: ['outcome'] as const,
+      help: 'Leases by outcome: won, lost (not extended in time, before the operation ended), fenced (the operation had moved on), and kind of subject (subject_kind: lab)',
+      labelNames: ['outcome', 'subject_kind'] as const,
       registers,
     }),
     debrisRemoved: new Counter({
@@ -199,10 +200,11 @@ export function beginAtZero({
   auditEvents,
   spans,
 }: Metrics): void {
+  const ofLabs = { subject_kind: labKind }
   for (const kind of ['create', 'delete']) {
-    operationsAccepted.inc({ kind }, 0)
-    operationsResumed.inc({ kind }, 0)
-    for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result })
+    operationsAccepted.inc({ kind, ...ofLabs }, 0)
+    operationsResumed.inc({ kind, ...ofLabs }, 0)
+    for (const result of ['complete', 'failed']) operationDuration.zero({ kind, result, ...ofLabs })
   }
   for (const reason of ['ahead', 'mac']) distrustedObjects.set({ reason }, 0)
   for (const result of ['done', 'failed']) catalogueRefreshDuration.zero({ result })
@@ -212,7 +214,7 @@ export function beginAtZero({
     for (const reason of ['rights', 'policy', 'other']) kubernetesRefusals.inc({ verb, reason }, 0)
   }
   for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
-  for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome }, 0)
+  for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome, ...ofLabs }, 0)
   for (const kind of ['namespace', 'pod']) debrisRemoved.inc({ kind }, 0)
   for (const action of ['lab.create', 'lab.delete']) {
     for (const result of ['accepted', 'refused', 'succeeded', 'failed']) auditEvents.inc({ action, result }, 0)

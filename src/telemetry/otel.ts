@@ -23,7 +23,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { type Clock, notNeeded } from '../base/clock.ts'
-import { labKind, subjectText } from '../base/subject.ts'
+import { namedBy } from '../base/subject.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -92,9 +92,8 @@ export function createTracing(options: OtelOptions): Tracing {
     operation: operation => {
       const { parent, own } = placeOf(operation, installation)
       const { kind, subject, op, acceptedAtMs } = operation
-      const named =
-        subject.kind === labKind ? { 'skylab.user': subject.name } : { 'skylab.subject': subjectText(subject) }
-      const attributes = { ...named, 'skylab.op': op, 'skylab.kind': kind }
+      const named = Object.entries(namedBy(subject)).map(([field, text]) => [`skylab.${field}`, text] as const)
+      const attributes = { ...Object.fromEntries(named), 'skylab.op': op, 'skylab.kind': kind }
       const span = ids.as(own, () =>
         tracer.startSpan(`${kind} ${subject.kind}`, { startTime: acceptedAtMs, attributes }, contextOf(parent)),
       )

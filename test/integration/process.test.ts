@@ -172,7 +172,9 @@ test('metrics cover every part and no user; no output has a secret', async conte
   const { events } = await user.follow()
   const metrics = await (await fetch(`${fleet.monitoringUrl(0)}/metrics`)).text()
   for (const family of promisedFamilies) expect(metrics).toMatch(new RegExp(`^# TYPE ${family} `, 'm'))
-  expect(metrics).toMatch(/skylab_operation_duration_seconds_count\{kind="create",result="complete"\} 1\b/)
+  expect(metrics).toMatch(
+    /skylab_operation_duration_seconds_count\{kind="create",result="complete",subject_kind="lab"\} 1\b/,
+  )
   expect(metrics).not.toContain(person.username)
   const objects = await fleet.world.objectsOf(person.username)
   const outputs = {

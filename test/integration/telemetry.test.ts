@@ -8,7 +8,7 @@ import { parse, stringify } from 'yaml'
 import { type ReceivedSpan, TraceReceiver } from '../../dev/pictures/trace-receiver.ts'
 import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
-import { alertTests } from '../kit/pages/alerts.ts'
+import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
 
 const receiver = await TraceReceiver.start()
 afterAll(() => receiver.close())
@@ -150,6 +150,23 @@ test('promtool accepts the alerts, and the cause of each important one raises it
   expect(await run('promtool', ['check', 'rules', 'rules.yaml'], { cwd: folder })).toContain(
     `${spec.groups[0].rules.length} rules found`,
   )
+  await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
+})
+
+const dashboard = new URL('../../k8s/monitoring/dashboard.json', import.meta.url)
+
+test('the dashboard counts each operation once when replicas of the release before are scraped too', async context => {
+  const folder = await mkdtemp(join(tmpdir(), 'skylab-panels-'))
+  context.onTestFinished(() => rm(folder, { recursive: true }))
+  const { panels } = JSON.parse(await readFile(dashboard, 'utf8')) as { panels: { targets?: { expr: string }[] }[] }
+  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+  const over = (metric: string) => expressions.filter(expr => expr.includes(`(${metric},`))
+  const tests = [
+    ...over('skylab_operations').map(expr => rolloutTest(expr, 'skylab_operations', 'state="waiting"')),
+    ...over('skylab_operations_overdue').map(expr => rolloutTest(expr, 'skylab_operations_overdue')),
+  ]
+  expect(tests).toHaveLength(2)
+  await writeFile(join(folder, 'tests.yaml'), stringify({ rule_files: [], tests }))
   await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
 })
 

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { CreateRequest, Identity, LabOptions, LabState, LabStatus, ResolvedImage } from '../../base/domain.ts'
 import { ApiError, invalid, RetryLater, unavailable } from '../../base/errors.ts'
 import { failpoint } from '../../base/failpoint.ts'
-import { labOf } from '../../base/subject.ts'
+import { labKind, labOf } from '../../base/subject.ts'
 import type { Config } from '../../config/schema.ts'
 import { chooseLab } from '../../labs/choose.ts'
 import { requireFit } from '../../labs/fit.ts'
@@ -191,7 +191,7 @@ export class Labs implements LabService {
   async #accepted(kind: 'create' | 'delete', user: string, op: number, origin: Origin): Promise<void> {
     const { requestId, span } = origin
     origin.onAccepted?.(op, 'accepted')
-    this.#options.metrics.operationsAccepted.inc({ kind })
+    this.#options.metrics.operationsAccepted.inc({ kind, subject_kind: labKind })
     this.#options.log.info({ user, op, kind, ...originFields(requestId, span.traceparent) }, 'operation accepted')
     this.#options.onAccepted()
     await failpoint(`lab.${kind}.accepted`, user)

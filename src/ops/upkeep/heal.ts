@@ -1,5 +1,5 @@
 /** The diagnosis and the changes of `skylab heal`, from the state of Redis and the cluster. */
-import { labKind, labOf, parseSubject, type Subject, subjectText } from '../../base/subject.ts'
+import { labOf, namedBy, parseSubject, type Subject, subjectText } from '../../base/subject.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import type { HealStore, Survey } from '../../store/heal.ts'
 import { boundAt } from '../trust.ts'
@@ -10,8 +10,7 @@ const parts = ['record', 'stream', 'tombstone', 'waiting', 'epoch'] as const
 /** A part of what Redis has of a subject. */
 type Part = (typeof parts)[number]
 
-/** A subject in findings: a user's lab by `user`, one of another kind as text. */
-type Named = { readonly user: string } | { readonly subject: string }
+type Named = ReturnType<typeof namedBy>
 
 export type Finding =
   /** The last issued op is ahead; it is set to the higher of Redis' clock and the highest trusted op. */
@@ -58,7 +57,7 @@ export interface Clocks {
 /** @param withLabs true if namespaces with a right MAC may be deleted */
 export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withLabs: boolean): Diagnosis {
   const boundOp = boundAt(survey.nowMs)
-  const ops = survey.subjects.flatMap(each => parts.map(kind => ({ kind, ...named(each.subject), op: each[kind] })))
+  const ops = survey.subjects.flatMap(each => parts.map(kind => ({ kind, ...namedBy(each.subject), op: each[kind] })))
   const drawn = [survey.lastOp, ...Object.values(survey.epochs), ...ops.map(({ op }) => op)]
   const trustedOp = [listing.highestOp, ...drawn.filter(op => op <= boundOp)].reduce((a, b) => Math.max(a, b), 0)
   const to = Math.max(survey.nowMs * 1000, trustedOp)
@@ -82,9 +81,6 @@ export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withL
     refusal: refusalOf(survey.nowMs, clocks, withLabs ? undefined : labDoubt(listing)),
   }
 }
-
-const named = (subject: Subject): Named =>
-  subject.kind === labKind ? { user: subject.name } : { subject: subjectText(subject) }
 
 function subjectOf(finding: Finding): Subject | undefined {
   if ('user' in finding) return labOf(finding.user)

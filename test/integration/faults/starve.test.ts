@@ -104,7 +104,7 @@ function countBlows(trial: Trial, refusals: Worst): void {
 
 async function lostLeases({ monitoringUrls }: Fleet): Promise<number> {
   const counts = await Promise.all(
-    monitoringUrls.map(url => metric(url, /^skylab_leases_total\{outcome="lost"\} (\d+)/m)),
+    monitoringUrls.map(url => metric(url, /^skylab_leases_total\{outcome="lost"[^}]*\} (\d+)/m)),
   )
   return counts.reduce((sum, count) => sum + count, 0)
 }

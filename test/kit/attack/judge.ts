@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { labKind, labOf, parseSubject } from '../../../src/base/subject.ts'
 import { markMs } from '../../../src/store/compares.ts'
 import { check, type Violation } from '../check/check.ts'
 import { operationsOf, usersOf } from '../check/operations.ts'
@@ -135,14 +136,14 @@ async function gather(fleet: Fleet, restless: readonly string[]): Promise<Eviden
 
 const telling = /"msg":"(operation [a-z ]+|step|ready)"/
 
-/** `named`: the field that names the subject in a line. */
-export async function readLogs(fleet: Fleet, named = 'user'): Promise<readonly LogLine[]> {
+/** The lines about subjects of one kind. */
+export async function readLogs(fleet: Fleet, kind = labKind): Promise<readonly LogLine[]> {
   const logs = await Promise.all(
     Array.from({ length: fleet.size }, async (_, index) => {
       const found: LogLine[] = []
       const file = createReadStream(join(fleet.stateDir, 'log', `replica-${index + 1}.log`))
       for await (const text of createInterface({ input: file })) {
-        const line = telling.test(text) ? parseLine(text, named) : undefined
+        const line = telling.test(text) ? parseLine(text, kind) : undefined
         if (line) found.push(line)
       }
       return found
@@ -152,9 +153,11 @@ export async function readLogs(fleet: Fleet, named = 'user'): Promise<readonly L
 }
 
 /** The last line of a killed replica may be incomplete. */
-function parseLine(text: string, named: string): LogLine | undefined {
+function parseLine(text: string, kindOfSubject: string): LogLine | undefined {
   try {
-    const { msg, replica, time, op, kind, result, [named]: user } = JSON.parse(text)
+    const { msg, replica, time, op, kind, result, user: ofLab, subject = '' } = JSON.parse(text)
+    const of = ofLab === undefined ? parseSubject(subject) : labOf(ofLab)
+    const user = of?.kind === kindOfSubject ? of.name : undefined
     return { msg, replica, atMs: Date.parse(time), user, op, kind, result }
   } catch {
     return undefined

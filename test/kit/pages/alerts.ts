@@ -9,7 +9,10 @@ interface Story {
   readonly raised: boolean
 }
 
-const creations = (result: string) => `skylab_operation_duration_seconds_count{kind="create",result="${result}"}`
+const creations = (result: string, kind = '') =>
+  `skylab_operation_duration_seconds_count{kind="create",result="${result}"${kind}}`
+const ofLabs = ',subject_kind="lab"'
+const ofToys = ',subject_kind="toy"'
 const readingsFailed = 'skylab_image_catalogue_refresh_duration_seconds_count{result="failed"}'
 const failing = (replica: string) => `skylab_image_prepulls_failing{instance="${replica}"}`
 const auditFailures = 'skylab_audit_write_failures_total'
@@ -37,6 +40,14 @@ const stories: readonly Story[] = [
   {
     ...{ alert: 'SkylabSpawnsFail', at: 20, raised: true },
     series: { ...always, [creations('failed')]: '0+1x30', [creations('complete')]: '0+3x30' },
+  },
+  {
+    ...{ alert: 'SkylabSpawnsFail', at: 20, raised: true },
+    series: { ...always, [creations('failed', ofLabs)]: '0+1x30', [creations('complete', ofLabs)]: '0+3x30' },
+  },
+  {
+    ...{ alert: 'SkylabSpawnsFail', at: 20, raised: false },
+    series: { ...always, [creations('failed', ofToys)]: '0+1x30', [creations('complete', ofToys)]: '0+3x30' },
   },
   {
     ...{ alert: 'SkylabSpawnsFail', at: 20, raised: false },
@@ -145,3 +156,17 @@ export const alertTests = stories.map(({ alert, at, series, raised }) => ({
     },
   ],
 }))
+
+/**
+ * A test for promtool of an expression over numbers of the whole installation, while a replica of the release before, whose
+ * series have no `subject_kind`, and one of this release are scraped: both report 5.
+ */
+export const rolloutTest = (expr: string, metric: string, labels = '') => ({
+  name: `${metric} in a rollout`,
+  interval: '1m',
+  input_series: ['instance="before"', 'instance="now",subject_kind="lab"'].map(replica => ({
+    series: `${metric}{${[replica, labels].filter(text => text !== '').join()}}`,
+    values: '5x10',
+  })),
+  promql_expr_test: [{ expr, eval_time: '5m', exp_samples: [{ labels: `{${labels}}`, value: 5 }] }],
+})

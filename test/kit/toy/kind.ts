@@ -39,8 +39,6 @@ export const toyKind = (client: ToyClient): Kind<ToyShape> => ({
     remains: reason => `What is left of the toy is removed later (${reason})`,
   },
   ends: { create: 'running', delete: 'gone' },
-  label: operation => `toy-${operation}`,
-  logged: name => ({ [toy]: name }),
   begin: claimed => new ToyWork(client, claimed),
 })
 
