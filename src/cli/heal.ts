@@ -118,13 +118,13 @@ async function healBy(
   parts: Parts,
 ): Promise<number> {
   const diagnosis = await look(settings, withLabs, parts)
-  const { findings, strangers, refusal } = diagnosis
+  const { findings, kept, strangers, refusal } = diagnosis
   const isApplied = apply && refusal === undefined && findings.length > 0
   if (isApplied) await applyTo(diagnosis, parts)
   const left = isApplied ? leftOf(diagnosis, await look(settings, withLabs, parts)) : []
   const applied = { applied: isApplied, ...(isApplied && { left }) }
   out(json ? `${JSON.stringify({ ...diagnosis, ...applied }, null, 2)}\n` : tableOf(diagnosis, isApplied))
-  if (refusal !== undefined && findings.length + strangers.length > 0) {
+  if (refusal !== undefined && findings.length + kept.length + strangers.length > 0) {
     err(`${apply ? 'nothing was changed' : 'nothing would be changed'}: ${refusal}\n`)
     return codes.failed
   }
@@ -149,16 +149,18 @@ async function look({ config, sealingKeys }: Settings, withLabs: boolean, parts:
 }
 
 const wouldBe = (finding: Finding): string => {
-  if (finding.kind === 'counter' || finding.kind === 'epochs') return `set to ${finding.to}`
+  if (finding.kind === 'counter' || finding.kind === 'epoch-counter') return `set to ${finding.to}`
   return finding.kind === 'namespace' ? `deleted by its UID ${finding.uid}` : 'removed'
 }
 
 const nameOf = (finding: Finding): string => {
   if (finding.kind === 'counter') return ''
-  if (finding.kind === 'epochs') return finding.of
+  if (finding.kind === 'epoch-counter') return finding.of
   if (finding.kind === 'namespace') return finding.name
   return 'user' in finding ? finding.user : finding.subject
 }
+
+const keptWords = 'left untouched: nothing would find its objects again'
 
 const untouched: Readonly<Record<Stranger['why'], string>> = {
   ahead: 'left untouched: it is not ours',
@@ -167,11 +169,12 @@ const untouched: Readonly<Record<Stranger['why'], string>> = {
   lab: 'left untouched: a lab of ours, which --with-labs deletes',
 }
 
-function tableOf({ findings, strangers, refusal }: Diagnosis, applied: boolean): string {
-  if (findings.length + strangers.length === 0) return 'no number is beyond the clock of Redis\n'
+function tableOf({ findings, kept, strangers, refusal }: Diagnosis, applied: boolean): string {
+  if (findings.length + kept.length + strangers.length === 0) return 'no number is beyond the clock of Redis\n'
   const rows = [
     ['WHAT', 'NAME', 'NUMBER', applied ? 'WAS' : 'WOULD BE'],
     ...findings.map(finding => [finding.kind, nameOf(finding), String(finding.op), wouldBe(finding)]),
+    ...kept.map(finding => [finding.kind, nameOf(finding), String(finding.op), keptWords]),
     ...strangers.map(stranger => {
       const { kind, name, namespace, op, why } = stranger
       return [kind.toLowerCase(), namespace ? `${namespace}/${name}` : name, String(op ?? '-'), untouched[why]]

@@ -12,7 +12,7 @@ export interface SubjectOps {
   readonly waiting: number
   /** The number of the last claim, for a kind whose claims draw one. */
   readonly epoch: number
-  /** The record's field; '' if unknown. */
+  /** The record's field `nsUid`, which other kinds than labs may use for something else; '' if unknown. */
   readonly namespaceUid: string
 }
 
@@ -65,12 +65,16 @@ export class HealStore {
     return (await this.#connection.run('heal-subject', keys, [name])) as string[]
   }
 
-  /** Resets all counters, and causes a new compare of all records. @returns the new value of the counter of ops */
-  async healCounter(trusted: number): Promise<number> {
+  /**
+   * Resets all counters.
+   * @param compare whether the records of labs are compared anew; until then nothing of them is answered
+   * @returns the new value of the counter of ops
+   */
+  async healCounter(trusted: number, compare: boolean): Promise<number> {
     const k = this.#keys
     const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
     const ofKinds = this.#kinds.map(kind => k.family(kind).counter)
-    return Number(await this.#connection.run('heal-counter', [...keys, ...ofKinds], [trusted]))
+    return Number(await this.#connection.run('heal-counter', [...keys, ...ofKinds], [trusted, compare ? '1' : '']))
   }
 
   async #number(key: string): Promise<number> {

@@ -59,12 +59,22 @@ describe('diagnose', () => {
     const epochs = { lab: 0, toy: ahead + 2 }
     expect(diagnose(survey({ lastOp: ahead, subjects, epochs }), listing()).findings).toEqual([
       { kind: 'counter', op: ahead, to: nowUs + 9 },
-      { kind: 'epochs', of: 'toy', op: ahead + 2, to: nowUs + 9 },
+      { kind: 'epoch-counter', of: 'toy', op: ahead + 2, to: nowUs + 9 },
       { kind: 'stream', subject: 'toy:ada', op: ahead },
       { kind: 'waiting', subject: 'toy:ada', op: ahead + 1 },
     ])
     const { findings } = diagnose(survey({ subjects: [{ ...toy, epoch: ahead }] }), listing())
     expect(findings).toEqual([{ kind: 'epoch', subject: 'toy:ada', op: ahead }])
+  })
+
+  it('keeps all of a subject of another kind whose record is ahead, since nothing finds its objects again', () => {
+    const toy = { ...user, subject: { kind: 'toy', name: 'ada' }, record: ahead, stream: ahead }
+    const { findings, kept } = diagnose(survey({ subjects: [toy, { ...user, record: ahead }] }), listing())
+    expect(findings).toEqual([{ kind: 'record', user: 'ada', op: ahead }])
+    expect(kept).toEqual([
+      { kind: 'record', subject: 'toy:ada', op: ahead },
+      { kind: 'stream', subject: 'toy:ada', op: ahead },
+    ])
   })
 
   it('lists our namespaces for deletion by UID, and only names all others', () => {
@@ -107,6 +117,8 @@ describe('diagnose', () => {
     expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'u' }], true)).toEqual([[], ['relabelled']])
     expect(found('unknown', [{ ...user, record: ahead, namespaceUid: 'u' }])).toEqual([['record', 'namespace'], []])
     expect(found('unknown', [{ ...user, record: nowUs, namespaceUid: 'other' }])).toEqual([['namespace'], []])
+    const toy = { ...user, subject: { kind: 'toy', name: 'ada' } }
+    expect(found('unknown', [{ ...toy, record: nowUs, namespaceUid: 'u' }])).toEqual([['namespace'], []])
   })
 
   it.each([
@@ -147,7 +159,7 @@ describe('applyTo', () => {
     }
     const kube = { delete: ({ uid }: { uid: string }) => note(`delete ${uid}`, 'accepted' as const) }
     const healSubject = (subject: Subject) => note(subjectText(subject), [])
-    const healCounter = () => note('counter', 1)
+    const healCounter = (_: number, compare: boolean) => note(compare ? 'counter, compare' : 'counter', 1)
     await applyTo(diagnosis(findings), { kube, store: { healSubject, healCounter } })
     return calls
   }
@@ -169,18 +181,19 @@ describe('applyTo', () => {
 
   it('heals what a subject of any kind has at once, and the counters last', async () => {
     const toy = { kind: 'epoch', subject: 'toy:ada', op: ahead } as const
-    const epochs = { kind: 'epochs', of: 'toy', op: ahead, to: nowUs } as const
+    const epochs = { kind: 'epoch-counter', of: 'toy', op: ahead, to: nowUs } as const
     const healed = await done(epochs, toy, { ...toy, kind: 'stream' }, { kind: 'waiting', user: 'ada', op: ahead })
     expect(healed).toEqual(['toy:ada', 'lab:ada', 'counter'])
   })
 
-  it('causes a new compare only when the counter or a record was ahead', async () => {
+  it('causes a new compare only when the counter or the record of a lab was ahead', async () => {
     const [counter, record] = [
       { kind: 'counter', op: ahead, to: 1 } as const,
       { kind: 'record', user: 'ada', op: ahead } as const,
     ]
-    expect(await done(counter, record, deleted)).toEqual(['delete u', 'lab:ada', 'counter'])
-    expect(await done(record)).toEqual(['lab:ada', 'counter'])
+    expect(await done(counter, record, deleted)).toEqual(['delete u', 'lab:ada', 'counter, compare'])
+    expect(await done(record)).toEqual(['lab:ada', 'counter, compare'])
+    expect(await done({ kind: 'record', subject: 'toy:ada', op: ahead })).toEqual(['toy:ada'])
     expect(await done(deleted, { ...record, kind: 'stream' })).toEqual(['delete u', 'lab:ada'])
   })
 })

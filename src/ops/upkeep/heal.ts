@@ -1,7 +1,7 @@
 /** The diagnosis and the changes of `skylab heal`, from the state of Redis and the cluster. */
-import { labOf, namedBy, parseSubject, type Subject, subjectText } from '../../base/subject.ts'
+import { labKind, labOf, namedBy, parseSubject, type Subject, subjectText } from '../../base/subject.ts'
 import type { KubeClient } from '../../kube/client.ts'
-import type { HealStore, Survey } from '../../store/heal.ts'
+import type { HealStore, SubjectOps, Survey } from '../../store/heal.ts'
 import { boundAt } from '../trust.ts'
 import { type Distrusted, doubtOf, type Listing } from './listing.ts'
 
@@ -16,7 +16,7 @@ export type Finding =
   /** The last issued op is ahead; it is set to the higher of Redis' clock and the highest trusted op. */
   | { readonly kind: 'counter'; readonly op: number; readonly to: number }
   /** The last number that a claim of this kind of subjects drew is ahead; it is set in the same way. */
-  | { readonly kind: 'epochs'; readonly of: string; readonly op: number; readonly to: number }
+  | { readonly kind: 'epoch-counter'; readonly of: string; readonly op: number; readonly to: number }
   | (Named & { readonly kind: Part; readonly op: number })
   /** A namespace that is ours by its name: deleted by its UID. */
   | { readonly kind: 'namespace'; readonly name: string; readonly uid: string; readonly op: number }
@@ -36,6 +36,11 @@ export interface Stranger {
 
 export interface Diagnosis {
   readonly findings: readonly Finding[]
+  /**
+   * What is left as it is: all of a subject of another kind whose record is ahead. No compare finds its objects again, as it finds
+   * those of labs, so they would be orphaned.
+   */
+  readonly kept: readonly Finding[]
   readonly strangers: readonly Stranger[]
   /** The highest trusted number in Redis or in the cluster. */
   readonly trustedOp: number
@@ -57,23 +62,28 @@ export interface Clocks {
 /** @param withLabs true if namespaces with a right MAC may be deleted */
 export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withLabs: boolean): Diagnosis {
   const boundOp = boundAt(survey.nowMs)
-  const ops = survey.subjects.flatMap(each => parts.map(kind => ({ kind, ...namedBy(each.subject), op: each[kind] })))
+  const ops = survey.subjects.flatMap(opsOf)
   const drawn = [survey.lastOp, ...Object.values(survey.epochs), ...ops.map(({ op }) => op)]
   const trustedOp = [listing.highestOp, ...drawn.filter(op => op <= boundOp)].reduce((a, b) => Math.max(a, b), 0)
   const to = Math.max(survey.nowMs * 1000, trustedOp)
-  const epochs = Object.entries(survey.epochs).map(([of, op]) => ({ kind: 'epochs' as const, of, op, to }))
-  const believed = survey.subjects.filter(({ record }) => record > 0 && record <= boundOp)
+  const epochs = Object.entries(survey.epochs).map(([of, op]) => ({ kind: 'epoch-counter' as const, of, op, to }))
+  const isKept = ({ subject, record }: SubjectOps) => subject.kind !== labKind && record > boundOp
+  const aheadOf = (subjects: readonly SubjectOps[]) => subjects.flatMap(opsOf).filter(({ op }) => op > boundOp)
+  // Only labs have a namespace.
+  const labs = survey.subjects.filter(({ subject }) => subject.kind === labKind)
+  const believed = labs.filter(({ record }) => record > 0 && record <= boundOp)
   const uids = new Set(believed.map(({ namespaceUid }) => namespaceUid))
   const judged = listing.distrusted.map(object => ({ object, why: whyUntouched(object, uids, withLabs) }))
   return {
     findings: [
       ...(survey.lastOp > boundOp ? [{ kind: 'counter' as const, op: survey.lastOp, to }] : []),
       ...epochs.filter(({ op }) => op > boundOp),
-      ...ops.filter(({ op }) => op > boundOp),
+      ...aheadOf(survey.subjects.filter(each => !isKept(each))),
       ...judged
         .filter(({ why }) => why === undefined)
         .map(({ object: { name, uid, op } }) => ({ kind: 'namespace' as const, name, uid, op: op! })),
     ],
+    kept: aheadOf(survey.subjects.filter(isKept)),
     strangers: judged.flatMap(({ object: { named: _, mac: _mac, ...object }, why }) =>
       why ? [{ ...object, why }] : [],
     ),
@@ -81,6 +91,8 @@ export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withL
     refusal: refusalOf(survey.nowMs, clocks, withLabs ? undefined : labDoubt(listing)),
   }
 }
+
+const opsOf = (each: SubjectOps) => parts.map(kind => ({ kind, ...namedBy(each.subject), op: each[kind] }))
 
 function subjectOf(finding: Finding): Subject | undefined {
   if ('user' in finding) return labOf(finding.user)
@@ -153,9 +165,12 @@ export async function applyTo(
   for (const subject of subjects.values()) {
     await heal({ kind: 'records', subject }, () => store.healSubject(subject))
   }
-  // The change of the counters also causes a new compare of all records, which nothing else here does.
-  if (findings.some(({ kind }) => kind === 'counter' || kind === 'epochs' || kind === 'record')) {
-    await heal({ kind: 'counter', op: trustedOp }, () => store.healCounter(trustedOp))
+  // It also causes a new compare of the records of labs, which nothing else here does. Until then no lab is answered for.
+  const compare = findings.some(
+    finding => finding.kind === 'counter' || (finding.kind === 'record' && 'user' in finding),
+  )
+  if (compare || findings.some(({ kind }) => kind === 'epoch-counter')) {
+    await heal({ kind: 'counter', op: trustedOp }, () => store.healCounter(trustedOp, compare))
   }
 }
 
