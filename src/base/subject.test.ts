@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { labOf, namedBy, parseSubject, sealedName, subjectText } from './subject.ts'
+import { isSubjectName, labOf, namedBy, parseSubject, sealedName, subjectText } from './subject.ts'
 
 it('parseSubject reads back the text of any subject', () => {
   for (const name of ['ada', 'a:b', 'lab:ada', 'ada\nlovelace', '🙂']) {
@@ -7,6 +7,19 @@ it('parseSubject reads back the text of any subject', () => {
       expect(parseSubject(subjectText(subject))).toEqual(subject)
     }
   }
+})
+
+it.each([
+  ['ada', true],
+  ['a:b/c 🙂', true],
+  ['x'.repeat(253), true],
+  ['', false],
+  ['a\nb', false],
+  ['\u0085', false],
+  ['\ud83d', false],
+  ['x'.repeat(254), false],
+])('isSubjectName of %j is %s', (name, isName) => {
+  expect(isSubjectName(name)).toBe(isName)
 })
 
 it('namedBy has the user of a lab, and the kind of any other subject', () => {

@@ -12,6 +12,13 @@ export const labKind = 'lab'
 
 export const labOf = (user: string): Subject => ({ kind: labKind, name: user })
 
+/** Long enough for an address, short enough for a key. */
+const longestName = 253
+
+/** Whether a subject may have this name. Names of users have stricter rules (`base/usernames.ts`). */
+export const isSubjectName = (name: string): boolean =>
+  name !== '' && name.length <= longestName && name.isWellFormed() && !/\p{Cc}/u.test(name)
+
 /** A subject as text, such as `lab:ada`: its form in Redis, and a key for maps. */
 export const subjectText = ({ kind, name }: Subject): string => `${kind}:${name}`
 

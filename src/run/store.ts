@@ -80,7 +80,7 @@ export function joinStore(
     { drawsEpochs }: { readonly drawsEpochs: boolean },
   ): OfKind<R, F> => {
     const family = keys.family(kind)
-    const operations = new OperationStore({ ...common, family, retention, whyComparing })
+    const operations = new OperationStore({ ...common, family, form, retention, whyComparing })
     return { operations, ...ownersOf(family, form, drawsEpochs) }
   }
   const { owners, leases } = ownersOf(keys, labForm)

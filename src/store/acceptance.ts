@@ -7,29 +7,34 @@ export interface Provenance {
   readonly requestId?: string | undefined
   /** W3C Trace Context */
   readonly traceparent?: string | undefined
-  /** The origin for the audit log; undefined without one. */
+  /** The origin for the audit log; undefined without one, and for every kind but labs. */
   readonly by?: string | undefined
 }
 
 export interface Creation extends Provenance {
-  /** Of the subject. */
+  /** The subject's name. */
   readonly name: string
   readonly nonce: string
+  /** Until the deadline of the whole operation; as long as the kind lets the steps of a creation take (`Kind.limits`). */
   readonly timeoutMs: number
   /** Seals the plan with this key of ours, for this name (`sealedName`) and the nonce. */
   readonly sealPlan: (keyId: string, sealedName: string) => string
   /** What clients may see of it, such as a `LabView`. */
   readonly view: object
-  /** For a lab: true if its pod has the init container, whose success is to be remembered. Default: false. */
-  readonly provisions?: boolean
   readonly events: readonly NewEvent[]
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined
 }
 
+export interface LabCreation extends Creation {
+  /** True if its pod has the init container, whose success is to be remembered. Default: false. */
+  readonly provisions?: boolean
+}
+
 export interface Deletion extends Provenance {
-  /** Of the subject. */
+  /** The subject's name. */
   readonly name: string
   readonly nonce: string
+  /** As that of a creation. */
   readonly timeoutMs: number
   readonly events: readonly NewEvent[]
   /** Last events of a creation that this supersedes. */
@@ -51,7 +56,7 @@ export interface Superseded extends Provenance {
   readonly acceptedAtMs: number
 }
 
-/** Why a creation was not accepted; `exists` has the lab's status. */
+/** Why a creation was not accepted; `exists` has the subject's status. */
 export type NotAccepted =
   | { readonly answer: 'exists'; readonly status: LabStatus }
   | { readonly answer: 'mismatch' | 'sealed' }

@@ -44,7 +44,7 @@ export class HealStore {
     const epochs: Record<string, number> = {}
     for (const kind of this.#kinds) {
       const family = this.#keys.family(kind)
-      epochs[kind] = await this.#number(family.counter)
+      epochs[kind] = await this.#number(family.lastEpoch)
       for (const name of await this.#names(family)) subjects.push(await this.#surveyOf(family, name))
     }
     return { lastOp, nowMs: Number(seconds) * 1000, subjects, epochs }
@@ -73,7 +73,7 @@ export class HealStore {
   async healCounter(trusted: number, compare: boolean): Promise<number> {
     const k = this.#keys
     const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
-    const ofKinds = this.#kinds.map(kind => k.family(kind).counter)
+    const ofKinds = this.#kinds.map(kind => k.family(kind).lastEpoch)
     return Number(await this.#connection.run('heal-counter', [...keys, ...ofKinds], [trusted, compare ? '1' : '']))
   }
 

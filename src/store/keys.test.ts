@@ -1,18 +1,19 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Family, Keys } from './keys.ts'
 
 const keys = new Keys('s')
 
 const allOf = (family: Family, name: string) => [
-  ...[family.waiting, family.owned, family.deadlines, family.index, family.provisioned, family.counter],
+  ...[family.waiting, family.owned, family.deadlines, family.index, family.lastEpoch, family.nonce('n')],
   ...[family.record(name), family.events(name), family.tombstone(name), family.lease(name)],
   family.idempotency(name, 'h'),
 ]
 
 describe('Keys.family', () => {
-  it('leaves the keys of labs as they were before there were kinds', () => {
+  it('gives labs the keys that they had before there were kinds', () => {
     expect(allOf(keys.family('lab'), 'ada')).toEqual([
-      ...['{s}:waiting', '{s}:owned', '{s}:deadlines', '{s}:index', '{s}:provisioned', '{s}:lab-counter'],
+      ...['{s}:waiting', '{s}:owned', '{s}:deadlines', '{s}:index', '{s}:lab-epoch', '{s}:nonce:n'],
       ...['{s}:lab:ada', '{s}:events:ada', '{s}:tombstone:ada', '{s}:lease:ada', '{s}:idempotency:ada:h'],
     ])
   })
@@ -24,7 +25,20 @@ describe('Keys.family', () => {
     expect(all.size).toBe(3 * (6 + 5 * names.length))
   })
 
-  it.each(['', 'Toy', 'a-b', 'a:b', 'events', 'lease', 'nonce'])('refuses the kind %j', kind => {
+  it('shares generation and hold of labs among all kinds', () => {
+    const { generation, hold } = keys.family('toy')
+    expect([generation, hold]).toEqual([keys.generation, keys.hold])
+  })
+
+  const reserved = ['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests']
+
+  it.each(['', 'Toy', 'a-b', 'a:b', ...reserved])('refuses the kind %j', kind => {
     expect(() => keys.family(kind)).toThrow('not a name for a kind')
+  })
+
+  it('refuses the first word of every other key with a name in it', () => {
+    const table = readFileSync(new URL('keys.ts', import.meta.url), 'utf8')
+    const words = [...table.matchAll(/^ \* \| ([a-z]+):[A-Z]/gm)].map(([, word]) => word!)
+    expect(words.filter(word => word !== 'lab').sort()).toEqual(reserved.toSorted())
   })
 })

@@ -25,92 +25,83 @@
  * | tombstone:USER | string | yes | op of the last deletion that ended |
  * | lease:USER | string | yes | token of the owner |
  * | nonce:NONCE | string | yes | the op that an acceptance drew, for a command sent again |
+ * | KIND-epoch | string | never | the last epoch, for a kind whose claims draw one |
  * | idempotency:USER:HASH | string | yes | op and body's hash of an accepted create |
  * | catalogue:SCOPE | hash | yes | the images of one configuration: version, body, when read, when last asked for |
  * | digests:SCOPE | hash | yes | the last known digests of tags |
- * | counter | string | never | the last number that a claim drew; as KIND-counter, for a kind whose claims draw one |
  * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
  *
- * What is per user above is per name for every other kind of subject, under keys that begin with the kind: `KIND:NAME` is
- * the record, `KIND-waiting` a sorted set, `KIND-events:NAME` a stream. So no kind meets the members of another.
+ * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
+ * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another.
  */
 import { labKind } from '../base/subject.ts'
-
-/** The keys of one kind of subjects: its sorted sets, and what each subject has. */
-export interface Family {
-  readonly kind: string
-  readonly waiting: string
-  readonly owned: string
-  readonly deadlines: string
-  readonly index: string
-  readonly provisioned: string
-  /** The numbers that claims draw, for a kind whose claims draw one. */
-  readonly counter: string
-  record(name: string): string
-  events(name: string): string
-  tombstone(name: string): string
-  lease(name: string): string
-  idempotency(name: string, hash: string): string
-}
 
 /** First words of other keys, which no kind may have. */
 const reserved = new Set(['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'])
 
-/** The keys of any kind but labs, whose keys are older than kinds. */
-class KindKeys implements Family {
+/**
+ * The keys of one kind of subjects: its sets, and what each subject has. Those of labs have no prefix, since they are older
+ * than kinds.
+ */
+export class Family {
   readonly kind: string
+  /**
+   * `generation` and `hold` are those of labs, for every kind: its operations wait until the labs were compared. A kind with a
+   * compare of its own must give both keys of its own here. Its compare then writes them (`begin-compare`, `end-compare`) and
+   * rings `compared`, a replica awaits it before it is ready (`run/serve.ts`), and `skylab heal` resets them.
+   */
+  readonly generation: string
+  readonly hold: string
   readonly waiting: string
   readonly owned: string
   readonly deadlines: string
   readonly index: string
-  readonly provisioned: string
-  readonly counter: string
-  readonly #tag: string
+  /** The last epoch, for a kind whose claims draw one. */
+  readonly lastEpoch: string
+  readonly #subject: string
+  readonly #own: string
 
+  /** @throws if a kind cannot have this name */
   constructor(tag: string, kind: string) {
     if (!/^[a-z]+$/.test(kind) || reserved.has(kind)) throw new Error(`not a name for a kind of subjects: ${kind}`)
     this.kind = kind
-    this.#tag = tag
-    const own = `${tag}${kind}-`
-    this.waiting = `${own}waiting`
-    this.owned = `${own}owned`
-    this.deadlines = `${own}deadlines`
-    this.index = `${own}index`
-    this.provisioned = `${own}provisioned`
-    this.counter = `${own}counter`
+    this.#subject = `${tag}${kind}`
+    this.#own = kind === labKind ? tag : `${tag}${kind}-`
+    this.generation = `${tag}generation`
+    this.hold = `${tag}hold`
+    this.waiting = `${this.#own}waiting`
+    this.owned = `${this.#own}owned`
+    this.deadlines = `${this.#own}deadlines`
+    this.index = `${this.#own}index`
+    this.lastEpoch = `${this.#subject}-epoch`
   }
 
   record(name: string): string {
-    return `${this.#tag}${this.kind}:${name}`
+    return `${this.#subject}:${name}`
   }
   events(name: string): string {
-    return `${this.#tag}${this.kind}-events:${name}`
+    return `${this.#own}events:${name}`
   }
   tombstone(name: string): string {
-    return `${this.#tag}${this.kind}-tombstone:${name}`
+    return `${this.#own}tombstone:${name}`
   }
   lease(name: string): string {
-    return `${this.#tag}${this.kind}-lease:${name}`
+    return `${this.#own}lease:${name}`
+  }
+  nonce(nonce: string): string {
+    return `${this.#own}nonce:${nonce}`
   }
   idempotency(name: string, hash: string): string {
-    return `${this.#tag}${this.kind}-idempotency:${name}:${hash}`
+    return `${this.#own}idempotency:${name}:${hash}`
   }
 }
 
 /** The keys of the installation and, as a family, those of labs. */
-export class Keys implements Family {
-  readonly kind = labKind
-  readonly counter: string
+export class Keys extends Family {
   readonly last: string
-  readonly generation: string
   readonly mark: string
   readonly doubt: string
-  readonly hold: string
   readonly sealing: string
-  readonly waiting: string
-  readonly owned: string
-  readonly deadlines: string
-  readonly index: string
   readonly provisioned: string
   readonly bell: string
   readonly compareLease: string
@@ -121,50 +112,27 @@ export class Keys implements Family {
   readonly #tag: string
 
   constructor(prefix: string) {
-    this.#tag = `{${prefix}}:`
-    this.last = `${this.#tag}last`
-    this.generation = `${this.#tag}generation`
-    this.mark = `${this.#tag}mark`
-    this.doubt = `${this.#tag}doubt`
-    this.hold = `${this.#tag}hold`
-    this.sealing = `${this.#tag}sealing`
-    this.waiting = `${this.#tag}waiting`
-    this.owned = `${this.#tag}owned`
-    this.deadlines = `${this.#tag}deadlines`
-    this.index = `${this.#tag}index`
-    this.provisioned = `${this.#tag}provisioned`
-    this.bell = `${this.#tag}bell`
-    this.counter = `${this.#tag}lab-counter`
-    this.compareLease = `${this.#tag}lease-of-compare`
-    this.audit = `${this.#tag}audit`
-    this.prepulled = `${this.#tag}prepulled`
-    this.prepullFailures = `${this.#tag}prepull-failures`
-    this.prepullLease = `${this.#tag}lease-of-prepull`
+    const tag = `{${prefix}}:`
+    super(tag, labKind)
+    this.#tag = tag
+    this.last = `${tag}last`
+    this.mark = `${tag}mark`
+    this.doubt = `${tag}doubt`
+    this.sealing = `${tag}sealing`
+    this.provisioned = `${tag}provisioned`
+    this.bell = `${tag}bell`
+    this.compareLease = `${tag}lease-of-compare`
+    this.audit = `${tag}audit`
+    this.prepulled = `${tag}prepulled`
+    this.prepullFailures = `${tag}prepull-failures`
+    this.prepullLease = `${tag}lease-of-prepull`
   }
 
   /** @throws if a kind cannot have this name */
   family(kind: string): Family {
-    return kind === labKind ? this : new KindKeys(this.#tag, kind)
+    return kind === labKind ? this : new Family(this.#tag, kind)
   }
 
-  record(user: string): string {
-    return `${this.#tag}lab:${user}`
-  }
-  events(user: string): string {
-    return `${this.#tag}events:${user}`
-  }
-  tombstone(user: string): string {
-    return `${this.#tag}tombstone:${user}`
-  }
-  lease(user: string): string {
-    return `${this.#tag}lease:${user}`
-  }
-  nonce(nonce: string): string {
-    return `${this.#tag}nonce:${nonce}`
-  }
-  idempotency(user: string, hash: string): string {
-    return `${this.#tag}idempotency:${user}:${hash}`
-  }
   catalogue(scope: string): string {
     return `${this.#tag}catalogue:${scope}`
   }

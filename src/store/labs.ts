@@ -1,18 +1,19 @@
-/** The commands of replicas that own no lab's operation: acceptances and reads. */
-import type { LabEvent } from '../base/domain.ts'
-import type { Connection, Entry } from './connection.ts'
+/** The commands that accept operations on labs, and that read labs. */
+import type { LabCreation } from './acceptance.ts'
+import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { OperationStore, type OperationStoreOptions } from './operations.ts'
-import { type LabRecord, parseEvent, parseRecord } from './records.ts'
+import { type LabRecord, labForm } from './records.ts'
 
-export type LabStoreOptions = Omit<OperationStoreOptions, 'family'>
+export type LabStoreOptions = Omit<OperationStoreOptions<LabRecord, LabCreation>, 'family' | 'form' | 'fieldsOf'>
 
-export class LabStore extends OperationStore {
+export class LabStore extends OperationStore<LabRecord, LabCreation> {
   readonly #connection: Connection
   readonly #keys: Keys
 
   constructor(options: LabStoreOptions) {
-    super({ ...options, family: options.keys })
+    const fieldsOf = ({ provisions }: LabCreation) => ['pod', '0', 'provisions', provisions ? '1' : '']
+    super({ ...options, family: options.keys, form: labForm, fieldsOf })
     this.#connection = options.connection
     this.#keys = options.keys
   }
@@ -20,13 +21,6 @@ export class LabStore extends OperationStore {
   /** Whether the init container has once succeeded for a user, as far as this Redis knows. */
   async provisioned(user: string): Promise<boolean> {
     return (await this.#connection.read('sismember', redis => redis.sismember(this.#keys.provisioned, user))) === 1
-  }
-
-  async lab(user: string): Promise<{ record: LabRecord; events: LabEvent[] } | null> {
-    const k = this.#keys
-    const [answer, flat, entries] = await this.ask('read-lab', [k.record(user), k.events(user)], [])
-    const record = answer === 'lab' ? parseRecord(flat as string[], user) : null
-    return record && { record, events: (entries as Entry[]).map(parseEvent) }
   }
 
   /** Users whose lab is running, sorted. */

@@ -2,13 +2,20 @@
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
-import { sealedName } from '../base/subject.ts'
+import { isSubjectName, labKind, sealedName } from '../base/subject.ts'
 import type { KindCensus } from '../telemetry/gauges.ts'
 import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
-import { encodeEvents, parseEvent } from './records.ts'
+import {
+  encodeEvents,
+  type OperationFields,
+  type OperationRecord,
+  pairs,
+  parseEvent,
+  type RecordForm,
+} from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 import type { EventStream, StreamRead } from './streams.ts'
 
@@ -37,10 +44,13 @@ type Answer = [string, ...unknown[]]
 export const counterAhead =
   'the last operation lies more than a day beyond Redis’ clock: the clock is wrong, or the counter was poisoned'
 
-export interface OperationStoreOptions {
+export interface OperationStoreOptions<R extends OperationRecord, C extends Creation> {
   readonly connection: Connection
   readonly keys: Keys
   readonly family: Family
+  readonly form: Pick<RecordForm<R, OperationFields>, 'parse'>
+  /** The fields of a new record that only this kind has, as names and values in turns. Default: none. */
+  readonly fieldsOf?: (creation: C) => readonly string[]
   readonly retention: Retention
   readonly sealing: SealingKeys
   /** Called when Redis answers that its data must be compared first. */
@@ -49,33 +59,38 @@ export interface OperationStoreOptions {
   readonly whyComparing?: () => string | undefined
 }
 
-export class OperationStore {
+export class OperationStore<R extends OperationRecord = OperationRecord, C extends Creation = Creation> {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #family: Family
+  readonly #form: OperationStoreOptions<R, C>['form']
+  readonly #fieldsOf: (creation: C) => readonly string[]
   readonly #retention: Retention
   readonly #sealing: SealingKeys
   /** The sealing key as last known; Redis answers with the right one if it has changed. */
   #sealingKey: string
-  readonly #onComparing: OperationStoreOptions['onComparing']
-  readonly #whyComparing: OperationStoreOptions['whyComparing']
+  readonly #onComparing: (() => void) | undefined
+  readonly #whyComparing: (() => string | undefined) | undefined
 
-  constructor({ connection, keys, family, retention, sealing, onComparing, whyComparing }: OperationStoreOptions) {
-    this.#connection = connection
-    this.#keys = keys
-    this.#family = family
-    this.#retention = retention
-    this.#sealing = sealing
-    this.#onComparing = onComparing
-    this.#whyComparing = whyComparing
-    this.#sealingKey = sealing.ids.split(' ')[0]!
+  constructor(options: OperationStoreOptions<R, C>) {
+    this.#connection = options.connection
+    this.#keys = options.keys
+    this.#family = options.family
+    this.#form = options.form
+    this.#fieldsOf = options.fieldsOf ?? (() => [])
+    this.#retention = options.retention
+    this.#sealing = options.sealing
+    this.#onComparing = options.onComparing
+    this.#whyComparing = options.whyComparing
+    this.#sealingKey = options.sealing.ids.split(' ')[0]!
   }
 
   /**
    * Writes a creation by one script. `mismatch`: the idempotency key was used with another body; `sealed`: the other
    * replicas seal with a key that is not ours, and could not open our plan.
    */
-  async acceptCreate(creation: Creation): Promise<Accepted | NotAccepted> {
+  async acceptCreate(creation: C): Promise<Accepted | NotAccepted> {
+    this.#require(creation)
     let [answer, detail] = await this.#tryCreate(creation)
     for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
       this.#sealingKey = String(detail)
@@ -87,7 +102,7 @@ export class OperationStore {
     return { answer: 'accepted', op: Number(detail) }
   }
 
-  #tryCreate(creation: Creation): Promise<Answer> {
+  #tryCreate(creation: C): Promise<Answer> {
     const { name, nonce, idempotency } = creation
     const k = this.#keys
     const f = this.#family
@@ -103,9 +118,9 @@ export class OperationStore {
         k.bell,
         f.index,
         f.tombstone(name),
-        k.nonce(nonce),
+        f.nonce(nonce),
         k.sealing,
-        idempotency ? this.#idempotencyKey(name, idempotency.key) : k.nonce(nonce),
+        idempotency ? this.#idempotencyKey(name, idempotency.key) : f.nonce(nonce),
         k.audit,
       ],
       [
@@ -125,7 +140,7 @@ export class OperationStore {
         sealingKey,
         creation.requestId ?? '',
         creation.traceparent ?? '',
-        creation.provisions ? '1' : '',
+        JSON.stringify(this.#fieldsOf(creation)),
         creation.by ?? '',
         noteGraceMs,
       ],
@@ -146,12 +161,13 @@ export class OperationStore {
 
   /** The one write that begins a deletion; null when there is no such subject, or not the one meant. */
   async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
+    this.#require(deletion)
     const { name, nonce } = deletion
     const k = this.#keys
     const f = this.#family
     const [answer, op, ...superseded] = await this.ask(
       'accept-delete',
-      [k.last, f.record(name), f.events(name), f.waiting, f.deadlines, k.bell, f.index, k.nonce(nonce), k.audit],
+      [k.last, f.record(name), f.events(name), f.waiting, f.deadlines, k.bell, f.index, f.nonce(nonce), k.audit],
       [
         f.kind,
         name,
@@ -169,6 +185,15 @@ export class OperationStore {
     if (answer === 'none') return null
     const accepted = { answer: answer as Accepted['answer'], op: Number(op) }
     return superseded.length === 0 ? accepted : { ...accepted, superseded: readSuperseded(superseded) }
+  }
+
+  /** The record of a subject, with the events of its current operation; null if there is no such subject. */
+  async find(name: string): Promise<{ record: R; events: LabEvent[] } | null> {
+    const f = this.#family
+    const [answer, flat, entries] = await this.ask('read-subject', [f.record(name), f.events(name)], [])
+    if (answer !== 'found') return null
+    const record = this.#form.parse(pairs(flat as string[]), name)
+    return { record, events: (entries as Entry[]).map(parseEvent) }
   }
 
   /** Reads at most `limit` events of an operation after a place; without `op`, of the current or last operation. */
@@ -207,7 +232,7 @@ export class OperationStore {
   /** Counts subjects and operations of this kind; undefined while the data are not compared. */
   async census(): Promise<KindCensus | undefined> {
     const f = this.#family
-    const keys = [this.#keys.generation, f.index, f.waiting, f.owned, f.deadlines]
+    const keys = [this.#family.generation, f.index, f.waiting, f.owned, f.deadlines]
     const [answer, ...counts] = (await this.#connection.run('count-subjects', keys, identity => [identity])) as Answer
     if (answer !== 'counted') return undefined
     const [pending, running, terminating, failed, waiting, owned, overdue, longestWaitMs] = counts.map(Number)
@@ -218,12 +243,21 @@ export class OperationStore {
   /** Calls a command that answers only if the data were compared. */
   protected async ask(name: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
     const withIdentity = (identity: string) => [identity, ...args]
-    const answer = (await this.#connection.run(name, [this.#keys.generation, ...keys], withIdentity)) as Answer
+    const answer = (await this.#connection.run(name, [this.#family.generation, ...keys], withIdentity)) as Answer
     if (answer[0] === 'ahead') throw unavailable(counterAhead, 5)
     if (answer[0] !== 'comparing') return answer
     this.#onComparing?.()
     const why = this.#whyComparing?.()
     throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
+  }
+
+  /** @throws if a kind accepts what only labs may have. Names of users are checked where callers are identified. */
+  #require({ name, by }: Creation | Deletion): void {
+    const { kind } = this.#family
+    if (kind === labKind) return
+    if (!isSubjectName(name)) throw new Error(`not a name for a subject: ${JSON.stringify(`${kind}:${name}`)}`)
+    // A note does not name the kind: any replica would write a line about the lab of this name.
+    if (by !== undefined && by !== '') throw new Error(`operations on ${kind} leave no notes for the audit log`)
   }
 
   #idempotencyKey(name: string, key: string): string {

@@ -76,7 +76,7 @@ export interface OwnerStoreOptions<R extends OperationRecord, F extends Operatio
   readonly keys: Keys
   readonly family: Family
   readonly form: RecordForm<R, F>
-  /** Whether each claim draws a number of its own. Default: false. */
+  /** Whether each claim draws an epoch. Default: false. */
   readonly drawsEpochs?: boolean
   readonly clock: Clock
   readonly sealing: SealingKeys
@@ -125,7 +125,7 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
     const k = this.#keys
     const f = this.#family
     const { ids, keepMs, idleMs } = this.#sealing
-    const keys = [k.generation, f.waiting, f.owned, f.deadlines, k.hold, k.sealing]
+    const keys = [f.generation, f.waiting, f.owned, f.deadlines, f.hold, k.sealing]
     const args = (identity: string) => [identity, limit, all ? '1' : '0', this.#passedHold, ids, keepMs, idleMs]
     const answer = (await this.#connection.run('look-operations', keys, args)) as LookAnswer | ['comparing' | 'sealed']
     if (answer[0] === 'comparing') return this.#comparing()
@@ -150,13 +150,14 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
    * @throws {Unreadable} when it was claimed, and the record cannot be read
    */
   async claim(name: string, token: string, ttlMs: number): Promise<Claim<R> | null> {
-    const k = this.#keys
     const f = this.#family
-    const keys = [k.generation, f.record(name), f.waiting, f.owned, f.deadlines, f.lease(name), k.hold, k.sealing]
-    if (this.#drawsEpochs) keys.push(f.counter)
-    const [answer, remaining, found, ...flat] = (await this.#connection.run('claim-operation', keys, identity => [
-      ...[identity, name, token, ttlMs, this.#passedHold, this.#sealing.ids],
-    ])) as string[]
+    const sets = [f.waiting, f.owned, f.deadlines]
+    const keys = [f.generation, f.record(name), ...sets, f.lease(name), f.hold, this.#keys.sealing, f.lastEpoch]
+    const { ids } = this.#sealing
+    const draws = this.#drawsEpochs ? '1' : ''
+    const args = (identity: string) => [identity, name, token, ttlMs, this.#passedHold, ids, draws]
+    const answers = (await this.#connection.run('claim-operation', keys, args)) as string[]
+    const [answer, remaining, found, ...flat] = answers
     if (answer === 'comparing') return this.#comparing()
     if (answer === 'ahead') throw new EpochAhead(epochAhead)
     if (answer !== 'claimed') return null
@@ -225,7 +226,7 @@ export class OwnerStore<R extends OperationRecord = LabRecord, F extends Operati
         f.tombstone(name),
         k.bell,
         f.index,
-        f.provisioned,
+        k.provisioned,
         k.audit,
       ],
       [f.kind, name, op, token, seq, encodeEvents(events), outcome, this.#encode(fields), this.#tombstoneMs].concat([

@@ -89,6 +89,11 @@ describe('encodeFields', () => {
     expect(encodeFields({})).toBe('[]')
   })
 
+  test.each(['op', 'token', 'active', 'seq', 'epoch', 'status', 'deadline', 'plan'])('refuses the field %s', field => {
+    expect(() => encodeFields({ [field]: '1' })).toThrow(`no step may set the field ${field}`)
+    expect(() => encodeFields({ mine: '1' }, { mine: field })).toThrow(`no step may set the field ${field}`)
+  })
+
   test.each(['\ud83d', 'cut \ud83d', '\ude00 cut', '\0 "\\ é'])(
     'and encodeEvents write well-formed text: %j',
     words => {

@@ -151,9 +151,29 @@ export const labForm: RecordForm<LabRecord, RecordFields> = {
   names: { namespaceUid: 'nsUid', podPresent: 'pod' },
 }
 
+/** Fields that scripts alone write: they identify the operation and its owner, and decide what may be written. */
+const guarded = new Set([
+  ...[
+    'op',
+    'kind',
+    'status',
+    'active',
+    'nonce',
+    'token',
+    'claims',
+    'seq',
+    'acceptedAt',
+    'deadline',
+    'failedAt',
+    'epoch',
+  ],
+  ...['plan', 'endedBy', 'requestId', 'traceparent', 'by', 'provisions'],
+])
+
 /**
  * The flat JSON list that commands take.
  * @param names of fields that have another name in Redis
+ * @throws if a field is one that only scripts write
  */
 export function encodeFields(fields: object, names: Readonly<Partial<Record<string, string>>> = labForm.names): string {
   const encode = (value: unknown) =>
@@ -162,7 +182,12 @@ export function encodeFields(fields: object, names: Readonly<Partial<Record<stri
         ? '1'
         : '0'
       : (typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed()
-  return JSON.stringify(Object.entries(fields).flatMap(([name, value]) => [names[name] ?? name, encode(value)]))
+  const pairsOf = ([field, value]: readonly [string, unknown]) => {
+    const name = names[field] ?? field
+    if (guarded.has(name)) throw new Error(`no step may set the field ${name}`)
+    return [name, encode(value)]
+  }
+  return JSON.stringify(Object.entries(fields).flatMap(pairsOf))
 }
 
 export type NewEvent = readonly [type: LabEvent['event'], data: string]

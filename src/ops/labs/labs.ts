@@ -154,7 +154,7 @@ export class Labs implements LabService {
   }
 
   async status(username: string): Promise<LabState | null> {
-    const lab = await available(() => this.#options.store.lab(username))
+    const lab = await available(() => this.#options.store.find(username))
     if (!lab) return null
     const { status, podPresent, view } = lab.record
     // Computed here too: a former release may have rebuilt the record with the whole address from the cluster.

@@ -1,5 +1,6 @@
 -- Ends an operation: final status, last events, index, tombstone and release of the lease are one write. Sent again by the
--- same owner, it answers as before. A running lab marks its user as provisioned, if that was part of its creation.
+-- same owner, it answers as before. A running lab marks its user as provisioned, if that was part of its creation; no other
+-- kind has the field `provisions`.
 -- @include time events owner notes
 -- KEYS: record (hash) events (stream) waiting (zset) owned (zset) deadlines (zset) lease (string) tombstone (string)
 --   bell (stream) index (zset) provisioned (set) audit (zset)

@@ -2,7 +2,7 @@
 -- kinds whose claims draw a number. If ops of labs may be wrong, all records of labs must be compared with the cluster before
 -- anything is answered.
 -- @include time draw
--- KEYS: last (string) hold (string) generation (hash) doubt (string) mark (string), then for each kind: counter (string)
+-- KEYS: last (string) hold (string) generation (hash) doubt (string) mark (string), then for each kind: epochs (string)
 -- ARGV: trusted compare
 --   compare: '1' if a compare is needed, else ''
 -- returns: the new value of the counter of ops

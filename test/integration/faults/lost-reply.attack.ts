@@ -207,7 +207,7 @@ const ofReading = [
   'drop-notes',
   'look-operations',
   'read-events',
-  'read-lab',
+  'read-subject',
   'list-running',
 ]
 const ofCompares = [

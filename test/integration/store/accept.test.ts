@@ -55,7 +55,7 @@ test('a creation leaves everything that another replica needs to continue it', a
 
 test('the plan can be read by its owner only', async () => {
   await store().create('ada')
-  expect((await store().labs.lab('ada'))!.record).toMatchObject({ status: 'pending', sealedPlan: undefined })
+  expect((await store().labs.find('ada'))!.record).toMatchObject({ status: 'pending', sealedPlan: undefined })
   expect((await store().own('ada')).claim.record.sealedPlan).toBe('sealed')
 })
 

@@ -83,7 +83,7 @@ describe('a compare', () => {
 describe('settle', () => {
   test('restores a lab under its own op, with a stream of two events', async () => {
     expect(await settle('ada')).toBe('settled')
-    expect(await store().labs.lab('ada')).toMatchObject({
+    expect(await store().labs.find('ada')).toMatchObject({
       record: {
         ...{ op: 5_000, kind: 'create', status: 'running', active: false, namespaceUid: 'ns', podUid: 'pod-uid' },
         view: view('ada'),
@@ -249,7 +249,7 @@ test('reports nothing as missing while the data are not compared', async () => {
   for (const ask of [
     () => store().create('ada'),
     () => store().labs.acceptDelete(again),
-    () => store().labs.lab('ada'),
+    () => store().labs.find('ada'),
     () => store().labs.running(),
     () => store().labs.events('ada', undefined, 0),
   ]) {
@@ -259,5 +259,5 @@ test('reports nothing as missing while the data are not compared', async () => {
   expect(await store().owners.look(9, true)).toBeNull()
   expect(await store().owners.claim('ada', 'mine', 3000)).toBeNull()
   await store().compare()
-  expect(await store().labs.lab('ada')).toBeNull()
+  expect(await store().labs.find('ada')).toBeNull()
 })

@@ -169,5 +169,5 @@ test('the store ignores the former identity when a server was a replica in betwe
     .exec()
   await store.connection.newest(store.keys.bell)
   expect(await store.connection.identity()).not.toBe(before)
-  await expect(store.labs.lab('ada')).rejects.toMatchObject({ status: 503 })
+  await expect(store.labs.find('ada')).rejects.toMatchObject({ status: 503 })
 })

@@ -104,12 +104,12 @@ test('a Redis restarted with its data is compared again, and its operations are 
     const back = new Promise(resolve => kept.connection.commands.once('ready', resolve))
     await lasting.restart()
     await back
-    await expect(kept.labs.lab('ada')).rejects.toMatchObject({ status: 503 })
+    await expect(kept.labs.find('ada')).rejects.toMatchObject({ status: 503 })
     await expect(kept.labs.acceptCreate(again)).rejects.toMatchObject({ status: 503 })
     const mark = await kept.compares.begin('nonce', 60_000)
     expect(mark).toMatchObject({ needed: true, foundOp: (pending as { op: number }).op })
     expect(await kept.compares.end(mark, running)).toBe(true)
-    expect(await kept.labs.lab('ada')).toMatchObject({ record: { op: running, status: 'running' } })
+    expect(await kept.labs.find('ada')).toMatchObject({ record: { op: running, status: 'running' } })
     expect(await kept.labs.acceptCreate(again)).toEqual(pending)
     // The owner goes on: it may extend and commit; only new owners wait.
     expect(await kept.owners.extend([by], 3000)).toEqual([true])
@@ -133,9 +133,9 @@ test('a Redis restarted empty accepts no writes of an earlier compare', async ()
     await server.restart()
     await back
     await expect(kept.compares.end(mark, 1)).rejects.toThrow('Redis was replaced')
-    await expect(kept.labs.lab('ada')).rejects.toMatchObject({ status: 503 })
+    await expect(kept.labs.find('ada')).rejects.toMatchObject({ status: 503 })
     await kept.compare()
-    expect(await kept.labs.lab('ada')).toBeNull()
+    expect(await kept.labs.find('ada')).toBeNull()
   } finally {
     kept.close()
     await server.stop()

@@ -41,7 +41,7 @@ test('HealStore removes from a subject of another kind only what is ahead, and l
   await redis.zadd(family.index, 2, 'ada')
   await redis.hset(family.record('bob'), 'op', op, 'epoch', poison)
   await redis.set(family.tombstone('cyd'), String(poison))
-  await redis.set(family.counter, String(poison))
+  await redis.set(family.lastEpoch, String(poison))
   const { subjects, epochs } = await healing().survey()
   const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
   const toys = subjects.filter(({ subject }) => subject.kind === toy)
@@ -59,7 +59,7 @@ test('HealStore removes from a subject of another kind only what is ahead, and l
   const last = await redis.get(keys.last)
   const trusted = nowUs() + 3_600_000_000
   expect(await healing().healCounter(trusted, false)).toBe(Number(last))
-  expect(await redis.mget(keys.last, family.counter)).toEqual([last, String(trusted)])
+  expect(await redis.mget(keys.last, family.lastEpoch)).toEqual([last, String(trusted)])
   // Nothing of labs was wrong.
   expect(await store().labs.compared()).toBe(true)
 })

@@ -16,7 +16,7 @@ function toys() {
   const family = keys.family(toy)
   const common = { connection, keys, family, sealing }
   const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
-  const operations = new OperationStore({ ...common, retention })
+  const operations = new OperationStore({ ...common, form: toyForm, retention })
   const times = { clock: systemClock, tombstoneMs, holdMs }
   const owners = new OwnerStore({ ...common, ...times, form: toyForm, drawsEpochs: true })
   const create = async (name: string) => {
@@ -86,7 +86,7 @@ test('each claim draws a number above all earlier ones, and the same claim draws
   await owners.release(by)
   const { claim: next } = await own('ada', 'second')
   expect(next.epoch).toBeGreaterThan(claim.epoch!)
-  expect(await store().redis.get(family.counter)).toBe(String(next.epoch))
+  expect(await store().redis.get(family.lastEpoch)).toBe(String(next.epoch))
   // Labs draw none.
   await store().create('grace')
   expect((await store().own('grace')).claim).not.toHaveProperty('epoch')
@@ -97,10 +97,52 @@ test('claim makes nobody the owner, and names the remedy, when its epoch would b
   const { family, owners, create } = toys()
   await create('ada')
   const { redis } = store()
-  await redis.set(family.counter, String(Number.MAX_SAFE_INTEGER))
+  await redis.set(family.lastEpoch, String(Number.MAX_SAFE_INTEGER))
   await redis.set(family.lease('ada'), 'mine', 'PX', ttlMs)
   await expect(owners.claim('ada', 'mine', ttlMs)).rejects.toThrow('skylab heal')
   expect(await owners.look(9, true)).toMatchObject({ waiting: [{ name: 'ada' }], owned: [] })
+})
+
+test('find reads the record by the form of its kind, with the events of its operation', async () => {
+  const { operations, owners, create, own } = toys()
+  expect(await operations.find('ada')).toBeNull()
+  const op = await create('ada')
+  const { by } = await own('ada')
+  await owners.commit(by, 1, [['info', 'built']], { homeUid: 'h' })
+  const { record, events } = (await operations.find('ada'))!
+  expect(record).toMatchObject({ op, status: 'pending', homeUid: 'h', thingUid: undefined, sealedPlan: undefined })
+  expect(events.map(({ data }) => data)).toEqual(['begun', 'built'])
+  expect(await store().labs.find('ada')).toBeNull()
+})
+
+test('acceptCreate and acceptDelete refuse what only labs may have', async () => {
+  const { operations } = toys()
+  const by = '{"user":"ada"}'
+  await expect(operations.acceptCreate(creation('ada', { by }))).rejects.toThrow('leave no notes')
+  await expect(operations.acceptDelete(deletion('ada', { by }))).rejects.toThrow('leave no notes')
+  for (const name of ['', 'a\nb', '\ud83d']) {
+    await expect(operations.acceptCreate(creation(name))).rejects.toThrow('not a name')
+    await expect(operations.acceptDelete(deletion(name))).rejects.toThrow('not a name')
+  }
+  const { redis, keys } = store()
+  expect(await redis.exists(keys.audit)).toBe(0)
+})
+
+test('acceptCreate draws an op for each kind when two have the same nonce', async () => {
+  const { operations } = toys()
+  const labOp = await store().create('ada', { nonce: 'same' })
+  const accepted = await operations.acceptCreate(creation('ada', { nonce: 'same' }))
+  expect(accepted).toMatchObject({ answer: 'accepted' })
+  expect('op' in accepted && accepted.op).toBeGreaterThan(labOp)
+})
+
+test('acceptCreate writes the fields of a lab only for labs', async () => {
+  const { family, create } = toys()
+  await create('ada')
+  await store().create('ada', { provisions: true })
+  const { redis, keys } = store()
+  expect(await redis.hmget(family.record('ada'), 'pod', 'provisions')).toEqual([null, null])
+  expect(await redis.hmget(keys.record('ada'), 'pod', 'provisions')).toEqual(['0', '1'])
 })
 
 test('acceptCreate has the plan sealed for the kind and the name', async () => {

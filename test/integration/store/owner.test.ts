@@ -284,7 +284,7 @@ describe('finish', () => {
     const { by } = await store().own('ada')
     await store().owners.finish(by, 1, [['complete', 'gone']], 'gone', {})
     expect(await store().compares.standing('ada')).toMatchObject({ record: null, tombstone: by.op })
-    expect(await store().labs.lab('ada')).toBeNull()
+    expect(await store().labs.find('ada')).toBeNull()
     expect(await store().labs.running()).toEqual([])
     expect(await store().compares.users()).toEqual([])
     expect(await store().eventsOf('ada')).toEqual([

@@ -54,7 +54,14 @@ async function makeToys() {
   const sealer = new Sealer([key])
   const sealing = { ids: sealer.ids, keepMs: 60_000, idleMs: 20_000 }
   const retention = { tombstoneMs, idempotencyMs: 600_000, eventsMs }
-  const operations = new OperationStore({ connection, keys, family: keys.family(toy), retention, sealing })
+  const operations = new OperationStore({
+    connection,
+    keys,
+    family: keys.family(toy),
+    form: toyForm,
+    retention,
+    sealing,
+  })
   const create = async (name: string, plan: object = {}) => {
     const nonce = randomUUID()
     const text = JSON.stringify({ color: 'red', ...plan })

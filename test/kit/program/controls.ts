@@ -248,14 +248,14 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // All owners of an operation have the number of the first one: what lies beyond Redis takes them for one.
+    // All owners of an operation have the epoch of the first one, so the world of toys cannot tell a stale owner from a new one.
     name: 'one-epoch',
     attacks: [{ name: 'toys T3', expected: /"what":"home".*"code":201/ }],
     edits: [
       {
-        file: 'src/store/commands/claim-operation.n.lua',
-        find: "draw(counter, redis.call('HGET', record, 'epoch'))",
-        replace: "(redis.call('HGET', record, 'epoch') or draw(counter))",
+        file: 'src/store/commands/claim-operation.9.lua',
+        find: "draw(epochs, redis.call('HGET', record, 'epoch'))",
+        replace: "(redis.call('HGET', record, 'epoch') or draw(epochs))",
       },
     ],
   },
@@ -263,7 +263,7 @@ export const controls: readonly Control[] = [
     // Redis' data are used without a compare, for one lab and for the list.
     name: 'no-generation',
     attacks: [{ name: 'T7 Redis emptied under 20 labs', expected: /expected 404 to be 200|ArrayContaining/ }],
-    edits: ['read-lab.3', 'list-running.2'].map(command => ({
+    edits: ['read-subject.3', 'list-running.2'].map(command => ({
       file: `src/store/commands/${command}.lua`,
       find: 'if not compared(KEYS[1], ARGV[1]) then',
       replace: 'if false then',

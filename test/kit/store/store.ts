@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import type { LabView } from '../../../src/base/domain.ts'
 import { Listeners } from '../../../src/base/listeners.ts'
 import { configSchema } from '../../../src/config/schema.ts'
-import type { Accepted, Creation, Deletion } from '../../../src/store/acceptance.ts'
+import type { Accepted, Deletion, LabCreation } from '../../../src/store/acceptance.ts'
 import { CompareStore, type Mark } from '../../../src/store/compares.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
@@ -47,7 +47,7 @@ export function view(username: string): LabView {
   }
 }
 
-export const creation = (user: string, more: Partial<Creation> = {}): Creation => ({
+export const creation = (user: string, more: Partial<LabCreation> = {}): LabCreation => ({
   name: user,
   nonce: randomUUID(),
   timeoutMs: 60_000,
@@ -136,7 +136,7 @@ export class Store {
   }
 
   /** Accepts a creation; returns its op. */
-  async create(user: string, more: Partial<Creation> = {}): Promise<number> {
+  async create(user: string, more: Partial<LabCreation> = {}): Promise<number> {
     const accepted = await this.labs.acceptCreate(creation(user, more))
     if (accepted.answer !== 'accepted') throw new Error(`the creation was not accepted: ${accepted.answer}`)
     return accepted.op

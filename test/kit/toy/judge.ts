@@ -97,14 +97,14 @@ function objectsOf(world: ToyWorld, name: string): ClusterObject[] {
   ]
 }
 
-/** The keys of toys, under the names that those of labs have. The counter of claims may stay for ever. */
+/** The keys of toys, under the names that those of labs have. The last epoch may stay for ever. */
 function ofToys(redis: ReadonlyMap<string, RedisKey>, keyPrefix: string): ReadonlyMap<string, RedisKey> {
   const tag = `{${keyPrefix}}:`
   return new Map(
     [...redis].flatMap(([key, value]) => {
       const name = key.slice(tag.length)
       if (name.startsWith(`${toy}:`)) return [[`${tag}lab:${name.slice(toy.length + 1)}`, value] as const]
-      if (!name.startsWith(`${toy}-`) || name === `${toy}-counter`) return []
+      if (!name.startsWith(`${toy}-`) || name === `${toy}-epoch`) return []
       return [[tag + name.slice(toy.length + 1), value] as const]
     }),
   )

@@ -15,7 +15,7 @@ import { StreamReader } from '../../../src/store/streams.ts'
 import type { LogLine } from '../evidence/evidence.ts'
 import { type RecordedCall, Recorder } from '../evidence/recorder.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import { type ToyPlan, toy } from './shape.ts'
+import { type ToyPlan, toy, toyForm } from './shape.ts'
 
 const timeoutMs = { create: 120_000, delete: 60_000 }
 const mostTries = 5
@@ -53,6 +53,7 @@ export class Toys {
       connection: this.#connection,
       keys,
       family: this.family,
+      form: toyForm,
       retention: { tombstoneMs: 600_000, idempotencyMs: 600_000, eventsMs: 1_800_000 },
       sealing: { ids: this.#sealer.ids, keepMs: 3 * terms.ttlMs, idleMs: terms.ttlMs + terms.scanMs },
     })

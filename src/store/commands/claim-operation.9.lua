@@ -1,16 +1,17 @@
 -- Claims an operation for the holder of the subject's lease: writes its token into the record, which identifies every later
 -- script of the owner. An operation that was found in a restarted Redis waits until its former owner has stopped.
--- Sent again with the same token, it answers as before and counts nothing twice. With a counter each claim draws a number of
--- its own, which rises with every owner; without one this key is left out.
+-- Sent again with the same token, it answers as before and counts nothing twice. For a kind that wants it, each claim draws a
+-- number of its own, its epoch, which rises with every owner.
 -- @include time generation sealing draw
 -- KEYS: generation (hash) record (hash) waiting (zset) owned (zset) deadlines (zset) lease (string) hold (string)
---   sealing (string) counter (string)
--- ARGV: identity name token ttlMs passedHold sealingIds
+--   sealing (string) epochs (string)
+-- ARGV: identity name token ttlMs passedHold sealingIds draws
 --   passedHold: a hold that this replica has seen last for its whole time by its own clock
+--   draws: '1' if the claim draws an epoch, else ''
 -- returns: {'claimed', remainingMs, found, field, value, …} | {'refused'} | {'idle'} | {'comparing'} |
 --   {'ahead'} (no number can be drawn)
-local generation, record, waiting, owned, deadlines, lease, hold, sealing, counter = unpack(KEYS)
-local identity, name, token, ttl, passed, sealing_ids = unpack(ARGV)
+local generation, record, waiting, owned, deadlines, lease, hold, sealing, epochs = unpack(KEYS)
+local identity, name, token, ttl, passed, sealing_ids, draws = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -30,11 +31,11 @@ if held ~= passed and tonumber(op) <= tonumber(held) then
   return { 'refused' }
 end
 if holder ~= token then
-  local epoch = counter and draw(counter, redis.call('HGET', record, 'epoch'))
-  if counter and not epoch then
-    return { 'ahead' }
-  end
-  if epoch then
+  if draws == '1' then
+    local epoch = draw(epochs, redis.call('HGET', record, 'epoch'))
+    if not epoch then
+      return { 'ahead' }
+    end
     redis.call('HSET', record, 'epoch', epoch)
   end
   redis.call('HSET', record, 'token', token)

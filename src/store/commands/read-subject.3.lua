@@ -1,8 +1,8 @@
--- Reads a lab with the events of its current operation. The plan is left out: it may be large, and only the owner needs it.
+-- Reads a subject with the events of its current operation. The plan is left out: it may be large, and only the owner needs it.
 -- @include generation
 -- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity
--- returns: {'comparing'} | {'none'} | {'lab', {field, value, …}, entries}
+-- returns: {'comparing'} | {'none'} | {'found', {field, value, …}, entries}
 if not compared(KEYS[1], ARGV[1]) then
   return { 'comparing' }
 end
@@ -16,4 +16,4 @@ for i = 1, #record, 2 do
     fields[#fields + 1], fields[#fields + 2] = record[i], record[i + 1]
   end
 end
-return { 'lab', fields, redis.call('XRANGE', KEYS[3], op .. '-0', op) }
+return { 'found', fields, redis.call('XRANGE', KEYS[3], op .. '-0', op) }
