@@ -12,10 +12,11 @@ export class Listeners<T = void> {
     return () => void this.#all.delete(listener)
   }
 
-  /** Calls every listener. @throws the first error of a listener, after all were called */
-  notify(value: T): void {
+  /** Calls every listener, except one. @throws the first error of a listener, after all were called */
+  notify(value: T, except?: (value: T) => void): void {
     let failure: { readonly error: unknown } | undefined
     for (const listener of this.#all) {
+      if (listener === except) continue
       try {
         listener(value)
       } catch (error) {

@@ -120,11 +120,16 @@ describe('Slots', () => {
     expect(slots.taken).toBe(4)
   })
 
-  it('notifies of free places that nobody waits for, unless asked not to', async () => {
+  it('notifies of free places that nobody waits for, except whom leave leaves out', async () => {
     const slots = new Slots(1)
     let told = 0
-    slots.onFree(() => {
+    const listener = () => {
       told += 1
+    }
+    let otherTold = 0
+    slots.onFree(listener)
+    slots.onFree(() => {
+      otherTold += 1
     })
     slots.tryEnter()
     const waiting = enter(slots)
@@ -135,8 +140,8 @@ describe('Slots', () => {
     expect(told).toBe(1)
     slots.leave(0)
     slots.tryEnter()
-    slots.leave(1, false)
-    expect(told).toBe(1)
+    slots.leave(1, listener)
+    expect([told, otherTold]).toEqual([1, 2])
   })
 
   it('frees the place when the work fails', async () => {

@@ -44,7 +44,7 @@ export class Slots {
     return this.#waiting.size
   }
 
-  /** Calls `listener` when places come free without a waiting caller, except after `leave` without notification. */
+  /** Calls `listener` when places come free without a waiting caller, except where `leave` leaves it out. */
   onFree(listener: () => void): void {
     this.#onFree.add(listener)
   }
@@ -67,11 +67,11 @@ export class Slots {
     await this.#wait(need, signal)
   }
 
-  /** Frees places. `notify`: whether to call the listeners of `onFree`. */
-  leave(count = 1, notify = true): void {
+  /** Frees places. `except`: a listener of `onFree` that knows. */
+  leave(count = 1, except?: () => void): void {
     if (count === 0) return
     this.#free += count
-    this.#settle(notify)
+    this.#settle(except)
   }
 
   /** Runs work in a place. @throws as `enter`, and the work's errors */
@@ -88,7 +88,7 @@ export class Slots {
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(waiter)
-        this.#settle(true)
+        this.#settle()
         reject(signal?.reason)
       }
       const enter = () => {
@@ -101,14 +101,14 @@ export class Slots {
     })
   }
 
-  #settle(notify: boolean): void {
+  #settle(except?: () => void): void {
     for (const waiter of this.#waiting) {
       if (waiter.need > this.#free) break
       this.#waiting.delete(waiter)
       this.#free -= waiter.need
       waiter.enter()
     }
-    if (notify && this.free > 0) this.#onFree.notify()
+    if (this.free > 0) this.#onFree.notify(undefined, except)
   }
 }
 

@@ -27,13 +27,14 @@ function making(objects: readonly KubeObject[] = planned) {
   const passed: string[] = []
   const known: Known = { namespaceUid, podUid: undefined, doubt: false }
   let isLost = false
+  const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube })
   const call = () => {
     if (isLost) throw new Fenced('the lease is lost')
-    return {}
+    return context.call()
   }
-  const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube, call })
   const at = (name: string): LabContext => ({
     ...context,
+    call,
     failpoint: place => void passed.push(`${name}.${place}`),
     at,
   })

@@ -1,4 +1,4 @@
-/** The course of each kind of operation: its phases, the effect of failures, and its end. */
+/** The course of a creation and of a deletion, of any kind of subjects: phases, the effect of failures, and the end. */
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { sealedName } from '../base/subject.ts'
 import { endCleaned, endComplete, endFailed } from './ending.ts'
@@ -68,7 +68,7 @@ async function clean<K extends Shape>(owned: Owned<K>, first: string, reason: st
   let last: StepResult<K['fields']>
   try {
     requireAttempts(owned)
-    last = await phase(owned, 'clean', first, owned.options.times.deleteMs)
+    last = await phase(owned, 'clean', first, Number.POSITIVE_INFINITY)
   } catch (error) {
     if (!(error instanceof NeedsSomeone)) throw error
     owned.log.warn({ reason: error.message }, 'a failed creation could not be cleaned up')
@@ -79,7 +79,10 @@ async function clean<K extends Shape>(owned: Owned<K>, first: string, reason: st
   await endCleaned(owned, reason, last)
 }
 
-/** Runs a list of steps from the one that the record names, for no longer than this list may take. */
+/**
+ * Runs a list of steps from the one that the record names, for no longer than this list may take.
+ * @param remainingMs until the deadline of the acceptance
+ */
 function phase<K extends Shape>(
   owned: Owned<K>,
   list: StepList,
@@ -87,8 +90,8 @@ function phase<K extends Shape>(
   remainingMs: number,
   plan?: K['plan'],
 ): Promise<StepResult<K['fields']>> {
-  const { createMs, deleteMs } = owned.options.times
-  return owned.phases.within(remainingMs, list === 'create' ? createMs : deleteMs, signal =>
+  const { listMs } = owned.options.kind.limits
+  return owned.phases.within(remainingMs, listMs[list], signal =>
     runPhase(new OwnedHost(owned, plan), owned.work.steps(list, plan), first, signal),
   )
 }
@@ -100,7 +103,8 @@ function openPlan<K extends Shape>({ claim, options, name }: Owned<K>): K['plan'
 }
 
 /** Acts that did not return are presumed to have killed their owner. */
-function requireAttempts<K extends Shape>({ turn, options: { maxAttempts } }: Owned<K>): void {
+function requireAttempts<K extends Shape>({ turn, options: { kind } }: Owned<K>): void {
+  const { maxAttempts } = kind.limits
   if (turn.attempts > maxAttempts) {
     throw new NeedsSomeone(`It was given up after ${maxAttempts} attempts that did not return`)
   }

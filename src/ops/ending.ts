@@ -32,7 +32,7 @@ export const endCleaned = <K extends Shape>(
 /**
  * The operation failed.
  * @param before events before the last one
- * @param later why objects may remain, which any replica removes as soon as it can
+ * @param later why objects may remain; for a kind whose upkeep removes them, the record then says so
  */
 export async function endFailed<K extends Shape>(
   owned: Owned<K>,
@@ -40,9 +40,10 @@ export async function endFailed<K extends Shape>(
   before: readonly NewEvent[],
   later: NeedsSomeone | undefined,
 ): Promise<void> {
-  const words = owned.options.kind.words.remains(later?.message)
-  const events: NewEvent[] = [...before, ...(later ? [['info', words] as const] : []), failed(owned)]
-  await finish(owned, 'nothing', { outcome: 'failed', events, fields: later ? { remains: owned.op } : {} }, reason)
+  const words = later && owned.options.kind.words.remains?.(later.message)
+  const events: NewEvent[] = [...before, ...(words === undefined ? [] : [['info', words] as const]), failed(owned)]
+  const fields = words === undefined ? {} : { remains: owned.op }
+  await finish(owned, 'nothing', { outcome: 'failed', events, fields }, reason)
 }
 
 function failed<K extends Shape>({ claim, options, name }: Owned<K>): NewEvent {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fenced, RetryLater } from '../base/errors.ts'
+import { Slots } from '../base/slots.ts'
 import { EpochAhead, Unreadable } from '../store/owners.ts'
 import { makeEngine, op } from './testing/engine.ts'
 import { settled } from './testing/run.ts'
@@ -154,6 +155,37 @@ describe('Engine', () => {
     expect(lines).toMatchObject([{ level: 'error', name: 'ada', op, err: { message: 'an odd record' } }])
     await end('bob')
     expect(room.free).toBe(1)
+  })
+
+  it('takes a waiting operation when the engine of another kind frees a place of their room', async () => {
+    const room = new Slots(1)
+    const labs = makeEngine({ room, waiting: ['ada'] })
+    const toys = makeEngine({ kind: 'toy', room, waiting: ['t1'] })
+    await labs.start()
+    await toys.start()
+    expect([labs.claimed, toys.claimed]).toEqual([['ada'], []])
+    await labs.end('ada')
+    expect(toys.claimed).toEqual(['t1'])
+    labs.waiting.push('bob')
+    labs.engine.wake()
+    await settled()
+    await toys.end('t1')
+    expect(labs.claimed).toEqual(['ada', 'bob'])
+    await labs.end('bob')
+  })
+
+  it('takes a waiting operation when the engine of another kind could not use its place of their room', async () => {
+    const room = new Slots(1)
+    const held = Promise.withResolvers<void>()
+    const labs = makeEngine({ room, waiting: ['ada'], others: ['ada'], held: held.promise })
+    const toys = makeEngine({ kind: 'toy', room, waiting: ['t1'] })
+    await labs.start()
+    await toys.start()
+    expect(toys.claimed).toEqual([])
+    held.resolve()
+    await settled()
+    expect([labs.claimed, toys.claimed]).toEqual([[], ['t1']])
+    await toys.end('t1')
   })
 
   it('leaves the lease to expire, and logs it, when a claimed record cannot be read', async () => {

@@ -108,6 +108,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
   #expecting = false
   #loop: Promise<void> | undefined
   #offBell = () => {}
+  readonly #onFree = () => this.#on('freed')
 
   constructor(options: EngineOptions<R, F>) {
     this.#options = options
@@ -122,7 +123,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
   }
 
   start(): void {
-    this.#options.room.onFree(() => this.#on('freed'))
+    this.#options.room.onFree(this.#onFree)
     this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
     this.#loop = this.#lookForever()
   }
@@ -254,7 +255,8 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     if (!taken || !claim) {
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(name, clock.monotonicMs() + refusedMs)
-      room.leave(places, false)
+      // `takeAll` goes on with this place; the engines of other kinds that share the room do not know of it.
+      room.leave(places, this.#onFree)
       return taken !== null
     }
     const lease = leases.keep({ name, op: claim.record.op, token: taken.token }, taken.sinceMs)

@@ -1,10 +1,12 @@
 /**
- * A kind of subjects: what the engine has to know to run operations on them. The engine accepts, owns, runs, resumes,
- * supersedes and ends; a kind says its steps, its words, and what a failure does. `run/kinds.ts` lists the kinds of a replica.
+ * A kind of subjects: what the engine has to know to run operations on them. The engine owns, runs, resumes, supersedes and
+ * ends operations; a kind says its steps, its limits and its words. What a failure does is the same for all kinds
+ * (`course.ts`). `run/kinds.ts` lists the kinds of a replica, and `steps.ts` says what a step must do.
  */
 import type { OperationKind } from '../base/domain.ts'
 import type { KubeError } from '../kube/client.ts'
 import type { Claim, Outcome } from '../store/owners.ts'
+import type { RecordForm } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Phases } from './phase.ts'
@@ -16,6 +18,11 @@ export type StepList = OperationKind | 'clean'
 export interface Kind<K extends Shape> {
   /** As in its subjects, its keys and its failpoints. */
   readonly name: string
+  /** How its records are read and written. */
+  readonly form: RecordForm<K['record'], K['fields']>
+  /** Whether each claim draws an epoch: a number higher than that of every earlier owner. */
+  readonly drawsEpochs: boolean
+  readonly limits: Limits
   readonly words: Words
   /** The status after an operation that did not fail. `gone`: neither record nor subject is left. */
   readonly ends: Readonly<Record<OperationKind, Exclude<Outcome, 'failed'>>>
@@ -23,20 +30,36 @@ export interface Kind<K extends Shape> {
   begin(claimed: Claimed<K>): Work<K>
 }
 
+/** Bounds for the operations of a kind. */
+export interface Limits {
+  /**
+   * How long each list of steps may take, in milliseconds. A creation and a deletion end at the deadline of their acceptance too.
+   * Undefined: that deadline is the only one, and a clean-up lasts until nothing is left.
+   */
+  readonly listMs: Readonly<Record<StepList, number | undefined>>
+  /** An act that does not return is presumed to have killed its owner. After so many attempts the operation fails. */
+  readonly maxAttempts: number
+  /** In milliseconds: a lease is given back when no request of its owner is under way, or after this time. */
+  readonly longestRequestMs: number
+}
+
 /** What an operation tells its clients. */
 export interface Words {
   complete(name: string): string
   failed(operation: OperationKind, name: string): string
-  /** The cluster refuses what the subject needs. */
+  /** The cluster, or another server, refuses what the subject needs. */
   refused(reason: string): string
-  /** An operation failed, and its objects are removed later. */
-  remains(reason: string | undefined): string
+  /**
+   * An operation failed, and its objects are removed later, when the reason is gone. Only for a kind whose upkeep does that: it
+   * finds records with the field `remains`. Of any other kind, objects stay until the next creation makes way for itself.
+   */
+  remains?(reason: string): string
 }
 
 /** An operation with its owner, as its kind sees it. */
 export interface Claimed<K extends Shape> {
   readonly claim: Claim<K['record']>
-  /** Of the subject. */
+  /** The subject's name. */
   readonly name: string
   readonly op: number
   /** The record is from before the last compare of Redis' data: the cluster may be newer. */
@@ -57,7 +80,7 @@ export interface Work<K extends Shape> {
   readonly known: K['known']
   /** Follows what happens to the subject until the returned function is called. */
   watch(): () => void
-  /** `plan`: only for a creation. */
+  /** Never empty. Names are unique over all lists, since a record names a step alone. `plan`: only for a creation. */
   steps(list: StepList, plan: K['plan'] | undefined): readonly Step<K>[]
   /**
    * Adds the kind's part to the context of a step.

@@ -2,10 +2,11 @@
 import type { Clock } from '../base/clock.ts'
 import { labKind } from '../base/subject.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
+import { labForm } from '../store/records.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
-import type { Claimed, Kind, StepList, Words, Work } from './kind.ts'
+import type { Claimed, Kind, Limits, StepList, Words, Work } from './kind.ts'
 import type { Graces, Known, LabContext, LabShape, LabStep } from './lab-steps.ts'
 import { refusalGraceMs } from './phase.ts'
 import { podObstacles } from './removal.ts'
@@ -24,6 +25,9 @@ export interface LabKindOptions {
   readonly view: ClusterView
   readonly clock: Clock
   readonly times: OperationTimes
+  readonly maxAttempts: number
+  /** The longest request to Kubernetes, in milliseconds. */
+  readonly longestRequestMs: number
   readonly trust: Trust
   readonly namespacePrefix: string
   /** Requests a compare. */
@@ -39,10 +43,17 @@ const words: Words = {
 
 export const labs = (options: LabKindOptions): Kind<LabShape> => ({
   name: labKind,
+  form: labForm,
+  drawsEpochs: false,
+  limits: limitsOf(options),
   words,
   ends: { create: 'running', delete: 'gone' },
   begin: claimed => new LabWork(options, claimed),
 })
+
+function limitsOf({ times: { spawnMs, deleteMs }, maxAttempts, longestRequestMs }: LabKindOptions): Limits {
+  return { listMs: { create: spawnMs, delete: deleteMs, clean: deleteMs }, maxAttempts, longestRequestMs }
+}
 
 class LabWork implements Work<LabShape> {
   readonly known: Known
@@ -129,7 +140,7 @@ class LabWork implements Work<LabShape> {
       : [leastMs, Math.max(leastMs, Math.min(untilDeadlineMs, times.spawnMs))]
     const common = { kube, trust, clock, names: this.#names, op, recordMayBeOld, refusalMs }
     const onRefusal = this.#claimed.reportRefusal.bind(this.#claimed, 'fail')
-    return phases.within(silenceMs, 0, signal =>
+    return phases.within(silenceMs, undefined, signal =>
       findWhole({ ...common, call: { signal, agent, log, span }, onRefusal }),
     )
   }

@@ -25,12 +25,7 @@ export interface RunOptions<K extends Shape> {
   readonly streams: Pick<OperationStore, 'events'>
   readonly sealer: Pick<Sealer, 'open'>
   readonly clock: Clock
-  /** How long a creation, and a deletion or a clean-up, may take. */
-  readonly times: { readonly createMs: number; readonly deleteMs: number }
-  readonly maxAttempts: number
-  /** How long a write in flight may take to return before the lease is released. */
-  readonly longestRequestMs: number
-  /** Limits operations that act at once. Kinds may share it. */
+  /** Limits operations that act at once. */
   readonly room: Slots
   readonly log: Logger
   readonly metrics: Metrics

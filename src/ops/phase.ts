@@ -45,17 +45,23 @@ export class Phases {
   /**
    * Runs a phase.
    * @param remainingMs until its deadline; may be infinite
-   * @param givenMs the whole time allowed, for the message; 0 if there is no bound
+   * @param givenMs the whole time allowed; undefined if there is no other bound
    * @throws {DeadlinePassed} through its signal
    */
-  async within<T>(remainingMs: number, givenMs: number, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async within<T>(
+    remainingMs: number,
+    givenMs: number | undefined,
+    body: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     if (this.#stopped) throw this.#stopped
     const phase = new AbortController()
     this.#current = phase
     const done = new AbortController()
-    const passed = () => phase.abort(new DeadlinePassed(`It took longer than ${Math.round(givenMs / 1000)} seconds`))
+    const words =
+      givenMs === undefined ? 'Its deadline has passed' : `It took longer than ${Math.round(givenMs / 1000)} seconds`
+    const passed = () => phase.abort(new DeadlinePassed(words))
     // Redis' clock may have stepped back since the acceptance: never longer than the time allowed.
-    const leftMs = givenMs > 0 ? Math.min(remainingMs, givenMs) : remainingMs
+    const leftMs = Math.min(remainingMs, givenMs ?? remainingMs)
     if (leftMs <= 0) passed()
     else if (Number.isFinite(leftMs)) this.#clock.sleep(leftMs, done.signal).then(passed, () => {})
     try {

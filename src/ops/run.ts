@@ -8,8 +8,8 @@
  * | StartOver | the phase begins its list of steps anew | phase.ts |
  * | RetryLater | the step is tried again, until the deadline | phase.ts |
  * | KubeError | refused (403, 404): tried again for 10 s; afterwards, or any other at once: as NeedsSomeone | phase.ts |
- * | DeadlinePassed | as NeedsSomeone; objects of a failed creation are removed later, as debris | course.ts |
- * | NeedsSomeone | the operation ends `failed` with a reason; a creation only if no lab exists, and is cleaned up | course.ts |
+ * | DeadlinePassed | as NeedsSomeone; objects of a failed creation are removed later, by a kind that does so | course.ts |
+ * | NeedsSomeone | the operation ends `failed` with a reason; a creation only if it is not complete, and is cleaned up | course.ts |
  * | HandOver | the lease is given back, so that another replica goes on at once | here |
  * | LeaseLost | counted as lost; the lease is given back if it is still this owner's | here |
  * | Fenced | counted as fenced; the lease is given back if it is still this owner's; nothing else is written | here |
@@ -106,9 +106,9 @@ export class OperationRun<K extends Shape> {
   /** Releases the lease once no write of this run can still arrive. */
   async #release(): Promise<void> {
     const { options, work, lease, log } = this.#owned
-    const { clock, longestRequestMs, owners } = options
+    const { clock, kind, owners } = options
     const done = new AbortController()
-    const late = clock.sleep(longestRequestMs, done.signal).catch(() => {})
+    const late = clock.sleep(kind.limits.longestRequestMs, done.signal).catch(() => {})
     const settled = (async () => work.settled())().catch(error => log.error({ err: error }, unsettled))
     await Promise.race([settled, late])
     done.abort(notNeeded)

@@ -1,10 +1,23 @@
 /**
  * Steps: an operation is an ordered list of steps. Each is idempotent, so that the next owner may repeat it.
  * An `act` changes the world, such as the cluster, and may, at worst, kill its owner; a `wait` only watches.
+ *
+ * What a step must do:
+ * - Throw RetryLater for what may pass, NeedsSomeone for what does not, StartOver to begin its list anew. Any other error is
+ *   logged as a defect, and the next owner meets it too: so errors of a driver or a library are translated.
+ * - Throw Fenced only when a later operation or owner is known. A server that refuses an epoch under a valid lease is no such
+ *   case: the epochs in Redis are behind it, every later claim is refused too, and nothing bounds the claims. It is a RetryLater.
+ * - Pass the failpoints `before-act` and `after-act` around each of its writes. The client passes `before-send` and `after-send`.
+ * - Call `check` last before a write leaves, after every wait. A write that has left is counted by the kind until it returns
+ *   (`Work.settled`), also when the step has ended.
+ * - Return as `fields` whatever it adds to `known`: the next owner knows only the record. Fields are written when a step is
+ *   done, so that what must be known before a write is the result of a step of its own before it.
  */
 import type { Clock } from '../base/clock.ts'
-import { type CallOptions, KubeError } from '../kube/client.ts'
+import { KubeError } from '../kube/client.ts'
 import type { NewEvent, OperationFields, OperationRecord } from '../store/records.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Span } from '../telemetry/tracing.ts'
 
 /** The types of a kind of subjects: its records, and what its steps get and give. */
 export interface Shape {
@@ -17,12 +30,26 @@ export interface Shape {
   readonly context: StepContext
 }
 
+/** What a request of a step needs. It fits the options of the cluster's client. */
+export interface Call {
+  readonly signal: AbortSignal
+  /** Names the operation and the claim, for the User-Agent. */
+  readonly agent: string
+  /** To be called last before a request leaves. @throws when the lease has expired */
+  readonly check: () => void
+  /** To be passed around each attempt of a write. */
+  readonly failpoint: (place: 'before-send' | 'after-send') => void | Promise<void>
+  readonly log: Logger
+  /** The parent of a span for each attempt. */
+  readonly span: Span
+}
+
 /** The part of a step's context that all kinds have. */
 export interface StepContext<Plan = unknown, Known = unknown> {
-  /** Of the subject. */
+  /** The subject's name. */
   readonly name: string
   readonly op: number
-  /** The number that the claim drew; undefined for a kind whose claims draw none. */
+  /** The epoch that the claim drew; undefined for a kind whose claims draw none. */
   readonly epoch: number | undefined
   /** The plan of a creation; a deletion has none. */
   readonly plan: Plan | undefined
@@ -30,11 +57,8 @@ export interface StepContext<Plan = unknown, Known = unknown> {
   readonly clock: Clock
   /** Aborted at the deadline, when the lease is lost, and at a hand-over. */
   readonly signal: AbortSignal
-  /**
-   * Options for requests: the signal, and the operation's name in the User-Agent. Throws when the lease has expired, as the
-   * request does when it leaves.
-   */
-  call(): CallOptions
+  /** What a request needs. @throws when the lease has expired, as the request does when it leaves */
+  call(): Call
   /** Writes events before the step is done. Events that were written before are left out. */
   report(events: readonly NewEvent[]): Promise<void>
   /** Of these events those that nobody has written, each once. */

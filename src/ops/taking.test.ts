@@ -19,7 +19,7 @@ function makeTaking(users: readonly string[], places: number, begun: readonly st
       const answer = Promise.withResolvers<boolean>()
       answers.set(user, answer)
       if (await answer.promise) return true
-      room.leave(slots, false)
+      room.leave(slots)
       return false
     },
     onMissed: () => missed.push('missed'),

@@ -1,15 +1,62 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { emptyCensus } from '../../test/kit/telemetry/served-metrics.ts'
-import { censusOf } from './kinds.ts'
+import { Slots } from '../base/slots.ts'
+import type { Basics } from './basics.ts'
+import type { KindParts } from './kind.ts'
+import { addKind, censusOf, joinKinds, type KindShared, kindNames, usesOf } from './kinds.ts'
 
-const labs = { name: 'lab', census: async () => ({ ...emptyCensus, owned: 2 }) }
-const toys = { name: 'toy', census: async () => ({ ...emptyCensus, waiting: 1 }) }
+const counting = (name: string, census: KindParts['operations']['census']) => ({ name, operations: { census } })
+const labs = counting('lab', async () => ({ ...emptyCensus, owned: 2 }))
 
-test('censusOf counts each kind by itself', async () => {
-  const census = await censusOf([labs, toys])
-  expect(census).toEqual({ lab: { ...emptyCensus, owned: 2 }, toy: { ...emptyCensus, waiting: 1 } })
+describe('censusOf', () => {
+  test('counts each kind by itself', async () => {
+    const census = await censusOf([labs, counting('toy', async () => ({ ...emptyCensus, waiting: 1 }))])
+    expect(census).toEqual({ lab: { ...emptyCensus, owned: 2 }, toy: { ...emptyCensus, waiting: 1 } })
+  })
+
+  test.each([
+    ['is not compared yet', async () => undefined],
+    ['cannot be counted', () => Promise.reject(new Error('no answer'))],
+  ])('leaves out a kind that %s, and counts the others', async (_, census) => {
+    expect(await censusOf([labs, counting('toy', census)])).toEqual({ lab: { ...emptyCensus, owned: 2 } })
+  })
 })
 
-test('censusOf returns nothing when the data of one kind are not compared', async () => {
-  expect(await censusOf([labs, { ...toys, census: async () => undefined }])).toBeUndefined()
+describe('usesOf', () => {
+  test('counts the places of a room once when two kinds share it', () => {
+    const [shared, own] = [new Slots(24), new Slots(8)]
+    shared.tryEnter()
+    const kinds = [
+      { name: 'lab', engine: { size: 30 }, room: shared },
+      { name: 'toy', engine: { size: 2 }, room: shared },
+      { name: 'other', engine: { size: 1 }, room: own },
+    ]
+    expect(usesOf(kinds)).toEqual({
+      lab: { owned: 30, places: 24, free: 23 },
+      toy: { owned: 2 },
+      other: { owned: 1, places: 8, free: 8 },
+    })
+  })
+})
+
+describe('addKind', () => {
+  const shared = {} as KindShared
+  const basics = {} as Basics
+
+  // The kinds of a process are never removed, so this test has the only ones of this file.
+  test('refuses a name twice, and a kind may decline or be misnamed', () => {
+    const before = kindNames()
+    let made: Pick<KindParts, 'name'> | undefined
+    addKind({ name: 'declining', make: () => made as KindParts | undefined })
+    expect(kindNames()).toEqual([...before, 'declining'])
+    for (const name of ['lab', 'declining']) {
+      expect(() => addKind({ name, make: () => undefined })).toThrow(`there is a kind ${name} already`)
+    }
+    expect(joinKinds(basics, shared)).toEqual([])
+    made = { name: 'declining' }
+    expect(joinKinds(basics, shared)).toEqual([made])
+    made = { name: 'other' }
+    expect(() => joinKinds(basics, shared)).toThrow('the maker of declining made the kind other')
+    made = undefined
+  })
 })

@@ -1,128 +1,67 @@
-/** Joins the parts for a kind of subjects, and lists the kinds of a replica beside labs. */
+/** The kinds of subjects beside labs, and what is counted of each. */
 import type { Slots } from '../base/slots.ts'
 import { labKind } from '../base/subject.ts'
-import type { Leases } from '../leases/leases.ts'
-import { Acceptance } from '../ops/acceptance.ts'
-import { type Auditor, noAudit } from '../ops/audit.ts'
-import { Engine } from '../ops/engine.ts'
-import type { Kind } from '../ops/kind.ts'
-import { Owned, type RunOptions } from '../ops/owned.ts'
-import { OperationRun } from '../ops/run.ts'
-import type { Shape } from '../ops/steps.ts'
-import type { OperationStore } from '../store/operations.ts'
-import type { RecordForm } from '../store/records.ts'
 import type { Census, EngineUse } from '../telemetry/gauges.ts'
 import type { Basics } from './basics.ts'
-import type { Part } from './part.ts'
-import type { OfKind, Store } from './store.ts'
-import { longestRequestMs } from './times.ts'
+import type { KindParts } from './kind.ts'
+import type { Store } from './store.ts'
 
-/** What a kind decides for itself. */
-export interface KindOptions<K extends Shape> {
-  readonly kind: Kind<K>
-  readonly times: RunOptions<K>['times']
-  /** Whose room it uses: its own, or that of another kind. */
-  readonly room: Slots
+/** What the parts of a kind may use beside their own. */
+export interface KindShared {
+  readonly store: Store
+  /** The room of labs, for a kind that shares it. */
+  readonly labRoom: Slots
 }
 
-export interface EngineShared {
-  readonly acceptance: Acceptance
-  readonly audit: Auditor
-}
-
-/** The engine of a kind, which runs all of its operations in the same way. */
-export function joinEngine<K extends Shape>(
-  { config, clock, log, metrics, tracing }: Basics,
-  { owners, operations, leases, bell, sealer }: OfKind<K['record'], K['fields']> & Pick<Store, 'bell' | 'sealer'>,
-  { kind, times, room }: KindOptions<K>,
-  { acceptance, audit }: EngineShared,
-): Engine<K['record'], K['fields']> {
-  const { engine } = config
-  const common = { owners, room, clock, log, metrics }
-  const options: RunOptions<K> = {
-    ...common,
-    kind,
-    times,
-    streams: operations,
-    sealer,
-    maxAttempts: engine.maxAttempts,
-    longestRequestMs: longestRequestMs(config),
-    tracing,
-    audit,
-  }
-  return new Engine<K['record'], K['fields']>({
-    ...common,
-    kind: kind.name,
-    createRun: (claim, lease, places) => new OperationRun(new Owned(options, claim, lease, places)),
-    leases,
-    bell,
-    acceptance,
-    ttlMs: engine.leaseTtlMs,
-    scanIntervalMs: engine.scanIntervalMs,
-  })
-}
-
-/** For metrics. */
-export const useOf = ({ size }: { readonly size: number }, { places, free }: Slots): EngineUse => ({
-  owned: size,
-  places,
-  free,
-})
-
-/** The parts of a kind beside labs. */
-export interface KindParts {
-  readonly name: string
-  readonly engine: Part
-  readonly use: () => EngineUse
-  readonly census: OperationStore['census']
-  readonly leases: Pick<Leases, 'close'>
-}
-
-/** Makes the parts of a kind beside labs. Its operations leave no lines in the audit log. */
-export function joinKind<K extends Shape>(
-  basics: Basics,
-  store: Store,
-  options: KindOptions<K> & {
-    readonly form: RecordForm<K['record'], K['fields']>
-    /** Whether each claim draws a number of its own. */
-    readonly drawsEpochs: boolean
-  },
-): KindParts {
-  const { form, drawsEpochs } = options
-  const ofKind = store.ofKind(options.kind.name, form, { drawsEpochs })
-  const shared = { acceptance: new Acceptance(basics.clock), audit: noAudit }
-  const engine = joinEngine(basics, { ...ofKind, bell: store.bell, sealer: store.sealer }, options, shared)
-  return {
-    name: options.kind.name,
-    engine: { start: () => engine.start(), stop: () => engine.drain() },
-    use: () => useOf(engine, options.room),
-    census: () => ofKind.operations.census(),
-    leases: ofKind.leases,
-  }
-}
-
-/** A kind beside labs. */
 export interface KindMaker {
+  /** That of the kind. `skylab heal` knows it without making the kind. */
   readonly name: string
-  make(basics: Basics, store: Store): KindParts
+  /** @returns undefined if the configuration does not want this kind here */
+  make(basics: Basics, shared: KindShared): KindParts | undefined
 }
 
+/** A kind of the product is added here; tests add theirs by `addKind`. */
 const makers: KindMaker[] = []
 
-/** Adds a kind to the replicas that this process makes later. Only a module of the tests calls this. */
+/** Adds a kind to the replicas that this process makes later. @throws if there is one of this name */
 export function addKind(maker: KindMaker): void {
+  if (kindNames().includes(maker.name)) throw new Error(`there is a kind ${maker.name} already`)
   makers.push(maker)
 }
 
 /** All kinds of subjects. */
 export const kindNames = (): readonly string[] => [labKind, ...makers.map(({ name }) => name)]
 
-export const joinKinds = (basics: Basics, store: Store): readonly KindParts[] =>
-  makers.map(maker => maker.make(basics, store))
+/** @throws if a maker makes a kind of another name */
+export function joinKinds(basics: Basics, shared: KindShared): readonly KindParts[] {
+  return makers.flatMap(maker => {
+    const made = maker.make(basics, shared)
+    if (made && made.name !== maker.name) throw new Error(`the maker of ${maker.name} made the kind ${made.name}`)
+    return made ?? []
+  })
+}
 
-/** @returns undefined while the data are not compared */
-export async function censusOf(kinds: readonly Pick<KindParts, 'name' | 'census'>[]): Promise<Census | undefined> {
-  const counted = await Promise.all(kinds.map(async ({ name, census }) => [name, await census()] as const))
-  const known = counted.flatMap(([name, census]) => (census ? [[name, census] as const] : []))
-  return known.length === counted.length ? Object.fromEntries(known) : undefined
+/** Counts the operations of each kind. One that is not compared yet, or that Redis does not answer for, is left out. */
+export async function censusOf(
+  kinds: readonly { readonly name: string; readonly operations: Pick<KindParts['operations'], 'census'> }[],
+): Promise<Census> {
+  const counted = kinds.map(
+    async ({ name, operations }) => [name, await operations.census().catch(() => undefined)] as const,
+  )
+  const known = (await Promise.all(counted)).flatMap(([name, census]) => (census ? [[name, census] as const] : []))
+  return Object.fromEntries(known)
+}
+
+/** The use of each engine, and of its room. A room that several share is counted with the first one. */
+export function usesOf(
+  kinds: readonly { readonly name: string; readonly engine: { readonly size: number }; readonly room: Slots }[],
+): Readonly<Record<string, EngineUse>> {
+  const counted = new Set<Slots>()
+  const uses = kinds.map(({ name, engine, room }) => {
+    const { places, free } = room
+    const isCounted = counted.has(room)
+    counted.add(room)
+    return [name, { owned: engine.size, ...(!isCounted && { places, free }) }] as const
+  })
+  return Object.fromEntries(uses)
 }

@@ -1,18 +1,18 @@
-/** Joins the parts for labs: the service that accepts and reads operations, and the engine that runs them. */
+/** Joins the parts for labs: those that every kind has, and the service that accepts and reads operations. */
 import { Slots } from '../base/slots.ts'
 import type { Images } from '../images/service.ts'
-import { Acceptance } from '../ops/acceptance.ts'
 import type { Auditor } from '../ops/audit.ts'
+import type { Kind } from '../ops/kind.ts'
 import { labs } from '../ops/lab-kind.ts'
+import type { LabShape } from '../ops/lab-steps.ts'
 import { Feeds } from '../ops/labs/feeds.ts'
 import { Labs } from '../ops/labs/labs.ts'
 import { Sources } from '../ops/labs/sources.ts'
 import type { Trust } from '../ops/trust.ts'
 import type { PolicyWatch } from '../ops/upkeep/policy.ts'
-import { StreamReader } from '../store/streams.ts'
 import type { Basics } from './basics.ts'
 import type { Cluster } from './cluster.ts'
-import { joinEngine } from './kinds.ts'
+import { joinKind } from './kind.ts'
 import type { Store } from './store.ts'
 import { longestRequestMs } from './times.ts'
 
@@ -30,10 +30,12 @@ export type LabParts = ReturnType<typeof joinLabs>
 export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared: LabsShared) {
   const { settings, config, clock, log, metrics, tracing } = basics
   const { audit, images, policy } = shared
-  const acceptance = new Acceptance(clock)
-  /** Limits operations that write at the same time. */
-  const room = new Slots(config.engine.room)
-  const engine = joinLabEngine(basics, store, cluster, shared, { acceptance, room })
+  const kind = joinKind(basics, store, {
+    kind: labsOf(basics, cluster, shared),
+    access: store.labs,
+    room: new Slots(config.engine.room),
+    audit,
+  })
   const sources = new Sources({
     lab: config.lab,
     namespace: settings.namespace,
@@ -44,8 +46,8 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   })
   const service = new Labs({
     config,
-    store: store.labStore,
-    feeds: new Feeds(store.labStore, new StreamReader(store.bell, clock)),
+    store: store.labs.operations,
+    feeds: new Feeds(store.labs.operations, store.streams),
     sealer: store.sealer,
     images,
     sources,
@@ -53,21 +55,14 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
     log,
     metrics,
     tracing,
-    acceptance,
+    acceptance: kind.acceptance,
     audit,
-    onAccepted: () => engine.wake(),
+    onAccepted: () => kind.engine.wake(),
   })
-  return { service, engine, room }
+  return { service, kind }
 }
 
-function joinLabEngine(
-  basics: Basics,
-  store: Store,
-  { kube, view }: Cluster,
-  { audit, trust, compare }: LabsShared,
-  { acceptance, room }: { readonly acceptance: Acceptance; readonly room: Slots },
-) {
-  const { clock, config } = basics
+function labsOf({ clock, config }: Basics, { kube, view }: Cluster, { trust, compare }: LabsShared): Kind<LabShape> {
   const times = {
     spawnMs: config.times.spawnTimeoutSeconds * 1000,
     deleteMs: config.times.deleteTimeoutSeconds * 1000,
@@ -75,8 +70,8 @@ function joinLabEngine(
     registryMs: config.times.registryGraceSeconds * 1000,
     unknownMs: config.times.unknownGraceSeconds * 1000,
   }
+  const { maxAttempts } = config.engine
   const { namespacePrefix } = config.lab
-  const kind = labs({ kube, view, clock, times, trust, namespacePrefix, compare })
-  const options = { kind, times: { createMs: times.spawnMs, deleteMs: times.deleteMs }, room }
-  return joinEngine(basics, { ...store, operations: store.labStore }, options, { acceptance, audit })
+  const limits = { maxAttempts, longestRequestMs: longestRequestMs(config) }
+  return labs({ kube, view, clock, times, ...limits, trust, namespacePrefix, compare })
 }

@@ -11,7 +11,8 @@ function recordingParts(calls: string[]): Omit<Replica, 'stages'> {
         calls.push(name)
       },
     })
-  const kinds = [{ engine: part('toys.engine'), leases: part('toys.leases') }]
+  const stages = [{ when: 'permitted', parts: [part('toys.route')] }]
+  const kinds = [{ engine: part('toys.engine'), leases: part('toys.leases'), stages }]
   return new Proxy(part('') as Omit<Replica, 'stages'>, {
     get: (all, key) => (key === 'kinds' ? kinds : all[key as keyof typeof all]),
   })
@@ -34,7 +35,7 @@ describe('stagesOf', () => {
       'store.connection.open',
       ...['cluster.watches.start', 'images.watches.start'],
       ...['store.bell.listen', 'upkeep.monitor.start', 'upkeep.comparer.start', 'upkeep.policy.start'],
-      ...['images.refresher.start', 'images.prepuller.start', 'labs.engine.start'],
+      ...['images.refresher.start', 'toys.route.start', 'images.prepuller.start', 'labs.kind.engine.start'],
       ...['toys.engine.start', 'audit.trail.start'],
     ])
   })
@@ -43,15 +44,17 @@ describe('stagesOf', () => {
     const stopped = await during(() => stopParts(stages))
     expect(stopped).toEqual([
       ...['upkeep.monitor.stop', 'upkeep.draining.abort', 'upkeep.comparer.stop', 'upkeep.policy.stop'],
-      ...['images.refresher.stop', 'images.prepuller.stop', 'labs.engine.drain', 'toys.engine.stop'],
+      ...['images.refresher.stop', 'toys.route.stop', 'images.prepuller.stop'],
+      ...['labs.kind.engine.drain', 'toys.engine.drain'],
     ])
   })
 
   it('closes the audit trail while Redis can be reached, and the connection last', async () => {
     const closed = await during(() => closeParts(stages))
-    const inOrder = ['store.leases.close', 'audit.trail.stop', 'store.bell.close', 'store.connection.close']
+    const inOrder = ['labs.kind.leases.close', 'audit.trail.stop', 'store.bell.close', 'store.connection.close']
     expect(closed.filter(call => inOrder.includes(call))).toEqual(inOrder)
     expect(closed.indexOf('toys.leases.close')).toBeLessThan(closed.indexOf('audit.trail.stop'))
+    expect(closed.indexOf('audit.trail.stop')).toBeLessThan(closed.indexOf('toys.route.close'))
     expect(closed.at(-1)).toBe('store.connection.close')
   })
 })

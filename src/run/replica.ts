@@ -1,6 +1,5 @@
 /** Makes the parts of a replica from its settings, and joins them. Nothing runs yet. */
 import { Listeners } from '../base/listeners.ts'
-import { labKind } from '../base/subject.ts'
 import { Trust } from '../ops/trust.ts'
 import type { Settings } from '../settings/load.ts'
 import { createGauges } from '../telemetry/gauges.ts'
@@ -9,7 +8,8 @@ import { type Audit, joinAudit } from './audit.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from './basics.ts'
 import { type Cluster, joinCluster } from './cluster.ts'
 import { type ImageParts, joinImages } from './images.ts'
-import { censusOf, joinKinds, type KindParts, useOf } from './kinds.ts'
+import type { KindParts } from './kind.ts'
+import { censusOf, joinKinds, usesOf } from './kinds.ts'
 import { joinLabs, type LabParts } from './labs.ts'
 import type { Stage } from './part.ts'
 import { joinStore, type Store } from './store.ts'
@@ -55,8 +55,8 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
     policy: upkeep.policy,
     compare: () => compareWanted.notify(true),
   })
+  const kinds = joinKinds(basics, { store, labRoom: labs.kind.room })
   const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor })
-  const kinds = joinKinds(basics, store)
   const parts = { basics, store, cluster, audit, images, upkeep, labs, kinds, api }
   addGauges(parts)
   return { ...parts, stages: stagesOf(parts) }
@@ -66,7 +66,8 @@ type Parts = Omit<Replica, 'stages'>
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
 export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, kinds, api }: Parts): readonly Stage[] {
-  const { connection, bell, leases } = store
+  const { connection, bell } = store
+  const allKinds = [labs.kind, ...kinds]
   const { trail } = audit
   const { tls } = api
   return [
@@ -95,35 +96,31 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
         images.refresher,
       ],
     },
+    ...kinds.flatMap(({ stages = [] }) => stages),
     {
       when: 'permitted',
       parts: [
         images.prepuller,
-        { start: () => labs.engine.start(), stop: () => labs.engine.drain() },
-        ...kinds.map(({ engine }) => engine),
+        ...allKinds.map(({ engine }) => ({ start: () => engine.start(), stop: () => engine.drain() })),
         // It removes its last notes while Redis can still be reached.
         { start: () => trail?.start(), close: () => trail?.stop() },
       ],
     },
-    {
-      when: 'permitted',
-      parts: [leases, ...kinds.map(kind => kind.leases)].map(each => ({ close: () => each.close() })),
-    },
+    { when: 'permitted', parts: allKinds.map(({ leases }) => ({ close: () => leases.close() })) },
   ]
 }
 
 function addGauges({ basics, store, cluster, images, labs, kinds, api }: Parts): void {
   const { tls } = api
-  const ofLabs = { name: labKind, use: () => useOf(labs.engine, labs.room), census: () => store.labStore.census() }
-  const all = [ofLabs, ...kinds]
+  const allKinds = [labs.kind, ...kinds]
   createGauges(basics.metrics.registry, {
     version,
-    census: () => censusOf(all),
+    census: () => censusOf(allKinds),
     catalogueAgeMs: async () => (await images.catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),
     watchSilenceMs: () => ({ ...cluster.watches.lastWordAgeMs(), ...images.watches.lastWordAgeMs() }),
     kubernetesLoad: () => cluster.kube.load(),
     certificates: () => (tls ? { api: tls.certificates } : {}),
-    engines: () => Object.fromEntries(all.map(({ name, use }) => [name, use()])),
+    engines: () => usesOf(allKinds),
   })
 }

@@ -108,7 +108,7 @@ async function reachCluster({ basics, cluster }: Replica, waiting: Set<string>, 
  * unready at once, and none could answer with a Retry-After.
  */
 async function becomeCompared({ basics, store }: Replica, signal: AbortSignal): Promise<void> {
-  while (!(await store.labStore.compared().catch(() => false))) {
+  while (!(await store.labs.operations.compared().catch(() => false))) {
     mayStart(store.connection)
     await basics.clock.sleep(lookMs, signal)
   }
@@ -150,7 +150,7 @@ async function mayCall({ store, basics }: Replica, waiting: Set<string>, signal:
 
 /** Waits while other replicas seal with a key that this one lacks: they could not open plans that it seals. */
 async function mayOpen({ store, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { owners } = store
+  const { owners } = store.labs
   while (!owners.opens) {
     if (owners.opens === false && !waiting.has(othersKey)) {
       waiting.add(othersKey)

@@ -1,21 +1,27 @@
 /** Joins a replica's access to Redis: the connection, the stores, the bell, and leases. */
+
+import { labKind } from '../base/subject.ts'
 import { catalogueScope } from '../images/catalogue/text.ts'
 import { Leases } from '../leases/leases.ts'
+import type { Kind } from '../ops/kind.ts'
+import type { LabShape } from '../ops/lab-steps.ts'
+import type { Shape } from '../ops/steps.ts'
 import { Bell } from '../store/bell.ts'
 import { CompareStore } from '../store/compares.ts'
 import { Connection } from '../store/connection.ts'
 import { ImageStore } from '../store/images.ts'
-import { type Family, Keys } from '../store/keys.ts'
+import { Keys } from '../store/keys.ts'
 import { LabStore } from '../store/labs.ts'
 import { NoteStore } from '../store/notes.ts'
 import { OperationStore } from '../store/operations.ts'
 import { OwnerStore } from '../store/owners.ts'
 import { PrepullStore } from '../store/prepulls.ts'
-import { labForm, type OperationFields, type OperationRecord, type RecordForm } from '../store/records.ts'
+import { labForm } from '../store/records.ts'
 import { Sealer } from '../store/sealing.ts'
+import { StreamReader } from '../store/streams.ts'
 import { TaskStore } from '../store/tasks.ts'
 import type { Basics } from './basics.ts'
-import { holdMs } from './times.ts'
+import { longestRequestMs } from './times.ts'
 
 /** How long streams of ended operations are kept beside a newer one. */
 const keepEventsMs = 1_800_000
@@ -30,60 +36,32 @@ export interface StoreHooks {
 }
 
 /** A replica's access to the operations of one kind. */
-export interface OfKind<R extends OperationRecord, F extends OperationFields> {
-  readonly operations: OperationStore
-  readonly owners: OwnerStore<R, F>
+export interface KindAccess<K extends Shape> {
+  readonly operations: OperationStore<K['record']>
+  readonly owners: OwnerStore<K['record'], K['fields']>
   readonly leases: Leases
+}
+
+/** What the store has to know of a kind. */
+type StoredKind<K extends Shape> = Pick<Kind<K>, 'name' | 'form' | 'drawsEpochs'> & {
+  readonly limits: Pick<Kind<K>['limits'], 'longestRequestMs'>
 }
 
 export type Store = ReturnType<typeof joinStore>
 
-export function joinStore(
-  { settings, config, clock, log, metrics }: Basics,
-  { onComparing, whyComparing }: StoreHooks,
-) {
-  const { engine, times, images } = config
-  const connection = new Connection({
-    config: config.redis,
-    login: settings.redisLogin,
-    clock,
-    log,
-    onCall: (command, seconds, answered) =>
-      metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
-  })
+export function joinStore(basics: Basics, hooks: StoreHooks) {
+  const { settings, config, clock, log } = basics
+  const { images } = config
+  const connection = connect(basics)
   const keys = new Keys(config.redis.keyPrefix)
   const sealer = new Sealer(settings.sealingKeys)
-  const sealing = {
-    ids: sealer.ids,
-    keepMs: sealingKeyTtls * engine.leaseTtlMs,
-    // A replica may look only once in a TTL.
-    idleMs: engine.leaseTtlMs + engine.scanIntervalMs,
+  const common = commonOf(basics, hooks, { connection, keys, sealer })
+  const limits = { longestRequestMs: longestRequestMs(config) }
+  const labs = {
+    operations: new LabStore(common),
+    ...ownersOf<LabShape>(basics, common, { name: labKind, form: labForm, drawsEpochs: false, limits }),
   }
-  const tombstoneMs = times.tombstoneSeconds * 1000
-  const retention = { tombstoneMs, idempotencyMs: times.idempotencySeconds * 1000, eventsMs: keepEventsMs }
-  const common = { connection, keys, sealing, onComparing }
-  const tasks = new TaskStore(connection)
-  const ttlMs = engine.leaseTtlMs
-  const ownersOf = <R extends OperationRecord, F extends OperationFields>(
-    family: Family,
-    form: RecordForm<R, F>,
-    drawsEpochs = false,
-  ) => {
-    const owners = new OwnerStore({ ...common, family, form, drawsEpochs, clock, tombstoneMs, holdMs: holdMs(config) })
-    const keyOf = family.lease.bind(family)
-    return { owners, leases: new Leases({ redis: connection.commands, owners, tasks, keyOf, clock, ttlMs }) }
-  }
-  /** The access of a kind beside labs. */
-  const ofKind = <R extends OperationRecord, F extends OperationFields>(
-    kind: string,
-    form: RecordForm<R, F>,
-    { drawsEpochs }: { readonly drawsEpochs: boolean },
-  ): OfKind<R, F> => {
-    const family = keys.family(kind)
-    const operations = new OperationStore({ ...common, family, form, retention, whyComparing })
-    return { operations, ...ownersOf(family, form, drawsEpochs) }
-  }
-  const { owners, leases } = ownersOf(keys, labForm)
+  const bell = new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed'))
   const imageStore = new ImageStore({
     connection,
     keys,
@@ -94,14 +72,76 @@ export function joinStore(
     connection,
     keys,
     sealer,
-    labStore: new LabStore({ ...common, retention, whyComparing }),
-    owners,
-    leases,
-    ofKind,
+    labs,
+    /** The leases of tasks are those of labs. */
+    leases: labs.leases,
+    /** The access of a kind beside labs. */
+    accessOf: <K extends Shape>(kind: StoredKind<K>): KindAccess<K> => ({
+      operations: new OperationStore<K['record']>({ ...common, family: keys.family(kind.name), form: kind.form }),
+      ...ownersOf(basics, common, kind),
+    }),
     compares: new CompareStore(connection, keys),
     imageStore,
     prepulls: new PrepullStore(connection, keys),
     notes: new NoteStore(connection, keys),
-    bell: new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed')),
+    bell,
+    /** Reads streams of every kind: it bounds readings at once, since all use one connection. */
+    streams: new StreamReader(bell, clock),
   }
+}
+
+function connect({ settings, config, clock, log, metrics }: Basics): Connection {
+  return new Connection({
+    config: config.redis,
+    login: settings.redisLogin,
+    clock,
+    log,
+    onCall: (command, seconds, answered) =>
+      metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
+  })
+}
+
+type Common = ReturnType<typeof commonOf>
+
+/** The options that the stores of all kinds have. */
+function commonOf(
+  { config: { engine, times } }: Basics,
+  hooks: StoreHooks,
+  { connection, keys, sealer }: { readonly connection: Connection; readonly keys: Keys; readonly sealer: Sealer },
+) {
+  const { leaseTtlMs, scanIntervalMs } = engine
+  const sealing = {
+    ids: sealer.ids,
+    keepMs: sealingKeyTtls * leaseTtlMs,
+    // A replica may look only once in a TTL.
+    idleMs: leaseTtlMs + scanIntervalMs,
+  }
+  const retention = {
+    tombstoneMs: times.tombstoneSeconds * 1000,
+    idempotencyMs: times.idempotencySeconds * 1000,
+    eventsMs: keepEventsMs,
+  }
+  return { connection, keys, sealing, retention, ...hooks }
+}
+
+function ownersOf<K extends Shape>({ config, clock }: Basics, common: Common, kind: StoredKind<K>) {
+  const { connection, keys, sealing, onComparing } = common
+  const { name, form, drawsEpochs, limits } = kind
+  const { leaseTtlMs: ttlMs } = config.engine
+  const { tombstoneMs } = common.retention
+  const family = keys.family(name)
+  const owners = new OwnerStore<K['record'], K['fields']>({
+    ...{ connection, keys, family, form, drawsEpochs, clock, sealing, tombstoneMs, onComparing },
+    holdMs: ttlMs + limits.longestRequestMs,
+  })
+  const tasks = new TaskStore(connection)
+  const leases = new Leases({
+    redis: connection.commands,
+    owners,
+    tasks,
+    keyOf: each => family.lease(each),
+    clock,
+    ttlMs,
+  })
+  return { owners, leases }
 }

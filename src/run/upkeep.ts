@@ -71,7 +71,7 @@ function joinMonitor(
 
 function joinComparer(
   { config, clock, log, metrics }: Basics,
-  { compares, labStore, leases }: Store,
+  { compares, labs, leases }: Store,
   { kube }: Cluster,
   { audit, trust }: UpkeepShared,
   { debris, monitor }: { readonly debris: Debris; readonly monitor: Monitor },
@@ -79,7 +79,7 @@ function joinComparer(
   const { times, lab, installation } = config
   return new Comparer({
     store: compares,
-    labs: labStore,
+    labs: labs.operations,
     leases,
     kube,
     monitor,

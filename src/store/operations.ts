@@ -8,14 +8,7 @@ import { type Accepted, type Creation, type Deletion, type NotAccepted, readSupe
 import type { Connection, Entry } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
-import {
-  encodeEvents,
-  type OperationFields,
-  type OperationRecord,
-  pairs,
-  parseEvent,
-  type RecordForm,
-} from './records.ts'
+import { encodeEvents, type OperationRecord, pairs, parseEvent } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 import type { EventStream, StreamRead } from './streams.ts'
 
@@ -48,9 +41,9 @@ export interface OperationStoreOptions<R extends OperationRecord, C extends Crea
   readonly connection: Connection
   readonly keys: Keys
   readonly family: Family
-  readonly form: Pick<RecordForm<R, OperationFields>, 'parse'>
+  readonly form: { parse(fields: ReadonlyMap<string, string>, name: string): R }
   /** The fields of a new record that only this kind has, as names and values in turns. Default: none. */
-  readonly fieldsOf?: (creation: C) => readonly string[]
+  fieldsOf?(creation: C): readonly string[]
   readonly retention: Retention
   readonly sealing: SealingKeys
   /** Called when Redis answers that its data must be compared first. */
@@ -64,7 +57,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
   readonly #keys: Keys
   readonly #family: Family
   readonly #form: OperationStoreOptions<R, C>['form']
-  readonly #fieldsOf: (creation: C) => readonly string[]
+  readonly #fieldsOf: OperationStoreOptions<R, C>['fieldsOf']
   readonly #retention: Retention
   readonly #sealing: SealingKeys
   /** The sealing key as last known; Redis answers with the right one if it has changed. */
@@ -77,7 +70,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
     this.#keys = options.keys
     this.#family = options.family
     this.#form = options.form
-    this.#fieldsOf = options.fieldsOf ?? (() => [])
+    this.#fieldsOf = options.fieldsOf
     this.#retention = options.retention
     this.#sealing = options.sealing
     this.#onComparing = options.onComparing
@@ -140,7 +133,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
         sealingKey,
         creation.requestId ?? '',
         creation.traceparent ?? '',
-        JSON.stringify(this.#fieldsOf(creation)),
+        JSON.stringify(this.#fieldsOf?.(creation) ?? []),
         creation.by ?? '',
         noteGraceMs,
       ],

@@ -51,7 +51,11 @@ it.each<[string, () => Promise<number | undefined>, RegExp]>([
 it('createGauges reports the use of limits', async () => {
   const text = await servedMetrics({
     kubernetesLoad: () => ({ inFlight: 64, waiting: 5 }),
-    engines: () => ({ lab: { owned: 30, places: 24, free: 1 }, toy: { owned: 2, places: 8, free: 6 } }),
+    engines: () => ({
+      lab: { owned: 30, places: 24, free: 1 },
+      toy: { owned: 2, places: 8, free: 6 },
+      other: { owned: 1 },
+    }),
     watchSilenceMs: () => ({ pods: 2500, podEvents: Number.POSITIVE_INFINITY }),
   }).metrics()
   expect(text).toMatch(/^skylab_kubernetes_requests\{state="waiting"\} 5$/m)
@@ -59,6 +63,8 @@ it('createGauges reports the use of limits', async () => {
   expect(text).toMatch(/^skylab_replica_places\{state="taken",subject_kind="toy"\} 2$/m)
   expect(text).toMatch(/^skylab_replica_operations\{subject_kind="lab"\} 30$/m)
   expect(text).toMatch(/^skylab_replica_operations\{subject_kind="toy"\} 2$/m)
+  expect(text).toMatch(/^skylab_replica_operations\{subject_kind="other"\} 1$/m)
+  expect(text).not.toMatch(/^skylab_replica_places\{.*"other"/m)
   expect(text).toMatch(/^skylab_kubernetes_watch_silence_seconds\{watch="pods"\} 2.5$/m)
   expect(text).not.toMatch(/watch="podEvents"/)
   expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+"\} 1$/m)

@@ -19,11 +19,11 @@ export interface KindCensus {
 /** By the name of the kind. */
 export type Census = Readonly<Record<string, KindCensus>>
 
-/** The use of one engine: operations that it owns, and its slots for acting ones. */
+/** The use of one engine: operations that it owns, and its slots for acting ones, unless another one reports the same. */
 export interface EngineUse {
   readonly owned: number
-  readonly places: number
-  readonly free: number
+  readonly places?: number
+  readonly free?: number
 }
 
 export interface GaugeSources {
@@ -108,11 +108,12 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   })
   new Gauge({
     name: 'skylab_replica_places',
-    help: 'Places of this replica for operations that act (engine.room), by state (taken, free) and kind of subject (subject_kind: lab)',
+    help: 'Places of this replica for operations that act (of labs: engine.room), by state (taken, free) and kind of subject (subject_kind: lab); places that kinds share are counted with one of them',
     labelNames: ['state', 'subject_kind'] as const,
     registers,
     collect() {
       for (const [kind, { places, free }] of Object.entries(sources.engines())) {
+        if (places === undefined || free === undefined) continue
         this.set({ state: 'taken', subject_kind: kind }, places - free)
         this.set({ state: 'free', subject_kind: kind }, free)
       }

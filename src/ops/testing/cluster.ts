@@ -9,8 +9,11 @@ import { projectNamespace, projectPod } from '../../kube/pods/project.ts'
 import { labNames } from '../../labs/names.ts'
 import type { NewEvent } from '../../store/records.ts'
 import { Sealer } from '../../store/sealing.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { noTracing } from '../../telemetry/tracing.ts'
 import type { Change, ClusterClient, ClusterView } from '../cluster.ts'
 import type { Known, LabContext } from '../lab-steps.ts'
+import type { Call } from '../steps.ts'
 import { boundAt, Trust } from '../trust.ts'
 
 export const user = 'ada'
@@ -105,6 +108,11 @@ export class FakeCluster {
   } as unknown as ClusterClient
 }
 
+const fakeCall = ({ signal }: Pick<LabContext, 'signal'>): Call => ({
+  ...{ signal, agent: 'op=7 claim=1', check: () => {}, failpoint: () => {} },
+  ...{ log: silentLogger(), span: noTracing.request(undefined) },
+})
+
 /** The context of a step of operation 7 of `user`. */
 export function fakeContext(cluster: FakeCluster, more: Partial<LabContext> = {}) {
   const clock = new ManualClock()
@@ -127,7 +135,7 @@ export function fakeContext(cluster: FakeCluster, more: Partial<LabContext> = {}
       clock,
     },
     ...{ graces: { noRoomMs: 1000, registryMs: 1000, unknownMs: 1000 }, signal: new AbortController().signal },
-    ...{ gone: new Set<string>(), call: () => ({}), failpoint: () => {}, at: () => context },
+    ...{ gone: new Set<string>(), call: () => fakeCall(context), failpoint: () => {}, at: () => context },
     report: async events => void reported.push(...events),
     unreported: events => events.filter(event => !reported.some(known => isDeepStrictEqual(known, event))),
     compare: () => {

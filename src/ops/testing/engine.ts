@@ -19,7 +19,7 @@ const beyondMs = 1_000_000
 
 /**
  * An engine whose operations end once the test answers their last script. `others`: users whose lease another has;
- * `unclaimed`, `unmade`: the error of the claim, or of making the run, by user.
+ * `unclaimed`, `unmade`: the error of the claim, or of making the run, by user; `held`: when leases are answered for.
  */
 export function makeEngine({
   kind = 'lab',
@@ -27,6 +27,7 @@ export function makeEngine({
   waiting = [] as string[],
   others = [] as string[],
   room = new Slots(places),
+  held = Promise.resolve(),
   unclaimed = {} as Record<string, Error>,
   unmade = {} as Record<string, Error>,
 }) {
@@ -54,7 +55,10 @@ export function makeEngine({
     },
   }
   const leases = {
-    acquire: async (user: string) => (others.includes(user) ? null : { token: 't', sinceMs: 0 }),
+    acquire: async (user: string) => {
+      await held
+      return others.includes(user) ? null : { token: 't', sinceMs: 0 }
+    },
     keep: (ownership: object) => ({ ...ownership, signal: new AbortController().signal, check: () => {} }),
     drop: ({ name }: Lease) => void calls.push(`drop ${name}`),
     giveBack: async (name: string) => void calls.push(`give back ${name}`),

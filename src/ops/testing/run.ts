@@ -68,8 +68,10 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
   const { kube, view } = cluster
   const options = {
     ...{ owners, streams: { events }, sealer: { open: (sealed: string) => sealed }, clock, room },
-    kind: labs({ kube, view, clock, times, trust, namespacePrefix: 'nublado', compare: () => {} }),
-    ...{ maxAttempts: 3, longestRequestMs: 1000, times: { createMs: times.spawnMs, deleteMs: times.deleteMs } },
+    kind: labs({
+      ...{ kube, view, clock, times, trust, namespacePrefix: 'nublado', compare: () => {} },
+      ...{ maxAttempts: 3, longestRequestMs: 1000 },
+    }),
     ...{ log, metrics, tracing: noTracing, audit },
   } as unknown as RunOptions<LabShape>
   room.tryEnter()

@@ -81,11 +81,14 @@ async function hold(fleet: Fleet, toys: Toys, point: Point): Promise<Struck> {
 /** Time from a blow to the resumption of each toy's operation; those that had ended by then are left out. */
 async function takeovers(fleet: Fleet, struck: readonly Struck[], blowAtMs: number) {
   const lines = await Promise.all(Array.from({ length: fleet.size }, (_, i) => logged(fleet, i, 'operation resumed')))
-  const resumed = new Map(lines.flat().map(({ line, atMs }) => [(line as { toy?: string }).toy, atMs]))
+  const resumed = new Map(lines.flat().map(({ line, atMs }) => [toyOf(line), atMs]))
   return struck
     .filter(({ name }) => !/finish\.after-act|release|claim/.test(name))
     .map(({ toy, name }) => ({ point: name, ms: (resumed.get(toy) ?? Number.POSITIVE_INFINITY) - blowAtMs }))
 }
+
+/** The toy that a line of the log names. */
+const toyOf = (line: object): string | undefined => /^toy:(.+)$/.exec((line as { subject?: string }).subject ?? '')?.[1]
 
 async function expectEnded(world: ToyWorld, { story, name, toy, ended }: Struck): Promise<void> {
   const { outcome } = await ended
@@ -165,10 +168,7 @@ attack(
         const over = await Promise.all(
           ['operation is no longer ours', 'operation ended'].map(msg => logged(fleet, 0, msg)),
         )
-        return (
-          over.flat().filter(({ line, atMs }) => (line as { toy?: string }).toy && atMs >= wokenAtMs).length >=
-          all.length
-        )
+        return over.flat().filter(({ line, atMs }) => toyOf(line) && atMs >= wokenAtMs).length >= all.length
       })
       const late = world.journal.filter(
         ({ replica, receivedAtMs }) => replica === 'replica-1' && receivedAtMs >= wokenAtMs,
@@ -226,7 +226,7 @@ attack(
       for (const { arm } of struck) arm.release()
       await eventually('the end of every owner', async () => {
         const lines = await Promise.all([0, 1, 2].map(i => logged(fleet, i, 'operation is no longer ours')))
-        const over = new Set(lines.flat().map(({ line }) => (line as { toy?: string }).toy))
+        const over = new Set(lines.flat().map(({ line }) => toyOf(line)))
         return struck.every(({ toy }) => over.has(toy))
       })
       await fleet.ready()

@@ -15,7 +15,7 @@ import {
   type RedisKey,
 } from '../evidence/evidence.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import { toy } from './shape.ts'
+import { timesMs, toy } from './shape.ts'
 import type { Toys } from './toys.ts'
 import type { ToyWorld, Written } from './world.ts'
 
@@ -51,7 +51,7 @@ async function gather(
 ): Promise<Evidence> {
   const [logs, redis] = await Promise.all([readLogs(fleet, toy), fleet.world.redisDump()])
   return {
-    terms: { ...fleet.terms, namespacePrefix: prefix, spawnMs: 120_000, deleteMs: 60_000 },
+    terms: { ...fleet.terms, namespacePrefix: prefix, spawnMs: timesMs.create, deleteMs: timesMs.delete },
     expects,
     history: [...toys.recorder.history, ...fleet.recorder.history.filter(({ type }) => type === 'strike')],
     audit: world.journal.map(requestOf),

@@ -1,6 +1,6 @@
 /** The toy kind as the engine knows it: its steps and its words. */
-import { Fenced, NeedsSomeone, RetryLater } from '../../../src/base/errors.ts'
-import type { Claimed, Kind, StepList, Work } from '../../../src/ops/kind.ts'
+import { NeedsSomeone, RetryLater } from '../../../src/base/errors.ts'
+import type { Claimed, Kind, Limits, StepList, Work } from '../../../src/ops/kind.ts'
 import { StartOver, type Step, type StepResult } from '../../../src/ops/steps.ts'
 import {
   type Home,
@@ -10,6 +10,8 @@ import {
   type ToyKnown,
   type ToyShape,
   toy,
+  toyForm,
+  toyLimits,
 } from './shape.ts'
 
 type Result = StepResult<ToyFields>
@@ -27,31 +29,32 @@ export interface AskOptions {
   readonly signal: AbortSignal
 }
 
-/** As `longestRequestMs` of a replica. */
-const longestRequestMs = 10_000
-
-export const toyKind = (client: ToyClient): Kind<ToyShape> => ({
+export const toyKind = (client: ToyClient, limits = toyLimits): Kind<ToyShape> => ({
   name: toy,
+  form: toyForm,
+  drawsEpochs: true,
+  limits,
   words: {
     complete: name => `The toy ${name} is as wished`,
     failed: (operation, name) => `The ${operation === 'create' ? 'making' : 'removal'} of the toy ${name} failed`,
     refused: reason => `The world refused what the toy needs: ${reason}`,
-    remains: reason => `What is left of the toy is removed later (${reason})`,
   },
   ends: { create: 'running', delete: 'gone' },
-  begin: claimed => new ToyWork(client, claimed),
+  begin: claimed => new ToyWork(client, claimed, limits),
 })
 
 class ToyWork implements Work<ToyShape> {
   readonly known: ToyKnown
   readonly #client: ToyClient
   readonly #claimed: Claimed<ToyShape>
+  readonly #longestRequestMs: number
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(client: ToyClient, claimed: Claimed<ToyShape>) {
+  constructor(client: ToyClient, claimed: Claimed<ToyShape>, { longestRequestMs }: Limits) {
     const { homeUid, thingUid } = claimed.claim.record
     this.#client = client
     this.#claimed = claimed
+    this.#longestRequestMs = longestRequestMs
     this.known = { homeUid, thingUid }
   }
 
@@ -72,14 +75,16 @@ class ToyWork implements Work<ToyShape> {
         const isWrite = method !== 'GET'
         if (isWrite) await common.failpoint('before-send')
         // After the failpoint nothing stops a write but the world itself.
-        if (!isWrite) check?.()
+        if (!isWrite) check()
         // A write that was sent arrives, even if its sender is stopped.
-        const sent = isWrite ? AbortSignal.timeout(longestRequestMs) : signal!
-        const asked = this.#client.ask(method, path, { body, agent: agent!, epoch: common.epoch!, signal: sent })
-        const answer = await this.#during(asked, common.signal)
+        const sent = isWrite ? AbortSignal.timeout(this.#longestRequestMs) : signal
+        const asked = this.#client.ask(method, path, { body, agent, epoch: common.epoch!, signal: sent })
+        const answer = await this.#during(asked, signal)
         if (isWrite) await common.failpoint('after-send')
-        if (answer.code === 412) throw new Fenced('the world has heard a later owner')
-        return answer
+        if (answer.code !== 412) return answer
+        // If there is a later owner, this lease is over, or will be in a moment. If there is none, epochs are behind.
+        check()
+        throw new RetryLater('the world has heard a higher epoch')
       },
     }
   }
@@ -87,7 +92,7 @@ class ToyWork implements Work<ToyShape> {
   /** A thing that is ready was finished by an owner that died before it could say so. */
   async isComplete(): Promise<boolean> {
     const { name, op, agent, claim, phases } = this.#claimed
-    const answer = await phases.within(10_000, 0, signal =>
+    const answer = await phases.within(this.#longestRequestMs, undefined, signal =>
       this.#client.ask('GET', `homes/${name}`, { agent, epoch: claim.epoch!, signal }),
     )
     const { home } = answer

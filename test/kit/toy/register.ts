@@ -1,27 +1,24 @@
 /** Only tests load this before the program: it adds the toy kind to a replica that is told where the world of toys is. */
-
 import { Slots } from '../../../src/base/slots.ts'
-import { addKind, joinKind } from '../../../src/run/kinds.ts'
+import { joinKind } from '../../../src/run/kind.ts'
+import { addKind } from '../../../src/run/kinds.ts'
 import { clientOf } from './client.ts'
+import { doorOf } from './door.ts'
 import { toyKind } from './kind.ts'
-import { toy, toyForm, worldVariable } from './shape.ts'
+import { toy, worldVariable } from './shape.ts'
 
 const replica = process.env.SKYLAB_REPLICA ?? ''
 const places = 64
-/** How long a creation, and a deletion, may take. */
-const timesMs = { createMs: 120_000, deleteMs: 60_000 }
 
-const url = process.env[worldVariable]
-if (url !== undefined) {
+const world = process.env[worldVariable]
+if (world !== undefined) {
   addKind({
     name: toy,
-    make: (basics, store) =>
-      joinKind(basics, store, {
-        kind: toyKind(clientOf(url, replica)),
-        form: toyForm,
-        drawsEpochs: true,
-        room: new Slots(places),
-        times: timesMs,
-      }),
+    make: (basics, { store }) => {
+      const kind = toyKind(clientOf(world, replica))
+      const parts = joinKind(basics, store, { kind, access: store.accessOf(kind), room: new Slots(places) })
+      const door = doorOf({ parts, sealer: store.sealer, log: basics.log, world, replica })
+      return { ...parts, stages: [{ when: 'permitted', parts: [door] }] }
+    },
   })
 }

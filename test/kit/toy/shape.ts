@@ -3,7 +3,7 @@
  * it, both kept by a small server of the test (`world.ts`). Their steps: `clear`, `home`, `thing`, `ready`; a deletion has
  * `home` and `home-gone`.
  */
-
+import type { Limits } from '../../../src/ops/kind.ts'
 import type { Shape, StepContext } from '../../../src/ops/steps.ts'
 import {
   type OperationFields,
@@ -13,6 +13,11 @@ import {
 } from '../../../src/store/records.ts'
 
 export const toy = 'toy'
+
+/** How long a creation, a deletion and a clean-up may take. */
+export const timesMs = { create: 120_000, delete: 60_000, clean: 60_000 }
+
+export const toyLimits: Limits = { listMs: timesMs, maxAttempts: 3, longestRequestMs: 10_000 }
 
 export interface ToyPlan {
   readonly color: string

@@ -15,7 +15,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { noTracing } from '../../../src/telemetry/tracing.ts'
 import { clientOf } from './client.ts'
 import { createSteps, removalSteps, toyKind } from './kind.ts'
-import type { ToyFields, ToyPlan, ToyRecord, ToyShape } from './shape.ts'
+import { type ToyFields, type ToyPlan, type ToyRecord, type ToyShape, toyLimits } from './shape.ts'
 import { ToyWorld } from './world.ts'
 
 const name = 't1'
@@ -73,19 +73,18 @@ function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, 
     release: async () => {},
   }
   const options = {
-    kind: toyKind(clientOf(world.url, 'r')),
+    kind: toyKind(clientOf(world.url, 'r'), { ...toyLimits, longestRequestMs: 1_000 }),
     owners,
     streams: { events: async () => ({ found: true, events: events.map(([event, data]) => ({ event, data })) }) },
     ...{ sealer, clock: systemClock, room: new Slots(4) },
-    ...{ times: { createMs: 5_000, deleteMs: 5_000 }, maxAttempts: 3, longestRequestMs: 1_000 },
     ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
   } as unknown as RunOptions<ToyShape>
   /** Claims it and runs it, to its end or to the death of its owner. */
-  const run = async (kill?: string) => {
+  const run = async (kill?: string, remainingMs = 5_000) => {
     record = { ...record, claims: record.claims + 1, attempts: record.attempts + (record.acting ? 1 : 0) }
     const claim: Claim<ToyRecord> = {
       record,
-      remainingMs: 5_000,
+      remainingMs,
       nowMs: 0,
       foundOp: 0,
       epoch: 10 * number + record.claims,
@@ -100,7 +99,7 @@ function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, 
     })
     const isOver = await new OperationRun(new Owned(options, claim, lease, 0)).run()
     setFailpoint(undefined)
-    expect(isOver).toBe(!dead)
+    expect([dead, isOver]).toEqual([kill !== undefined, kill === undefined])
     return { outcome, events, record }
   }
   return { run }
@@ -117,6 +116,7 @@ const placesOf = (kind: string, names: readonly string[]) =>
     ),
   )
 
+/** The last one comes after the script, when there is nothing to repeat. */
 const ends = (kind: string) => ['before-act', 'before-commit', 'after-act'].map(place => `toy.${kind}.finish.${place}`)
 
 describe('the toy kind', () => {
@@ -174,8 +174,48 @@ describe('the toy kind', () => {
     expect(world.home(name)).toMatchObject({ op: op + 1, terminating: false })
   })
 
+  it('ends failed, and says nothing of what remains, when the world does not answer any more', async () => {
+    const { run } = operation('create')
+    await world.stop()
+    const { outcome, record, events } = await run(undefined, 300)
+    expect(outcome).toBe('failed')
+    expect(record).not.toHaveProperty('remains', op)
+    expect(events.map(([event]) => event)).toEqual(['info', 'error', 'failed'])
+    world = await ToyWorld.start()
+  })
+
   it('has the steps that the attacks strike', () => {
     expect(createSteps.map(step => step.name)).toEqual(['clear', 'home', 'thing', 'ready'])
     expect(removalSteps('', 5, 90).map(step => step.name)).toEqual(['home', 'home-gone'])
+  })
+})
+
+describe('the world of toys', () => {
+  const ask = (epoch: number, method = 'POST') =>
+    clientOf(world.url, 'r').ask(method, `homes/${name}`, {
+      ...{ body: { op, name, color: 'red' }, agent: `op=${op} claim=1`, epoch, signal: new AbortController().signal },
+    })
+
+  it('refuses a write when it has heard a higher epoch, and writes down both', async () => {
+    expect((await ask(7)).code).toBe(201)
+    expect((await ask(6)).code).toBe(412)
+    expect((await ask(6, 'GET')).code).toBe(200)
+    expect((await ask(7)).code).toBe(409)
+    expect(world.journal.map(({ code, epoch }) => [code, epoch])).toEqual([
+      [201, 7],
+      [412, 6],
+      [409, 7],
+    ])
+  })
+})
+
+describe('ToyWork', () => {
+  it('tries again when the world refuses its epoch while its lease is valid', async () => {
+    await clientOf(world.url, 'r').ask('DELETE', `homes/${name}`, {
+      ...{ agent: `op=${op} claim=1`, epoch: Number.MAX_SAFE_INTEGER, signal: new AbortController().signal },
+    })
+    const { outcome } = await operation('create').run(undefined, 1_000)
+    expect(outcome).toBe('failed')
+    expect(world.journal.filter(({ code }) => code === 412).length).toBeLessThan(10)
   })
 })

@@ -15,9 +15,9 @@ import { StreamReader } from '../../../src/store/streams.ts'
 import type { LogLine } from '../evidence/evidence.ts'
 import { type RecordedCall, Recorder } from '../evidence/recorder.ts'
 import type { Fleet } from '../fleet/fleet.ts'
+import { acceptRemoval, acceptToy } from './accept.ts'
 import { type ToyPlan, toy, toyForm } from './shape.ts'
 
-const timeoutMs = { create: 120_000, delete: 60_000 }
 const mostTries = 5
 /** Who accepts, in logs and histories. */
 const here = 'test'
@@ -78,14 +78,7 @@ export class Toys {
     const nonce = randomUUID()
     const call = this.recorder.call({ by: here, method: 'POST', path: `labs/${name}/create`, url: here })
     const accepted = await answered(call, 303, () =>
-      this.#store.acceptCreate({
-        name,
-        nonce,
-        timeoutMs: timeoutMs.create,
-        sealPlan: (keyId, sealedName) => this.#sealer.seal(JSON.stringify(plan), sealedName, nonce, keyId),
-        view: { color: plan.color },
-        events: [['info', `a toy is wished: ${name}`]],
-      }),
+      acceptToy({ operations: this.#store, sealer: this.#sealer }, name, plan, nonce),
     )
     if (accepted.answer !== 'accepted') throw new Error(`the toy ${name} was not accepted: ${accepted.answer}`)
     return this.#accepted(name, 'create', accepted.op)
@@ -96,13 +89,7 @@ export class Toys {
     const call = this.recorder.call({ by: here, method: 'DELETE', path: `labs/${name}`, url: here })
     const nonce = randomUUID()
     const accepted = await answered(call, 202, () =>
-      this.#store.acceptDelete({
-        name,
-        nonce,
-        timeoutMs: timeoutMs.delete,
-        events: [['info', `a toy is to go: ${name}`]],
-        superseded: [['failed', 'superseded: the toy is being removed']],
-      }),
+      acceptRemoval({ operations: this.#store, sealer: this.#sealer }, name, nonce),
     )
     if (!accepted || accepted.answer === 'joined') return accepted?.op
     return this.#accepted(name, 'delete', accepted.op)

@@ -37,9 +37,8 @@ export class ToyWorld {
   readonly #server: Server
   readonly #homes = new Map<string, Standing>()
   readonly #epochs = new Map<string, number>()
-  /** Whether lower epochs are refused; a control switches it off. */
-  fences = true
-
+  /** The addresses of replicas' doors, by the replica. */
+  readonly doors = new Map<string, string>()
   readonly #times: typeof slow
 
   private constructor(times: typeof slow) {
@@ -82,7 +81,12 @@ export class ToyWorld {
     const receivedAtMs = Date.now()
     const { method = '' } = request
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://toys')
-    const [, , name = '', part] = pathname.split('/')
+    const [, first, name = '', part] = pathname.split('/')
+    if (first === 'doors') {
+      this.doors.set(name, await textOf(request))
+      response.writeHead(204).end()
+      return
+    }
     const body = method === 'POST' ? JSON.parse(await textOf(request)) : {}
     const what = part === 'thing' ? 'thing' : 'home'
     const epoch = Number(request.headers['x-epoch'])
@@ -98,7 +102,7 @@ export class ToyWorld {
   }
 
   #write(method: string, what: Written['what'], name: string, epoch: number, wish: Wish): number {
-    if (this.fences && epoch < (this.#epochs.get(name) ?? 0)) return 412
+    if (epoch < (this.#epochs.get(name) ?? 0)) return 412
     this.#epochs.set(name, epoch)
     const home = this.#homes.get(name)
     if (method === 'DELETE') return this.#remove(name, home, wish)
